@@ -1,0 +1,73 @@
+//! Correctly rounded sums, means, variances and standard deviations, whatever the split of the data.
+//!
+//! Floating-point addition is not associative, so the plain sum of a file depends on how many parts it was
+//! read in. Here every accumulator holds the *exact* sum; it is rounded once, when a number is asked for. The
+//! answer and the saved state therefore depend only on which values were added, never on order, split, merge
+//! tree or processor.
+//!
+//! | type | holds | answers |
+//! |---|---|---|
+//! | [`Sum`] | exact sum of `f64` or `f32` | sum, mean |
+//! | [`Moments`] | exact sums of `x` and `x * x` | mean, variance, standard deviation |
+//! | [`IntSum`] | sum of integers up to 64 bits | sum, mean |
+//! | [`IntMoments`] | sums of integers and their squares | mean, variance, standard deviation |
+//!
+//! How: a block of 2,048 values is deposited in vector registers on levels, grids of fixed spacing on which
+//! addition is exact (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013); the residue
+//! after the last level shows whether the block's sum is exact, and if not more levels are taken, in the end
+//! value by value. Block sums go to a fixed-point number that covers the whole range of `f64` (Neal, "Fast
+//! exact summation using small and large superaccumulators", 2015). Squares are split into a rounded square
+//! and its error (Dekker 1971). Quotients and roots are taken of big integers.
+//!
+//! The blocks rely on IEEE arithmetic rounded to nearest with subnormal numbers, which is what Rust programs
+//! run with. Where C or Fortran code may have changed that in a thread, call [`check_rounding_mode`] first.
+//!
+//! ```
+//! use gristmill_exact::{Moments, Sum};
+//!
+//! fn bytes(values: &[f64]) -> Vec<u8> {
+//!     values.iter().flat_map(|x| x.to_le_bytes()).collect()
+//! }
+//!
+//! // Two halves of a file, summed apart and merged in any order.
+//! let (mut a, mut b) = (Sum::new(), Sum::new());
+//! a.add_f64_le(&bytes(&[1e100, 1.0]));
+//! b.add_f64_le(&bytes(&[-1e100, 0.1]));
+//! b.merge(&a);
+//! assert_eq!(b.value(), 1.1);
+//! assert_eq!(b.mean(4), 0.275);
+//!
+//! // The state travels as bytes.
+//! let mut saved = Vec::new();
+//! b.encode(&mut saved);
+//! let (restored, used) = Sum::decode(&saved).unwrap();
+//! assert_eq!((restored, used), (b, saved.len()));
+//!
+//! let mut moments = Moments::new();
+//! moments.add_f64_le(&bytes(&[1e16, 1e16 + 2.0, 1e16 + 4.0]));
+//! assert_eq!(moments.variance(3, 1, false), 4.0);
+//! assert_eq!(moments.std(3, 1, false), 2.0);
+//! ```
+
+mod block;
+mod deposit;
+mod int_lanes;
+mod ints;
+mod moments;
+mod path;
+mod ratio;
+mod round;
+mod rounding_mode;
+mod state;
+mod sum;
+mod wide;
+
+#[cfg(test)]
+mod path_tests;
+
+pub use ints::{IntKind, IntMoments, IntSum};
+pub use moments::Moments;
+pub use ratio::{ratio_to_f64, sqrt_ratio_to_f64};
+pub use rounding_mode::{RoundingModeError, check_rounding_mode};
+pub use state::DecodeError;
+pub use sum::Sum;

@@ -1,0 +1,90 @@
+//! Which instructions the inner loops are compiled for, and the calls that need proof of them.
+//!
+//! The loops do exact arithmetic, so every path gives the same bits; a path is only a matter of speed.
+#![allow(unsafe_code)]
+
+/// A set of instructions that this processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// What every processor of the target has.
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+/// Proof that the processor has AVX2 and FMA; made only by `Path::available`.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+/// Proof that the processor has AVX-512 F, BW, DQ and VL besides AVX2 and FMA; made only by
+/// `Path::available`.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx512(());
+
+/// A loop over plain arrays, to be compiled once for each path.
+pub(crate) trait Work {
+    type Out;
+    /// Implementations are `#[inline(always)]`, or the instructions of the path would not reach them. `FMA`
+    /// says that `f64::mul_add` is one instruction.
+    fn run<const FMA: bool>(self) -> Self::Out;
+}
+
+impl Path {
+    /// Every path this processor has, the fastest last.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn available() -> impl Iterator<Item = Path> {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        [
+            Some(Path::Portable),
+            avx2.then_some(Path::Avx2(Avx2(()))),
+            avx512.then_some(Path::Avx512(Avx512(()))),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn available() -> impl Iterator<Item = Path> {
+        std::iter::once(Path::Portable)
+    }
+
+    /// The fastest path this processor has.
+    pub(crate) fn best() -> Path {
+        static BEST: std::sync::OnceLock<Path> = std::sync::OnceLock::new();
+        *BEST.get_or_init(|| Path::available().last().unwrap_or(Path::Portable))
+    }
+
+    #[inline]
+    pub(crate) fn run<W: Work>(self, work: W) -> W::Out {
+        match self {
+            Path::Portable => work.run::<false>(),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: an `Avx2` exists only where `available` found AVX2 and FMA.
+            Path::Avx2(Avx2(())) => unsafe { with_avx2(work) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: an `Avx512` exists only where `available` found every feature named below.
+            Path::Avx512(Avx512(())) => unsafe { with_avx512(work) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn with_avx2<W: Work>(work: W) -> W::Out {
+    work.run::<true>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+fn with_avx512<W: Work>(work: W) -> W::Out {
+    work.run::<true>()
+}

@@ -1,0 +1,150 @@
+//! Every path gives the bits that adding value by value gives, on data for every number of levels.
+
+use crate::deposit::BLOCK_VALUES;
+use crate::ints::{IntKind, IntMoments, IntSum};
+use crate::path::Path;
+use crate::{Moments, Sum};
+
+/// Repeatable numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number with exponent field in `from..from + binades`, cut to `2047`.
+    fn value(&mut self, from: u64, binades: u64) -> f64 {
+        let field = (from + self.bits() % binades).min(2047);
+        f64::from_bits(self.bits() & !(0x7ff << 52) | field << 52)
+    }
+}
+
+/// First exponent fields and widths: subnormal, around the smallest and the largest values whose squares can
+/// be deposited, ordinary, huge, NaN.
+fn data_sets() -> Vec<Vec<f64>> {
+    let mut random = Random(7);
+    let mut sets = Vec::new();
+    for from in [0, 1, 1023 - 490, 1023 - 486, 1023 - 485, 1000, 1023 + 495, 1980, 2030, 2040] {
+        for binades in [1, 3, 10, 30, 70, 110, 180, 300, 600, 2048] {
+            let length = 3 * BLOCK_VALUES + (random.bits() % 200) as usize;
+            sets.push((0..length).map(|_| random.value(from, binades)).collect());
+        }
+    }
+    sets.push(vec![-0.0; 4000]);
+    // Lanes end where they may at most: all values of a block alike, one bit below a power of two.
+    for exponent in [0, 500, 505, 506, 507, 508, 1012, 1013, 1014, 1015, 1016, 1023] {
+        let x = 2f64.powi(exponent).next_down();
+        sets.push(vec![x; 2 * BLOCK_VALUES]);
+        sets.push(vec![-x; 2 * BLOCK_VALUES]);
+    }
+    // All rests of a level alike, so that they add up on the next.
+    for _ in 0..100 {
+        sets.push(vec![random.value(1010, 20); BLOCK_VALUES]);
+    }
+    // The same for squares and their errors together, which takes one value that is much larger.
+    for exponent in (14..23).cycle().take(200) {
+        let mut set = vec![random.value(1023, 1); BLOCK_VALUES];
+        set[0] = 2f64.powi(exponent);
+        sets.push(set);
+    }
+    sets.push((0..2 * BLOCK_VALUES).map(|i| if i % 7 == 0 { 1e36 } else { 280.1 + i as f64 }).collect());
+    sets
+}
+
+fn sum_bytes(sum: &Sum) -> Vec<u8> {
+    let mut out = Vec::new();
+    sum.encode(&mut out);
+    out
+}
+
+fn moments_bytes(moments: &Moments) -> Vec<u8> {
+    let mut out = Vec::new();
+    moments.encode(&mut out);
+    out
+}
+
+#[test]
+fn paths_agree_on_f64() {
+    for (set, values) in data_sets().iter().enumerate() {
+        let (mut sum, mut moments) = (Sum::new(), Moments::new());
+        for x in values {
+            sum.add(*x);
+            moments.add(*x);
+        }
+        // One byte before, so that no value is aligned.
+        let bytes: Vec<u8> = [0].into_iter().chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
+        for path in Path::available() {
+            let (mut path_sum, mut path_moments) = (Sum::new(), Moments::new());
+            path_sum.add_f64_on(path, &bytes[1..]);
+            path_moments.add_f64_on(path, &bytes[1..]);
+            assert_eq!(sum_bytes(&path_sum), sum_bytes(&sum), "sum of set {set} on {path:?}");
+            assert_eq!(moments_bytes(&path_moments), moments_bytes(&moments), "moments of {set} on {path:?}");
+        }
+    }
+}
+
+#[test]
+fn paths_agree_on_f32() {
+    let mut random = Random(8);
+    for binades in [1u32, 10, 20, 40, 60, 100, 150, 256] {
+        for from in [0, 1, 100, 200, 250] {
+            let value = |_| {
+                let field = (from + random.bits() as u32 % binades).min(255);
+                f32::from_bits(random.bits() as u32 & !(0xff << 23) | field << 23)
+            };
+            let values: Vec<f32> = (0..2 * BLOCK_VALUES + 77).map(value).collect();
+            let (mut sum, mut moments) = (Sum::new(), Moments::new());
+            for x in &values {
+                sum.add(f64::from(*x));
+                moments.add(f64::from(*x));
+            }
+            let bytes: Vec<u8> = [0].into_iter().chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
+            for path in Path::available() {
+                let (mut path_sum, mut path_moments) = (Sum::new(), Moments::new());
+                path_sum.add_f32_on(path, &bytes[1..]);
+                path_moments.add_f32_on(path, &bytes[1..]);
+                assert_eq!(sum_bytes(&path_sum), sum_bytes(&sum), "{binades} from {from} on {path:?}");
+                assert_eq!(
+                    moments_bytes(&path_moments),
+                    moments_bytes(&moments),
+                    "{binades}, {from}, {path:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_agree_on_integers() {
+    let mut random = Random(9);
+    let random_bytes: Vec<u8> = (0..80_000).flat_map(|_| random.bits().to_le_bytes()).collect();
+    let smallest = [0x80u8].repeat(640_000);
+    let largest = [0xffu8].repeat(640_000);
+    for kind in [
+        IntKind::I8,
+        IntKind::U8,
+        IntKind::I16,
+        IntKind::U16,
+        IntKind::I32,
+        IntKind::U32,
+        IntKind::I64,
+        IntKind::U64,
+    ] {
+        for bytes in [&random_bytes, &smallest, &largest] {
+            let (mut sum, mut moments) = (IntSum::new(), IntMoments::new());
+            sum.add_on(Path::Portable, kind, bytes);
+            moments.add_on(Path::Portable, kind, bytes);
+            for path in Path::available() {
+                let (mut path_sum, mut path_moments) = (IntSum::new(), IntMoments::new());
+                path_sum.add_on(path, kind, bytes);
+                path_moments.add_on(path, kind, bytes);
+                assert_eq!((path_sum, path_moments), (sum, moments), "{kind:?} on {path:?}");
+            }
+        }
+    }
+}
