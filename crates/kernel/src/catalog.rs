@@ -1,0 +1,119 @@
+//! The built-in kernels by name: what they declare, and binding one to parameters and an input.
+
+use std::sync::Arc;
+
+use crate::kernels;
+use crate::{DType, Input, Kernel, KernelError, Numerics, ParamDecl, Params, RecordRule};
+
+/// What kind of input a kernel works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepts {
+    /// Elements of a type, `--type`.
+    Elements,
+    /// Fixed-size records of text or bytes, `--record` without `--type`.
+    Records,
+    /// Lines, which is what a file is where nothing else is said.
+    Lines,
+}
+
+/// Makes a kernel of checked parameters and an accepted input.
+pub type Bind = fn(&Params, &Input) -> Result<Arc<dyn Kernel>, KernelError>;
+
+/// All there is to say about a kernel before it is used.
+#[derive(Debug)]
+pub struct Declaration {
+    /// Name on the command line and on the wire.
+    pub name: &'static str,
+    /// What it gives, in one line.
+    pub summary: &'static str,
+    /// Definitions a user must know: ties, empty input, NaN, rounding.
+    pub details: &'static str,
+    /// Inputs that it takes.
+    pub accepts: &'static [Accepts],
+    /// Parameters that it takes.
+    pub params: &'static [ParamDecl],
+    /// Names and meaning of the values in its answer.
+    pub result: &'static [(&'static str, &'static str)],
+    /// The rows it gives, where it gives any.
+    pub rows: Option<&'static str>,
+    /// What is promised about the bits of the answer.
+    pub numerics: Numerics,
+    /// Makes the kernel of checked parameters and an accepted input.
+    pub bind: Bind,
+}
+
+/// Every built-in kernel, sorted by name.
+pub const BUILT_IN: &[&Declaration] = &[
+    &kernels::count::DECLARATION,
+    &kernels::first::FIRST,
+    &kernels::grep::DECLARATION,
+    &kernels::histogram::DECLARATION,
+    &kernels::first::LAST,
+    &kernels::lookup::DECLARATION,
+    &kernels::minmax::MAX,
+    &kernels::mean::DECLARATION,
+    &kernels::minmax::MIN,
+    &kernels::minmax::MINMAX,
+    &kernels::sum::DECLARATION,
+    &kernels::var::DECLARATION,
+    &kernels::wc::DECLARATION,
+];
+
+/// The built-in kernel of this name.
+pub fn find(name: &str) -> Result<&'static Declaration, KernelError> {
+    BUILT_IN.iter().copied().find(|decl| decl.name == name).ok_or_else(|| {
+        let near = BUILT_IN.iter().map(|decl| (distance(name, decl.name), decl.name)).min();
+        let hint = match near {
+            Some((distance, near)) if distance <= 2 => format!("did you mean '{near}'?"),
+            _ => "'gristmill kernels' lists them".to_owned(),
+        };
+        KernelError::UnknownKernel { name: name.to_owned(), hint }
+    })
+}
+
+/// The kernel `name` with its parameters checked and bound, for records of `input`.
+pub fn bind(name: &str, params: &[(String, String)], input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+    let decl = find(name)?;
+    decl.check_input(input)?;
+    let params = Params::check(decl.name, decl.params, params)?;
+    (decl.bind)(&params, input)
+}
+
+impl Declaration {
+    /// Whether the kernel works on such records; the error says what to give instead.
+    pub fn check_input(&self, input: &Input) -> Result<(), KernelError> {
+        let given = match input {
+            Input { element: Some(_), .. } => Accepts::Elements,
+            Input { record: RecordRule::Fixed(_), .. } => Accepts::Records,
+            Input { record: RecordRule::Lines, .. } => Accepts::Lines,
+        };
+        if self.accepts.contains(&given) {
+            return Ok(());
+        }
+        let why = if self.accepts == [Accepts::Elements] {
+            let types: Vec<_> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+            format!("works on numbers: say which with --type {}", types.join("|"))
+        } else if self.accepts.contains(&Accepts::Records) {
+            "works on text: leave --type out, and give --record for records of a fixed size".to_owned()
+        } else {
+            "works on lines of text: leave --type and --record out".to_owned()
+        };
+        Err(KernelError::WrongInput { kernel: self.name, why })
+    }
+}
+
+/// Levenshtein distance of two short names.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

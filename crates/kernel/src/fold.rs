@@ -1,0 +1,272 @@
+//! The contract: [`Kernel`], [`Fold`], and what passes between them and a runtime.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{KernelError, Sink, Spec, Value};
+
+/// What a kernel is told when a fold begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ctx {
+    /// Number of the pass, from 0.
+    pub round: u32,
+    /// What [`Kernel::advance`] of the pass before broadcast; empty in round 0.
+    pub shared: Arc<[u8]>,
+    /// All records of the request, as positions. Folds see parts of it.
+    pub extent: Range<u64>,
+    /// Small inputs given whole to every fold (centres, a mask, a table), at most
+    /// [`MAX_SIDE_BYTES`](crate::MAX_SIDE_BYTES) each.
+    pub side: Vec<Arc<[u8]>>,
+}
+
+impl Ctx {
+    /// The context of a first pass over these records, without side inputs.
+    pub fn first(extent: Range<u64>) -> Ctx {
+        Ctx { round: 0, shared: Arc::from([]), extent, side: Vec::new() }
+    }
+
+    /// The context of the pass after this one.
+    pub fn next(&self, shared: Vec<u8>) -> Ctx {
+        Ctx {
+            round: self.round + 1,
+            shared: shared.into(),
+            extent: self.extent.clone(),
+            side: self.side.clone(),
+        }
+    }
+}
+
+/// Aligned records given to a fold: whole records only, elements little-endian whatever the file's order.
+///
+/// Halo and records lie in one slice, so a block can be cut anywhere between records.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    first: u64,
+    count: u64,
+    bytes: &'a [u8],
+    before: usize,
+    after: usize,
+    second: &'a [u8],
+}
+
+impl<'a> Block<'a> {
+    /// `count` positions from `first` on, without halo: records, or bytes for lines. `data` is empty for
+    /// virtual records.
+    pub const fn new(first: u64, count: u64, data: &'a [u8]) -> Block<'a> {
+        Block { first, count, bytes: data, before: 0, after: 0, second: &[] }
+    }
+
+    /// The same block where the first `before` and the last `after` bytes given are halo, not records. The two
+    /// together must not be longer than the bytes; what is too much is cut off `after`, then `before`.
+    pub fn with_halo(mut self, before: usize, after: usize) -> Block<'a> {
+        self.before = before.min(self.bytes.len());
+        self.after = after.min(self.bytes.len() - self.before);
+        self
+    }
+
+    /// The same block with the same records of the second input.
+    pub const fn with_second(mut self, second: &'a [u8]) -> Block<'a> {
+        self.second = second;
+        self
+    }
+
+    /// Position of the first record: its number, or its byte offset for lines.
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Positions in the block: records, or bytes for lines.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Position after the last record.
+    pub const fn end(&self) -> u64 {
+        self.first + self.count
+    }
+
+    /// The records.
+    pub fn data(&self) -> &'a [u8] {
+        &self.bytes[self.before..self.bytes.len() - self.after]
+    }
+
+    /// The `halo` records before the first; fewer at the start of the file.
+    pub fn before(&self) -> &'a [u8] {
+        &self.bytes[..self.before]
+    }
+
+    /// The `halo` records after the last; fewer at the end of the file.
+    pub fn after(&self) -> &'a [u8] {
+        &self.bytes[self.bytes.len() - self.after..]
+    }
+
+    /// The same records of the second input; empty where there is none.
+    pub const fn second(&self) -> &'a [u8] {
+        self.second
+    }
+
+    /// Bytes from `halo_bytes` before the first record (as far as there are any) to the end of the halo after.
+    pub const fn with_both_halos(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The part from `from` to `to` (positions counted from the first) for a kernel that declared `spec`, with
+    /// halo on both sides taken from the block itself.
+    pub fn part(&self, spec: &Spec, from: u64, to: u64) -> Block<'a> {
+        let to = to.min(self.count);
+        let from = from.min(to);
+        let unit = spec.record.bytes() as usize;
+        let halo = spec.halo as usize * unit;
+        let records = self.bytes.len() - self.before - self.after;
+        let start = self.before + (from as usize * unit).min(records);
+        let end = self.before + (to as usize * unit).min(records);
+        let low = start.saturating_sub(halo);
+        let high = (end + halo).min(self.bytes.len());
+        let second = spec.second.unwrap_or(0) as usize;
+        let second = self.second.get(from as usize * second..to as usize * second).unwrap_or(&[]);
+        Block {
+            first: self.first + from,
+            count: to - from,
+            bytes: &self.bytes[low..high],
+            before: start - low,
+            after: high - end,
+            second,
+        }
+    }
+}
+
+/// How far a fold came in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Took this many positions; the fold wants the rest of the block again. All of them: go on.
+    Took(u64),
+    /// Took this many, then the sink refused a row: empty it and give the rest again. What the fold emitted of
+    /// the next record already, if anything, is in its state.
+    Full(u64),
+    /// Needs nothing more, the rest of this block included, which counts as taken: no later record of the file
+    /// changes this fold's state, and merging any later partial into it changes nothing.
+    Enough,
+}
+
+/// A running fold over one extent of the file. Its state is a partial result.
+pub trait Fold: Send {
+    /// Folds the records of a block, which begins where the last one ended.
+    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError>;
+
+    /// Appends the state. Allowed between any two calls of `update` where [`Spec::can_save`] says so.
+    fn save(&self, out: &mut Vec<u8>);
+
+    /// Takes in the saved state of a later extent: the one that follows at once, or any other where
+    /// [`Spec::order`] is [`Any`](crate::Order::Any). Rows that only the seam of the two brings to light go to
+    /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them.
+    fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError>;
+}
+
+/// What follows a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// The answer.
+    Done(Value),
+    /// One more pass over all records, with these bytes as [`Ctx::shared`].
+    Again(Vec<u8>),
+}
+
+/// An operation with its parameters bound: begins folds, and judges the merged whole.
+pub trait Kernel: Send + Sync {
+    /// What it declares. Constant.
+    fn spec(&self) -> Spec;
+
+    /// A fold over nothing: merging it into another changes nothing.
+    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError>;
+
+    /// A fold that goes on from a saved state of the same round. The default merges it into the identity.
+    fn restore(&self, ctx: &Ctx, state: &[u8]) -> Result<Box<dyn Fold>, KernelError> {
+        let mut fold = self.begin(ctx)?;
+        fold.merge(state, &mut crate::NoRows)?;
+        Ok(fold)
+    }
+
+    /// Called once a pass, on the state of all records merged; the same everywhere.
+    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError>;
+}
+
+impl<K: Kernel + ?Sized> Kernel for Arc<K> {
+    fn spec(&self) -> Spec {
+        (**self).spec()
+    }
+    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        (**self).begin(ctx)
+    }
+    fn restore(&self, ctx: &Ctx, state: &[u8]) -> Result<Box<dyn Fold>, KernelError> {
+        (**self).restore(ctx, state)
+    }
+    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        (**self).advance(ctx, whole)
+    }
+}
+
+/// The saved state of a fold.
+pub fn saved(fold: &dyn Fold) -> Vec<u8> {
+    let mut out = Vec::new();
+    fold.save(&mut out);
+    out
+}
+
+/// Feeds a whole block, calling again while the fold takes only parts of it.
+///
+/// `on_full` empties the sink and says whether to go on; it is called each time the fold met a full one.
+/// Returns the positions taken and whether the fold said [`Step::Enough`], which takes them all. A fold that takes nothing although
+/// the sink is not full breaks the contract, and so does one that is full [`MAX_FULL_IN_PLACE`] times without
+/// emitting or taking anything.
+pub fn feed<S: Sink>(
+    spec: &Spec,
+    fold: &mut dyn Fold,
+    block: &Block<'_>,
+    sink: &mut S,
+    mut on_full: impl FnMut(&mut S) -> Result<Emptied, KernelError>,
+) -> Result<(u64, bool), KernelError> {
+    let broken = |why: String| KernelError::Contract { kernel: spec.name, why };
+    let mut done = 0;
+    let mut in_place = 0;
+    while done < block.count {
+        let rest = block.part(spec, done, block.count);
+        let (took, full) = match fold.update(&rest, sink)? {
+            Step::Enough => return Ok((block.count, true)),
+            Step::Took(took) => (took, false),
+            Step::Full(took) => (took, true),
+        };
+        if took > rest.count {
+            return Err(broken(format!("took {took} records of a block of {}", rest.count)));
+        }
+        if took == 0 && !full {
+            return Err(broken("took no record of a block".into()));
+        }
+        done += took;
+        if full {
+            match on_full(sink)? {
+                Emptied::Stop => return Ok((done, false)),
+                Emptied::Rows => in_place = 0,
+                Emptied::Nothing if took > 0 => in_place = 0,
+                Emptied::Nothing => in_place += 1,
+            }
+            if in_place > MAX_FULL_IN_PLACE {
+                return Err(broken("says that an empty sink is full".into()));
+            }
+        }
+    }
+    Ok((done, false))
+}
+
+/// What emptying a sink came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptied {
+    /// There were rows in it.
+    Rows,
+    /// There was nothing in it.
+    Nothing,
+    /// The reader wants no more; stop here.
+    Stop,
+}
+
+/// How often in a row a fold may say [`Step::Full`] of an empty sink without taking a record.
+pub const MAX_FULL_IN_PLACE: u32 = 2;

@@ -1,0 +1,16 @@
+//! The built-in kernels, one file each.
+
+pub(crate) mod accumulate;
+pub(crate) mod bounds;
+pub(crate) mod count;
+pub(crate) mod edges;
+pub(crate) mod extreme;
+pub(crate) mod first;
+pub(crate) mod grep;
+pub(crate) mod histogram;
+pub(crate) mod lookup;
+pub(crate) mod mean;
+pub(crate) mod minmax;
+pub(crate) mod sum;
+pub(crate) mod var;
+pub(crate) mod wc;

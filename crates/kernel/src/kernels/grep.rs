@@ -1,0 +1,223 @@
+//! `grep`: the lines or records that match a regular expression.
+
+use std::sync::Arc;
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, SinkMatch};
+
+use crate::catalog::{Accepts, Declaration};
+use crate::state::{StateReader, StateWriter};
+use crate::{
+    Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Output, ParamDecl, ParamKind,
+    Params, Position, RecordRule, RowShape, RowValue, Sink, Spec, Step, Value,
+};
+
+const NAME: &str = "grep";
+
+pub(crate) const DECLARATION: Declaration = Declaration {
+    name: NAME,
+    summary: "the lines or fixed-size records that match a regular expression",
+    details: "The syntax is that of the Rust crate regex, as in ripgrep. A line counts once however often it \
+              matches, and is matched and shown without its newline; so is a record of --record bytes that ends \
+              in one. Bytes that are not UTF-8 are allowed and match no character. No match is not an error.",
+    accepts: &[Accepts::Lines, Accepts::Records],
+    params: &[
+        ParamDecl {
+            name: "pattern",
+            kind: ParamKind::Text,
+            default: None,
+            required: true,
+            help: "the regular expression",
+            example: "'[A-Z]{12,}K'",
+        },
+        FLAG_COUNT,
+        ParamDecl {
+            name: "fixed",
+            kind: ParamKind::Bool,
+            default: Some("false"),
+            required: false,
+            help: "the pattern is plain text",
+            example: "true",
+        },
+        ParamDecl {
+            name: "ignore_case",
+            kind: ParamKind::Bool,
+            default: Some("false"),
+            required: false,
+            help: "upper and lower case are the same",
+            example: "true",
+        },
+    ],
+    result: &[("count", "lines or records that match")],
+    rows: Some("(offset, line): byte offset in the file and the line or record"),
+    numerics: Numerics::Exact,
+    bind,
+};
+
+const FLAG_COUNT: ParamDecl = ParamDecl {
+    name: "count_only",
+    kind: ParamKind::Bool,
+    default: Some("false"),
+    required: false,
+    help: "count them and give no rows",
+    example: "true",
+};
+
+fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+    let lines = input.record == RecordRule::Lines;
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(params.flag("ignore_case")).fixed_strings(params.flag("fixed"));
+    if lines {
+        builder.multi_line(true).line_terminator(Some(b'\n'));
+    }
+    let matcher =
+        builder.build(params.text("pattern")).map_err(|e| params.refuse("pattern", e.to_string()))?;
+    // A pattern that looks at what is around a match must be given each record alone.
+    let looks_around = !params.flag("fixed")
+        && regex_syntax::ParserBuilder::new()
+            .utf8(false)
+            .build()
+            .parse(params.text("pattern"))
+            .map_or(true, |hir| !hir.properties().look_set().is_empty());
+    Ok(Arc::new(Grep { matcher, input: *input, rows: !params.flag("count_only"), looks_around }))
+}
+
+#[derive(Clone)]
+struct Grep {
+    matcher: RegexMatcher,
+    input: Input,
+    rows: bool,
+    looks_around: bool,
+}
+
+impl Kernel for Grep {
+    fn spec(&self) -> Spec {
+        let per_record = match self.input.record {
+            RecordRule::Fixed(bytes) => bytes,
+            RecordRule::Lines => 1,
+        };
+        let shape = RowShape { position: "offset", per_record, value: RowValue::Line };
+        let output = if self.rows { Output::Rows(shape) } else { Output::Value };
+        let spec = match self.input.record {
+            RecordRule::Lines => Spec::lines(NAME),
+            RecordRule::Fixed(bytes) => Spec::fixed(NAME, bytes),
+        };
+        let order = if self.rows { Order::File } else { Order::Any };
+        Spec { output, order, ..spec }
+    }
+
+    fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        let searcher = SearcherBuilder::new()
+            .line_number(false)
+            .bom_sniffing(false)
+            .binary_detection(BinaryDetection::none())
+            .build();
+        Ok(Box::new(GrepFold { grep: self.clone(), searcher, count: 0 }))
+    }
+
+    fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        Ok(Next::Done(Value::Map(vec![("count", decode(whole)?.into())])))
+    }
+}
+
+fn decode(state: &[u8]) -> Result<u64, KernelError> {
+    let mut read = StateReader::new(NAME, state);
+    let count = read.u64()?;
+    read.end()?;
+    Ok(count)
+}
+
+struct GrepFold {
+    grep: Grep,
+    searcher: Searcher,
+    count: u64,
+}
+
+fn failed(error: impl std::fmt::Display) -> KernelError {
+    KernelError::Domain { kernel: NAME, why: format!("the search failed: {error}") }
+}
+
+/// Receives the matching lines of one block.
+struct Matches<'a> {
+    first: u64,
+    rows: Option<&'a mut dyn Sink>,
+    count: u64,
+    /// Offset in the block of the line that the sink refused.
+    refused: Option<u64>,
+}
+
+impl grep_searcher::Sink for Matches<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        let line = found.bytes();
+        if let Some(rows) = &mut self.rows {
+            let offset = found.absolute_byte_offset();
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            if rows.put(Position::of(self.first + offset), line).is_err() {
+                self.refused = Some(offset);
+                return Ok(false);
+            }
+        }
+        self.count += 1;
+        Ok(true)
+    }
+}
+
+impl GrepFold {
+    fn lines(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+        let rows = if self.grep.rows { Some(sink) } else { None };
+        let mut matches = Matches { first: block.first(), rows, count: 0, refused: None };
+        self.searcher.search_slice(&self.grep.matcher, block.data(), &mut matches).map_err(failed)?;
+        self.count += matches.count;
+        Ok(match matches.refused {
+            Some(offset) => Step::Full(offset),
+            None => Step::Took(block.count()),
+        })
+    }
+
+    fn records(&mut self, size: usize, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+        let data = block.data();
+        let mut at = 0;
+        while at < data.len() {
+            if !self.grep.looks_around {
+                // The leftmost match in all records begins in or before the first record that matches.
+                match self.grep.matcher.find_at(data, at).map_err(failed)? {
+                    None => break,
+                    Some(found) if found.start() >= data.len() => break,
+                    Some(found) => at = found.start() / size * size,
+                }
+            }
+            let record = &data[at..(at + size).min(data.len())];
+            let record = record.strip_suffix(b"\n").unwrap_or(record);
+            if self.grep.matcher.is_match(record).map_err(failed)? {
+                let number = (at / size) as u64;
+                if self.grep.rows && sink.put(Position::of(block.first() + number), record).is_err() {
+                    return Ok(Step::Full(number));
+                }
+                self.count += 1;
+            }
+            at += size;
+        }
+        Ok(Step::Took(block.count()))
+    }
+}
+
+impl Fold for GrepFold {
+    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+        match self.grep.input.record {
+            RecordRule::Lines => self.lines(block, sink),
+            RecordRule::Fixed(size) => self.records(size as usize, block, sink),
+        }
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.count);
+    }
+
+    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        self.count = self.count.saturating_add(decode(later)?);
+        Ok(())
+    }
+}

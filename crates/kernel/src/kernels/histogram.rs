@@ -1,0 +1,218 @@
+//! `histogram`: counts in bins of equal width; a second pass where the range is not given.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::bounds::{Bounded, Literal};
+use super::edges::{Bins, edges};
+use super::extreme::Extreme;
+use super::minmax::ExtremeFold;
+use super::sum::elements;
+use crate::catalog::{Accepts, Declaration};
+use crate::element::{first_nan, with_element};
+use crate::nan::{NAN, NanRule};
+use crate::state::{StateReader, StateWriter};
+use crate::{
+    Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Order, ParamDecl, ParamKind, Params, Sink,
+    Spec, Step, Value,
+};
+
+const NAME: &str = "histogram";
+
+/// Most bins of a histogram.
+const MAX_BINS: u64 = 1 << 16;
+
+pub(crate) const DECLARATION: Declaration = Declaration {
+    name: NAME,
+    summary: "counts of the values in bins of equal width",
+    details: "Bin i holds edges[i] <= x < edges[i+1], the last one also its upper edge, decided by exact \
+              comparison. Edges are f64 and computed as NumPy's are. Values outside are not counted. Without \
+              range= the file is read twice: smallest and largest value first. NaN: with range= they are in no \
+              bin; without it they are an error unless nan=skip. Without range=, infinities are an error. An \
+              empty selection is an error.",
+    accepts: &[Accepts::Elements],
+    params: &[
+        ParamDecl {
+            name: "bins",
+            kind: ParamKind::Int { min: 1, max: MAX_BINS },
+            default: Some("10"),
+            required: false,
+            help: "number of bins",
+            example: "100",
+        },
+        ParamDecl {
+            name: "range",
+            kind: ParamKind::Text,
+            default: None,
+            required: false,
+            help: "lower and upper edge, LOW:HIGH; without it, the smallest and largest value",
+            example: "0:1",
+        },
+        NAN,
+    ],
+    result: &[("edges", "bins + 1 f64"), ("counts", "bins integers")],
+    rows: None,
+    numerics: Numerics::Exact,
+    bind,
+};
+
+fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+    let (dtype, record) = elements(NAME, input)?;
+    let bins = params.int("bins").unwrap_or(10) as usize;
+    let range = match params.get("range") {
+        None => None,
+        Some(text) => Some(parse_range(text).map_err(|why| params.refuse("range", why))?),
+    };
+    let nan = NanRule::of(params);
+    let per_record = input.per_record();
+    with_element!(dtype, T => {
+        Ok(Arc::new(Histogram::<T> { record, per_record, bins, range, nan, element: PhantomData }))
+    })
+}
+
+fn parse_range(text: &str) -> Result<(f64, f64), String> {
+    let (low, high) = text.split_once(':').ok_or("it must be LOW:HIGH, for example 0:1")?;
+    let (low, high) = (Literal::parse(low)?.float, Literal::parse(high)?.float);
+    if !(low.is_finite() && high.is_finite() && (high - low).is_finite()) {
+        return Err("both ends must be finite, and so must their distance".into());
+    }
+    if low > high {
+        return Err("the lower edge must not be above the upper one".into());
+    }
+    Ok((low, high))
+}
+
+struct Histogram<T> {
+    record: u64,
+    per_record: u64,
+    bins: usize,
+    range: Option<(f64, f64)>,
+    nan: NanRule,
+    element: PhantomData<T>,
+}
+
+impl<T: Bounded> Histogram<T> {
+    /// The edges if this pass counts, else `None`: this pass finds them.
+    fn edges(&self, ctx: &Ctx) -> Result<Option<Vec<f64>>, KernelError> {
+        let range = match (self.range, ctx.round) {
+            (Some(range), _) => range,
+            (None, 0) => return Ok(None),
+            (None, _) => {
+                let mut read = StateReader::new(NAME, &ctx.shared);
+                let range = (read.f64()?, read.f64()?);
+                read.end()?;
+                range
+            }
+        };
+        Ok(Some(edges(range.0, range.1, self.bins)))
+    }
+
+    fn found(&self, seen: &Extreme<T>) -> Result<Vec<u8>, KernelError> {
+        if self.nan == NanRule::Propagate
+            && let Some(index) = seen.nan
+        {
+            let why = format!(
+                "element {index} is NaN, so there is no smallest value to begin at; use nan=skip or give range=LOW:HIGH"
+            );
+            return Err(KernelError::Domain { kernel: NAME, why });
+        }
+        let (Some((low, _)), Some((high, _))) = (seen.min, seen.max) else {
+            return Err(KernelError::Empty { kernel: NAME, why: "there is no smallest value to begin at" });
+        };
+        let (low, high) = (low.to_f64(), high.to_f64());
+        if !(high - low).is_finite() {
+            let why = format!("the values reach from {low} to {high}; give range=LOW:HIGH");
+            return Err(KernelError::Domain { kernel: NAME, why });
+        }
+        let mut shared = Vec::new();
+        shared.put_f64(low);
+        shared.put_f64(high);
+        Ok(shared)
+    }
+}
+
+impl<T: Bounded> Kernel for Histogram<T> {
+    fn spec(&self) -> Spec {
+        let state_hint = 8 * self.bins as u64 + 64;
+        Spec { order: Order::Any, state_hint, ..Spec::fixed(NAME, self.record) }
+    }
+
+    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        Ok(match self.edges(ctx)? {
+            None => Box::new(ExtremeFold::<T> {
+                kernel: NAME,
+                per_record: self.per_record,
+                nan: self.nan,
+                seen: Extreme::default(),
+            }),
+            Some(edges) => Box::new(CountsFold::<T> {
+                bins: Bins::new(&edges),
+                nan: self.nan,
+                per_record: self.per_record,
+                seen: 0,
+                counts: vec![0; self.bins],
+            }),
+        })
+    }
+
+    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        let Some(edges) = self.edges(ctx)? else {
+            return Ok(Next::Again(self.found(&Extreme::decode(NAME, whole)?)?));
+        };
+        let (seen, counts) = decode(whole, self.bins)?;
+        if seen == 0 {
+            return Err(KernelError::Empty { kernel: NAME, why: "there are no values to count" });
+        }
+        Ok(Next::Done(Value::Map(vec![
+            ("edges", Value::List(edges.into_iter().map(Value::Float).collect())),
+            ("counts", Value::List(counts.into_iter().map(Value::from).collect())),
+        ])))
+    }
+}
+
+struct CountsFold<T> {
+    /// `None`: no value of the type lies within the edges.
+    bins: Option<Bins<T>>,
+    nan: NanRule,
+    per_record: u64,
+    seen: u64,
+    counts: Vec<u64>,
+}
+
+fn decode(state: &[u8], bins: usize) -> Result<(u64, Vec<u64>), KernelError> {
+    let mut read = StateReader::new(NAME, state);
+    let seen = read.u64()?;
+    let counts = (0..bins).map(|_| read.u64()).collect::<Result<_, _>>()?;
+    read.end()?;
+    Ok((seen, counts))
+}
+
+impl<T: Bounded> Fold for CountsFold<T> {
+    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+        let data = block.data();
+        if self.nan == NanRule::Error {
+            self.nan.check(first_nan(T::DTYPE, data).map(|i| block.first() * self.per_record + i))?;
+        }
+        if let Some(bins) = &self.bins {
+            bins.count(data, &mut self.counts);
+        }
+        self.seen += (data.len() / T::SIZE) as u64;
+        Ok(Step::Took(block.count()))
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.seen);
+        for count in &self.counts {
+            out.put_u64(*count);
+        }
+    }
+
+    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        let (seen, counts) = decode(later, self.counts.len())?;
+        self.seen = self.seen.saturating_add(seen);
+        for (mine, theirs) in self.counts.iter_mut().zip(counts) {
+            *mine = mine.saturating_add(theirs);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! The fold contract and the built-in kernels.
+//!
+//! An analysis is a resumable fold whose partial results form a monoid. A [`Kernel`] begins folds; a [`Fold`]
+//! takes aligned records, can be saved and restored between any two of them, and takes in the saved state of
+//! what comes next. Where folds run, how many there are, who gets which records and in what order partials
+//! meet is the business of a runtime and not visible here.
+//!
+//! # The laws
+//! 1. Any split of the records into blocks gives the same result.
+//! 2. [`Fold::save`] and [`Kernel::restore`] between any two records change nothing.
+//! 3. [`Fold::merge`] is associative on adjacent extents, and free of order where [`Spec::order`] is
+//!    [`Order::Any`]. [`Kernel::begin`] is its identity on both sides.
+//! 4. The same bits come out wherever the folds ran, for kernels of class [`Numerics::Exact`] and
+//!    [`Numerics::Fixed`].
+//!
+//! The crate `gristmill-conformance` tests them for any kernel, built in or your own.
+//!
+//! # A kernel
+//! The number of negative elements of an `f64` array:
+//! ```
+//! use gristmill_kernel::state::{StateReader, StateWriter};
+//! use gristmill_kernel::*;
+//!
+//! struct Negative;
+//! struct NegativeFold(u64);
+//!
+//! impl Kernel for Negative {
+//!     fn spec(&self) -> Spec {
+//!         Spec { order: Order::Any, ..Spec::fixed("negative", 8) }
+//!     }
+//!     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+//!         Ok(Box::new(NegativeFold(0)))
+//!     }
+//!     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+//!         Ok(Next::Done(StateReader::new("negative", whole).u64()?.into()))
+//!     }
+//! }
+//!
+//! impl Fold for NegativeFold {
+//!     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+//!         let (values, _) = block.data().as_chunks::<8>();
+//!         self.0 += values.iter().filter(|x| f64::from_le_bytes(**x) < 0.0).count() as u64;
+//!         Ok(Step::Took(block.count()))
+//!     }
+//!     fn save(&self, out: &mut Vec<u8>) {
+//!         out.put_u64(self.0);
+//!     }
+//!     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+//!         self.0 += StateReader::new("negative", later).u64()?;
+//!         Ok(())
+//!     }
+//! }
+//! # impl From<NegativeFold> for u64 { fn from(f: NegativeFold) -> u64 { f.0 } }
+//!
+//! // Two halves of [1, -2, -3], folded apart and merged.
+//! let ctx = Ctx::first(0..3);
+//! let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+//! let mut left = Negative.begin(&ctx)?;
+//! left.update(&Block::new(0, 2, &bytes(&[1.0, -2.0])), &mut NoRows)?;
+//! let mut right = Negative.begin(&ctx)?;
+//! right.update(&Block::new(2, 1, &bytes(&[-3.0])), &mut NoRows)?;
+//! left.merge(&saved(&*right), &mut NoRows)?;
+//! assert_eq!(Negative.advance(&ctx, &saved(&*left))?, Next::Done(Value::Int(2)));
+//! # Ok::<(), KernelError>(())
+//! ```
+//!
+//! # Built-in kernels
+//! [`catalog::bind`] makes one of them from its name, its parameters and what the records are:
+//! ```
+//! use gristmill_kernel::{Block, Ctx, DType, Input, Next, NoRows, Value, catalog, saved};
+//!
+//! let kernel = catalog::bind("sum", &[], &Input::elements(DType::F64))?;
+//! let ctx = Ctx::first(0..3);
+//! let mut fold = kernel.begin(&ctx)?;
+//! let data: Vec<u8> = [1e100, 1.0, -1e100].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
+//! fold.update(&Block::new(0, 3, &data), &mut NoRows)?;
+//! let Next::Done(answer) = kernel.advance(&ctx, &saved(&*fold))? else { unreachable!() };
+//! assert_eq!(answer.get("sum"), Some(&Value::Float(1.0)));
+//! # Ok::<(), gristmill_kernel::KernelError>(())
+//! ```
+
+mod element;
+mod error;
+mod fold;
+mod input;
+mod kernels;
+mod lines;
+mod nan;
+mod params;
+mod sink;
+mod spec;
+mod tree;
+mod value;
+
+pub mod catalog;
+pub mod state;
+
+pub use error::KernelError;
+pub use fold::{Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, Next, Step, feed, saved};
+pub use input::{ByteOrder, DType, Input, RecordRule};
+pub use lines::Lines;
+pub use params::{ParamDecl, ParamKind, Params};
+pub use sink::{Full, NoRows, Position, RowBatch, RowBuffer, Sink};
+pub use spec::{Numerics, Order, Output, Record, RowShape, RowValue, Spec};
+pub use tree::Tree;
+pub use value::Value;
+
+/// Most bytes of one side input, which every fold holds whole.
+pub const MAX_SIDE_BYTES: usize = 64 << 20;
+
+/// Most rows that one merge may emit: the seam of two extents brings at most a line to light.
+pub const MAX_MERGE_ROWS: usize = 4;
+
+/// Bytes a record or line may have where nothing else is said.
+pub const DEFAULT_MAX_RECORD: u64 = 4 << 20;

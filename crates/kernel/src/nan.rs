@@ -1,0 +1,43 @@
+//! The parameter `nan`, shared by all kernels over numbers.
+
+use crate::{KernelError, ParamDecl, ParamKind, Params};
+
+/// What a NaN among the values does to the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NanRule {
+    /// It becomes the answer, as in NumPy.
+    Propagate,
+    /// It counts as absent.
+    Skip,
+    /// It is an error.
+    Error,
+}
+
+/// The declaration of the parameter.
+pub const NAN: ParamDecl = ParamDecl {
+    name: "nan",
+    kind: ParamKind::Choice(&["propagate", "skip", "error"]),
+    default: Some("propagate"),
+    required: false,
+    help: "what a NaN does: becomes the answer (as in NumPy), counts as absent, or is an error",
+    example: "skip",
+};
+
+impl NanRule {
+    /// The rule that a request chose.
+    pub fn of(params: &Params) -> NanRule {
+        match params.text(NAN.name) {
+            "skip" => NanRule::Skip,
+            "error" => NanRule::Error,
+            _ => NanRule::Propagate,
+        }
+    }
+
+    /// The error if NaNs are one and `first` was met.
+    pub fn check(self, first: Option<u64>) -> Result<(), KernelError> {
+        match (self, first) {
+            (NanRule::Error, Some(index)) => Err(KernelError::NotANumber { index }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Parameters: declared once per kernel, and from that checked, listed and documented.
+
+use crate::KernelError;
+
+/// The declaration of one parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDecl {
+    /// Name, as in `--param name=value`.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: ParamKind,
+    /// The value where none is given; `None` and `required: false` means absent.
+    pub default: Option<&'static str>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means, in one line.
+    pub help: &'static str,
+    /// A value that makes sense, for messages and documentation.
+    pub example: &'static str,
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// `true` or `false`.
+    Bool,
+    /// An integer within bounds, both included.
+    Int {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// Text, checked by the kernel itself.
+    Text,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+}
+
+impl ParamKind {
+    /// How it is shown to people.
+    pub fn describe(&self) -> String {
+        match self {
+            ParamKind::Bool => "true|false".into(),
+            ParamKind::Int { min, max } => format!("integer {min}..={max}"),
+            ParamKind::Text => "text".into(),
+            ParamKind::Choice(words) => words.join("|"),
+        }
+    }
+
+    fn check(&self, value: &str) -> Result<(), String> {
+        match self {
+            ParamKind::Bool => match value {
+                "true" | "false" => Ok(()),
+                _ => Err("it must be true or false".into()),
+            },
+            ParamKind::Int { min, max } => match value.parse::<u64>() {
+                Ok(n) if (*min..=*max).contains(&n) => Ok(()),
+                _ => Err(format!("it must be an integer from {min} to {max}")),
+            },
+            ParamKind::Text => Ok(()),
+            ParamKind::Choice(words) if words.contains(&value) => Ok(()),
+            ParamKind::Choice(words) => Err(format!("it must be one of {}", words.join(", "))),
+        }
+    }
+}
+
+/// The parameters of one request, checked against their declarations.
+#[derive(Clone, Debug)]
+pub struct Params {
+    values: Vec<(&'static ParamDecl, Option<String>)>,
+}
+
+impl Params {
+    /// Checks `given` (name, value) pairs against what `kernel` declares.
+    pub fn check(
+        kernel: &'static str,
+        declared: &'static [ParamDecl],
+        given: &[(String, String)],
+    ) -> Result<Params, KernelError> {
+        let mut values: Vec<(&'static ParamDecl, Option<String>)> =
+            declared.iter().map(|decl| (decl, None)).collect();
+        for (name, value) in given {
+            let Some((decl, slot)) = values.iter_mut().find(|(decl, _)| decl.name == name) else {
+                let names: Vec<_> = declared.iter().map(|decl| decl.name).collect();
+                let known = if names.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    format!("it has: {}", names.join(", "))
+                };
+                return Err(KernelError::UnknownParam { kernel, name: name.clone(), known });
+            };
+            if slot.is_some() {
+                return Err(KernelError::RepeatedParam { name: name.clone() });
+            }
+            decl.kind.check(value).map_err(|why| bad(name, value, why))?;
+            *slot = Some(value.clone());
+        }
+        for (decl, slot) in &mut values {
+            if slot.is_none() {
+                if decl.required {
+                    return Err(KernelError::MissingParam {
+                        kernel,
+                        name: decl.name,
+                        help: decl.help,
+                        example: decl.example,
+                    });
+                }
+                *slot = decl.default.map(str::to_owned);
+            }
+        }
+        Ok(Params { values })
+    }
+
+    /// The value of a parameter, where it was given or has a default.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(decl, _)| decl.name == name).and_then(|(_, value)| value.as_deref())
+    }
+
+    /// A text that is there because it is required or has a default; empty otherwise.
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or("")
+    }
+
+    /// A boolean; false where absent.
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    /// An integer declared as [`ParamKind::Int`].
+    pub fn int(&self, name: &str) -> Option<u64> {
+        self.get(name).and_then(|value| value.parse().ok())
+    }
+
+    /// The error for a value that a kernel itself refuses.
+    pub fn refuse(&self, name: &'static str, why: impl Into<String>) -> KernelError {
+        bad(name, self.text(name), why)
+    }
+}
+
+fn bad(name: &str, value: &str, why: impl Into<String>) -> KernelError {
+    KernelError::BadParam { name: name.to_owned(), value: value.to_owned(), why: why.into() }
+}

@@ -1,0 +1,131 @@
+//! Where a fold puts the rows and bytes it emits.
+
+/// Position of a row in the input: the record it came from, then its number within that record's output.
+///
+/// Positions order the rows of all folds of a request, and two rows with the same position are the same row:
+/// emitting a record's rows again after a restart is harmless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position {
+    /// Position of the record: a record number, or a byte offset for lines.
+    pub record: u64,
+    /// Number of the row among those of its record.
+    pub part: u64,
+}
+
+impl Position {
+    /// The only row of a record.
+    pub const fn of(record: u64) -> Position {
+        Position { record, part: 0 }
+    }
+}
+
+/// The sink takes nothing more now; the fold answers [`crate::Step::Full`] and is called again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Takes rows in ascending order of position within one run of a fold.
+pub trait Sink {
+    /// Takes a row, or refuses it whole. While folds are merged a sink never refuses.
+    fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full>;
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full> {
+        (**self).put(at, row)
+    }
+}
+
+/// For kernels that emit nothing: refuses every row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRows;
+
+impl Sink for NoRows {
+    fn put(&mut self, _: Position, _: &[u8]) -> Result<(), Full> {
+        Err(Full)
+    }
+}
+
+/// Rows in the order they were put, in three flat arrays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowBatch {
+    positions: Vec<Position>,
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl RowBatch {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, at: Position, row: &[u8]) {
+        self.positions.push(at);
+        self.bytes.extend_from_slice(row);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Positions of the rows.
+    pub fn positions(&self) -> &[Position] {
+        &self.positions
+    }
+
+    /// The bytes of all rows, one after the other.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Each row and its position.
+    pub fn iter(&self) -> impl Iterator<Item = (Position, &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let rows = starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]);
+        self.positions.iter().copied().zip(rows)
+    }
+
+    fn cost(&self) -> usize {
+        self.bytes.len() + self.positions.len() * RowBuffer::ROW_OVERHEAD
+    }
+}
+
+/// Collects rows in memory up to a number of bytes.
+#[derive(Clone, Debug)]
+pub struct RowBuffer {
+    batch: RowBatch,
+    limit: usize,
+}
+
+impl RowBuffer {
+    /// What a row costs beside its bytes.
+    pub const ROW_OVERHEAD: usize = size_of::<Position>() + size_of::<usize>();
+
+    /// A buffer that is full once it holds `limit` bytes. It takes at least one row, whatever its size.
+    pub fn new(limit: usize) -> RowBuffer {
+        RowBuffer { batch: RowBatch::default(), limit }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Takes the rows out, in the order they came.
+    pub fn take(&mut self) -> RowBatch {
+        std::mem::take(&mut self.batch)
+    }
+}
+
+impl Sink for RowBuffer {
+    fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full> {
+        if self.batch.cost() + row.len() + RowBuffer::ROW_OVERHEAD > self.limit && !self.batch.is_empty() {
+            return Err(Full);
+        }
+        self.batch.push(at, row);
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a kernel declares about itself, so that a runtime can split, place and move its folds.
+
+use std::fmt;
+
+use crate::DType;
+
+/// The declaration of one bound kernel: what it reads, how it may be split, what it gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Name for messages.
+    pub name: &'static str,
+    /// What the kernel cannot split.
+    pub record: Record,
+    /// Records seen on each side of a block without being part of it.
+    pub halo: u64,
+    /// Whether partials may be merged out of order.
+    pub order: Order,
+    /// What is promised about the bits of the answer.
+    pub numerics: Numerics,
+    /// What the fold gives.
+    pub output: Output,
+    /// Splits fall on multiples of this many records only, counted from record 0 of the file. 1: anywhere.
+    pub grain: u64,
+    /// Bytes of a record of a second input that is read record by record beside the first, where there is one.
+    pub second: Option<u64>,
+    /// Expected bytes of a saved state, for the planner.
+    pub state_hint: u64,
+    /// Whether `save` works between any two records. A fold that cannot save is never moved.
+    pub can_save: bool,
+}
+
+impl Spec {
+    /// A kernel over fixed-size records that gives a value, with nothing special about it.
+    pub const fn fixed(name: &'static str, bytes: u64) -> Spec {
+        Spec {
+            name,
+            record: Record::Fixed(bytes),
+            halo: 0,
+            order: Order::File,
+            numerics: Numerics::Exact,
+            output: Output::Value,
+            grain: 1,
+            second: None,
+            state_hint: 64,
+            can_save: true,
+        }
+    }
+
+    /// A kernel over lines that gives a value.
+    pub const fn lines(name: &'static str) -> Spec {
+        let mut spec = Spec::fixed(name, 1);
+        spec.record = Record::Line;
+        spec
+    }
+}
+
+/// The unit a kernel cannot split, and with it the unit of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// This many bytes (at least 1). Positions are record numbers.
+    Fixed(u64),
+    /// A line with its `\n`. Positions are byte offsets in the file; a block ends where a line ends.
+    Line,
+    /// So many virtual records without bytes, for generators. Positions are record numbers.
+    Index(u64),
+}
+
+impl Record {
+    /// Bytes that one step of position stands for: the record size, 1 for lines, 0 for virtual records.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Record::Fixed(bytes) => bytes,
+            Record::Line => 1,
+            Record::Index(_) => 0,
+        }
+    }
+}
+
+/// Whether merging asks for adjacent extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Partials may be merged in any order and across gaps.
+    Any,
+    /// Only the partial of the extent that follows immediately may be merged.
+    File,
+}
+
+/// What is promised about the bits of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numerics {
+    /// Correctly rounded, whatever the split.
+    Exact,
+    /// The same bits on every placement, by a canonical order of operations.
+    Fixed,
+    /// Neither; only when asked for.
+    Approximate,
+}
+
+impl fmt::Display for Numerics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Numerics::Exact => "exact",
+            Numerics::Fixed => "fixed",
+            Numerics::Approximate => "approximate",
+        })
+    }
+}
+
+/// What a fold gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A value at the end; nothing goes to the sink.
+    Value,
+    /// Rows in the order of their positions, and a value at the end.
+    Rows(RowShape),
+    /// Bytes that follow each other in the order of their positions: a map or a generator.
+    Bytes,
+}
+
+/// How the rows of a kernel are to be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowShape {
+    /// What the position of a row is called: `index` or `offset`.
+    pub position: &'static str,
+    /// Positions shown are `record * per_record + part`.
+    pub per_record: u64,
+    /// What the bytes of a row are.
+    pub value: RowValue,
+}
+
+/// The content of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowValue {
+    /// One element, little-endian; shown as `value`.
+    Element(DType),
+    /// A line without its terminator; shown as `line`.
+    Line,
+}
