@@ -1,0 +1,58 @@
+//! Small files that are replaced whole or not at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::disk::{Disk, RealDisk, write_full};
+use crate::{Result, StoreError};
+
+/// How many names for the temporary file are tried before giving up.
+const MAX_NAME_ATTEMPTS: usize = 16;
+
+/// Makes `bytes` the content of the file `path`, durably, and never shows anything half-written: a reader,
+/// and whoever looks after a crash, finds the old content or the new one.
+///
+/// A temporary file in the same directory is written and synced, renamed over `path`, and the directory is
+/// synced. On an error before the rename, the temporary file is removed and `path` is as it was. An error
+/// from the last step, the sync of the directory, leaves the new content in place but perhaps not durable.
+/// A symbolic link at `path` is replaced, not followed; the file gets the permissions of a new one.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_atomic_on(&RealDisk, path, bytes)
+}
+
+pub(crate) fn write_atomic_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    if path.file_name().is_none() {
+        let what = format!("{} does not name a file", path.display());
+        return Err(StoreError::Invalid { what, remedy: "give the path of a file" });
+    }
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = || {
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        dir.join(format!(".gristmill-{}-{serial}.tmp", std::process::id()))
+    };
+    // A crashed process of the same number may have left its file behind.
+    let mut temporary: PathBuf = name();
+    let mut made = disk.create_file(&temporary);
+    for _ in 1..MAX_NAME_ATTEMPTS {
+        match &made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                temporary = name();
+                made = disk.create_file(&temporary);
+            }
+            _ => break,
+        }
+    }
+    let file = made.map_err(|error| StoreError::io("create", &temporary, error))?;
+    let renamed = write_full(&*file, bytes, 0)
+        .map_err(|error| StoreError::io("write", &temporary, error))
+        .and_then(|()| file.sync().map_err(|error| StoreError::io("sync", &temporary, error)))
+        .and_then(|()| disk.rename(&temporary, path).map_err(|error| StoreError::io("replace", path, error)));
+    if let Err(error) = renamed {
+        // The first error is the one to report.
+        let _ = disk.remove_file(&temporary);
+        return Err(error);
+    }
+    disk.sync_dir(dir).map_err(|error| StoreError::io("sync", dir, error))
+}

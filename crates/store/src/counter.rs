@@ -1,0 +1,12 @@
+//! Attributes that `fetch_add` counts in: 8 bytes, a little-endian `i64`.
+
+use crate::{Result, StoreError};
+
+/// The number in an attribute; 0 if there is none.
+pub(crate) fn decode(value: Option<&[u8]>, name: &str) -> Result<i64> {
+    let Some(value) = value else { return Ok(0) };
+    value.try_into().map(i64::from_le_bytes).map_err(|_| StoreError::Invalid {
+        what: format!("attribute {name:?} has {} bytes and is not a counter", value.len()),
+        remedy: "count in an attribute of 8 bytes, or remove this one",
+    })
+}

@@ -1,0 +1,158 @@
+//! The file system calls the store makes, in one place, so that tests can refuse them or forget what was
+//! not synced. SQLite makes its own calls; before each of its commits the store asks `before_commit`.
+
+#[cfg(test)]
+pub(crate) mod faulty;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+
+/// Directory operations. Names they make or remove are durable after `sync_dir` of their directory.
+pub(crate) trait Disk: Send + Sync {
+    /// Makes one directory; `false` if it is there already.
+    fn create_dir(&self, path: &Path) -> io::Result<bool>;
+    /// Makes a new file for reading and writing; fails if the name is taken.
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>>;
+    /// Opens a file that is there.
+    fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>>;
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Asked before each commit of the metadata in `path`.
+    fn before_commit(&self, path: &Path) -> io::Result<()>;
+}
+
+/// An open file. Its bytes and length are durable after `sync`.
+pub(crate) trait DataFile: Send + Sync {
+    fn len(&self) -> io::Result<u64>;
+    /// May read fewer bytes; 0 at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// May write fewer bytes.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
+    fn set_len(&self, length: u64) -> io::Result<()>;
+    /// Turns bytes within the file into zeros, giving space back where the file system can.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
+    fn advise_sequential(&self) -> io::Result<()>;
+    /// Forgets what memory holds of a synced file, so that reads come from the device. Best effort.
+    fn drop_cache(&self) -> io::Result<()>;
+}
+
+/// Reads until `buffer` is full or the file ends; returns the number of bytes read.
+pub(crate) fn read_full(file: &dyn DataFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `data`; on an error any part of it may have been written.
+pub(crate) fn write_full(file: &dyn DataFile, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+    while !data.is_empty() {
+        match file.write_at(data, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                data = data.get(n..).unwrap_or_default();
+                offset += n as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The file system of this machine.
+pub(crate) struct RealDisk;
+
+impl Disk for RealDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<bool> {
+        match std::fs::create_dir(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>> {
+        Ok(Box::new(OpenOptions::new().read(true).write(write).open(path)?))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn before_commit(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+impl DataFile for File {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(self, data, offset)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        File::set_len(self, length)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        match fallocate(self, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len) {
+            Ok(()) => return Ok(()),
+            Err(error) if error == rustix::io::Errno::OPNOTSUPP || error == rustix::io::Errno::NOSYS => {}
+            Err(error) => return Err(error.into()),
+        }
+        let (mut at, end) = (offset, offset + len);
+        while at < end {
+            let piece = (end - at).min(ZEROS.len() as u64) as usize;
+            write_full(self, ZEROS.get(..piece).unwrap_or(&ZEROS), at)?;
+            at += piece as u64;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn advise_sequential(&self) -> io::Result<()> {
+        Ok(fadvise(self, 0, None, Advice::Sequential)?)
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        Ok(fadvise(self, 0, None, Advice::DontNeed)?)
+    }
+}

@@ -1,0 +1,78 @@
+//! Objects with versions and attributes, and where they are kept.
+//!
+//! An active storage system must know which state of an object a partial result was computed from, must
+//! read while files arrive, and must not lose what it acknowledged. [`ObjectStore`] is the small contract
+//! for that. It follows the object-based storage devices of T10 OSD-2, which Devulapalli and others built a
+//! parallel file system on (2007): named objects, byte ranges, attributes with each operation, compare and
+//! swap, fetch and add, scatter and gather. The form follows the `object_store` crate of Apache Arrow: a
+//! core trait, and one test suite that every backend passes (feature `suite`, module `suite`).
+//!
+//! - [`MemoryStore`] keeps objects in memory.
+//! - [`LocalStore`] keeps each object in a file, and metadata in SQLite; what its `flush` acknowledged
+//!   survives loss of power. [`LocalStore::open_read_only`] reads beside the one writing process.
+//! - [`write_atomic`] replaces small files whole; it needs no store.
+//!
+//! ```
+//! use gristmill_store::{
+//!     CreateOptions, LocalStore, ObjectId, ObjectStore, ReadOptions, StoreError, WriteOptions,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let store = LocalStore::open(dir.path().join("target0"))?;
+//! let id = ObjectId::new("ocean-temperature.0")?;
+//! store.create(&id, &CreateOptions::default())?;
+//!
+//! // Bytes and an attribute become durable together when `flush` returns.
+//! let options = WriteOptions { attributes: &[("units", Some(b"K"))], ..Default::default() };
+//! let version = store.write_at(&id, 0, b"271.5 272.0", options)?;
+//! store.flush(&id)?;
+//!
+//! // A reader says which version its work is about ...
+//! let mut buffer = [0; 5];
+//! assert_eq!(store.read_at(&id, 6, &mut buffer, ReadOptions::at(version))?, 5);
+//! assert_eq!(&buffer, b"272.0");
+//!
+//! // ... and learns when the object has moved on.
+//! store.append(&id, b" 272.5")?;
+//! let stale = store.read_at(&id, 6, &mut buffer, ReadOptions::at(version));
+//! assert!(matches!(stale, Err(StoreError::Stale { .. })));
+//! store.shut_down()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything is synchronous and safe to share between threads. Time comes from a [`Clock`] that is passed
+//! in. Every size has a bound: see the constants.
+
+mod atomic_file;
+mod clock;
+mod counter;
+mod disk;
+mod error;
+mod id;
+mod intervals;
+mod limits;
+mod local;
+mod locks;
+mod memory;
+mod object_store;
+#[cfg(feature = "suite")]
+pub mod suite;
+mod types;
+
+pub use atomic_file::write_atomic;
+pub use clock::{Clock, SystemClock};
+pub use error::{Result, StoreError};
+pub use id::{IdError, ObjectId};
+pub use limits::{
+    MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_NAME_BYTES, MAX_ATTRIBUTES, MAX_EXTENTS, MAX_ID_BYTES, MAX_INTERVALS,
+    MAX_LEASE, MAX_LIST_PAGE, MAX_OBJECT_BYTES, MAX_WRITTEN_PAGE,
+};
+pub use local::{LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS};
+pub use memory::{DEFAULT_MEMORY_BYTES, MemoryStore};
+pub use object_store::ObjectStore;
+pub use types::{
+    ArrivalState, AttributeChange, CasOutcome, CreateOptions, Extent, ReadOptions, Stat, Version,
+    WriteOptions,
+};

@@ -1,0 +1,321 @@
+//! How an object of the local store changes and is flushed.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+
+use super::meta::Changes;
+use super::object::{Object, Shared, Writer};
+use super::{LocalStore, wrong_length};
+use crate::disk::{DataFile, write_full};
+use crate::intervals::IntervalSet;
+use crate::limits::{check_attribute_name, check_attribute_value};
+use crate::locks::{lock, read, write};
+use crate::{
+    AttributeChange, Extent, MAX_ATTRIBUTES, MAX_INTERVALS, ObjectId, Result, StoreError, Version,
+    WriteOptions,
+};
+
+/// Bytes of attribute changes one object keeps in memory before the next change of attributes flushes it.
+/// One change can pass it by at most the attributes an object may have.
+pub(super) const MAX_PENDING_BYTES: usize = 4 << 20;
+
+impl LocalStore {
+    /// Runs `change` on a live object while no other thread changes it.
+    pub(super) fn change<T>(
+        &self,
+        id: &ObjectId,
+        change: impl FnOnce(&Arc<Object>, &mut MutexGuard<'_, Writer>) -> Result<T>,
+    ) -> Result<T> {
+        self.make_room()?;
+        let object = self.object(id)?;
+        let mut writer = lock(&object.writer);
+        drop(object.live(read(&object.shared))?);
+        change(&object, &mut writer)
+    }
+
+    /// Flushes objects until there may be another one to flush. Needs their locks, so the caller holds none.
+    pub(super) fn make_room(&self) -> Result<()> {
+        while let Some(object) = self.table.over_bound() {
+            match self.flush_object(&object, &mut lock(&object.writer)) {
+                Ok(()) | Err(StoreError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Comes before each change of bytes, length or state, and gives the version after it. `length` is the
+    /// length the file will at least keep.
+    fn begin(&self, object: &Arc<Object>, writer: &mut Writer, length: u64) -> Result<Version> {
+        // A damaged object is refused before anything is noted about it.
+        self.file(object, &read(&object.shared))?;
+        let version = Version(self.versions.next(&self.meta)?);
+        self.meta.rule_out_failed_commit()?;
+        let durable = writer.durable_length.min(length);
+        if writer.persisted && (!writer.marked || durable < writer.durable_length) {
+            self.meta.mark_dirty(object.birth, durable)?;
+            writer.marked = true;
+        }
+        writer.durable_length = durable;
+        writer.changed = true;
+        self.table.note_unflushed(object);
+        Ok(version)
+    }
+
+    /// Writes packed `data` over `extents`, the last of which ends at `end`.
+    pub(super) fn write_pieces(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        extents: &[Extent],
+        end: u64,
+        data: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Version> {
+        let insert = |written: &mut IntervalSet| {
+            extents.iter().for_each(|extent| written.insert(extent.offset..extent.offset + extent.len));
+        };
+        let (version, length) = {
+            let shared = read(&object.shared);
+            object.expect(&shared, options.if_version)?;
+            check_intervals(&shared.written, extents.len(), insert)?;
+            (shared.version, shared.length)
+        };
+        let attributes = self.check_attributes(object, writer, options.attributes)?;
+        if data.is_empty() {
+            self.stage(object, attributes);
+            return Ok(version);
+        }
+        let version = self.begin(object, writer, u64::MAX)?;
+        let now = self.clock.now();
+        let mut shared = write(&object.shared);
+        let file = self.file(object, &shared)?;
+        let path = || self.path(&object.id);
+        if end > length {
+            trim(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path(), error))?;
+        }
+        (shared.version, shared.modified) = (version, now);
+        let mut rest = data;
+        for extent in extents {
+            let (piece, tail) = rest.split_at_checked(extent.len as usize).unwrap_or((rest, &[]));
+            rest = tail;
+            if let Err(error) = write_full(&*file, piece, extent.offset) {
+                shared.excess |= end > length;
+                // If cutting fails too, the next growth or flush tries again.
+                let _ = trim(&*file, &mut shared);
+                return Err(StoreError::io("write", &path(), error));
+            }
+        }
+        shared.length = length.max(end);
+        insert(&mut shared.written);
+        shared.pending.extend(attributes);
+        Ok(version)
+    }
+
+    pub(super) fn punch_object(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        start: u64,
+        end: u64,
+    ) -> Result<Version> {
+        let (version, end) = {
+            let shared = read(&object.shared);
+            let end = end.min(shared.length);
+            check_intervals(&shared.written, 1, |written| written.remove(start..end))?;
+            (shared.version, end)
+        };
+        if start >= end {
+            return Ok(version);
+        }
+        let version = self.begin(object, writer, u64::MAX)?;
+        let now = self.clock.now();
+        let mut shared = write(&object.shared);
+        let file = self.file(object, &shared)?;
+        (shared.version, shared.modified) = (version, now);
+        let punched = file.punch(start, end - start);
+        punched.map_err(|error| StoreError::io("punch", &self.path(&object.id), error))?;
+        shared.written.remove(start..end);
+        Ok(version)
+    }
+
+    pub(super) fn truncate_object(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        length: u64,
+    ) -> Result<Version> {
+        let (version, old) = {
+            let shared = read(&object.shared);
+            (shared.version, shared.length)
+        };
+        // Cutting an empty object is how one starts again after a failed sync.
+        if length == old && (length > 0 || !object.unsynced.load(Ordering::Relaxed)) {
+            return Ok(version);
+        }
+        let version = self.begin(object, writer, length)?;
+        let now = self.clock.now();
+        let mut shared = write(&object.shared);
+        let file = self.file(object, &shared)?;
+        let failed = |error| StoreError::io("set the length of", &self.path(&object.id), error);
+        if length > old {
+            trim(&*file, &mut shared).map_err(failed)?;
+        }
+        (shared.version, shared.modified) = (version, now);
+        if let Err(error) = file.set_len(length) {
+            shared.excess |= length > old;
+            return Err(failed(error));
+        }
+        shared.excess = false;
+        shared.length = length;
+        shared.written.remove(length..u64::MAX);
+        if length == 0 {
+            object.unsynced.store(false, Ordering::Relaxed);
+        }
+        Ok(version)
+    }
+
+    pub(super) fn close_object(&self, object: &Arc<Object>, writer: &mut Writer) -> Result<Version> {
+        if read(&object.shared).lease.is_some() {
+            let version = self.begin(object, writer, u64::MAX)?;
+            let now = self.clock.now();
+            let mut shared = write(&object.shared);
+            (shared.version, shared.modified, shared.lease) = (version, now, None);
+        }
+        self.flush_object(object, writer)?;
+        Ok(read(&object.shared).version)
+    }
+
+    /// Checks attribute changes against the bounds, and makes room for them in memory.
+    pub(super) fn check_attributes(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        changes: &[AttributeChange<'_>],
+    ) -> Result<Changes> {
+        let mut checked = Changes::new();
+        for &(name, value) in changes {
+            check_attribute_name(name)?;
+            value.map_or(Ok(()), check_attribute_value)?;
+            checked.insert(name.into(), value.map(Vec::from));
+        }
+        if changes.is_empty() {
+            return Ok(checked);
+        }
+        let bytes: usize = checked.values().flatten().map(Vec::len).sum();
+        if read(&object.shared).pending_bytes() + bytes > MAX_PENDING_BYTES {
+            self.flush_object(object, writer)?;
+        }
+        if checked.values().any(Option::is_some) {
+            let names = self.attribute_names(object, &read(&object.shared))?;
+            let has = |name: &String| names.binary_search(name).is_ok();
+            let added = checked.iter().filter(|(name, value)| value.is_some() && !has(name)).count();
+            let removed = checked.iter().filter(|(name, value)| value.is_none() && has(name)).count();
+            if added > removed && names.len() + added - removed > MAX_ATTRIBUTES {
+                let limit = MAX_ATTRIBUTES as u64;
+                return Err(StoreError::TooLarge { what: "the number of attributes", limit });
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Takes checked attribute changes in, to be made durable by the next flush.
+    pub(super) fn stage(&self, object: &Arc<Object>, changes: Changes) {
+        if !changes.is_empty() {
+            self.table.note_unflushed(object);
+            write(&object.shared).pending.extend(changes);
+        }
+    }
+
+    /// Makes one attribute durable at once.
+    pub(super) fn commit_attribute(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        name: &str,
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        let changes = self.check_attributes(object, writer, &[(name, value)])?;
+        if !writer.persisted {
+            self.flush_object(object, writer)?;
+        }
+        self.meta.put_attributes(object.birth, &changes)?;
+        write(&object.shared).pending.remove(name);
+        Ok(())
+    }
+
+    /// Makes everything done to the object durable, in the order the module's documentation gives.
+    pub(super) fn flush_object(&self, object: &Arc<Object>, writer: &mut Writer) -> Result<()> {
+        let (excess, idle) = {
+            let shared = object.live(read(&object.shared))?;
+            (shared.excess, shared.pending.is_empty() && !writer.changed && writer.persisted)
+        };
+        if object.unsynced.load(Ordering::Relaxed) {
+            return Err(StoreError::Unsynced { id: object.id.clone() });
+        }
+        if idle {
+            self.table.note_flushed(object, false);
+            return Ok(());
+        }
+        let path = self.path(&object.id);
+        if writer.changed {
+            if excess {
+                let mut shared = write(&object.shared);
+                let file = self.file(object, &shared)?;
+                trim(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path, error))?;
+            }
+            let file = self.file(object, &read(&object.shared))?;
+            if let Err(error) = file.sync() {
+                object.unsynced.store(true, Ordering::Relaxed);
+                return Err(StoreError::io("sync", &path, error));
+            }
+            let found = file.len().map_err(|error| StoreError::io("look at", &path, error))?;
+            let length = read(&object.shared).length;
+            if found != length {
+                return Err(wrong_length(&path, found, length));
+            }
+        }
+        if !writer.persisted {
+            self.dirs.sync_for(&*self.disk, &path)?;
+        }
+        let (row, pending) = {
+            let shared = read(&object.shared);
+            (shared.row(object.birth), shared.pending.clone())
+        };
+        let first = !writer.persisted;
+        let stored = self.meta.put(&object.id, &row, &pending);
+        // A commit that failed may still prove durable: the row may or may not be there, marked or not.
+        writer.marked = false;
+        if stored.is_err() {
+            writer.persisted |= first && self.meta.load(&object.id).is_ok_and(|row| row.is_some());
+            return stored;
+        }
+        (writer.persisted, writer.changed, writer.durable_length) = (true, false, row.length);
+        write(&object.shared).pending.clear();
+        self.table.note_flushed(object, first);
+        Ok(())
+    }
+}
+
+/// Refuses a change that would leave too many intervals; `more` is the most it can add.
+fn check_intervals(written: &IntervalSet, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
+    if written.len() + more <= MAX_INTERVALS {
+        return Ok(());
+    }
+    let mut after = written.clone();
+    change(&mut after);
+    if after.len() > MAX_INTERVALS && after.len() > written.len() {
+        let limit = MAX_INTERVALS as u64;
+        return Err(StoreError::TooLarge { what: "the number of written intervals", limit });
+    }
+    Ok(())
+}
+
+/// Cuts off what a failed write left behind the object's end, so that growing over it gives zeros.
+fn trim(file: &dyn DataFile, shared: &mut Shared) -> std::io::Result<()> {
+    if shared.excess {
+        file.set_len(shared.length)?;
+        shared.excess = false;
+    }
+    Ok(())
+}

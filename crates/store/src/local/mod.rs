@@ -1,0 +1,256 @@
+//! Objects in a directory: the embedded default.
+//!
+//! ```text
+//! DIR/lock            held with flock by the one process that writes
+//! DIR/meta.sqlite     one row per object, attributes, the version counter (WAL, synchronous=FULL)
+//! DIR/objects/HH/HH/ID   the bytes of object ID; HH HH from a hash of the name
+//! ```
+//!
+//! # Order of commits
+//! - *flush*: sync the data file; for a new object sync the directories that name it; then one SQLite
+//!   commit of length, version, state, written intervals and all attribute changes. Bytes come first so that
+//!   a row never promises bytes that are not there; attributes come with the row so that what says something
+//!   about the bytes is never durable before them.
+//! - *first change after a flush*: before it, a commit marks the row `dirty`. After a crash a dirty object
+//!   gets a fresh version, for its bytes may differ from what the old version named.
+//! - *truncate to less than what is durable*: the row gets the smaller length (with the mark) before the
+//!   file is cut. So a file is never shorter than its row says; one that is, is damage.
+//! - *remove*: the row goes first, then the file. A file without a row is litter.
+//! - *versions* are reserved in blocks by a commit before the first of a block is given out.
+//!
+//! # Opening after a crash
+//! The SQLite file records whether the last writer closed cleanly. If not: dirty objects are cut to the
+//! length of their row, synced, dropped from the page cache and given fresh versions; files without a row are removed; every directory
+//! is synced; versions go on from the reserved ceiling.
+//!
+//! # Other processes
+//! One process writes; others may read through [`LocalReader`] at the same time and see what was flushed.
+//!
+//! # What is taken for granted
+//! The file system keeps what fsync acknowledged, and SQLite's commits at synchronous=FULL are durable. The
+//! tests of power loss drop unsynced writes, creations and removals of data files, and keep each SQLite
+//! transaction that was committed. If a sync fails, the kernel may drop the bytes and report success next
+//! time, so the object refuses to flush ([`StoreError::Unsynced`]) until it is cut to 0 or removed.
+
+mod change;
+mod files;
+mod meta;
+mod object;
+mod paths;
+mod reader;
+mod recover;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::disk::{DataFile, Disk, RealDisk};
+use crate::error::RESTORE;
+use crate::locks::{lock, read};
+use crate::{Clock, ObjectId, Result, StoreError, SystemClock};
+
+pub use files::MAX_OPEN_FILES;
+pub use reader::LocalReader;
+pub use table::{MAX_CACHED_OBJECTS, MAX_UNFLUSHED_OBJECTS};
+
+use files::FileCache;
+use meta::Meta;
+use object::{Object, Shared};
+use paths::{LOCK_FILE, META_FILE, OBJECTS_DIR, UnsyncedDirs, object_path};
+use table::Table;
+use versions::Versions;
+
+/// A store in a directory of the local file system, open for writing.
+///
+/// Dropping it without [`shut_down`](Self::shut_down) is safe but does not flush: unflushed changes stay in the
+/// files, and the next open treats them as after a crash.
+pub struct LocalStore {
+    objects: PathBuf,
+    disk: Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
+    meta: Meta,
+    versions: Versions,
+    table: Table,
+    files: FileCache,
+    dirs: UnsyncedDirs,
+    /// A file that no row names could not be removed.
+    litter: AtomicBool,
+    /// Held for its flock; the last field, so that it is released when everything else is closed.
+    _lock: File,
+}
+
+impl LocalStore {
+    /// Opens the store in `dir`, making the directory (not its parents) and the store if there is none.
+    /// [`Locked`](StoreError::Locked) if another process has it open for writing.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(dir, Arc::new(SystemClock))
+    }
+
+    /// [`open`](Self::open) on another clock.
+    pub fn open_with(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::open_on(dir.as_ref(), clock, Arc::new(RealDisk))
+    }
+
+    /// Opens an existing store for reading, also while another process writes to it. See [`LocalReader`].
+    pub fn open_read_only(dir: impl AsRef<Path>) -> Result<LocalReader> {
+        LocalReader::open(dir.as_ref(), Arc::new(SystemClock), Arc::new(RealDisk))
+    }
+
+    pub(crate) fn open_on(dir: &Path, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Result<Self> {
+        let objects = dir.join(OBJECTS_DIR);
+        let made_dir = disk.create_dir(dir).map_err(|error| StoreError::io("create", dir, error))?;
+        let lock = acquire(dir)?;
+        disk.create_dir(&objects).map_err(|error| StoreError::io("create", &objects, error))?;
+        let meta_path = dir.join(META_FILE);
+        let fresh = recover::is_empty(&objects)?;
+        if !fresh && !meta_path.exists() {
+            let what = format!("{} is missing, but {} holds data", meta_path.display(), objects.display());
+            return Err(StoreError::Damaged { what, remedy: RESTORE });
+        }
+        let meta = Meta::open(&meta_path, disk.clone(), fresh)?;
+        if fresh {
+            // The store itself must be there after a loss of power.
+            let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let above = made_dir.then(|| parent.unwrap_or(Path::new(".")));
+            for made in [Some(dir), above].into_iter().flatten() {
+                disk.sync_dir(made).map_err(|error| StoreError::io("sync", made, error))?;
+            }
+        }
+        let (next, clean) = meta.counter()?;
+        let versions = Versions::from(next);
+        if clean {
+            // From here on, stopping without `shut_down` leaves a store to recover.
+            meta.set_counter(next, false)?;
+        } else {
+            recover::recover(&objects, &*disk, &meta, &versions)?;
+        }
+        Ok(Self {
+            objects,
+            disk,
+            clock,
+            meta,
+            versions,
+            table: Table::new(),
+            files: FileCache::new(),
+            dirs: UnsyncedDirs::new(),
+            litter: AtomicBool::new(false),
+            _lock: lock,
+        })
+    }
+
+    /// Flushes every object. Goes on after an error and returns the first.
+    pub fn flush_all(&self) -> Result<()> {
+        let mut first = Ok(());
+        for object in self.table.unflushed() {
+            let flushed = self.flush_object(&object, &mut lock(&object.writer));
+            if !matches!(flushed, Err(StoreError::NotFound { .. })) {
+                first = first.and(flushed);
+            }
+        }
+        first
+    }
+
+    /// Flushes every object and marks the store as closed cleanly, so that the next open need not recover.
+    pub fn shut_down(self) -> Result<()> {
+        self.flush_all()?;
+        self.mark_clean()
+    }
+
+    fn mark_clean(&self) -> Result<()> {
+        if self.litter.load(Ordering::Relaxed) || !self.table.unflushed().is_empty() {
+            return Ok(());
+        }
+        self.dirs.sync_all(&*self.disk)?;
+        self.meta.set_counter(self.versions.peek(), true)?;
+        self.meta.checkpoint()
+    }
+
+    fn path(&self, id: &ObjectId) -> PathBuf {
+        object_path(&self.objects, id)
+    }
+
+    fn object(&self, id: &ObjectId) -> Result<Arc<Object>> {
+        self.table.get(id, &self.meta)
+    }
+
+    /// The object's open data file. `shared` is locked by the caller, so the file is not removed meanwhile.
+    fn file(&self, object: &Object, shared: &Shared) -> Result<Arc<dyn DataFile>> {
+        self.files.get(object.birth, || {
+            let path = self.path(&object.id);
+            let file = self.disk.open_file(&path, true).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => missing(&path),
+                _ => StoreError::io("open", &path, error),
+            })?;
+            let found = file.len().map_err(|error| StoreError::io("look at", &path, error))?;
+            if found < shared.length || found > shared.length && !shared.excess {
+                return Err(wrong_length(&path, found, shared.length));
+            }
+            Ok(file)
+        })
+    }
+
+    fn attribute(&self, object: &Object, shared: &Shared, name: &str) -> Result<Option<Vec<u8>>> {
+        match shared.pending.get(name) {
+            Some(value) => Ok(value.clone()),
+            None => self.meta.attribute(object.birth, name),
+        }
+    }
+
+    fn attribute_names(&self, object: &Object, shared: &Shared) -> Result<Vec<String>> {
+        let mut names: std::collections::BTreeSet<_> =
+            self.meta.attribute_names(object.birth)?.into_iter().collect();
+        for (name, value) in &shared.pending {
+            match value {
+                Some(_) => names.insert(name.clone()),
+                None => names.remove(name),
+            };
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// Runs `look` on a live object that no write changes meanwhile.
+    fn look<T>(&self, id: &ObjectId, look: impl FnOnce(&Object, &Shared) -> Result<T>) -> Result<T> {
+        let object = self.object(id)?;
+        let shared = object.live(read(&object.shared))?;
+        look(&object, &shared)
+    }
+}
+
+impl Drop for LocalStore {
+    fn drop(&mut self) {
+        // Without the mark the next open recovers, which is as right and only slower.
+        let _ = self.mark_clean();
+    }
+}
+
+/// Takes the lock of the one writer. The system releases it when the process ends, however it ends.
+fn acquire(dir: &Path) -> Result<File> {
+    let path = dir.join(LOCK_FILE);
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = open.map_err(|error| StoreError::io("open", &path, error))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { dir: dir.to_path_buf() }),
+        Err(error) => Err(StoreError::io("lock", &path, error.into())),
+    }
+}
+
+const REPLACE: &str = "Restore the file from a copy, or remove the object and write it again";
+
+fn missing(path: &Path) -> StoreError {
+    StoreError::Damaged { what: format!("data file {} is missing", path.display()), remedy: REPLACE }
+}
+
+fn wrong_length(path: &Path, found: u64, expected: u64) -> StoreError {
+    let what = format!("data file {} has {found} bytes, its record says {expected}", path.display());
+    StoreError::Damaged { what, remedy: REPLACE }
+}

@@ -1,0 +1,279 @@
+//! Reading a store that another process may be writing.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::files::FileCache;
+use super::meta::{Meta, Row};
+use super::paths::{META_FILE, OBJECTS_DIR, object_path};
+use super::{MAX_CACHED_OBJECTS, missing, wrong_length};
+use crate::clock::from_nanos;
+use crate::disk::{Disk, read_full};
+use crate::limits::{check_attribute_name, check_extents};
+use crate::locks::lock;
+use crate::{
+    ArrivalState, CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
+    ObjectStore, ReadOptions, Result, Stat, StoreError, Version, WriteOptions,
+};
+
+/// How often a read starts over because the writer committed meanwhile, before it reports what it sees.
+const MAX_RETRIES: usize = 8;
+
+/// A store in a directory, open for reading, made by [`LocalStore::open_read_only`](super::LocalStore).
+///
+/// It sees what the writing process flushed: objects, lengths, attributes and versions; the bytes of an
+/// object under change may be newer. Every change answers [`ReadOnly`](StoreError::ReadOnly).
+///
+/// A read with `if_version` asks before and after the bytes whether the version still holds. That is one
+/// `PRAGMA data_version` (a look at memory SQLite shares between processes); only if it says that some
+/// commit came in between is the row read again. While the writer has unflushed changes in the object, such
+/// a read answers [`Unflushed`](StoreError::Unflushed), since no version names its bytes.
+pub struct LocalReader {
+    objects: PathBuf,
+    disk: Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
+    meta: Meta,
+    rows: Mutex<Rows>,
+    files: FileCache,
+}
+
+/// Rows as of one state of the SQLite file.
+#[derive(Default)]
+struct Rows {
+    data_version: i64,
+    rows: HashMap<ObjectId, Arc<Row>>,
+}
+
+impl LocalReader {
+    pub(super) fn open(dir: &Path, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Result<Self> {
+        let (objects, path) = (dir.join(OBJECTS_DIR), dir.join(META_FILE));
+        if let Err(error) = std::fs::metadata(&path) {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(StoreError::io("look at", &path, error));
+            }
+            let what = format!("{} holds no store: {META_FILE} is missing", dir.display());
+            return Err(StoreError::Invalid { what, remedy: "give the directory of a store that was made" });
+        }
+        let meta = Meta::open_read_only(&path, disk.clone())?;
+        Ok(Self { objects, disk, clock, meta, rows: Mutex::default(), files: FileCache::new() })
+    }
+
+    /// The row of `id` as of now. The same `Arc` as before means that nothing was committed since.
+    fn row(&self, id: &ObjectId) -> Result<Arc<Row>> {
+        let mut rows = lock(&self.rows);
+        let data_version = self.meta.data_version()?;
+        if rows.data_version != data_version || rows.rows.len() >= MAX_CACHED_OBJECTS {
+            *rows = Rows { data_version, rows: HashMap::new() };
+        }
+        if let Some(row) = rows.rows.get(id) {
+            return Ok(row.clone());
+        }
+        let row = self.meta.load(id)?.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let row = Arc::new(row);
+        rows.rows.insert(id.clone(), row.clone());
+        Ok(row)
+    }
+
+    /// The row of `id`, if it is what `options` ask for.
+    fn expect(&self, id: &ObjectId, options: ReadOptions) -> Result<Arc<Row>> {
+        let row = self.row(id)?;
+        if let Some(expected) = options.if_version {
+            let actual = Version(row.version);
+            if actual != expected {
+                return Err(StoreError::Stale { id: id.clone(), expected, actual });
+            }
+            if row.dirty {
+                return Err(StoreError::Unflushed { id: id.clone() });
+            }
+        }
+        Ok(row)
+    }
+
+    /// Runs `read` between two checks of the version; again if damage it met came from a commit meanwhile.
+    fn checked<T>(
+        &self,
+        id: &ObjectId,
+        options: ReadOptions,
+        mut read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<T> {
+        let mut retries = 0;
+        loop {
+            let row = self.expect(id, options)?;
+            match read(&row) {
+                Ok(value) => {
+                    if options.if_version.is_some() {
+                        self.expect(id, options)?;
+                    }
+                    return Ok(value);
+                }
+                Err(StoreError::Damaged { .. })
+                    if retries < MAX_RETRIES && !Arc::ptr_eq(&row, &self.expect(id, options)?) =>
+                {
+                    retries += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Fills `buffer` from bytes that lie within the object.
+    fn read_exact(&self, id: &ObjectId, row: &Row, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let path = || object_path(&self.objects, id);
+        let file = self.files.get(row.birth, || {
+            self.disk.open_file(&path(), false).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => missing(&path()),
+                _ => StoreError::io("open", &path(), error),
+            })
+        })?;
+        let found =
+            read_full(&*file, buffer, offset).map_err(|error| StoreError::io("read", &path(), error))?;
+        if found < buffer.len() {
+            return Err(wrong_length(&path(), offset + found as u64, row.length));
+        }
+        Ok(())
+    }
+}
+
+fn refuse<T>(op: &'static str) -> Result<T> {
+    Err(StoreError::ReadOnly { op })
+}
+
+impl ObjectStore for LocalReader {
+    fn create(&self, _: &ObjectId, _: &CreateOptions) -> Result<Stat> {
+        refuse("create objects")
+    }
+
+    fn remove(&self, _: &ObjectId) -> Result<()> {
+        refuse("remove objects")
+    }
+
+    fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize> {
+        self.checked(id, options, |row| {
+            let within = row.length.saturating_sub(offset);
+            let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
+            self.read_exact(id, row, offset, buffer.get_mut(..n).unwrap_or_default())?;
+            Ok(n)
+        })
+    }
+
+    fn read_extents(
+        &self,
+        id: &ObjectId,
+        extents: &[Extent],
+        buffer: &mut [u8],
+        options: ReadOptions,
+    ) -> Result<()> {
+        let end = check_extents(extents, buffer.len())?;
+        // One state of the object also where the caller named no version: the one found first.
+        let row = self.row(id)?;
+        let options = match options.if_version {
+            None if !row.dirty => ReadOptions::at(Version(row.version)),
+            _ => options,
+        };
+        self.checked(id, options, |row| {
+            if end > row.length {
+                return Err(StoreError::OutOfRange { id: id.clone(), end, length: row.length });
+            }
+            let mut rest = &mut *buffer;
+            for extent in extents {
+                let (piece, tail) = rest.split_at_mut(extent.len as usize);
+                self.read_exact(id, row, extent.offset, piece)?;
+                rest = tail;
+            }
+            Ok(())
+        })
+    }
+
+    fn write_at(&self, _: &ObjectId, _: u64, _: &[u8], _: WriteOptions<'_>) -> Result<Version> {
+        refuse("write")
+    }
+
+    fn write_extents(&self, _: &ObjectId, _: &[Extent], _: &[u8], _: WriteOptions<'_>) -> Result<Version> {
+        refuse("write")
+    }
+
+    fn append(&self, _: &ObjectId, _: &[u8]) -> Result<(u64, Version)> {
+        refuse("append")
+    }
+
+    fn punch(&self, _: &ObjectId, _: Range<u64>) -> Result<Version> {
+        refuse("punch")
+    }
+
+    fn truncate(&self, _: &ObjectId, _: u64) -> Result<Version> {
+        refuse("truncate")
+    }
+
+    fn flush(&self, id: &ObjectId) -> Result<()> {
+        self.row(id).map(|_| ())
+    }
+
+    fn stat(&self, id: &ObjectId) -> Result<Stat> {
+        let row = self.row(id)?;
+        let state = ArrivalState::at(row.lease.map(from_nanos), self.clock.now());
+        let modified = from_nanos(row.modified);
+        Ok(Stat { length: row.length, version: Version(row.version), state, modified })
+    }
+
+    fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
+        self.meta.list(prefix, after, limit.min(MAX_LIST_PAGE))
+    }
+
+    fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
+        check_attribute_name(name)?;
+        self.meta.attribute(self.row(id)?.birth, name)
+    }
+
+    fn set_attribute(&self, _: &ObjectId, _: &str, _: &[u8]) -> Result<()> {
+        refuse("set attributes")
+    }
+
+    fn remove_attribute(&self, _: &ObjectId, _: &str) -> Result<bool> {
+        refuse("remove attributes")
+    }
+
+    fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
+        self.meta.attribute_names(self.row(id)?.birth)
+    }
+
+    fn compare_and_swap(
+        &self,
+        _: &ObjectId,
+        _: &str,
+        _: Option<&[u8]>,
+        _: Option<&[u8]>,
+    ) -> Result<CasOutcome> {
+        refuse("change attributes")
+    }
+
+    fn fetch_add(&self, _: &ObjectId, _: &str, _: i64) -> Result<i64> {
+        refuse("change attributes")
+    }
+
+    fn written(&self, id: &ObjectId, range: Range<u64>) -> Result<Vec<Range<u64>>> {
+        Ok(self.row(id)?.written.within(range, MAX_WRITTEN_PAGE))
+    }
+
+    fn renew_lease(&self, _: &ObjectId, _: Duration) -> Result<()> {
+        refuse("renew leases")
+    }
+
+    fn close(&self, _: &ObjectId) -> Result<Version> {
+        refuse("close objects")
+    }
+
+    fn advise_sequential(&self, id: &ObjectId) -> Result<()> {
+        let row = self.row(id)?;
+        let path = object_path(&self.objects, id);
+        let open = || self.disk.open_file(&path, false).map_err(|error| StoreError::io("open", &path, error));
+        let file = self.files.get(row.birth, open)?;
+        file.advise_sequential().map_err(|error| StoreError::io("advise on", &path, error))
+    }
+}

@@ -1,0 +1,107 @@
+//! What an open does after the last writer stopped without closing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::meta::Meta;
+use super::paths::object_path;
+use super::versions::Versions;
+use crate::disk::Disk;
+use crate::{ObjectId, Result, StoreError};
+
+/// Objects given their fresh versions by one commit.
+const BATCH: usize = 1_000;
+
+/// Whether no data file is in `objects`. Empty fan-out directories do not count.
+pub(super) fn is_empty(objects: &Path) -> Result<bool> {
+    for outer in fan_out_dirs(objects)? {
+        for inner in fan_out_dirs(&outer)? {
+            if entries(&inner)?.next().is_some() {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Settles dirty objects, removes files without a row and syncs every directory.
+pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &Versions) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let batch = meta.dirty(after, BATCH)?;
+        let Some((_, last)) = batch.last() else { break };
+        after = last.birth;
+        let mut settled = Vec::with_capacity(batch.len());
+        for (id, row) in &batch {
+            if settle(disk, &object_path(objects, id), row.length)? {
+                settled.push((row.birth, versions.next(meta)?));
+            }
+        }
+        if !settled.is_empty() {
+            meta.settle(&settled)?;
+        }
+    }
+    disk.sync_dir(objects).map_err(|error| StoreError::io("sync", objects, error))?;
+    for outer in fan_out_dirs(objects)? {
+        for inner in fan_out_dirs(&outer)? {
+            collect(objects, &inner, disk, meta)?;
+            disk.sync_dir(&inner).map_err(|error| StoreError::io("sync", &inner, error))?;
+        }
+        disk.sync_dir(&outer).map_err(|error| StoreError::io("sync", &outer, error))?;
+    }
+    Ok(())
+}
+
+/// Cuts a file to the length of its row and syncs it. `false` if it is missing or too short: that is damage,
+/// reported to whoever uses the object; the others stay usable.
+fn settle(disk: &dyn Disk, path: &Path, length: u64) -> Result<bool> {
+    let file = match disk.open_file(path, true) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(StoreError::io("open", path, error)),
+    };
+    let found = file.len().map_err(|error| StoreError::io("look at", path, error))?;
+    if found < length {
+        return Ok(false);
+    }
+    if found > length {
+        file.set_len(length).map_err(|error| StoreError::io("cut", path, error))?;
+    }
+    file.sync().map_err(|error| StoreError::io("sync", path, error))?;
+    // If a sync failed before the crash, memory may hold bytes that the device never got and that no sync
+    // sends again. The fresh version must name what is on the device. A file system that cannot forget is
+    // no worse off than without asking.
+    let _ = file.drop_cache();
+    Ok(true)
+}
+
+/// Removes the files of `dir` that are named like an object that belongs there and has no row.
+fn collect(objects: &Path, dir: &Path, disk: &dyn Disk, meta: &Meta) -> Result<()> {
+    for entry in entries(dir)? {
+        let path = entry.map_err(|error| StoreError::io("list", dir, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(|name| ObjectId::new(name).ok()) else { continue };
+        if object_path(objects, &id) == path && meta.load(&id)?.is_none() {
+            disk.remove_file(&path).map_err(|error| StoreError::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
+}
+
+fn entries(dir: &Path) -> Result<std::fs::ReadDir> {
+    std::fs::read_dir(dir).map_err(|error| StoreError::io("list", dir, error))
+}
+
+/// The directories in `dir` with two hexadecimal digits for a name; at most 256 by the rule of names.
+fn fan_out_dirs(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in entries(dir)? {
+        let entry = entry.map_err(|error| StoreError::io("list", dir, error))?;
+        let name = entry.file_name();
+        let named = name.len() == 2 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit);
+        if named && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,136 @@
+//! The objects kept in memory, and which of them have something to flush.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::meta::Meta;
+use super::object::Object;
+use crate::locks::{lock, read, write};
+use crate::{ObjectId, Result, StoreError};
+
+/// Objects whose metadata stay in memory. Those in use or with something to flush come on top; the latter
+/// are bounded by [`MAX_UNFLUSHED_OBJECTS`].
+pub const MAX_CACHED_OBJECTS: usize = 65_536;
+/// Objects that may have something to flush at a time. The next change flushes one of them first.
+pub const MAX_UNFLUSHED_OBJECTS: usize = 4_096;
+
+pub(super) struct Table {
+    inner: RwLock<Inner>,
+    /// By birth. The reference held here also keeps the object in `inner`.
+    unflushed: Mutex<BTreeMap<u64, Arc<Object>>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    objects: HashMap<ObjectId, Arc<Object>>,
+    /// Created and never flushed: not in SQLite.
+    fresh: BTreeSet<ObjectId>,
+    tick: u64,
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self { inner: RwLock::default(), unflushed: Mutex::default() }
+    }
+
+    /// The object, from memory or else from its row.
+    pub(super) fn get(&self, id: &ObjectId, meta: &Meta) -> Result<Arc<Object>> {
+        {
+            let inner = read(&self.inner);
+            if let Some(object) = inner.objects.get(id) {
+                object.used.store(inner.tick, Ordering::Relaxed);
+                return Ok(object.clone());
+            }
+        }
+        // Loading under the lock: no second copy of the object can change in between.
+        let mut inner = write(&self.inner);
+        if let Some(object) = inner.objects.get(id) {
+            return Ok(object.clone());
+        }
+        let row = meta.load(id)?.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let object = Arc::new(Object::from_row(id.clone(), row));
+        inner.insert(object.clone());
+        Ok(object)
+    }
+
+    /// Puts in the object that `make` makes, unless there is one of this name.
+    pub(super) fn create(
+        &self,
+        id: &ObjectId,
+        meta: &Meta,
+        make: impl FnOnce() -> Result<Object>,
+    ) -> Result<Arc<Object>> {
+        let mut inner = write(&self.inner);
+        if inner.objects.contains_key(id) || meta.load(id)?.is_some() {
+            return Err(StoreError::Exists { id: id.clone() });
+        }
+        let object = Arc::new(make()?);
+        inner.insert(object.clone());
+        inner.fresh.insert(id.clone());
+        self.note_unflushed(&object);
+        Ok(object)
+    }
+
+    /// Calls `list` on SQLite's answer and the names not yet there, while neither can change.
+    pub(super) fn fresh<T>(&self, list: impl FnOnce(&BTreeSet<ObjectId>) -> Result<T>) -> Result<T> {
+        list(&read(&self.inner).fresh)
+    }
+
+    pub(super) fn forget(&self, object: &Object) {
+        let mut inner = write(&self.inner);
+        inner.objects.remove(&object.id);
+        inner.fresh.remove(&object.id);
+        drop(inner);
+        lock(&self.unflushed).remove(&object.birth);
+    }
+
+    pub(super) fn note_unflushed(&self, object: &Arc<Object>) {
+        lock(&self.unflushed).entry(object.birth).or_insert_with(|| object.clone());
+    }
+
+    pub(super) fn note_flushed(&self, object: &Object, first: bool) {
+        if first {
+            write(&self.inner).fresh.remove(&object.id);
+        }
+        lock(&self.unflushed).remove(&object.birth);
+    }
+
+    pub(super) fn unflushed(&self) -> Vec<Arc<Object>> {
+        lock(&self.unflushed).values().cloned().collect()
+    }
+
+    /// An object that must be flushed before there may be another unflushed one.
+    pub(super) fn over_bound(&self) -> Option<Arc<Object>> {
+        let unflushed = lock(&self.unflushed);
+        if unflushed.len() < MAX_UNFLUSHED_OBJECTS {
+            return None;
+        }
+        unflushed.values().find(|object| !object.unsynced.load(Ordering::Relaxed)).cloned()
+    }
+}
+
+impl Inner {
+    fn insert(&mut self, object: Arc<Object>) {
+        self.tick += 1;
+        object.used.store(self.tick, Ordering::Relaxed);
+        if self.objects.len() >= MAX_CACHED_OBJECTS {
+            self.evict();
+        }
+        self.objects.insert(object.id.clone(), object);
+    }
+
+    /// Drops an eighth of the objects, those not used for longest first. Nobody else holds a reference to
+    /// them, and nobody can get one while the table is locked.
+    fn evict(&mut self) {
+        let idle = self.objects.values().filter(|object| Arc::strong_count(object) == 1);
+        let mut idle: Vec<_> = idle.map(|o| (o.used.load(Ordering::Relaxed), o.id.clone())).collect();
+        let count = (MAX_CACHED_OBJECTS / 8).min(idle.len());
+        if count > 0 {
+            idle.select_nth_unstable(count - 1);
+        }
+        for (_, id) in idle.iter().take(count) {
+            self.objects.remove(id);
+        }
+    }
+}

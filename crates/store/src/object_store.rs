@@ -1,0 +1,129 @@
+//! The store trait.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::{CasOutcome, CreateOptions, Extent, ObjectId, ReadOptions, Result, Stat, Version, WriteOptions};
+
+/// A store of named byte objects with versions and attributes.
+///
+/// Every method may be called from many threads at once. A read sees all of a write or none of it, and a
+/// write that returned is seen by every later read of the same process.
+///
+/// *Bytes* that were never written, or were punched, read as zeros. *Attributes* are not part of the version.
+///
+/// *After an error* from a method that changes bytes, the bytes in the range of that call are unspecified
+/// until they are written again; the version has moved on, so nobody takes them for the old ones. Bytes
+/// outside the range, the length and the attributes are as before.
+///
+/// *Durable* is what survives loss of power. Changes of bytes, length and attributes become durable
+/// together when `flush` returns, or earlier. `remove`, `close`, `compare_and_swap` and `fetch_add` are
+/// durable when they return. After a crash the bytes changed since the last flush are each old or new;
+/// length, attributes and written intervals are those of the last flush (or of a shorter `truncate` since).
+pub trait ObjectStore: Send + Sync {
+    /// Creates an empty object. [`Exists`](crate::StoreError::Exists) if there is one of this name.
+    fn create(&self, id: &ObjectId, options: &CreateOptions) -> Result<Stat>;
+
+    /// Removes an object, its attributes included.
+    fn remove(&self, id: &ObjectId) -> Result<()>;
+
+    /// Reads from `offset` into `buffer` and returns how many bytes it read: all of `buffer`, or fewer only
+    /// where the object ends; 0 at and behind the end.
+    fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize>;
+
+    /// Gathers `extents`, in their order and packed, into `buffer`, whose length must be their sum. All come
+    /// from one state of the object. At most [`MAX_EXTENTS`](crate::MAX_EXTENTS);
+    /// [`OutOfRange`](crate::StoreError::OutOfRange) if one ends behind the end of the object.
+    fn read_extents(
+        &self,
+        id: &ObjectId,
+        extents: &[Extent],
+        buffer: &mut [u8],
+        options: ReadOptions,
+    ) -> Result<()>;
+
+    /// Writes `data` at `offset`, growing the object where needed, and returns its new version. Empty `data`
+    /// changes neither bytes nor version, but does change the attributes in `options`.
+    fn write_at(&self, id: &ObjectId, offset: u64, data: &[u8], options: WriteOptions<'_>)
+    -> Result<Version>;
+
+    /// Scatters packed `data` over `extents` as one write, in their order (the later wins where they
+    /// overlap). Bounds as in [`read_extents`](Self::read_extents), but the object grows where needed.
+    fn write_extents(
+        &self,
+        id: &ObjectId,
+        extents: &[Extent],
+        data: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Version>;
+
+    /// Writes `data` at the end and returns where that was, and the new version.
+    fn append(&self, id: &ObjectId, data: &[u8]) -> Result<(u64, Version)>;
+
+    /// Turns the bytes of `range` that lie within the object into zeros and gives their space back where the
+    /// backend can. The length stays. A range without such bytes changes nothing, the version included.
+    fn punch(&self, id: &ObjectId, range: Range<u64>) -> Result<Version>;
+
+    /// Sets the length; new bytes are zeros. The length it already has changes nothing.
+    fn truncate(&self, id: &ObjectId, length: u64) -> Result<Version>;
+
+    /// Returns when everything done to this object before the call is durable.
+    fn flush(&self, id: &ObjectId) -> Result<()>;
+
+    /// Length, version, arrival state and time of the last change.
+    fn stat(&self, id: &ObjectId) -> Result<Stat>;
+
+    /// Names that start with `prefix` and come behind `after`, in bytewise order, at most `limit` and at
+    /// most [`MAX_LIST_PAGE`](crate::MAX_LIST_PAGE). Ask again from the last name until the answer is empty.
+    fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>>;
+
+    /// The value of an attribute, `None` if the object has no such attribute.
+    fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Sets an attribute: at most [`MAX_ATTRIBUTE_BYTES`](crate::MAX_ATTRIBUTE_BYTES) of value and
+    /// [`MAX_ATTRIBUTES`](crate::MAX_ATTRIBUTES) on an object.
+    fn set_attribute(&self, id: &ObjectId, name: &str, value: &[u8]) -> Result<()>;
+
+    /// Removes an attribute and says whether there was one.
+    fn remove_attribute(&self, id: &ObjectId, name: &str) -> Result<bool>;
+
+    /// The names of all attributes, in bytewise order.
+    fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>>;
+
+    /// Gives the attribute the value `new` (`None`: removes it) if it has the value `expected` (`None`: if
+    /// there is none), as one step. Durable on return, ahead of other unflushed changes of the object.
+    fn compare_and_swap(
+        &self,
+        id: &ObjectId,
+        name: &str,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<CasOutcome>;
+
+    /// Adds `add` to an attribute of 8 bytes, a little-endian `i64`, and returns the value before, as one
+    /// step. A missing attribute counts as 0; the sum wraps around in two's complement. Durable on return.
+    /// [`Invalid`](crate::StoreError::Invalid) if the attribute has another size.
+    fn fetch_add(&self, id: &ObjectId, name: &str, add: i64) -> Result<i64>;
+
+    /// The intervals within `range` that were ever written and not punched or cut off since: disjoint, in
+    /// order, cut to `range`, at most [`MAX_WRITTEN_PAGE`](crate::MAX_WRITTEN_PAGE). Ask again from the end
+    /// of the last until the answer is empty. A write that would leave an object with more than
+    /// [`MAX_INTERVALS`](crate::MAX_INTERVALS) is refused as [`TooLarge`](crate::StoreError::TooLarge).
+    fn written(&self, id: &ObjectId, range: Range<u64>) -> Result<Vec<Range<u64>>>;
+
+    /// Sets the end of the lease of an open object to now plus `lease`, also if it has run out already.
+    /// [`NotOpen`](crate::StoreError::NotOpen) if the object is closed.
+    ///
+    /// The arrival state informs readers and refuses nothing: closed objects and objects whose lease has run
+    /// out can still be written, and get a new version as always. A write does not open an object again.
+    /// The passing of time is not a change, so neither renewing nor running out moves the version.
+    fn renew_lease(&self, id: &ObjectId, lease: Duration) -> Result<()>;
+
+    /// Flushes the object and says it is complete. Closing again changes nothing but flushes too.
+    fn close(&self, id: &ObjectId) -> Result<Version>;
+
+    /// Tells the backend that the object will be read from start to end. Does nothing where it cannot help.
+    fn advise_sequential(&self, id: &ObjectId) -> Result<()> {
+        self.stat(id).map(|_| ())
+    }
+}
