@@ -150,7 +150,9 @@ pub enum Step {
 
 /// A running fold over one extent of the file. Its state is a partial result.
 pub trait Fold: Send {
-    /// Folds the records of a block, which begins where the last one ended.
+    /// Folds the records of a block, which begins where the last one ended. Where [`Spec::order`] is
+    /// [`Any`](crate::Order::Any) it may lie anywhere, before or behind what was folded already, but not in the
+    /// middle of a grain.
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError>;
 
     /// Appends the state. Allowed between any two calls of `update` where [`Spec::can_save`] says so.

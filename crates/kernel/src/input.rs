@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::KernelError;
+use crate::element::{Element, with_element};
+use crate::{KernelError, Value};
 
 /// The type of one element of a file. Values are two's complement or IEEE 754.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +61,14 @@ impl DType {
         matches!(self, DType::F32 | DType::F64)
     }
 
+    /// The value of one little-endian element, widened exactly; of other than its size in bytes, those bytes.
+    pub fn value(self, bytes: &[u8]) -> Value {
+        if bytes.len() != self.size() {
+            return Value::Bytes(bytes.to_vec());
+        }
+        with_element!(self, T => T::read(bytes).value())
+    }
+
     /// The name used on the command line and on the wire: `i8` to `u64`, `f32`, `f64`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -86,8 +95,8 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = KernelError;
 
-    /// Accepts `f64` and the NumPy spellings `float64`, `f8`, `int32`, `i4`, `uint8`, `u1` are refused on
-    /// purpose: `i8` means eight bits here and eight bytes there, and a wrong guess is a wrong number.
+    /// NumPy's codes are refused on purpose: `i8` is eight bits here and eight bytes there, and a wrong guess is
+    /// a wrong number.
     fn from_str(text: &str) -> Result<Self, KernelError> {
         DType::ALL
             .into_iter()

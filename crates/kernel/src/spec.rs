@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::DType;
+use crate::{DType, Position};
 
 /// The declaration of one bound kernel: what it reads, how it may be split, what it gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,13 @@ pub struct RowShape {
     pub per_record: u64,
     /// What the bytes of a row are.
     pub value: RowValue,
+}
+
+impl RowShape {
+    /// The number that is shown for a position.
+    pub const fn shown(&self, at: Position) -> u64 {
+        at.record.saturating_mul(self.per_record).saturating_add(at.part)
+    }
 }
 
 /// The content of a row.

@@ -72,7 +72,7 @@ impl<T: Element> Extreme<T> {
         self.count += (data.len() / T::SIZE) as u64;
         let values = || data.chunks_exact(T::SIZE).map(T::read);
         let Some(first) = values().find(|x| !x.is_nan()) else {
-            if self.nan.is_none() && !data.is_empty() {
+            if self.nan.is_none_or(|at| index < at) && !data.is_empty() {
                 self.nan = Some(index);
             }
             return;
@@ -81,13 +81,14 @@ impl<T: Element> Extreme<T> {
         let place = |wanted: T| values().position(|x| x == wanted).map(|i| index + i as u64);
         // The value kept is the one at the place, which tells -0.0 from 0.0.
         let at = |i: u64| T::read(&data[(i - index) as usize * T::SIZE..][..T::SIZE]);
-        if self.min.is_none_or(|(x, _)| low < x) {
+        // Blocks may come in any order, so a tie can still move to a lower index.
+        if self.min.is_none_or(|(x, at)| low < x || low == x && index < at) {
             self.min = place(low).map(|i| (at(i), i));
         }
-        if self.max.is_none_or(|(x, _)| high > x) {
+        if self.max.is_none_or(|(x, at)| high > x || high == x && index < at) {
             self.max = place(high).map(|i| (at(i), i));
         }
-        if nan && self.nan.is_none() {
+        if nan && self.nan.is_none_or(|at| index < at) {
             self.nan = values().position(|x| x.is_nan()).map(|i| index + i as u64);
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use memchr::{memchr, memrchr};
 
 use crate::catalog::{Accepts, Declaration};
-use crate::element::{Element, with_element};
 use crate::state::{StateReader, StateWriter};
 use crate::{
     Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Params, RecordRule, Sink, Spec, Step, Value,
@@ -80,7 +79,7 @@ impl Kernel for Ends {
             return Err(KernelError::Empty { kernel: self.end.name(), why: "there are no records" });
         };
         let value = match self.input.element {
-            Some(dtype) if bytes.len() == dtype.size() => with_element!(dtype, T => T::read(bytes).value()),
+            Some(dtype) if bytes.len() == dtype.size() => dtype.value(bytes),
             Some(_) => {
                 let why = "the element has another size".into();
                 return Err(KernelError::BadState { kernel: self.end.name(), why });

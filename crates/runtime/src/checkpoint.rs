@@ -1,0 +1,81 @@
+//! An interrupted request as bytes.
+
+use std::ops::Range;
+
+use gristmill_kernel::state::{StateReader, StateWriter};
+use gristmill_kernel::{KernelError, Position};
+
+use crate::{Partial, RunError};
+
+/// First bytes of an encoded checkpoint; the last is the version of the format.
+const MAGIC: &[u8; 8] = b"gristck\x01";
+
+/// Where a request stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub(crate) kernel: String,
+    pub(crate) extent: Range<u64>,
+    /// States of the file's parts.
+    pub(crate) versions: Vec<u64>,
+    /// What the last finished pass broadcast.
+    pub(crate) shared: Vec<u8>,
+    pub(crate) partial: Partial,
+    /// Position of the last row that was delivered; later ones come after resuming.
+    pub(crate) delivered: Option<Position>,
+}
+
+impl Checkpoint {
+    /// What has been folded of the pass that was interrupted.
+    pub const fn partial(&self) -> &Partial {
+        &self.partial
+    }
+
+    /// Position of the last row delivered.
+    pub const fn delivered(&self) -> Option<Position> {
+        self.delivered
+    }
+
+    /// The checkpoint as bytes, little-endian: a magic number with the version of the format; kernel name,
+    /// extent, versions, broadcast, delivered position; the partial.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.put_blob(self.kernel.as_bytes());
+        out.put_u64(self.extent.start);
+        out.put_u64(self.extent.end);
+        out.put_u64(self.versions.len() as u64);
+        self.versions.iter().for_each(|version| out.put_u64(*version));
+        out.put_blob(&self.shared);
+        out.put_flag(self.delivered.is_some());
+        if let Some(at) = self.delivered {
+            out.put_u64(at.record);
+            out.put_u64(at.part);
+        }
+        self.partial.encode(&mut out);
+        out
+    }
+
+    /// Reads what [`encode`](Checkpoint::encode) wrote; never panics on anything else.
+    pub fn decode(bytes: &[u8]) -> Result<Checkpoint, RunError> {
+        let Some(body) = bytes.strip_prefix(MAGIC) else {
+            return Err(RunError::BadPartial {
+                why: "it is no checkpoint of this version of Gristmill".into(),
+            });
+        };
+        let mut read = StateReader::new("checkpoint", body);
+        let mut fields = || -> Result<Checkpoint, KernelError> {
+            let kernel = String::from_utf8_lossy(read.blob()?).into_owned();
+            let extent = read.u64()?..read.u64()?;
+            let count = read.u64()?;
+            if count > u64::from(gristmill_layout::MAX_TARGETS) {
+                return Err(read.bad(format!("{count} targets")));
+            }
+            let versions = (0..count).map(|_| read.u64()).collect::<Result<_, _>>()?;
+            let shared = read.blob()?.to_vec();
+            let delivered =
+                if read.flag()? { Some(Position { record: read.u64()?, part: read.u64()? }) } else { None };
+            Ok(Checkpoint { kernel, extent, versions, shared, partial: Partial::default(), delivered })
+        };
+        let checkpoint = fields().map_err(|e| RunError::BadPartial { why: e.to_string() })?;
+        Ok(Checkpoint { partial: Partial::decode(read.rest())?, ..checkpoint })
+    }
+}

@@ -1,0 +1,182 @@
+//! What can go wrong while a request runs.
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use gristmill_kernel::KernelError;
+use gristmill_layout::LayoutError;
+use gristmill_store::StoreError;
+
+/// An error of a request: what was wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The kernel refused its parameters, its input or the data.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A layout or record rule cannot be used.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The store that holds a target's part failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file could not be opened.
+    #[error("cannot open {}: {why}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        why: String,
+        /// Whether the request is at fault rather than the machine.
+        usage: bool,
+    },
+    /// Reading failed.
+    #[error("cannot read {name} at byte {offset}: {source}; check the disk and run again")]
+    Read {
+        /// The file or object.
+        name: String,
+        /// Where.
+        offset: u64,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file became shorter while it was read.
+    #[error(
+        "{name} ended at or before byte {offset} although it had {length} bytes when it was opened; it was cut while being read: run again once it is no longer written"
+    )]
+    Truncated {
+        /// The file or object.
+        name: String,
+        /// Where bytes were missing.
+        offset: u64,
+        /// Its length when opened.
+        length: u64,
+    },
+    /// A file changed while it was read, so the answer would mix two states of it.
+    #[error(
+        "{name} was changed while it was read, so the answer would mix two states of it; run again once it is no longer written"
+    )]
+    Changed {
+        /// The file.
+        name: String,
+    },
+    /// The selection does not lie within the file.
+    #[error("the range of bytes {} to {} does not lie within {name}, which has {length} bytes; {remedy}", range.start, range.end)]
+    OutOfFile {
+        /// The file.
+        name: String,
+        /// Its length.
+        length: u64,
+        /// The bytes asked for.
+        range: Range<u64>,
+        /// What would be right.
+        remedy: &'static str,
+    },
+    /// The bytes are no whole number of records.
+    #[error(
+        "{bytes} bytes after the {skip} skipped are no multiple of the record size {record}: {left} bytes are left over; \
+         give --skip N for a header, --range START:LENGTH to leave out the end, or another --type or --record"
+    )]
+    Ragged {
+        /// Bytes of the file behind the header.
+        bytes: u64,
+        /// Bytes skipped.
+        skip: u64,
+        /// Bytes of a record.
+        record: u64,
+        /// Bytes left over.
+        left: u64,
+    },
+    /// A record, with its halo, is larger than a block may be.
+    #[error(
+        "a record of {bytes} bytes (halo included) is beyond the bound of {max} bytes; use smaller records"
+    )]
+    RecordTooLong {
+        /// Bytes of the record and its halo.
+        bytes: u64,
+        /// The bound.
+        max: u64,
+    },
+    /// Two partials cover the same records: one of them would be counted twice.
+    #[error("records {} to {} are in two partial results; one of them must be left out", at.start, at.end)]
+    Overlap {
+        /// Records covered twice.
+        at: Range<u64>,
+    },
+    /// Partials of different passes.
+    #[error("a partial result of pass {got} cannot join one of pass {want}; start the request again")]
+    Round {
+        /// Pass of this side.
+        want: u32,
+        /// Pass of the other.
+        got: u32,
+    },
+    /// Encoded partials or checkpoints that make no sense.
+    #[error("a saved partial result cannot be used: {why}; start the request again without it")]
+    BadPartial {
+        /// What is wrong.
+        why: String,
+    },
+    /// Too many pieces that cannot be merged.
+    #[error("more than {max} pieces of partial results cannot be merged; use a larger stripe unit")]
+    TooManyPieces {
+        /// The bound.
+        max: usize,
+    },
+    /// Not every record was folded, or none could be.
+    #[error("the partial results leave out records {} to {}; this is a fault of Gristmill, please report it", gap.start, gap.end)]
+    Incomplete {
+        /// Records left out.
+        gap: Range<u64>,
+    },
+    /// A kernel asks for more passes than allowed.
+    #[error("kernel '{kernel}' asked for more than {max} passes; its parameters do not let it end")]
+    TooManyRounds {
+        /// The kernel.
+        kernel: &'static str,
+        /// The bound.
+        max: u32,
+    },
+    /// The rows could not be handed on.
+    #[error("the rows cannot be written: {0}")]
+    Rows(#[source] io::Error),
+    /// A second input was needed and not given, or given and not needed, or does not fit.
+    #[error("kernel '{kernel}': {why}")]
+    SecondInput {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a lane: {0}; lower --lanes or raise the limit on threads")]
+    Lane(#[source] io::Error),
+    /// A lane ended without an answer.
+    #[error("a lane panicked; this is a fault of the kernel or of Gristmill, please report it")]
+    Panicked,
+    /// An element size or a count is beyond what can be addressed.
+    #[error("lanes must be 1 to {max}, not {given}")]
+    Lanes {
+        /// What was asked for.
+        given: usize,
+        /// The bound.
+        max: usize,
+    },
+}
+
+impl RunError {
+    /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            RunError::Kernel(error) => error.is_usage(),
+            RunError::Open { usage, .. } => *usage,
+            RunError::OutOfFile { .. }
+            | RunError::Ragged { .. }
+            | RunError::RecordTooLong { .. }
+            | RunError::SecondInput { .. }
+            | RunError::Lanes { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Sets of positions, kept as sorted ranges that neither overlap nor touch.
+
+use std::ops::Range;
+
+use crate::RunError;
+
+/// Which records have been folded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtentSet {
+    ranges: Vec<Range<u64>>,
+}
+
+impl ExtentSet {
+    /// The empty set.
+    pub const fn new() -> ExtentSet {
+        ExtentSet { ranges: Vec::new() }
+    }
+
+    /// The set of one range; the empty set if the range is.
+    pub fn of(range: Range<u64>) -> ExtentSet {
+        if range.is_empty() { ExtentSet::new() } else { ExtentSet { ranges: vec![range] } }
+    }
+
+    /// The ranges, sorted, none touching another.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Number of positions.
+    pub fn count(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Adds a range; an error if any of it is there already. Adding in ascending order costs constant time.
+    pub fn add(&mut self, range: Range<u64>) -> Result<(), RunError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let at = self.ranges.partition_point(|other| other.end < range.start);
+        // Ranges from `at` on end at or behind our start; those up to `to` begin before or at our end.
+        let to = at + self.ranges[at..].partition_point(|other| other.start <= range.end);
+        for other in &self.ranges[at..to] {
+            let common = range.start.max(other.start)..range.end.min(other.end);
+            if !common.is_empty() {
+                return Err(RunError::Overlap { at: common });
+            }
+        }
+        let mut merged = range;
+        for other in &self.ranges[at..to] {
+            merged = merged.start.min(other.start)..merged.end.max(other.end);
+        }
+        self.ranges.splice(at..to, [merged]);
+        Ok(())
+    }
+
+    /// The union with a set that must have nothing in common with this one.
+    pub fn union(&mut self, other: &ExtentSet) -> Result<(), RunError> {
+        if other.ranges.len() <= 8 {
+            // Few into many: binary searches.
+            let mut out = self.clone();
+            for range in &other.ranges {
+                out.add(range.clone())?;
+            }
+            *self = out;
+            return Ok(());
+        }
+        let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
+        all.sort_unstable_by_key(|range| range.start);
+        let mut out: Vec<Range<u64>> = Vec::with_capacity(all.len());
+        for range in all {
+            match out.last_mut() {
+                Some(last) if range.start < last.end => {
+                    return Err(RunError::Overlap { at: range.start..range.end.min(last.end) });
+                }
+                Some(last) if range.start == last.end => last.end = range.end,
+                _ => out.push(range),
+            }
+        }
+        self.ranges = out;
+        Ok(())
+    }
+
+    /// What of `within` is not in the set, in order.
+    pub fn gaps(&self, within: Range<u64>) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let mut at = within.start;
+        for range in &self.ranges {
+            if range.start >= within.end {
+                break;
+            }
+            if range.start > at {
+                gaps.push(at..range.start);
+            }
+            at = at.max(range.end);
+        }
+        if at < within.end {
+            gaps.push(at..within.end);
+        }
+        gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_is_what_a_bitmap_says(ranges in prop::collection::vec((0u64..40, 0u64..9), 0..12), split in 0usize..12) {
+            let mut bits = [false; 64];
+            let (mut left, mut right) = (ExtentSet::new(), ExtentSet::new());
+            for (i, (start, len)) in ranges.iter().enumerate() {
+                let range = *start..start + len;
+                let cells = range.start as usize..range.end as usize;
+                let taken = cells.clone().any(|i| bits[i]);
+                let side = if i < split { &mut left } else { &mut right };
+                let before = side.clone();
+                match side.add(range) {
+                    Ok(()) if !taken => bits[cells].fill(true),
+                    Ok(()) => *side = before,
+                    Err(_) => prop_assert!(taken && *side == before),
+                }
+            }
+            left.union(&right).unwrap();
+            prop_assert_eq!(left.count(), bits.iter().filter(|bit| **bit).count() as u64);
+            for gap in left.gaps(0..64) {
+                prop_assert!(!gap.is_empty() && gap.clone().all(|i| !bits[i as usize]));
+            }
+            let gaps: u64 = left.gaps(0..64).iter().map(|g| g.end - g.start).sum();
+            prop_assert_eq!(gaps + left.count(), 64);
+            for pair in left.ranges().windows(2) {
+                prop_assert!(pair[0].end < pair[1].start);
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A request from its parts to its answer: passes, checkpoints, the report.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_kernel::{
+    ByteOrder, Ctx, DType, Input, Kernel, Lines, MAX_SIDE_BYTES, Next, Output, Record, Spec, Value,
+};
+use gristmill_layout::FixedRecords;
+
+use crate::fetch::Tally;
+use crate::options::{MAX_BLOCK_BYTES, MAX_ROUNDS};
+use crate::pass::run_pass;
+use crate::selection::{Domain, Selection};
+use crate::units::Ownership;
+use crate::{Checkpoint, Control, FileParts, Options, Partial, Report, RowOutput, RunError};
+
+/// A kernel, a file, and what of it.
+#[derive(Clone)]
+pub struct Request {
+    /// The operation, its parameters bound.
+    pub kernel: Arc<dyn Kernel>,
+    /// What the records are.
+    pub input: Input,
+    /// Byte order of the elements in the file.
+    pub byte_order: ByteOrder,
+    /// The file.
+    pub file: FileParts,
+    /// What of the file.
+    pub selection: Selection,
+    /// A second file, read record by record beside the first.
+    pub second: Option<SecondFile>,
+    /// Small inputs that every fold gets whole.
+    pub side: Vec<Arc<[u8]>>,
+    /// How to run.
+    pub options: Options,
+}
+
+/// The second input of a kernel that reads two files side by side: record i of one with record i of the other.
+#[derive(Clone)]
+pub struct SecondFile {
+    /// The file.
+    pub file: FileParts,
+    /// Bytes before its first record.
+    pub skip: u64,
+    /// Type of its elements, if they are to be made little-endian.
+    pub element: Option<DType>,
+    /// Their byte order.
+    pub byte_order: ByteOrder,
+}
+
+impl Request {
+    /// A request over all of a file, with default options.
+    pub fn new(kernel: Arc<dyn Kernel>, input: Input, file: FileParts) -> Request {
+        Request {
+            kernel,
+            input,
+            byte_order: ByteOrder::Little,
+            file,
+            selection: Selection::default(),
+            second: None,
+            side: Vec::new(),
+            options: Options::default(),
+        }
+    }
+}
+
+/// A request checked and resolved.
+pub(crate) struct Prepared {
+    pub kernel: Arc<dyn Kernel>,
+    pub spec: Spec,
+    pub collapses: bool,
+    pub input: Input,
+    pub byte_order: ByteOrder,
+    pub file: FileParts,
+    pub second: Option<PreparedSecond>,
+    pub domain: Domain,
+    pub ownership: Option<Ownership>,
+    /// Units are cut at line ends and their lines pulled whole.
+    pub whole_lines: bool,
+    pub side: Vec<Arc<[u8]>>,
+    pub options: Options,
+}
+
+pub(crate) struct PreparedSecond {
+    pub file: FileParts,
+    pub records: FixedRecords,
+    pub element: Option<DType>,
+    pub byte_order: ByteOrder,
+}
+
+/// How a request ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// With its answer.
+    Done(Answer),
+    /// It was told to stop; [`resume`] goes on from here.
+    Stopped(Checkpoint),
+}
+
+/// The answer of a request.
+#[derive(Debug)]
+pub struct Answer {
+    /// The result.
+    pub value: Value,
+    /// Where and how it was computed.
+    pub report: Report,
+}
+
+/// Runs a request. Rows go to `rows` in order while it runs.
+///
+/// # Errors
+/// Whatever went wrong first. Rows delivered until then are right, but there may be more.
+pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Result<Outcome, RunError> {
+    let job = prepare(request)?;
+    let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
+    passes(&job, ctx, Partial::empty(0), None, rows, control)
+}
+
+/// Goes on with an interrupted request. The file must not have changed.
+pub fn resume(
+    request: Request,
+    checkpoint: Checkpoint,
+    rows: &mut dyn RowOutput,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    let job = prepare(request)?;
+    let ctx = Ctx {
+        round: checkpoint.partial.round,
+        shared: checkpoint.shared.into(),
+        extent: job.domain.select.clone(),
+        side: job.side.clone(),
+    };
+    if checkpoint.kernel != job.spec.name || checkpoint.extent != ctx.extent {
+        let why = format!(
+            "it is of kernel '{}' over records {:?}, not of '{}' over {:?}",
+            checkpoint.kernel, checkpoint.extent, job.spec.name, ctx.extent
+        );
+        return Err(RunError::BadPartial { why });
+    }
+    if checkpoint.versions != versions(&job.file) {
+        return Err(RunError::Changed { name: job.file.name.clone() });
+    }
+    passes(&job, ctx, checkpoint.partial, checkpoint.delivered, rows, control)
+}
+
+fn versions(file: &FileParts) -> Vec<u64> {
+    file.parts.iter().map(|part| part.version()).collect()
+}
+
+fn passes(
+    job: &Prepared,
+    mut ctx: Ctx,
+    mut partial: Partial,
+    mut delivered: Option<gristmill_kernel::Position>,
+    rows: &mut dyn RowOutput,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    let begun = Instant::now();
+    let mut tally = Tally::new(job.file.parts.len());
+    for _ in 0..MAX_ROUNDS {
+        let end = run_pass(job, &ctx, partial, delivered, rows, control)?;
+        tally.add(&end.tally);
+        delivered = end.delivered;
+        unchanged(job)?;
+        if control.stopped() && !complete(&end.partial, &ctx.extent)? {
+            return Ok(Outcome::Stopped(Checkpoint {
+                kernel: job.spec.name.to_owned(),
+                extent: ctx.extent.clone(),
+                versions: versions(&job.file),
+                shared: ctx.shared.to_vec(),
+                partial: end.partial,
+                delivered,
+            }));
+        }
+        let whole = end.partial.whole(&*job.kernel, &ctx)?;
+        match job.kernel.advance(&ctx, &whole)? {
+            Next::Done(value) => {
+                let report = Report::new(job, &tally, ctx.round + 1, begun.elapsed());
+                return Ok(Outcome::Done(Answer { value, report }));
+            }
+            Next::Again(shared) => {
+                ctx = ctx.next(shared);
+                partial = Partial::empty(ctx.round);
+            }
+        }
+    }
+    Err(RunError::TooManyRounds { kernel: job.spec.name, max: MAX_ROUNDS })
+}
+
+fn unchanged(job: &Prepared) -> Result<(), RunError> {
+    let second = job.second.as_ref().map(|second| &second.file);
+    let mut parts = [Some(&job.file), second].into_iter().flatten().flat_map(|file| &file.parts);
+    parts.try_for_each(|part| part.unchanged())
+}
+
+fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
+    let end = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
+    Ok(partial.covered()?.gaps(extent.start..end).is_empty())
+}
+
+fn prepare(request: Request) -> Result<Prepared, RunError> {
+    let Request { kernel, input, byte_order, file, selection, second, side, options } = request;
+    options.check()?;
+    let spec = kernel.spec();
+    let domain = selection.resolve(&file, &input, &spec, options.max_record)?;
+    // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
+    // travel in the partial.
+    let whole_lines = spec.record == Record::Line && spec.output != Output::Value;
+    let kernel = if spec.record == Record::Line && !whole_lines {
+        Arc::new(Lines::new(kernel, options.max_record))
+    } else {
+        kernel
+    };
+    let spec = kernel.spec();
+    let ownership = match &domain.records {
+        None => None,
+        Some(records) => {
+            let bytes = records.size().saturating_mul(spec.halo.saturating_mul(2).saturating_add(1));
+            if bytes > MAX_BLOCK_BYTES {
+                return Err(RunError::RecordTooLong { bytes, max: MAX_BLOCK_BYTES });
+            }
+            file.layout.check_records(records)?;
+            Some(Ownership::new(records, spec.grain)?)
+        }
+    };
+    if let Some(side) = side.iter().find(|side| side.len() > MAX_SIDE_BYTES) {
+        let why = format!("a side input has {} bytes; the bound is {MAX_SIDE_BYTES}", side.len());
+        return Err(RunError::SecondInput { kernel: spec.name, why });
+    }
+    let second = prepare_second(&spec, second, domain.records.as_ref())?;
+    let collapses = crate::rope::collapses(&*kernel);
+    Ok(Prepared {
+        kernel,
+        spec,
+        collapses,
+        input,
+        byte_order,
+        file,
+        second,
+        domain,
+        ownership,
+        whole_lines,
+        side,
+        options,
+    })
+}
+
+fn prepare_second(
+    spec: &Spec,
+    second: Option<SecondFile>,
+    records: Option<&FixedRecords>,
+) -> Result<Option<PreparedSecond>, RunError> {
+    let refuse = |why: String| Err(RunError::SecondInput { kernel: spec.name, why });
+    match (spec.second, second, records) {
+        (None, None, _) => Ok(None),
+        (None, Some(_), _) => refuse("takes one file, and two were given".into()),
+        (Some(_), None, _) => refuse("reads two files side by side; name the second".into()),
+        (Some(_), _, None) => refuse("has no records to read side by side".into()),
+        (Some(size), Some(file), Some(first)) => {
+            let records = FixedRecords::from_file_len(file.skip, size, file.file.length)?;
+            if records.count() != first.count() {
+                return refuse(format!(
+                    "the first file has {} records and the second {}; they must have as many",
+                    first.count(),
+                    records.count()
+                ));
+            }
+            let SecondFile { file, element, byte_order, .. } = file;
+            Ok(Some(PreparedSecond { file, records, element, byte_order }))
+        }
+    }
+}
+
+impl Report {
+    fn new(job: &Prepared, tally: &Tally, rounds: u32, elapsed: Duration) -> Report {
+        let lines = job.input.record == gristmill_kernel::RecordRule::Lines;
+        let places = (job.file.parts.iter().enumerate())
+            .map(|(target, part)| crate::PlaceReport {
+                place: job.file.place.place,
+                node: part.describe(),
+                records: (!lines).then_some(tally.records[target] / u64::from(rounds.max(1))),
+                bytes: tally.read[target],
+                why: job.file.place.why,
+            })
+            .collect();
+        Report {
+            elapsed,
+            rounds,
+            lanes: job.options.lanes,
+            bytes_read: tally.read.iter().sum(),
+            bytes_moved: tally.moved,
+            messages: tally.messages,
+            places,
+        }
+    }
+}

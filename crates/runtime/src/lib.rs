@@ -1,0 +1,55 @@
+//! Runs folds over the parts of a file, wherever these lie.
+//!
+//! A [`Request`] names a kernel, a file as [`FileParts`], and a [`Selection`]. [`run`] cuts the selected
+//! records into units of work by the rule that *a record belongs to the target that holds its first byte*,
+//! folds them on several lanes, joins the partial results ([`Partial`]) and asks the kernel what comes next,
+//! pass by pass. Rows come out in the order of the file, in bounded memory. A request can be stopped between
+//! any two blocks and resumed from its [`Checkpoint`].
+//!
+//! Nothing here knows a network or a clock that would matter to an answer: a part may be a plain file, an
+//! object in a store, or what a server fetches from a neighbour.
+//!
+//! ```
+//! use gristmill_kernel::{DType, Input, Value, catalog};
+//! use gristmill_runtime::{Control, Discard, FileParts, Outcome, Request, run};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let path = dir.path().join("data.f64");
+//! let bytes: Vec<u8> = (1..=1000).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+//! std::fs::write(&path, bytes)?;
+//!
+//! let input = Input::elements(DType::F64);
+//! let request = Request::new(catalog::bind("sum", &[], &input)?, input, FileParts::plain(&path)?);
+//! let Outcome::Done(answer) = run(request, &mut Discard, &Control::new())? else { unreachable!() };
+//! assert_eq!(answer.value.get("sum"), Some(&Value::Float(500_500.0)));
+//! assert_eq!(answer.report.bytes_read, 8000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod checkpoint;
+mod error;
+mod extents;
+mod fetch;
+mod job;
+mod lines;
+mod options;
+mod parts;
+mod pass;
+mod reader;
+mod report;
+mod rope;
+mod rows;
+mod selection;
+mod units;
+
+pub use checkpoint::Checkpoint;
+pub use error::RunError;
+pub use extents::ExtentSet;
+pub use job::{Answer, Outcome, Request, SecondFile, resume, run};
+pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options};
+pub use parts::{FileParts, Part, Placement, StorePart, Want};
+pub use report::{PlaceReport, Report};
+pub use rope::{MAX_PIECES, Partial, Piece};
+pub use rows::{Discard, RowOutput};
+pub use selection::Selection;

@@ -1,0 +1,42 @@
+//! Where lines begin.
+
+use std::ops::Range;
+
+use gristmill_kernel::KernelError;
+
+use crate::fetch::read_range;
+use crate::{FileParts, RunError};
+
+/// The first start of a line at or behind `at`, within `whole`, whose first byte starts a line and whose end
+/// ends one.
+///
+/// Looks at the byte before `at` and on until a newline, at most `max_record` bytes.
+pub(crate) fn line_start(
+    file: &FileParts,
+    at: u64,
+    whole: Range<u64>,
+    max_record: u64,
+) -> Result<u64, RunError> {
+    if at <= whole.start || at >= whole.end {
+        return Ok(at.clamp(whole.start, whole.end));
+    }
+    const FIRST_LOOK: u64 = 256;
+    const LARGEST_LOOK: u64 = 64 << 10;
+    let mut from = at - 1;
+    let mut look = FIRST_LOOK;
+    let mut buffer = Vec::new();
+    while from < whole.end {
+        if from - (at - 1) > max_record {
+            return Err(KernelError::LineTooLong { offset: at - 1, max: max_record }.into());
+        }
+        let to = (from + look).min(whole.end);
+        buffer.resize((to - from) as usize, 0);
+        read_range(file, from..to, &mut buffer)?;
+        if let Some(newline) = buffer.iter().position(|byte| *byte == b'\n') {
+            return Ok(from + newline as u64 + 1);
+        }
+        from = to;
+        look = (look * 4).min(LARGEST_LOOK);
+    }
+    Ok(whole.end)
+}

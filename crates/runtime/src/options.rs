@@ -1,0 +1,102 @@
+//! How a request runs, and telling it to stop.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gristmill_kernel::DEFAULT_MAX_RECORD;
+
+use crate::RunError;
+
+/// Most lanes of one request.
+pub const MAX_LANES: usize = 1024;
+
+/// Largest block, and with it the largest record with its halo.
+pub const MAX_BLOCK_BYTES: u64 = 16 << 20;
+
+/// Most passes of one request.
+pub const MAX_ROUNDS: u32 = 100_000;
+
+/// Tuning of a request. None of it changes an answer of class exact or fixed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that fold, 1 to [`MAX_LANES`].
+    pub lanes: usize,
+    /// Bytes read and folded at once; a record that is longer is read whole all the same.
+    pub block_bytes: usize,
+    /// Bytes of a target that a lane takes at a time.
+    pub unit_bytes: u64,
+    /// Bytes of rows that a lane holds back before it waits for the reader.
+    pub row_bytes: usize,
+    /// Longest line, in bytes.
+    pub max_record: u64,
+}
+
+impl Default for Options {
+    /// As many lanes as there are cores; 256 KiB blocks, which stay in the second-level cache.
+    fn default() -> Options {
+        Options {
+            lanes: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_LANES),
+            block_bytes: 256 << 10,
+            unit_bytes: 4 << 20,
+            row_bytes: 256 << 10,
+            max_record: DEFAULT_MAX_RECORD,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        if !(1..=MAX_LANES).contains(&self.lanes) {
+            return Err(RunError::Lanes { given: self.lanes, max: MAX_LANES });
+        }
+        Ok(())
+    }
+}
+
+/// Asks a running request to stop at the next block, and shows how far it is.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    /// Stop once so many positions were folded; `u64::MAX` for never.
+    budget: Option<u64>,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Control {
+    /// A request that runs to its end unless [`stop`](Control::stop) is called.
+    pub fn new() -> Control {
+        Control::default()
+    }
+
+    /// A request that stops by itself once about so many positions were folded in all.
+    pub fn stop_after(positions: u64) -> Control {
+        Control { budget: Some(positions), ..Control::default() }
+    }
+
+    /// Asks for a stop. The request ends with a checkpoint.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Positions folded so far in this pass, and all of them; for display.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn begin_pass(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Counts positions and says whether to stop.
+    pub(crate) fn folded(&self, positions: u64) {
+        let done = self.done.fetch_add(positions, Ordering::Relaxed) + positions;
+        if self.budget.is_some_and(|budget| done >= budget) {
+            self.stop();
+        }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

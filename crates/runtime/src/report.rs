@@ -1,0 +1,37 @@
+//! What a request reports about itself.
+
+use std::time::Duration;
+
+/// Where and how an answer was computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Wall-clock time from the first read to the answer.
+    pub elapsed: Duration,
+    /// Passes over the records.
+    pub rounds: u32,
+    /// Threads that folded.
+    pub lanes: usize,
+    /// Bytes read where they lie, in all passes.
+    pub bytes_read: u64,
+    /// Bytes that one target pulled from another.
+    pub bytes_moved: u64,
+    /// Messages between targets that this took.
+    pub messages: u64,
+    /// One entry a target.
+    pub places: Vec<PlaceReport>,
+}
+
+/// What happened at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceReport {
+    /// `storage` or `client`.
+    pub place: &'static str,
+    /// The target.
+    pub node: String,
+    /// Records folded there in one pass; `None` for lines, which are not counted unless that is the question.
+    pub records: Option<u64>,
+    /// Bytes read there, in all passes.
+    pub bytes: u64,
+    /// Why the folds ran there.
+    pub why: &'static str,
+}

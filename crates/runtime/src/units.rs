@@ -1,0 +1,127 @@
+//! Cutting a pass into units of work that lanes take one after the other.
+
+use std::ops::Range;
+
+use gristmill_layout::{FixedRecords, TargetIndex};
+
+use crate::FileParts;
+use crate::selection::Domain;
+
+/// A piece of work: the records of `select` that begin in these bytes of one target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Whose records.
+    pub target: TargetIndex,
+    /// File bytes of the window; for virtual records their numbers.
+    pub window: Range<u64>,
+    /// Records that are wanted at all.
+    pub select: Range<u64>,
+}
+
+/// The rule by which records belong to targets: *atoms* of `grain` records each, owned by their first byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ownership {
+    atoms: FixedRecords,
+    grain: u64,
+}
+
+impl Ownership {
+    pub fn new(records: &FixedRecords, grain: u64) -> Result<Ownership, gristmill_layout::LayoutError> {
+        let grain = grain.max(1);
+        if grain == 1 {
+            return Ok(Ownership { atoms: *records, grain });
+        }
+        let size = records.size().saturating_mul(grain);
+        // The last atom may be cut short by the end of the file; only first bytes matter here, so it is left
+        // out if it cannot be represented whole, and added in `starting_in`.
+        let atoms = FixedRecords::new(records.header(), size, records.count() / grain)?;
+        Ok(Ownership { atoms, grain })
+    }
+
+    /// Records of `select` whose atom begins in `file`.
+    pub fn starting_in(&self, file: Range<u64>, select: &Range<u64>) -> Range<u64> {
+        let atoms = self.atoms.starting_in(file.clone());
+        let mut range = atoms.start.saturating_mul(self.grain)..atoms.end.saturating_mul(self.grain);
+        let last_atom = self.atoms.end();
+        if self.grain > 1 && file.contains(&last_atom) {
+            // The cut atom.
+            if range.is_empty() {
+                range.start = self.atoms.count() * self.grain;
+            }
+            range.end = u64::MAX;
+        }
+        range.start.max(select.start)..range.end.min(select.end)
+    }
+
+    /// First byte of the atom that holds this record.
+    pub fn first_byte(&self, record: u64) -> u64 {
+        self.atoms.header() + record / self.grain * self.atoms.size()
+    }
+}
+
+/// How a pass is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Each target's bytes of a window together: large reads.
+    ByTarget,
+    /// Each contiguous extent alone, in file order: rows come out in order.
+    ByExtent,
+}
+
+/// All units of a pass, in the order in which they are to be taken.
+pub(crate) fn units<'a>(
+    file: &'a FileParts,
+    domain: &'a Domain,
+    ownership: Option<Ownership>,
+    gaps: Vec<Range<u64>>,
+    cut: Cut,
+    unit_bytes: u64,
+) -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
+    let unit_bytes = unit_bytes.max(1);
+    let Some(ownership) = ownership.filter(|_| domain.records.is_some()) else {
+        return Box::new(gaps.into_iter().flat_map(move |gap| {
+            windows(gap.clone(), unit_bytes).map(move |window| Unit {
+                target: 0,
+                window,
+                select: gap.clone(),
+            })
+        }));
+    };
+    let targets = file.layout.targets();
+    let width = match (&file.layout, cut) {
+        (gristmill_layout::Layout::Striped(striped), Cut::ByTarget) if striped.unit() < unit_bytes => {
+            let row = striped.unit() * u64::from(targets);
+            (unit_bytes.saturating_mul(u64::from(targets)) / row).max(1) * row
+        }
+        _ => unit_bytes,
+    };
+    Box::new(gaps.into_iter().flat_map(move |gap| {
+        // Bytes in which the atoms of the gap begin.
+        let bytes = ownership.first_byte(gap.start)..ownership.first_byte(gap.end - 1) + 1;
+        windows(bytes, width).flat_map(move |window| -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
+            let gap = gap.clone();
+            match cut {
+                Cut::ByTarget => Box::new((0..targets).map(move |target| Unit {
+                    target,
+                    window: window.clone(),
+                    select: gap.clone(),
+                })),
+                Cut::ByExtent => Box::new(file.layout.extents(window).map(move |extent| Unit {
+                    target: extent.target,
+                    window: extent.file,
+                    select: gap.clone(),
+                })),
+            }
+        })
+    }))
+}
+
+/// Cuts at multiples of `width`.
+fn windows(range: Range<u64>, width: u64) -> impl Iterator<Item = Range<u64>> + Send {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let from = at;
+        at = (from / width + 1).saturating_mul(width).min(range.end);
+        (from < range.end).then_some(from..at)
+    })
+}
