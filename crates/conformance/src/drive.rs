@@ -1,0 +1,228 @@
+//! Runs a case by hand: random blocks, saves, extents and merges, pass by pass.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use fastrand::Rng;
+use gristmill_kernel::{
+    Block, Ctx, Fold, Kernel, KernelError, MAX_FULL_IN_PLACE, Next, Order, Position, Record, RowBuffer, Spec,
+    Step, saved,
+};
+
+use crate::case::{Answer, Case};
+
+/// What is random in a world.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Freedom {
+    pub blocks: bool,
+    pub saves: bool,
+    pub extents: bool,
+    pub order: bool,
+    pub identities: bool,
+}
+
+/// Passes a case may take before the suite gives up.
+const MAX_PASSES: u32 = 1000;
+
+/// One world of a case. `told` collects how the data was cut.
+pub(crate) struct World<'a> {
+    pub case: &'a Case,
+    pub kernel: &'a dyn Kernel,
+    pub freedom: Freedom,
+    pub rng: Rng,
+    pub told: Vec<String>,
+    rows: BTreeMap<Position, Vec<u8>>,
+}
+
+type Result<T> = std::result::Result<T, KernelError>;
+
+impl<'a> World<'a> {
+    pub fn new(case: &'a Case, kernel: &'a dyn Kernel, freedom: Freedom, seed: u64) -> World<'a> {
+        World { case, kernel, freedom, rng: Rng::with_seed(seed), told: Vec::new(), rows: BTreeMap::new() }
+    }
+
+    /// All passes.
+    pub fn run(&mut self) -> Answer {
+        let value = self.passes();
+        let rows = std::mem::take(&mut self.rows).into_iter().collect();
+        Answer { value, rows }
+    }
+
+    fn broken<T>(&self, why: impl Into<String>) -> Result<T> {
+        Err(KernelError::Contract { kernel: self.kernel.spec().name, why: why.into() })
+    }
+
+    fn passes(&mut self) -> Result<gristmill_kernel::Value> {
+        let spec = self.kernel.spec();
+        let positions = match spec.record {
+            Record::Fixed(bytes) => self.case.data.len() as u64 / bytes.max(1),
+            _ => self.case.positions(),
+        };
+        let mut ctx = Ctx { side: self.case.side.clone(), ..Ctx::first(0..positions) };
+        for _ in 0..MAX_PASSES {
+            let whole = self.pass(&spec, &ctx)?;
+            match self.kernel.advance(&ctx, &whole)? {
+                Next::Done(value) => return Ok(value),
+                Next::Again(shared) => ctx = ctx.next(shared),
+            }
+        }
+        self.broken(format!("did not end within {MAX_PASSES} passes"))
+    }
+
+    fn pass(&mut self, spec: &Spec, ctx: &Ctx) -> Result<Vec<u8>> {
+        let cuts =
+            if self.freedom.extents { self.cuts(spec, ctx.extent.end, 6) } else { vec![0, ctx.extent.end] };
+        if self.freedom.extents {
+            self.told.push(format!("extents cut at {cuts:?}"));
+        }
+        let mut states = Vec::new();
+        for pair in cuts.windows(2) {
+            states.push(self.extent(spec, ctx, pair[0]..pair[1])?);
+        }
+        if self.freedom.identities {
+            let identity = saved(&*self.kernel.begin(ctx)?);
+            let at = self.rng.usize(0..=states.len());
+            states.insert(at, identity);
+            self.told.push(format!("identity merged as partial {at} of {}", states.len()));
+        }
+        if self.freedom.order && spec.order == Order::Any {
+            self.rng.shuffle(&mut states);
+            self.told.push("partials merged in random order".into());
+        }
+        while states.len() > 1 {
+            let at = self.rng.usize(0..states.len() - 1);
+            let later = states.remove(at + 1);
+            let mut fold = self.kernel.restore(ctx, &states[at])?;
+            let mut sink = RowBuffer::new(usize::MAX);
+            fold.merge(&later, &mut sink)?;
+            self.take_rows(&mut sink)?;
+            states[at] = saved(&*fold);
+        }
+        match states.pop() {
+            Some(state) => Ok(state),
+            None => Ok(saved(&*self.kernel.begin(ctx)?)),
+        }
+    }
+
+    /// Sorted positions from 0 to `end` where records, lines or grains begin.
+    fn cuts(&mut self, spec: &Spec, end: u64, most: usize) -> Vec<u64> {
+        let mut cuts = vec![0, end];
+        for _ in 0..self.rng.usize(0..=most) {
+            let at = self.rng.u64(0..=end) / spec.grain.max(1) * spec.grain.max(1);
+            cuts.push(self.boundary(spec, at));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.len() == 1 { vec![0, end] } else { cuts }
+    }
+
+    /// The next position at which the input may be cut.
+    fn boundary(&self, spec: &Spec, at: u64) -> u64 {
+        if spec.record != Record::Line || at == 0 {
+            return at;
+        }
+        let behind = &self.case.data[at as usize - 1..];
+        behind.iter().position(|byte| *byte == b'\n').map_or(self.case.data.len() as u64, |nl| at + nl as u64)
+    }
+
+    fn block(&self, spec: &Spec, range: Range<u64>) -> Block<'a> {
+        let unit = spec.record.bytes();
+        let count = range.end - range.start;
+        let case = self.case;
+        if unit == 0 {
+            return Block::new(range.start, count, &[]);
+        }
+        let all = case.data.len() as u64 / unit;
+        let low = range.start.saturating_sub(spec.halo);
+        let high = (range.end + spec.halo).min(all);
+        let bytes = &case.data[(low * unit) as usize..(high * unit) as usize];
+        let mut block = Block::new(range.start, count, bytes)
+            .with_halo(((range.start - low) * unit) as usize, ((high - range.end) * unit) as usize);
+        if let (Some(second), Some(size)) = (&case.second, spec.second) {
+            block = block.with_second(&second[(range.start * size) as usize..(range.end * size) as usize]);
+        }
+        block
+    }
+
+    fn extent(&mut self, spec: &Spec, ctx: &Ctx, extent: Range<u64>) -> Result<Vec<u8>> {
+        let mut fold = self.kernel.begin(ctx)?;
+        // Several blocks of the extent, or all of it; a sink of few rows, or a large one.
+        let mut sink = RowBuffer::new(if self.freedom.blocks { self.rng.usize(1..200) } else { usize::MAX });
+        let mut cuts = vec![extent.start, extent.end];
+        if self.freedom.blocks {
+            for _ in 0..self.rng.usize(0..=8) {
+                let at = self.rng.u64(extent.start..=extent.end);
+                cuts.push(self.boundary(spec, at).min(extent.end));
+            }
+            cuts.sort_unstable();
+            cuts.dedup();
+            self.told.push(format!("blocks of extent {extent:?} cut at {cuts:?}"));
+        }
+        let mut blocks: Vec<Range<u64>> =
+            cuts.windows(2).map(|pair| pair[0]..pair[1]).filter(|range| !range.is_empty()).collect();
+        if self.freedom.order && spec.order == Order::Any && spec.grain <= 1 {
+            self.rng.shuffle(&mut blocks);
+            self.told.push(format!("blocks given as {blocks:?}"));
+        }
+        for range in blocks {
+            let block = self.block(spec, range);
+            let mut done = 0;
+            let mut in_place = 0;
+            while done < block.count() {
+                let rest = block.part(spec, done, block.count());
+                let (took, full) = match fold.update(&rest, &mut sink)? {
+                    Step::Enough => return Ok(saved(&*fold)),
+                    Step::Took(took) => (took, false),
+                    Step::Full(took) => (took, true),
+                };
+                if took > rest.count() || took == 0 && !full {
+                    return self.broken(format!("took {took} of {} records", rest.count()));
+                }
+                in_place = if took == 0 && sink.is_empty() { in_place + 1 } else { 0 };
+                if in_place > MAX_FULL_IN_PLACE {
+                    return self.broken("says that an empty sink is full");
+                }
+                done += took;
+                self.take_rows(&mut sink)?;
+                self.maybe_move(spec, ctx, block.first() + done, &mut fold)?;
+            }
+        }
+        self.take_rows(&mut sink)?;
+        Ok(saved(&*fold))
+    }
+
+    /// Saves the fold and goes on with a restored one.
+    fn maybe_move(&mut self, spec: &Spec, ctx: &Ctx, at: u64, fold: &mut Box<dyn Fold>) -> Result<()> {
+        if !self.freedom.saves || !spec.can_save || !self.rng.bool() {
+            return Ok(());
+        }
+        let state = saved(&**fold);
+        let moved = self.kernel.restore(ctx, &state)?;
+        self.told.push(format!("saved and restored before record {at}"));
+        if saved(&*moved) != state {
+            return self.broken("a restored fold saves other bytes than it was restored from");
+        }
+        *fold = moved;
+        Ok(())
+    }
+
+    fn take_rows(&mut self, sink: &mut RowBuffer) -> Result<()> {
+        for (at, row) in sink.take().iter() {
+            if let Some(before) = self.rows.insert(at, row.to_vec())
+                && before != row
+            {
+                return self.broken(format!("two different rows have the position {at:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl World<'_> {
+    /// The state of a first pass over everything, if it can be had.
+    pub fn some_state(&mut self, ctx: &Ctx) -> Option<Vec<u8>> {
+        let spec = self.kernel.spec();
+        self.freedom = Freedom::default();
+        self.extent(&spec, ctx, ctx.extent.clone()).ok()
+    }
+}

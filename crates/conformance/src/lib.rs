@@ -1,0 +1,37 @@
+//! The laws of the fold contract, tested for any kernel.
+//!
+//! A kernel that passes gives the same answer however its records are cut into blocks, saved and restored,
+//! merged, dealt over targets, folded by several lanes, interrupted and resumed. Use it in the tests of your own
+//! kernels:
+//! ```
+//! use gristmill_conformance::{Case, check};
+//! use gristmill_kernel::{DType, Input, catalog};
+//!
+//! let input = Input::elements(DType::F64);
+//! let data: Vec<u8> = (0..100).flat_map(|i| f64::from(i).sqrt().to_le_bytes()).collect();
+//! let kernel = catalog::bind("var", &[], &input)?;
+//! check(&Case::new(kernel, input, data), 1, 50)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! The error says which law broke, in which world, and what came out:
+//! ```
+//! use gristmill_conformance::{Case, Law, check, proofs::Forgetful};
+//! use gristmill_kernel::{DType, Input};
+//! use std::sync::Arc;
+//!
+//! let input = Input::elements(DType::F64);
+//! let data: Vec<u8> = (0..100).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+//! let broken = check(&Case::new(Arc::new(Forgetful), input, data), 1, 50).unwrap_err();
+//! assert_eq!(broken.law, Law::Save);
+//! ```
+//!
+//! [`proofs`] holds small kernels, one for each thing the contract can express.
+
+mod case;
+mod drive;
+mod laws;
+mod placement;
+pub mod proofs;
+
+pub use case::{Answer, Broken, Case, Law};
+pub use laws::check;

@@ -1,0 +1,112 @@
+//! The same case through the real runtime: striped over stores, by several lanes, interrupted and resumed.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use gristmill_kernel::{ByteOrder, KernelError, RowBatch};
+use gristmill_layout::{Layout, Striped};
+use gristmill_runtime::{
+    Checkpoint, Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, SecondFile,
+    StorePart, resume, run as run_request,
+};
+use gristmill_store::{CreateOptions, MemoryStore, ObjectId, ObjectStore, StoreError, WriteOptions};
+
+use crate::case::{Answer, Case};
+use crate::laws::MAX_LINE;
+
+/// Interruptions of one request, at most.
+const MAX_STOPS: u32 = 6;
+
+/// A random world and what comes out in it.
+pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
+    let mut rows = RowBatch::default();
+    let (world, value) = match attempt(case, rng, &mut rows) {
+        Ok((world, value)) => (world, value),
+        Err(error) => (String::from("set up"), Err(contract(case, &error))),
+    };
+    let rows = rows.iter().map(|(at, row)| (at, row.to_vec())).collect();
+    (world, Answer { value, rows })
+}
+
+fn contract(case: &Case, error: &RunError) -> KernelError {
+    KernelError::Contract { kernel: case.kernel.spec().name, why: error.to_string() }
+}
+
+type Attempt = (String, Result<gristmill_kernel::Value, KernelError>);
+
+fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, RunError> {
+    let layout = random_layout(rng, case.data.len() as u64)?;
+    let second_layout = random_layout(rng, case.data.len() as u64)?;
+    let options = Options {
+        lanes: rng.usize(1..4),
+        block_bytes: rng.usize(1..100),
+        unit_bytes: rng.u64(1..300),
+        row_bytes: rng.usize(1..300),
+        max_record: MAX_LINE,
+    };
+    let mut world = format!("{layout:?}, {options:?}");
+    let mut request = Request::new(case.kernel.clone(), case.input, file(&case.data, layout)?);
+    request.side = case.side.clone();
+    request.options = options;
+    if let Some(second) = &case.second {
+        let file = file(second, second_layout)?;
+        request.second = Some(SecondFile { file, skip: 0, element: None, byte_order: ByteOrder::Little });
+    }
+    let positions = case.positions();
+    let stops = if case.kernel.spec().can_save { rng.u32(0..=MAX_STOPS) } else { 0 };
+    let mut checkpoint: Option<Checkpoint> = None;
+    for n in 0..=stops {
+        let control = match n {
+            n if n < stops => {
+                let after = rng.u64(0..=positions);
+                world.push_str(&format!(", stop after {after}"));
+                Control::stop_after(after)
+            }
+            _ => Control::new(),
+        };
+        let outcome = match checkpoint.take() {
+            None => run_request(request.clone(), rows, &control),
+            // Through bytes, as on the way to another machine.
+            Some(checkpoint) => {
+                resume(request.clone(), Checkpoint::decode(&checkpoint.encode())?, rows, &control)
+            }
+        };
+        match outcome {
+            Ok(Outcome::Done(answer)) => return Ok((world, Ok(answer.value))),
+            Ok(Outcome::Stopped(at)) => checkpoint = Some(at),
+            Err(RunError::Kernel(error)) => return Ok((world, Err(error))),
+            Err(error) => return Ok((world, Err(contract(case, &error)))),
+        }
+    }
+    let why = "a request that nobody stopped did not end".into();
+    Ok((world, Err(KernelError::Contract { kernel: case.kernel.spec().name, why })))
+}
+
+fn random_layout(rng: &mut Rng, length: u64) -> Result<Striped, RunError> {
+    let targets = rng.u32(1..=7);
+    let unit = match rng.u8(0..4) {
+        0 => rng.u64(1..4),
+        1 => rng.u64(1..40),
+        2 => rng.u64(1..400),
+        _ => return Ok(Striped::contiguous(length, targets)?),
+    };
+    Ok(Striped::new(unit, targets, rng.u32(0..targets))?)
+}
+
+/// The bytes striped over as many memory stores.
+fn file(data: &[u8], striped: Striped) -> Result<FileParts, RunError> {
+    let layout = Layout::from(striped);
+    let object = ObjectId::new("data").map_err(StoreError::from)?;
+    let mut parts: Vec<Arc<dyn Part>> = Vec::new();
+    for target in 0..layout.targets() {
+        let store = Arc::new(MemoryStore::new());
+        store.create(&object, &CreateOptions::default())?;
+        for run in layout.runs(target, 0..data.len() as u64) {
+            let bytes = &data[run.file.start as usize..run.file.end as usize];
+            store.write_at(&object, run.object_offset, bytes, WriteOptions::default())?;
+        }
+        parts.push(Arc::new(StorePart::open(store, object.clone(), format!("target {target}"))?));
+    }
+    let place = Placement { place: "storage", why: "a test" };
+    Ok(FileParts { name: "data".into(), length: data.len() as u64, layout, parts, place })
+}
