@@ -1,0 +1,109 @@
+//! `gristmill kernels`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use gristmill_kernel::catalog::{Accepts, BUILT_IN, Declaration, find};
+use serde_json::{Value as Json, json};
+
+use crate::args::KernelsArgs;
+use crate::error::CliError;
+
+/// Lists the kernels, or explains one.
+pub fn kernels(args: &KernelsArgs) -> Result<ExitCode, CliError> {
+    let mut out = Vec::new();
+    let written = match (&args.name, args.json) {
+        (None, false) => list(&mut out),
+        (None, true) => {
+            writeln!(out, "{}", Json::Array(BUILT_IN.iter().map(|decl| describe(decl)).collect()))
+        }
+        (Some(name), true) => writeln!(out, "{}", describe(find(name)?)),
+        (Some(name), false) => explain(&mut out, find(name)?),
+    };
+    written.and_then(|()| io::stdout().write_all(&out)).map_err(CliError::Output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(out: &mut dyn Write) -> io::Result<()> {
+    for decl in BUILT_IN {
+        writeln!(out, "{:10} {}", decl.name, decl.summary)?;
+    }
+    writeln!(out, "\n'gristmill kernels NAME' explains one.")
+}
+
+fn accepts(decl: &Declaration) -> String {
+    let words: Vec<_> = decl
+        .accepts
+        .iter()
+        .map(|accepts| match accepts {
+            Accepts::Elements => "numbers (--type)",
+            Accepts::Records => "records of a fixed size (--record)",
+            Accepts::Lines => "lines of text",
+        })
+        .collect();
+    words.join(", ")
+}
+
+fn explain(out: &mut dyn Write, decl: &Declaration) -> io::Result<()> {
+    writeln!(out, "{}: {}\n", decl.name, decl.summary)?;
+    writeln!(out, "Input      {}", accepts(decl))?;
+    writeln!(out, "Numerics   {}", decl.numerics)?;
+    let width = decl.result.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (n, (name, meaning)) in decl.result.iter().enumerate() {
+        let label = if n == 0 { "Result" } else { "" };
+        writeln!(out, "{label:10} {name:width$}  {meaning}")?;
+    }
+    if let Some(rows) = decl.rows {
+        writeln!(out, "Rows       {rows}")?;
+    }
+    if !decl.params.is_empty() {
+        writeln!(out, "\nParameters (--param NAME=VALUE):")?;
+    }
+    for param in decl.params {
+        let default = match param.default {
+            _ if param.required => ", required".to_owned(),
+            Some(default) => format!(", default {default}"),
+            None => String::new(),
+        };
+        writeln!(out, "  {} ({}{default})", param.name, param.kind.describe())?;
+        writeln!(out, "      {}; for example {}={}", param.help, param.name, param.example)?;
+    }
+    writeln!(out, "\n{}", wrapped(decl.details, 90))
+}
+
+/// Breaks text into lines of at most `width` characters, where words allow.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let fits = lines.last().is_some_and(|line| line.is_empty() || line.len() + 1 + word.len() <= width);
+        if !fits {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+fn describe(decl: &Declaration) -> Json {
+    let params: Vec<Json> = decl
+        .params
+        .iter()
+        .map(|param| {
+            json!({
+                "name": param.name, "kind": param.kind.describe(), "default": param.default,
+                "required": param.required, "help": param.help, "example": param.example,
+            })
+        })
+        .collect();
+    let result: Vec<Json> =
+        decl.result.iter().map(|(name, meaning)| json!({ "name": name, "meaning": meaning })).collect();
+    json!({
+        "name": decl.name, "summary": decl.summary, "details": decl.details, "input": accepts(decl),
+        "numerics": decl.numerics.to_string(), "result": result, "rows": decl.rows, "params": params,
+    })
+}

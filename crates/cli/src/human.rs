@@ -1,0 +1,85 @@
+//! Answers for people.
+
+use std::io::{self, Write};
+
+use gristmill_kernel::{Numerics, Position, RowShape, RowValue, Value};
+use gristmill_runtime::Report;
+
+use crate::size::readable;
+
+/// Items of a list that are shown on one line.
+const LIST_ON_A_LINE: usize = 12;
+
+/// Writes an answer, one named value a line.
+pub fn value(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+    let Value::Map(entries) = value else {
+        scalar(out, value)?;
+        return writeln!(out);
+    };
+    let width = entries.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    for (key, value) in entries {
+        write!(out, "{key:width$}  ")?;
+        scalar(out, value)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+    match value {
+        Value::Int(n) => write!(out, "{n}"),
+        Value::Float(x) => write!(out, "{x:?}"),
+        Value::Text(text) => write!(out, "{text}"),
+        Value::Bytes(bytes) => out.write_all(bytes),
+        Value::List(values) => {
+            for (i, value) in values.iter().enumerate() {
+                match i {
+                    0 => {}
+                    i if i % LIST_ON_A_LINE == 0 => write!(out, "\n        ")?,
+                    _ => write!(out, " ")?,
+                }
+                scalar(out, value)?;
+            }
+            Ok(())
+        }
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                write!(out, " {key}=")?;
+                scalar(out, value)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Writes a row: `index value`, or `offset:line` as `grep -b` does.
+pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) -> io::Result<()> {
+    match shape.value {
+        RowValue::Element(dtype) => {
+            write!(out, "{}\t", shape.shown(at))?;
+            scalar(out, &dtype.value(bytes))?;
+        }
+        RowValue::Line => {
+            write!(out, "{}:", shape.shown(at))?;
+            out.write_all(bytes)?;
+        }
+    }
+    writeln!(out)
+}
+
+/// What a request reports about itself, in one line.
+pub fn report(report: &Report, numerics: Numerics) -> String {
+    let seconds = report.elapsed.as_secs_f64();
+    let speed = readable((report.bytes_read as f64 / seconds.max(1e-9)) as u64);
+    let mut text = format!("read {} in {seconds:.3} s ({speed}/s)", readable(report.bytes_read));
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    text.push_str(&format!(", {} lane{}", report.lanes, plural(report.lanes)));
+    if report.places.len() > 1 {
+        text.push_str(&format!(", {} targets", report.places.len()));
+        text.push_str(&format!(", {} between targets", readable(report.bytes_moved)));
+    }
+    if report.rounds > 1 {
+        text.push_str(&format!(", {} passes", report.rounds));
+    }
+    format!("{text}; {numerics}")
+}

@@ -1,0 +1,69 @@
+//! A progress bar on standard error, when a person is watching and the work is long.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gristmill_runtime::Control;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that takes less is over before a bar could be read.
+const PATIENCE: Duration = Duration::from_millis(500);
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// Shows how far a request is, from a thread of its own, until dropped.
+pub struct Watch {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Nothing is shown unless standard error is a terminal.
+    pub fn start(control: Arc<Control>, quiet: bool) -> Watch {
+        let over = Arc::new(AtomicBool::new(false));
+        if quiet || !std::io::stderr().is_terminal() {
+            return Watch { over, thread: None };
+        }
+        let flag = over.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::park_timeout(PATIENCE);
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style("{bar:40} {percent}% {elapsed} (about {eta} left)"));
+            while !flag.load(Ordering::Relaxed) {
+                let (done, total) = control.progress();
+                bar.set_length(total);
+                bar.set_position(done.min(total));
+                std::thread::park_timeout(REFRESH);
+            }
+            bar.finish_and_clear();
+        });
+        Watch { over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A bar that panicked has nothing more to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A bar over bytes copied, for `put` and `get`.
+pub fn bytes_bar(total: u64, quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total);
+    bar.set_style(style("{bar:40} {bytes}/{total_bytes} {bytes_per_sec}"));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,62 @@
+//! Reading a whole file back.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gristmill_runtime::FileParts;
+
+use crate::ClientError;
+
+const COPY_BYTES: usize = 1 << 20;
+
+/// Writes all bytes of a file to `out`, in order. `progress` gets the bytes written so far.
+pub fn read_to(
+    file: &FileParts,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ClientError> {
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut at = 0;
+    while at < file.length {
+        let n = (file.length - at).min(COPY_BYTES as u64);
+        let bytes = &mut buffer[..n as usize];
+        file.read(at..at + n, bytes)?;
+        out.write_all(bytes).map_err(|source| ClientError::Io {
+            verb: "write",
+            path: PathBuf::from("the copy"),
+            source,
+        })?;
+        at += n;
+        progress(at);
+    }
+    for part in &file.parts {
+        part.unchanged()?;
+    }
+    Ok(())
+}
+
+/// Copies a file to a new plain one, which appears under its name only when it is whole and durable. Replaces
+/// what was there.
+pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), ClientError> {
+    let io = |source| ClientError::Io { verb: "write", path: destination.to_owned(), source };
+    if destination.is_dir() {
+        let why = format!("{} is a directory; give a file name", destination.display());
+        return Err(ClientError::Usage(why));
+    }
+    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let name = destination.file_name().unwrap_or_default().to_string_lossy();
+    let partial = parent.join(format!(".{name}.{:016x}.partial", fastrand::u64(..)));
+    let written = File::create_new(&partial).map_err(io).and_then(|mut out| {
+        read_to(file, &mut out, progress)?;
+        out.sync_all().map_err(io)?;
+        std::fs::rename(&partial, destination).map_err(io)?;
+        File::open(parent).and_then(|dir| dir.sync_all()).map_err(io)
+    });
+    if written.is_err() {
+        // Under its own name it may be gone already.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written
+}

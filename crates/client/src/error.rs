@@ -1,0 +1,63 @@
+//! What can go wrong with a file, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use gristmill_layout::LayoutError;
+use gristmill_runtime::RunError;
+use gristmill_store::StoreError;
+
+/// An error of a file operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Opening or reading a file failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A layout cannot be made.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The store of a target failed.
+    #[error("target {}: {source}", target.display())]
+    Target {
+        /// Its directory.
+        target: PathBuf,
+        /// What the store said.
+        source: StoreError,
+    },
+    /// The layout file could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A layout file makes no sense.
+    #[error("{} is no layout file of this version: {why}; put the file again", path.display())]
+    Descriptor {
+        /// The layout file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The request itself cannot be carried out.
+    #[error("{0}")]
+    Usage(String),
+    /// Reading or writing a file failed.
+    #[error("cannot {verb} {}: {source}", path.display())]
+    Io {
+        /// `read`, `write` or `remove`.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl ClientError {
+    /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            ClientError::Run(error) => error.is_usage(),
+            ClientError::Usage(_) | ClientError::Layout(_) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Files as users name them: plain ones, and ones striped over targets of this machine.
+//!
+//! A striped file is a *layout file*, a small JSON document whose name ends in `.grist`, and one object in the
+//! store of each target. The layout file is what makes it visible: [`put`] writes and flushes all objects
+//! first and then puts the layout file in place with one rename, so an interrupted put leaves no visible file
+//! and a reader never sees half of one. Overwriting is the same: new objects, one rename, then the old objects
+//! go.
+//!
+//! ```
+//! use gristmill_client::{PutOptions, open, put, read_to};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let source = dir.path().join("data.bin");
+//! std::fs::write(&source, vec![7u8; 100_000])?;
+//!
+//! let targets = (0..3).map(|n| dir.path().join(format!("target{n}"))).collect();
+//! let layout = dir.path().join("data.grist");
+//! let options = PutOptions { targets, unit: 4096, record: Some(80) };
+//! let put = put(&source, &layout, &options, &mut |_| ())?;
+//! assert_eq!(put.unit, 4160); // rounded up to whole records
+//!
+//! let file = open(&layout)?;
+//! assert_eq!((file.length, file.parts.len()), (100_000, 3));
+//! let mut copy = Vec::new();
+//! read_to(&file, &mut copy, &mut |_| ())?;
+//! assert_eq!(copy, vec![7u8; 100_000]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod copy;
+mod descriptor;
+mod error;
+mod open;
+mod put;
+
+pub use copy::{get, read_to};
+pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
+pub use error::ClientError;
+pub use open::open;
+pub use put::{DEFAULT_UNIT, MAX_LOCAL_TARGETS, PutOptions, put, remove};

@@ -1,0 +1,228 @@
+//! Making, replacing and removing striped files.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use gristmill_layout::{Layout, Striped, fit_unit};
+use gristmill_store::{
+    CreateOptions, LocalStore, ObjectId, ObjectStore, StoreError, WriteOptions, write_atomic,
+};
+
+use crate::{ClientError, Descriptor, EXTENSION};
+
+/// Stripe unit where nothing else is said, in bytes.
+pub const DEFAULT_UNIT: u64 = 1 << 20;
+
+/// Most targets of a file on one machine.
+pub const MAX_LOCAL_TARGETS: usize = 256;
+
+/// Bytes collected for a target before they are written.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// How a file is to be striped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutOptions {
+    /// Directories of the targets' stores, made where there are none (their parents must be there); stripes are
+    /// dealt in this order.
+    pub targets: Vec<PathBuf>,
+    /// Stripe unit in bytes.
+    pub unit: u64,
+    /// Round the unit up to whole records of this size, so that no record lies on two targets.
+    pub record: Option<u64>,
+}
+
+/// A target while a file is written to it.
+struct Target {
+    dir: PathBuf,
+    store: LocalStore,
+    pending: Vec<u8>,
+    written: u64,
+}
+
+impl Target {
+    fn failed(&self, source: StoreError) -> ClientError {
+        ClientError::Target { target: self.dir.clone(), source }
+    }
+
+    fn write(&mut self, object: &ObjectId, bytes: &[u8]) -> Result<(), ClientError> {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= WRITE_BYTES { self.drain(object) } else { Ok(()) }
+    }
+
+    fn drain(&mut self, object: &ObjectId) -> Result<(), ClientError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let wrote = self.store.write_at(object, self.written, &self.pending, WriteOptions::default());
+        wrote.map_err(|e| self.failed(e))?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// Copies `source` to objects on the targets and makes it visible as the layout file `path`. `progress` gets the
+/// bytes copied so far. An existing layout file is replaced; anything else of that name is left alone.
+pub fn put(
+    source: &Path,
+    path: &Path,
+    options: &PutOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Descriptor, ClientError> {
+    let old = check(path, options)?;
+    let io = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
+    let mut file = File::open(source).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
+    if !meta.is_file() {
+        return Err(ClientError::Usage(format!("{} is no regular file; name one", source.display())));
+    }
+    let unit = match options.record {
+        Some(record) => fit_unit(options.unit, record)?,
+        None => options.unit,
+    };
+    let striped = Striped::new(unit, options.targets.len() as u32, 0)?;
+    let object = format!("file-{:016x}", fastrand::u64(..));
+    let id = ObjectId::new(&object).map_err(StoreError::from)?;
+    let mut targets = Vec::new();
+    for dir in &options.targets {
+        let store = LocalStore::open(dir);
+        let store = store.map_err(|e| ClientError::Target { target: dir.clone(), source: e })?;
+        targets.push(Target { dir: dir.clone(), store, pending: Vec::new(), written: 0 });
+    }
+    let copied = copy(&mut file, meta.len(), source, &striped, &id, &mut targets, progress);
+    let made = copied.and_then(|()| {
+        let targets = options.targets.iter().map(|dir| absolute(dir)).collect::<Result<_, _>>()?;
+        let descriptor = Descriptor::new(meta.len(), striped, object, targets);
+        let text = serde_json::to_vec_pretty(&descriptor)
+            .map_err(|e| ClientError::Descriptor { path: path.to_owned(), why: e.to_string() })?;
+        write_atomic(path, &text)?;
+        Ok(descriptor)
+    });
+    if made.is_err() {
+        // Nothing points to these objects; what cannot be removed now is only space.
+        for target in &targets {
+            let _ = target.store.remove(&id);
+        }
+    }
+    for target in targets {
+        let Target { dir, store, .. } = target;
+        let closed = store.shut_down().map_err(|source| ClientError::Target { target: dir, source });
+        if made.is_ok() {
+            closed?;
+        }
+    }
+    let made = made?;
+    if let Some(old) = old {
+        remove_objects(&old, path)?;
+    }
+    Ok(made)
+}
+
+/// What there is to replace, if the request makes sense.
+fn check(path: &Path, options: &PutOptions) -> Result<Option<Descriptor>, ClientError> {
+    let usage = |text: String| Err(ClientError::Usage(text));
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        return usage(format!(
+            "a striped file is named by its layout file, which must end in .{EXTENSION}: try {}.{EXTENSION}",
+            path.display()
+        ));
+    }
+    if options.targets.is_empty() || options.targets.len() > MAX_LOCAL_TARGETS {
+        return usage(format!(
+            "give 1 to {MAX_LOCAL_TARGETS} target directories, not {}",
+            options.targets.len()
+        ));
+    }
+    for (n, target) in options.targets.iter().enumerate() {
+        if options.targets[..n].contains(target) {
+            return usage(format!("the target {} is given twice; each must be its own", target.display()));
+        }
+    }
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ClientError::Io { verb: "read", path: path.to_owned(), source }),
+        Ok(meta) if meta.is_dir() => usage(format!("{} is a directory; give a file name", path.display())),
+        Ok(_) => Descriptor::read(path).map(Some),
+    }
+}
+
+fn absolute(dir: &Path) -> Result<PathBuf, ClientError> {
+    std::path::absolute(dir).map_err(|source| ClientError::Io { verb: "read", path: dir.to_owned(), source })
+}
+
+fn copy(
+    file: &mut File,
+    length: u64,
+    source: &Path,
+    striped: &Striped,
+    id: &ObjectId,
+    targets: &mut [Target],
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ClientError> {
+    let failed = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
+    for target in &*targets {
+        target.store.create(id, &CreateOptions::default()).map_err(|e| target.failed(e))?;
+    }
+    let layout = Layout::from(*striped);
+    let mut buffer = vec![0; WRITE_BYTES];
+    let mut at = 0;
+    loop {
+        let n = match file.read(&mut buffer) {
+            Ok(n) => n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        if n == 0 {
+            break;
+        }
+        for extent in layout.extents(at..at + n as u64) {
+            let bytes = &buffer[(extent.file.start - at) as usize..(extent.file.end - at) as usize];
+            if let Some(target) = targets.get_mut(extent.target as usize) {
+                target.write(id, bytes)?;
+            }
+        }
+        at += n as u64;
+        progress(at);
+    }
+    if at != length {
+        let why = std::io::Error::other(format!(
+            "it had {length} bytes when it was opened and {at} were read; put it again once it is no longer written"
+        ));
+        return Err(failed(why));
+    }
+    for target in targets {
+        target.drain(id)?;
+        target.store.flush(id).map_err(|e| target.failed(e))?;
+    }
+    Ok(())
+}
+
+/// Removes a striped file: first the layout file, then the objects.
+pub fn remove(path: &Path) -> Result<(), ClientError> {
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        return Err(ClientError::Usage(format!(
+            "{} is no layout file (*.{EXTENSION}); plain files are removed with rm",
+            path.display()
+        )));
+    }
+    let descriptor = Descriptor::read(path)?;
+    std::fs::remove_file(path).map_err(|source| ClientError::Io {
+        verb: "remove",
+        path: path.to_owned(),
+        source,
+    })?;
+    remove_objects(&descriptor, path)
+}
+
+fn remove_objects(descriptor: &Descriptor, path: &Path) -> Result<(), ClientError> {
+    let id = ObjectId::new(&descriptor.object).map_err(StoreError::from)?;
+    for dir in descriptor.target_dirs(path) {
+        let removed = LocalStore::open(&dir).and_then(|store| match store.remove(&id) {
+            Ok(()) | Err(StoreError::NotFound { .. }) => store.shut_down(),
+            Err(error) => Err(error),
+        });
+        removed.map_err(|source| ClientError::Target { target: dir, source })?;
+    }
+    Ok(())
+}
