@@ -98,7 +98,7 @@ pub mod state;
 pub use error::KernelError;
 pub use fold::{Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, Next, Step, feed, saved};
 pub use input::{ByteOrder, DType, Input, RecordRule};
-pub use lines::Lines;
+pub use lines::{Lines, check_lines};
 pub use params::{ParamDecl, ParamKind, Params};
 pub use sink::{Full, NoRows, Position, RowBatch, RowBuffer, Sink};
 pub use spec::{Numerics, Order, Output, Record, RowShape, RowValue, Spec};

@@ -14,6 +14,22 @@ use memchr::{memchr, memrchr};
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Ctx, Emptied, Fold, Kernel, KernelError, Next, Order, Record, Sink, Spec, Step, feed};
 
+/// Checks that no line is longer than `max_record` bytes, its newline counted. `data` begins where a line
+/// begins, at byte `at` of the file; lines that reach past its end are judged by what is there of them.
+///
+/// Looks at few bytes: from the furthest place where the next newline may be, backwards.
+pub fn check_lines(at: u64, data: &[u8], max_record: u64) -> Result<(), KernelError> {
+    let max = usize::try_from(max_record).unwrap_or(usize::MAX);
+    let mut start = 0;
+    while data.len() - start > max {
+        match memrchr(b'\n', &data[start..start + max]) {
+            Some(newline) => start += newline + 1,
+            None => return Err(KernelError::LineTooLong { offset: at + start as u64, max: max_record }),
+        }
+    }
+    Ok(())
+}
+
 /// A kernel over bytes made of one over lines ([`Record::Line`]). Positions are byte offsets for both.
 #[derive(Clone, Debug)]
 pub struct Lines<K> {
@@ -99,6 +115,7 @@ impl<K: Kernel> LinesFold<K> {
         lines: &[u8],
         sink: &mut dyn Sink,
     ) -> Result<(u64, Option<Step>), KernelError> {
+        check_lines(at, lines, self.max)?;
         let block = Block::new(at, lines.len() as u64, lines);
         let mut done = 0;
         while done < block.count() {
@@ -284,6 +301,26 @@ mod tests {
         assert_eq!(count(&["ab", "c", "d\nx"], "abcd\nx", 100), Ok(counted(2)));
         assert_eq!(count(&["a", "b", "c"], "abc", 100), Ok(counted(1)));
         assert_eq!(count(&["\n", "\n"], "\n\n", 100), Ok(counted(2)));
+    }
+
+    #[test]
+    fn a_line_is_too_long_wherever_the_text_is_cut() {
+        let text = "a\nbcd\nefghijk\nl\n\nmnopqr";
+        for max in 0..10 {
+            for cut in 0..text.len() {
+                for again in cut..text.len() {
+                    let pieces = [&text[..cut], &text[cut..again], &text[again..]];
+                    let pieces: Vec<_> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
+                    let counted_lines = count(&pieces, text, max);
+                    if max < 8 {
+                        let refused = matches!(counted_lines, Err(KernelError::LineTooLong { .. }));
+                        assert!(refused, "{pieces:?}, at most {max}: {counted_lines:?}");
+                    } else {
+                        assert_eq!(counted_lines, Ok(counted(6)), "{pieces:?}, at most {max}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

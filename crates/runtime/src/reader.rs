@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gristmill_kernel::{Block, KernelError};
+use gristmill_kernel::{Block, KernelError, check_lines};
 use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::buffer::Buffer;
@@ -186,6 +186,7 @@ impl<'a> Reader<'a> {
                 look = look.saturating_mul(2);
                 continue;
             }
+            check_lines(at, &buffer[..whole], max)?;
             if each(&Block::new(at, whole as u64, &buffer[..whole]))? == Flow::Stop {
                 return Ok(Flow::Stop);
             }

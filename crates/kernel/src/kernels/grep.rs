@@ -80,10 +80,13 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
             .build()
             .parse(params.text("pattern"))
             .map_or(true, |hir| !hir.properties().look_set().is_empty());
-    Ok(Arc::new(Grep { matcher, input: *input, rows: !params.flag("count_only"), looks_around }))
+    let grep = Grep { matcher, input: *input, rows: !params.flag("count_only"), looks_around };
+    Ok(Arc::new(GrepKernel(Arc::new(grep))))
 }
 
-#[derive(Clone)]
+/// One matcher for all folds: each clone would have to warm up caches of its own.
+struct GrepKernel(Arc<Grep>);
+
 struct Grep {
     matcher: RegexMatcher,
     input: Input,
@@ -91,29 +94,25 @@ struct Grep {
     looks_around: bool,
 }
 
-impl Kernel for Grep {
+impl Kernel for GrepKernel {
     fn spec(&self) -> Spec {
-        let per_record = match self.input.record {
+        let grep = &*self.0;
+        let per_record = match grep.input.record {
             RecordRule::Fixed(bytes) => bytes,
             RecordRule::Lines => 1,
         };
         let shape = RowShape { position: "offset", per_record, value: RowValue::Line };
-        let output = if self.rows { Output::Rows(shape) } else { Output::Value };
-        let spec = match self.input.record {
+        let output = if grep.rows { Output::Rows(shape) } else { Output::Value };
+        let spec = match grep.input.record {
             RecordRule::Lines => Spec::lines(NAME),
             RecordRule::Fixed(bytes) => Spec::fixed(NAME, bytes),
         };
-        let order = if self.rows { Order::File } else { Order::Any };
+        let order = if grep.rows { Order::File } else { Order::Any };
         Spec { output, order, ..spec }
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        let searcher = SearcherBuilder::new()
-            .line_number(false)
-            .bom_sniffing(false)
-            .binary_detection(BinaryDetection::none())
-            .build();
-        Ok(Box::new(GrepFold { grep: self.clone(), searcher, count: 0 }))
+        Ok(Box::new(GrepFold { grep: self.0.clone(), searcher: None, count: 0 }))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
@@ -129,9 +128,15 @@ fn decode(state: &[u8]) -> Result<u64, KernelError> {
 }
 
 struct GrepFold {
-    grep: Grep,
-    searcher: Searcher,
+    grep: Arc<Grep>,
+    /// Made when the first lines come: it has buffers, and many folds only merge.
+    searcher: Option<Searcher>,
     count: u64,
+}
+
+fn searcher() -> Searcher {
+    let mut builder = SearcherBuilder::new();
+    builder.line_number(false).bom_sniffing(false).binary_detection(BinaryDetection::none()).build()
 }
 
 fn failed(error: impl std::fmt::Display) -> KernelError {
@@ -169,7 +174,8 @@ impl GrepFold {
     fn lines(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
         let rows = if self.grep.rows { Some(sink) } else { None };
         let mut matches = Matches { first: block.first(), rows, count: 0, refused: None };
-        self.searcher.search_slice(&self.grep.matcher, block.data(), &mut matches).map_err(failed)?;
+        let searcher = self.searcher.get_or_insert_with(searcher);
+        searcher.search_slice(&self.grep.matcher, block.data(), &mut matches).map_err(failed)?;
         self.count += matches.count;
         Ok(match matches.refused {
             Some(offset) => Step::Full(offset),

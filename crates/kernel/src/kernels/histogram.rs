@@ -63,6 +63,11 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         None => None,
         Some(text) => Some(parse_range(text).map_err(|why| params.refuse("range", why))?),
     };
+    if let Some((low, high)) = range
+        && !distinct(&edges(low, high, bins))
+    {
+        return Err(params.refuse("range", format!("it is too narrow for {bins} bins of f64; ask for fewer")));
+    }
     let nan = NanRule::of(params);
     let per_record = input.per_record();
     with_element!(dtype, T => {
@@ -80,6 +85,24 @@ fn parse_range(text: &str) -> Result<(f64, f64), String> {
         return Err("the lower edge must not be above the upper one".into());
     }
     Ok((low, high))
+}
+
+/// The f64 nearest to two values that enclose them: 64-bit integers may round to the wrong side.
+fn enclosing<T: Bounded>(low: T, high: T) -> (f64, f64) {
+    let (mut from, mut to) = (low.to_f64(), high.to_f64());
+    let literal = |x: f64| Literal { int: None, float: x };
+    if T::at_least(literal(from), false).is_none_or(|first| first > low) {
+        from = from.next_down();
+    }
+    if T::at_most(literal(to), false).is_none_or(|last| last < high) {
+        to = to.next_up();
+    }
+    (from, to)
+}
+
+/// Whether each bin can hold a value.
+fn distinct(edges: &[f64]) -> bool {
+    edges.is_sorted_by(|a, b| a < b)
 }
 
 struct Histogram<T> {
@@ -119,9 +142,13 @@ impl<T: Bounded> Histogram<T> {
         let (Some((low, _)), Some((high, _))) = (seen.min, seen.max) else {
             return Err(KernelError::Empty { kernel: NAME, why: "there is no smallest value to begin at" });
         };
-        let (low, high) = (low.to_f64(), high.to_f64());
+        let (low, high) = enclosing(low, high);
         if !(high - low).is_finite() {
             let why = format!("the values reach from {low} to {high}; give range=LOW:HIGH");
+            return Err(KernelError::Domain { kernel: NAME, why });
+        }
+        if !distinct(&edges(low, high, self.bins)) {
+            let why = format!("{low} to {high} is too narrow for {} bins of f64; ask for fewer", self.bins);
             return Err(KernelError::Domain { kernel: NAME, why });
         }
         let mut shared = Vec::new();
@@ -214,5 +241,22 @@ impl<T: Bounded> Fold for CountsFold<T> {
             *mine = mine.saturating_add(theirs);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_enclose_integers_that_no_f64_holds() {
+        assert_eq!(enclosing(i64::MIN, i64::MAX), (-(2f64.powi(63)), 2f64.powi(63)));
+        let (low, high) = enclosing(u64::MAX, u64::MAX);
+        assert!(low < 2f64.powi(64) && high == 2f64.powi(64));
+        assert_eq!(
+            enclosing(9_007_199_254_740_993i64, 9_007_199_254_740_993),
+            (9_007_199_254_740_992.0, 9_007_199_254_740_994.0)
+        );
+        assert_eq!(enclosing(-3i8, 5), (-3.0, 5.0));
     }
 }

@@ -1,0 +1,122 @@
+//! Partials and checkpoints as values: any order of joining, nothing counted twice, nothing believed unread.
+#![allow(clippy::unwrap_used)] // in functions that tests share
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gristmill_kernel::{Block, Ctx, DType, Input, Kernel, NoRows, catalog, saved};
+use gristmill_runtime::{Checkpoint, ExtentSet, Partial, RunError};
+use proptest::prelude::*;
+
+const COUNT: u64 = 64;
+
+fn kernel(name: &str) -> Arc<dyn Kernel> {
+    catalog::bind(name, &[], &Input::elements(DType::U8)).unwrap()
+}
+
+fn ctx() -> Ctx {
+    Ctx::first(0..COUNT)
+}
+
+/// The partial of these records of the bytes 0, 1, 2 ...
+fn partial(kernel: &dyn Kernel, range: Range<u64>) -> Partial {
+    let data: Vec<u8> = range.clone().map(|i| (i * 37 % 251) as u8).collect();
+    let mut fold = kernel.begin(&ctx()).unwrap();
+    if !data.is_empty() {
+        fold.update(&Block::new(range.start, data.len() as u64, &data), &mut NoRows).unwrap();
+    }
+    Partial::of(0, ExtentSet::of(range), saved(&*fold))
+}
+
+fn joined(kernel: &dyn Kernel, mut parts: Vec<Partial>, order: &[prop::sample::Index]) -> Partial {
+    for index in order {
+        if parts.len() < 2 {
+            break;
+        }
+        let other = parts.remove(index.index(parts.len()));
+        let into = index.index(parts.len());
+        parts[into].join(kernel, &ctx(), other, &mut NoRows).unwrap();
+    }
+    let mut first = parts.remove(0);
+    for other in parts {
+        first.join(kernel, &ctx(), other, &mut NoRows).unwrap();
+    }
+    first
+}
+
+proptest! {
+    #[test]
+    fn joining_is_free_of_order(
+        cuts in prop::collection::btree_set(1..COUNT, 0..12),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 12),
+        ordered in any::<bool>(),
+    ) {
+        // `last` merges neighbours only, `sum` across gaps.
+        let kernel = kernel(if ordered { "last" } else { "sum" });
+        let bounds: Vec<u64> = std::iter::once(0).chain(cuts).chain([COUNT]).collect();
+        let parts: Vec<_> = bounds.windows(2).map(|pair| partial(&*kernel, pair[0]..pair[1])).collect();
+        let whole = joined(&*kernel, parts, &order);
+        prop_assert_eq!(whole.pieces.len(), 1);
+        let state = whole.whole(&*kernel, &ctx()).unwrap();
+        let expected = partial(&*kernel, 0..COUNT).whole(&*kernel, &ctx()).unwrap();
+        prop_assert_eq!(state, expected);
+    }
+
+    #[test]
+    fn what_is_covered_twice_is_refused(a in 0..COUNT, b in 0..COUNT, len in 1..20u64, ordered in any::<bool>()) {
+        let kernel = kernel(if ordered { "last" } else { "sum" });
+        let (first, second) = (a..(a + len).min(COUNT), b..(b + len).min(COUNT));
+        let overlap = first.start.max(second.start) < first.end.min(second.end);
+        let mut joined = partial(&*kernel, first);
+        let result = joined.join(&*kernel, &ctx(), partial(&*kernel, second), &mut NoRows);
+        prop_assert_eq!(matches!(result, Err(RunError::Overlap { .. })), overlap);
+    }
+
+    #[test]
+    fn what_is_missing_is_not_answered(from in 0..COUNT, to in 0..COUNT) {
+        let kernel = kernel("sum");
+        let missing = from != 0 || to != COUNT;
+        let whole = partial(&*kernel, from..to.max(from)).whole(&*kernel, &ctx());
+        prop_assert_eq!(matches!(whole, Err(RunError::Incomplete { .. })), missing);
+    }
+
+    #[test]
+    fn a_partial_survives_the_way_through_bytes(cuts in prop::collection::btree_set(0..COUNT, 2..9)) {
+        let kernel = kernel("last");
+        let bounds: Vec<u64> = cuts.into_iter().collect();
+        // Every other extent, so that pieces stay apart.
+        let parts: Vec<_> = bounds.windows(2).step_by(2).map(|pair| partial(&*kernel, pair[0]..pair[1])).collect();
+        let partial = joined(&*kernel, parts, &[]);
+        let mut bytes = Vec::new();
+        partial.encode(&mut bytes);
+        prop_assert_eq!(Partial::decode(&bytes).unwrap(), partial);
+        for cut in 0..bytes.len() {
+            prop_assert!(Partial::decode(&bytes[..cut]).is_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), flips in prop::collection::vec((0usize..400, 0u8..8), 1..6)) {
+        let _ = Partial::decode(&bytes);
+        let _ = Checkpoint::decode(&bytes);
+        let _ = Checkpoint::decode(&[b"gristck\x01", &bytes[..]].concat());
+        let mut encoded = Vec::new();
+        partial(&*kernel("sum"), 3..9).encode(&mut encoded);
+        for (at, bit) in flips {
+            let len = encoded.len();
+            encoded[at % len] ^= 1 << bit;
+        }
+        if let Ok(partial) = Partial::decode(&encoded) {
+            let _ = partial.whole(&*kernel("sum"), &ctx());
+        }
+    }
+}
+
+#[test]
+fn partials_of_two_passes_do_not_mix() {
+    let kernel = kernel("sum");
+    let mut first = partial(&*kernel, 0..4);
+    let other = Partial { round: 1, ..partial(&*kernel, 4..8) };
+    let result = first.join(&*kernel, &ctx(), other, &mut NoRows);
+    assert!(matches!(result, Err(RunError::Round { want: 0, got: 1 })), "{result:?}");
+}
