@@ -4,7 +4,7 @@
 //! store of each target. The layout file is what makes it visible: [`put`] writes and flushes all objects
 //! first and then puts the layout file in place with one rename, so an interrupted put leaves no visible file
 //! and a reader never sees half of one. Overwriting is the same: new objects, one rename, then the old objects
-//! go.
+//! go. Objects of an interrupted put are removed by the next put to the same target.
 //!
 //! ```
 //! use gristmill_client::{PutOptions, open, put, read_to};

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gristmill_layout::{Layout, Striped, fit_unit};
 use gristmill_store::{
-    CreateOptions, LocalStore, ObjectId, ObjectStore, StoreError, WriteOptions, write_atomic,
+    ArrivalState, CreateOptions, LocalStore, ObjectId, ObjectStore, StoreError, WriteOptions, write_atomic,
 };
 
 use crate::{ClientError, Descriptor, EXTENSION};
@@ -16,6 +17,15 @@ pub const DEFAULT_UNIT: u64 = 1 << 20;
 
 /// Most targets of a file on one machine.
 pub const MAX_LOCAL_TARGETS: usize = 256;
+
+/// Start of the names of our objects.
+const PREFIX: &str = "file-";
+
+/// Names asked for at once.
+const LIST_PAGE: usize = 256;
+
+/// How long a put says it may take. Nothing ends with it: only the next put to the target looks.
+const LEASE: Duration = Duration::from_secs(24 * 3600);
 
 /// Bytes collected for a target before they are written.
 const WRITE_BYTES: usize = 256 << 10;
@@ -82,12 +92,13 @@ pub fn put(
         None => options.unit,
     };
     let striped = Striped::new(unit, options.targets.len() as u32, 0)?;
-    let object = format!("file-{:016x}", fastrand::u64(..));
+    let object = format!("{PREFIX}{:016x}", fastrand::u64(..));
     let id = ObjectId::new(&object).map_err(StoreError::from)?;
     let mut targets = Vec::new();
     for dir in &options.targets {
         let store = LocalStore::open(dir);
         let store = store.map_err(|e| ClientError::Target { target: dir.clone(), source: e })?;
+        collect(&store).map_err(|e| ClientError::Target { target: dir.clone(), source: e })?;
         targets.push(Target { dir: dir.clone(), store, pending: Vec::new(), written: 0 });
     }
     let copied = copy(&mut file, meta.len(), source, &striped, &id, &mut targets, progress);
@@ -161,8 +172,9 @@ fn copy(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), ClientError> {
     let failed = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
+    let arriving = CreateOptions { open: Some(LEASE), ..CreateOptions::default() };
     for target in &*targets {
-        target.store.create(id, &CreateOptions::default()).map_err(|e| target.failed(e))?;
+        target.store.create(id, &arriving).map_err(|e| target.failed(e))?;
     }
     let layout = Layout::from(*striped);
     let mut buffer = vec![0; WRITE_BYTES];
@@ -191,11 +203,33 @@ fn copy(
         ));
         return Err(failed(why));
     }
-    for target in targets {
+    for target in targets.iter_mut() {
         target.drain(id)?;
         target.store.flush(id).map_err(|e| target.failed(e))?;
     }
+    // Complete, one and all. A crash from here to the rename leaves objects that nobody collects, and never
+    // the other way round: an object that a layout file names is not open.
+    for target in targets {
+        target.store.close(id).map_err(|e| target.failed(e))?;
+    }
     Ok(())
+}
+
+/// Removes what interrupted puts left: objects still open although we hold the store's only writing lock.
+fn collect(store: &LocalStore) -> Result<(), StoreError> {
+    let mut after: Option<ObjectId> = None;
+    loop {
+        let page = store.list(PREFIX, after.as_ref(), LIST_PAGE)?;
+        for id in &page {
+            if store.stat(id)?.state != ArrivalState::Closed {
+                store.remove(id)?;
+            }
+        }
+        match page.last() {
+            Some(last) => after = Some(last.clone()),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Removes a striped file: first the layout file, then the objects.
