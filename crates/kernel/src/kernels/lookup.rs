@@ -113,6 +113,35 @@ fn count_within<T: Bounded>(low: T, high: T, data: &[u8]) -> u64 {
     count
 }
 
+/// Elements looked at together; where none matches, none is looked at alone.
+const GROUP: usize = 256;
+
+/// Writes the places of the elements that meet the condition, and answers how many.
+#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
+fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]) -> usize {
+    let Some((low, high)) = bounds.within else {
+        let all = if bounds.negate { group.len() / T::SIZE } else { 0 };
+        places.iter_mut().take(all).zip(0..).for_each(|(place, i)| *place = i);
+        return all;
+    };
+    let mut any = false;
+    for x in group.chunks_exact(T::SIZE) {
+        let x = T::read(x);
+        any |= ((x >= low) & (x <= high)) != bounds.negate;
+    }
+    if !any {
+        return 0;
+    }
+    // Without a branch: which elements match is not to be guessed.
+    let mut count = 0;
+    for (i, x) in group.chunks_exact(T::SIZE).enumerate() {
+        let x = T::read(x);
+        places[count.min(GROUP - 1)] = i as u16;
+        count += usize::from(((x >= low) & (x <= high)) != bounds.negate);
+    }
+    count
+}
+
 impl<T: Bounded> LookupFold<T> {
     fn count(&self, data: &[u8]) -> u64 {
         let within = self.kernel.bounds.within.map_or(0, |(low, high)| count_within(low, high, data));
@@ -128,30 +157,32 @@ impl<T: Bounded> Fold for LookupFold<T> {
             return Ok(Step::Took(block.count()));
         }
         let per_record = self.kernel.per_record;
-        // Elements looked at together; where none matches, none is looked at alone.
-        const GROUP: usize = 128;
         let skip = std::mem::take(&mut self.cursor) as usize;
         let elements = data.len() / T::SIZE;
         let mut at = skip.min(elements);
+        let mut positions = [Position::default(); GROUP];
+        let mut rows = [0; GROUP * size_of::<u64>()];
         while at < elements {
             let end = (at + GROUP).min(elements);
             let group = &data[at * T::SIZE..end * T::SIZE];
-            if self.count(group) > 0 {
-                for (i, bytes) in group.chunks_exact(T::SIZE).enumerate() {
-                    let x = T::read(bytes);
-                    let within = self.kernel.bounds.within.is_some_and(|(low, high)| x >= low && x <= high);
-                    if within == self.kernel.bounds.negate {
-                        continue;
-                    }
-                    let element = (at + i) as u64;
-                    let record = element / per_record;
-                    let position = Position { record: block.first() + record, part: element % per_record };
-                    if sink.put(position, bytes).is_err() {
-                        self.cursor = element % per_record;
-                        return Ok(Step::Full(record));
-                    }
-                    self.count += 1;
-                }
+            let mut found = [0u16; GROUP];
+            let count = select(self.kernel.bounds, group, &mut found);
+            for (n, place) in found[..count].iter().enumerate() {
+                let place = usize::from(*place);
+                let element = (at + place) as u64;
+                // Most records are one element, and a division is slow.
+                let (record, part) =
+                    if per_record == 1 { (element, 0) } else { (element / per_record, element % per_record) };
+                positions[n] = Position { record: block.first() + record, part };
+                rows[n * T::SIZE..(n + 1) * T::SIZE]
+                    .copy_from_slice(&group[place * T::SIZE..(place + 1) * T::SIZE]);
+            }
+            let taken = sink.put_rows(&positions[..count], &rows[..count * T::SIZE]);
+            self.count += taken as u64;
+            if taken < count {
+                let element = (at + usize::from(found[taken])) as u64;
+                self.cursor = element % per_record;
+                return Ok(Step::Full(element / per_record));
             }
             at = end;
         }
