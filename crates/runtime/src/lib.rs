@@ -39,9 +39,11 @@ mod pass;
 mod reader;
 mod report;
 mod rope;
+mod row_lane;
 mod rows;
 mod selection;
 mod units;
+mod value_lane;
 
 pub use checkpoint::Checkpoint;
 pub use error::RunError;

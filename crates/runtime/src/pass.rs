@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gristmill_kernel::{Block, Ctx, Emptied, Fold, Kernel, NoRows, Output, Position, RowBuffer, feed, saved};
+use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Output, Position};
 
 use crate::fetch::Tally;
 use crate::job::Prepared;
-use crate::reader::{Flow, Reader};
 use crate::rope::{collapses, end};
-use crate::rows::{BATCHES_AHEAD, Delivery, Message, RowOutput, UNITS_AHEAD, UnitEnd, UnitSender};
+use crate::row_lane::RowLane;
+use crate::rows::{Delivery, Message, RowOutput, UNITS_AHEAD};
 use crate::units::{Cut, Unit, units};
+use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
 
 /// What a pass came to.
@@ -26,22 +27,22 @@ pub(crate) struct PassEnd {
 /// What was covered, and the state after it.
 type Interrupted = (Range<u64>, Vec<u8>);
 
-type Units<'a> = Box<dyn Iterator<Item = Unit> + Send + 'a>;
+pub(crate) type Units<'a> = Box<dyn Iterator<Item = Unit> + Send + 'a>;
 
-struct Pass<'a> {
-    job: &'a Prepared,
-    ctx: &'a Ctx,
-    control: &'a Control,
-    units: Mutex<Units<'a>>,
+pub(crate) struct Pass<'a> {
+    pub job: &'a Prepared,
+    pub ctx: &'a Ctx,
+    pub control: &'a Control,
+    pub units: Mutex<Units<'a>>,
     /// States of an interrupted pass by the position at which they go on.
     resumed: Mutex<BTreeMap<u64, Interrupted>>,
-    partial: Mutex<Partial>,
+    pub partial: Mutex<Partial>,
     /// Nothing is needed from this position on.
-    enough: AtomicU64,
+    pub enough: AtomicU64,
 }
 
 /// A lock whose holder panicked is taken all the same: the panic itself is reported when its lane is joined.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -135,7 +136,7 @@ impl Pass<'_> {
     }
 
     fn values(&self) -> Result<Tally, RunError> {
-        Ok(self.lanes(|| ValueLane { pass: self, fold: None }.run(), || ())?.0)
+        Ok(self.lanes(|| ValueLane::new(self).run(), || ())?.0)
     }
 
     fn rows(
@@ -153,7 +154,7 @@ impl Pass<'_> {
             delivered,
         };
         delivery.partial.round = self.ctx.round;
-        let result = self.lanes(|| RowLane { pass: self, queue: &queue }.run(), || delivery.drain(units));
+        let result = self.lanes(|| RowLane::new(self, &queue).run(), || delivery.drain(units));
         *lock(&self.partial) = delivery.partial;
         let (tally, drained) = result?;
         drained?;
@@ -161,7 +162,7 @@ impl Pass<'_> {
     }
 
     /// The next unit that is still needed.
-    fn claim(&self, units: &mut Units<'_>) -> Option<Unit> {
+    pub fn claim(&self, units: &mut Units<'_>) -> Option<Unit> {
         if self.control.stopped() {
             return None;
         }
@@ -177,7 +178,7 @@ impl Pass<'_> {
     }
 
     /// A fold that goes on at `at`: an interrupted one, or a new one; and where its extent begins.
-    fn begin(&self, at: u64) -> Result<(Box<dyn Fold>, u64), RunError> {
+    pub fn begin(&self, at: u64) -> Result<(Box<dyn Fold>, u64), RunError> {
         if let Some((range, state)) = lock(&self.resumed).remove(&at) {
             return Ok((self.job.kernel.restore(self.ctx, &state)?, range.start));
         }
@@ -186,7 +187,7 @@ impl Pass<'_> {
 
     /// What of a block may be folded now: nothing behind `enough`, and after a stop nothing but the rest of an
     /// atom that must not be split.
-    fn allowed<'b>(&self, block: &Block<'b>) -> Option<Block<'b>> {
+    pub fn allowed<'b>(&self, block: &Block<'b>) -> Option<Block<'b>> {
         let spec = &self.job.spec;
         if block.first() >= self.enough.load(Ordering::Relaxed) {
             return None;
@@ -196,157 +197,5 @@ impl Pass<'_> {
         }
         let boundary = block.first().div_ceil(spec.grain.max(1)) * spec.grain.max(1);
         if boundary == block.first() { None } else { Some(block.part(spec, 0, boundary - block.first())) }
-    }
-}
-
-/// A lane of a kernel that gives a value.
-struct ValueLane<'a, 'p> {
-    pass: &'p Pass<'a>,
-    fold: Option<Running>,
-}
-
-struct Running {
-    fold: Box<dyn Fold>,
-    covered: ExtentSet,
-    end: u64,
-}
-
-impl ValueLane<'_, '_> {
-    fn run(mut self) -> Result<Tally, RunError> {
-        let pass = self.pass;
-        let mut reader = Reader::new(pass.job);
-        loop {
-            let unit = pass.claim(&mut lock(&pass.units));
-            let Some(unit) = unit else { break };
-            reader.unit(&unit, &mut |block| self.block(block))?;
-        }
-        self.flush(None)?;
-        Ok(reader.tally)
-    }
-
-    fn block(&mut self, block: &Block<'_>) -> Result<Flow, RunError> {
-        let pass = self.pass;
-        let Some(part) = pass.allowed(block) else { return Ok(Flow::Stop) };
-        let collapses = pass.job.collapses;
-        if self.fold.as_ref().is_some_and(|running| !collapses && running.end != part.first()) {
-            self.flush(None)?;
-        }
-        let running = match &mut self.fold {
-            Some(running) => running,
-            none => {
-                let (fold, start) = pass.begin(part.first())?;
-                none.insert(Running { fold, covered: ExtentSet::of(start..part.first()), end: part.first() })
-            }
-        };
-        let nothing = |_: &mut NoRows| Ok(Emptied::Nothing);
-        let (took, enough) = feed(&pass.job.spec, &mut *running.fold, &part, &mut NoRows, nothing)?;
-        running.covered.add(part.first()..part.first() + took)?;
-        running.end = part.first() + took;
-        pass.control.folded(took);
-        if enough {
-            // With an order, nothing behind this place is needed; without one, nothing at all.
-            let at = if collapses { 0 } else { running.end };
-            pass.enough.fetch_min(at, Ordering::Relaxed);
-            self.flush(Some(at))?;
-            return Ok(Flow::Stop);
-        }
-        Ok(if took == block.count() { Flow::Go } else { Flow::Stop })
-    }
-
-    fn flush(&mut self, enough_at: Option<u64>) -> Result<(), RunError> {
-        let Some(running) = self.fold.take() else { return Ok(()) };
-        let pass = self.pass;
-        let piece = Partial::of(pass.ctx.round, running.covered, saved(&*running.fold));
-        let piece = Partial { enough_at, ..piece };
-        lock(&pass.partial).join(&*pass.job.kernel, pass.ctx, piece, &mut NoRows)
-    }
-}
-
-type Queue = Mutex<Option<SyncSender<Receiver<Message>>>>;
-
-/// Ends the queue when a lane ends, also by a panic: either there are no more units, or none are wanted.
-struct Closing<'q>(&'q Queue);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        lock(self.0).take();
-    }
-}
-
-/// A lane of a kernel that gives rows or bytes.
-struct RowLane<'a, 'p> {
-    pass: &'p Pass<'a>,
-    queue: &'p Queue,
-}
-
-impl RowLane<'_, '_> {
-    fn run(self) -> Result<Tally, RunError> {
-        let mut reader = Reader::new(self.pass.job);
-        let _closing = Closing(self.queue);
-        self.units(&mut reader)?;
-        Ok(reader.tally)
-    }
-
-    fn units(&self, reader: &mut Reader<'_>) -> Result<(), RunError> {
-        loop {
-            // Claiming and queueing are one step, so that units are queued in their order.
-            let (unit, sender) = {
-                let queue = lock(self.queue);
-                let Some(queue) = queue.as_ref() else { return Ok(()) };
-                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return Ok(()) };
-                let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-                if queue.send(receiver).is_err() {
-                    return Ok(());
-                }
-                (unit, UnitSender(sender))
-            };
-            if !self.unit(reader, &unit, &sender)? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// False if the reader wants no more.
-    fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
-        let pass = self.pass;
-        let mut rows = RowBuffer::new(pass.job.options.row_bytes);
-        let mut running: Option<(Box<dyn Fold>, Range<u64>)> = None;
-        let (mut enough, mut cut, mut gone) = (false, false, false);
-        reader.unit(unit, &mut |block| {
-            let Some(part) = pass.allowed(block) else {
-                cut = true;
-                return Ok(Flow::Stop);
-            };
-            let (fold, range) = match &mut running {
-                Some(running) => running,
-                none => {
-                    let (fold, start) = pass.begin(part.first())?;
-                    none.insert((fold, start..part.first()))
-                }
-            };
-            let send = |rows: &mut RowBuffer| {
-                let batch = rows.take();
-                let emptied = if batch.is_empty() { Emptied::Nothing } else { Emptied::Rows };
-                gone |= !sender.rows(batch);
-                // A stop is heard between records, and so also by a generator with much to say.
-                let stop = gone || pass.control.stopped() && pass.job.spec.grain <= 1;
-                Ok(if stop { Emptied::Stop } else { emptied })
-            };
-            let took;
-            (took, enough) = feed(&pass.job.spec, &mut **fold, &part, &mut rows, send)?;
-            range.end = part.first() + took;
-            pass.control.folded(took);
-            cut = !enough && took < block.count();
-            Ok(if enough || cut { Flow::Stop } else { Flow::Go })
-        })?;
-        if gone || !sender.rows(rows.take()) {
-            return Ok(false);
-        }
-        if enough {
-            let at = running.as_ref().map_or(0, |(_, range)| range.end);
-            pass.enough.fetch_min(at, Ordering::Relaxed);
-        }
-        let piece = running.map(|(fold, range)| (range, saved(&*fold)));
-        Ok(sender.end(UnitEnd { piece, enough, cut }))
     }
 }

@@ -1,11 +1,11 @@
-//! The fold of `sum` and `mean`: how many values, and their exact sum.
+//! The fold of `sum`, `mean` and `var`: how many values, and exact totals of them.
 
-use gristmill_exact::{IntKind, IntSum, Sum};
+use gristmill_exact::{DecodeError, IntKind, IntMoments, IntSum, Moments, Sum};
 
 use crate::element::first_nan;
 use crate::nan::NanRule;
 use crate::state::{StateReader, StateWriter};
-use crate::{Block, DType, Fold, KernelError, Sink, Spec, Step};
+use crate::{Block, DType, Fold, KernelError, Sink, Step};
 
 /// The integer type of a [`DType`], or `None` for floats.
 pub(crate) fn int_kind(dtype: DType) -> Option<IntKind> {
@@ -22,87 +22,62 @@ pub(crate) fn int_kind(dtype: DType) -> Option<IntKind> {
     })
 }
 
-/// The exact sum of one kind of number.
-#[derive(Clone, Debug)]
-pub(crate) enum Total {
-    Float(Box<Sum>),
-    Int(IntSum),
+/// Exact totals of values of one type.
+pub(crate) trait Totals: Send + Sized + 'static {
+    /// Of nothing.
+    fn new(dtype: DType) -> Self;
+    /// Takes in little-endian elements of that type.
+    fn add(&mut self, dtype: DType, data: &[u8]);
+    /// NaNs among them.
+    fn nans(&self) -> u64;
+    fn merge(&mut self, other: &Self);
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads totals of values of that type, and how many bytes they took.
+    fn decode(dtype: DType, bytes: &[u8]) -> Result<(Self, usize), DecodeError>;
 }
 
-/// Number of values and exact sum.
+/// The fold: how many values, and their totals.
 #[derive(Clone, Debug)]
-pub(crate) struct Accumulate {
+pub(crate) struct Accumulate<T> {
     pub kernel: &'static str,
     pub dtype: DType,
     pub nan: NanRule,
     pub count: u64,
-    pub total: Total,
+    pub totals: T,
 }
 
-impl Accumulate {
-    pub fn new(kernel: &'static str, dtype: DType, nan: NanRule) -> Accumulate {
-        let total = match int_kind(dtype) {
-            Some(_) => Total::Int(IntSum::new()),
-            None => Total::Float(Box::default()),
-        };
-        Accumulate { kernel, dtype, nan, count: 0, total }
+impl<T: Totals> Accumulate<T> {
+    pub fn new(kernel: &'static str, dtype: DType, nan: NanRule) -> Self {
+        Accumulate { kernel, dtype, nan, count: 0, totals: T::new(dtype) }
     }
 
-    pub fn decode(mut self, state: &[u8]) -> Result<Accumulate, KernelError> {
+    pub fn decode(self, state: &[u8]) -> Result<Self, KernelError> {
         let mut read = StateReader::new(self.kernel, state);
-        self.count = read.u64()?;
-        let used;
-        (self.total, used) = match self.total {
-            Total::Float(_) => {
-                let (sum, used) = Sum::decode(read.rest()).map_err(|e| read.bad(e.to_string()))?;
-                (Total::Float(Box::new(sum)), used)
-            }
-            Total::Int(_) => {
-                let (sum, used) = IntSum::decode(read.rest()).map_err(|e| read.bad(e.to_string()))?;
-                (Total::Int(sum), used)
-            }
-        };
+        let count = read.u64()?;
+        let (totals, used) = T::decode(self.dtype, read.rest()).map_err(|e| read.bad(e.to_string()))?;
         read.bytes(used)?;
         read.end()?;
-        Ok(self)
+        Ok(Accumulate { count, totals, ..self })
     }
 
     /// Values that count, as the NaN rule has it.
     pub fn counted(&self) -> u64 {
-        match (&self.total, self.nan) {
-            (Total::Float(sum), NanRule::Skip) => self.count.saturating_sub(sum.nans()),
+        match self.nan {
+            NanRule::Skip => self.count.saturating_sub(self.totals.nans()),
             _ => self.count,
         }
     }
-
-    /// What a kernel with this fold declares.
-    pub fn spec(kernel: &'static str, record: u64) -> Spec {
-        Spec { order: crate::Order::Any, state_hint: 600, ..Spec::fixed(kernel, record) }
-    }
 }
 
-impl Fold for Accumulate {
+impl<T: Totals> Fold for Accumulate<T> {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         let data = block.data();
         let elements = (data.len() / self.dtype.size()) as u64;
-        match &mut self.total {
-            Total::Int(sum) => {
-                if let Some(kind) = int_kind(self.dtype) {
-                    sum.add_le(kind, data);
-                }
-            }
-            Total::Float(sum) => {
-                let nans = sum.nans();
-                if self.dtype == DType::F32 {
-                    sum.add_f32_le(data)
-                } else {
-                    sum.add_f64_le(data)
-                }
-                if self.nan == NanRule::Error && sum.nans() != nans {
-                    let per_record = elements / block.count().max(1);
-                    self.nan.check(first_nan(self.dtype, data).map(|i| block.first() * per_record + i))?;
-                }
-            }
+        let nans = self.totals.nans();
+        self.totals.add(self.dtype, data);
+        if self.nan == NanRule::Error && self.totals.nans() != nans {
+            let per_record = elements / block.count().max(1);
+            self.nan.check(first_nan(self.dtype, data).map(|i| block.first() * per_record + i))?;
         }
         self.count += elements;
         Ok(Step::Took(block.count()))
@@ -110,21 +85,82 @@ impl Fold for Accumulate {
 
     fn save(&self, out: &mut Vec<u8>) {
         out.put_u64(self.count);
-        match &self.total {
-            Total::Float(sum) => sum.encode(out),
-            Total::Int(sum) => sum.encode(out),
-        }
+        self.totals.encode(out);
     }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        let later = Accumulate::new(self.kernel, self.dtype, self.nan).decode(later)?;
+        let later = Accumulate::<T>::new(self.kernel, self.dtype, self.nan).decode(later)?;
         self.count = self.count.saturating_add(later.count);
-        match (&mut self.total, &later.total) {
-            (Total::Float(a), Total::Float(b)) => a.merge(b),
-            (Total::Int(a), Total::Int(b)) => a.merge(b),
-            // Both were made for the same element type.
-            _ => {}
-        }
+        self.totals.merge(&later.totals);
         Ok(())
     }
 }
+
+/// Totals that are one type for floats and another for integers.
+macro_rules! totals {
+    ($name:ident, $float:ty, $int:ty) => {
+        #[derive(Clone, Debug)]
+        pub(crate) enum $name {
+            Float(Box<$float>),
+            Int($int),
+        }
+
+        impl Totals for $name {
+            fn new(dtype: DType) -> Self {
+                match int_kind(dtype) {
+                    Some(_) => $name::Int(<$int>::new()),
+                    None => $name::Float(Box::default()),
+                }
+            }
+
+            fn add(&mut self, dtype: DType, data: &[u8]) {
+                match (self, int_kind(dtype), dtype) {
+                    ($name::Int(totals), Some(kind), _) => totals.add_le(kind, data),
+                    ($name::Float(totals), _, DType::F32) => totals.add_f32_le(data),
+                    ($name::Float(totals), ..) => totals.add_f64_le(data),
+                    // Both were made for the same element type.
+                    ($name::Int(_), None, _) => {}
+                }
+            }
+
+            fn nans(&self) -> u64 {
+                match self {
+                    $name::Float(totals) => totals.nans(),
+                    $name::Int(_) => 0,
+                }
+            }
+
+            fn merge(&mut self, other: &Self) {
+                match (self, other) {
+                    ($name::Float(a), $name::Float(b)) => a.merge(b),
+                    ($name::Int(a), $name::Int(b)) => a.merge(b),
+                    // Both were made for the same element type.
+                    _ => {}
+                }
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $name::Float(totals) => totals.encode(out),
+                    $name::Int(totals) => totals.encode(out),
+                }
+            }
+
+            fn decode(dtype: DType, bytes: &[u8]) -> Result<(Self, usize), DecodeError> {
+                Ok(match int_kind(dtype) {
+                    Some(_) => {
+                        let (totals, used) = <$int>::decode(bytes)?;
+                        ($name::Int(totals), used)
+                    }
+                    None => {
+                        let (totals, used) = <$float>::decode(bytes)?;
+                        ($name::Float(Box::new(totals)), used)
+                    }
+                })
+            }
+        }
+    };
+}
+
+totals! { SumOf, Sum, IntSum }
+totals! { MomentsOf, Moments, IntMoments }

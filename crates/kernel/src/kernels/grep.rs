@@ -6,6 +6,7 @@ use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, SinkMatch};
 
+use super::lookup::COUNT_ONLY;
 use crate::catalog::{Accepts, Declaration};
 use crate::state::{StateReader, StateWriter};
 use crate::{
@@ -31,7 +32,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             help: "the regular expression",
             example: "'[A-Z]{12,}K'",
         },
-        FLAG_COUNT,
+        COUNT_ONLY,
         ParamDecl {
             name: "fixed",
             kind: ParamKind::Bool,
@@ -53,15 +54,6 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     rows: Some("(offset, line): byte offset in the file and the line or record"),
     numerics: Numerics::Exact,
     bind,
-};
-
-const FLAG_COUNT: ParamDecl = ParamDecl {
-    name: "count_only",
-    kind: ParamKind::Bool,
-    default: Some("false"),
-    required: false,
-    help: "count them and give no rows",
-    example: "true",
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {

@@ -31,19 +31,22 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             help: "a comparison (> >= < <= == !=), two joined by ' and ', or a range 1.5..2 or 1.5..=2",
             example: "'> 3.5'",
         },
-        ParamDecl {
-            name: "count_only",
-            kind: ParamKind::Bool,
-            default: Some("false"),
-            required: false,
-            help: "count them and give no rows",
-            example: "true",
-        },
+        COUNT_ONLY,
     ],
     result: &[("count", "values that meet the condition")],
     rows: Some("(index, value): element number and element"),
     numerics: Numerics::Exact,
     bind,
+};
+
+/// For kernels whose rows are not always wanted.
+pub(crate) const COUNT_ONLY: ParamDecl = ParamDecl {
+    name: "count_only",
+    kind: ParamKind::Bool,
+    default: Some("false"),
+    required: false,
+    help: "count them and give no rows",
+    example: "true",
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {

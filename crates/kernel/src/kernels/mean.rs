@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::accumulate::{Accumulate, Total};
+use super::accumulate::{Accumulate, SumOf};
 use super::sum::elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::nan::{NAN, NanRule};
-use crate::{Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Params, Spec, Value};
+use crate::{Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Params, Spec, Value};
 
 const NAME: &str = "mean";
 
@@ -37,23 +37,23 @@ struct MeanKernel {
 
 impl Kernel for MeanKernel {
     fn spec(&self) -> Spec {
-        Accumulate::spec(NAME, self.record)
+        Spec { order: Order::Any, state_hint: 600, ..Spec::fixed(NAME, self.record) }
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(Accumulate::new(NAME, self.dtype, self.nan)))
+        Ok(Box::new(Accumulate::<SumOf>::new(NAME, self.dtype, self.nan)))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        let whole = Accumulate::new(NAME, self.dtype, self.nan).decode(whole)?;
+        let whole = Accumulate::<SumOf>::new(NAME, self.dtype, self.nan).decode(whole)?;
         let count = whole.counted();
         if count == 0 {
             return Err(KernelError::Empty { kernel: NAME, why: "a mean needs at least one value" });
         }
-        let mean = match &whole.total {
-            Total::Int(sum) => sum.mean(count),
-            Total::Float(sum) if self.nan == NanRule::Skip => sum.mean_skip_nan(count),
-            Total::Float(sum) => sum.mean(count),
+        let mean = match &whole.totals {
+            SumOf::Int(sum) => sum.mean(count),
+            SumOf::Float(sum) if self.nan == NanRule::Skip => sum.mean_skip_nan(count),
+            SumOf::Float(sum) => sum.mean(count),
         };
         Ok(Next::Done(Value::Map(vec![("mean", Value::float(mean)), ("count", count.into())])))
     }

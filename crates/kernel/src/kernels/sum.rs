@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::accumulate::{Accumulate, Total};
+use super::accumulate::{Accumulate, SumOf};
 use crate::catalog::{Accepts, Declaration};
 use crate::nan::{NAN, NanRule};
-use crate::{Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Params, RecordRule, Spec, Value};
+use crate::{
+    Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Params, RecordRule, Spec, Value,
+};
 
 const NAME: &str = "sum";
 
@@ -45,19 +47,19 @@ struct SumKernel {
 
 impl Kernel for SumKernel {
     fn spec(&self) -> Spec {
-        Accumulate::spec(NAME, self.record)
+        Spec { order: Order::Any, state_hint: 600, ..Spec::fixed(NAME, self.record) }
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(Accumulate::new(NAME, self.dtype, self.nan)))
+        Ok(Box::new(Accumulate::<SumOf>::new(NAME, self.dtype, self.nan)))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        let whole = Accumulate::new(NAME, self.dtype, self.nan).decode(whole)?;
-        let sum = match &whole.total {
-            Total::Int(sum) => Value::Int(sum.value()),
-            Total::Float(sum) if self.nan == NanRule::Skip => Value::float(sum.value_skip_nan()),
-            Total::Float(sum) => Value::float(sum.value()),
+        let whole = Accumulate::<SumOf>::new(NAME, self.dtype, self.nan).decode(whole)?;
+        let sum = match &whole.totals {
+            SumOf::Int(sum) => Value::Int(sum.value()),
+            SumOf::Float(sum) if self.nan == NanRule::Skip => Value::float(sum.value_skip_nan()),
+            SumOf::Float(sum) => Value::float(sum.value()),
         };
         Ok(Next::Done(Value::Map(vec![("sum", sum), ("count", whole.counted().into())])))
     }

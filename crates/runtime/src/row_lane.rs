@@ -1,0 +1,109 @@
+//! A lane whose folds give rows or bytes: each unit has a channel, queued in the order of the units.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use gristmill_kernel::{Emptied, Fold, RowBuffer, feed, saved};
+
+use crate::RunError;
+use crate::fetch::Tally;
+use crate::pass::{Pass, lock};
+use crate::reader::{Flow, Reader};
+use crate::rows::{BATCHES_AHEAD, Message, UnitEnd, UnitSender};
+use crate::units::Unit;
+
+/// Where lanes queue the units they have begun; `None` once no more will come.
+pub(crate) type Queue = Mutex<Option<SyncSender<Receiver<Message>>>>;
+
+/// Ends the queue when a lane ends, also by a panic: either there are no more units, or none are wanted.
+struct Closing<'q>(&'q Queue);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        lock(self.0).take();
+    }
+}
+
+/// A lane of a kernel that gives rows or bytes.
+pub(crate) struct RowLane<'a, 'p> {
+    pass: &'p Pass<'a>,
+    queue: &'p Queue,
+}
+
+impl<'a, 'p> RowLane<'a, 'p> {
+    pub fn new(pass: &'p Pass<'a>, queue: &'p Queue) -> Self {
+        RowLane { pass, queue }
+    }
+
+    pub fn run(self) -> Result<Tally, RunError> {
+        let mut reader = Reader::new(self.pass.job);
+        let _closing = Closing(self.queue);
+        self.units(&mut reader)?;
+        Ok(reader.tally)
+    }
+
+    fn units(&self, reader: &mut Reader<'_>) -> Result<(), RunError> {
+        loop {
+            // Claiming and queueing are one step, so that units are queued in their order.
+            let (unit, sender) = {
+                let queue = lock(self.queue);
+                let Some(queue) = queue.as_ref() else { return Ok(()) };
+                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return Ok(()) };
+                let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+                if queue.send(receiver).is_err() {
+                    return Ok(());
+                }
+                (unit, UnitSender(sender))
+            };
+            if !self.unit(reader, &unit, &sender)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// False if the reader wants no more.
+    fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
+        let pass = self.pass;
+        let mut rows = RowBuffer::new(pass.job.options.row_bytes);
+        let mut running: Option<(Box<dyn Fold>, Range<u64>)> = None;
+        let (mut enough, mut cut, mut gone) = (false, false, false);
+        reader.unit(unit, &mut |block| {
+            let Some(part) = pass.allowed(block) else {
+                cut = true;
+                return Ok(Flow::Stop);
+            };
+            let (fold, range) = match &mut running {
+                Some(running) => running,
+                none => {
+                    let (fold, start) = pass.begin(part.first())?;
+                    none.insert((fold, start..part.first()))
+                }
+            };
+            let send = |rows: &mut RowBuffer| {
+                let batch = rows.take();
+                let emptied = if batch.is_empty() { Emptied::Nothing } else { Emptied::Rows };
+                gone |= !sender.rows(batch);
+                // A stop is heard between records, and so also by a generator with much to say.
+                let stop = gone || pass.control.stopped() && pass.job.spec.grain <= 1;
+                Ok(if stop { Emptied::Stop } else { emptied })
+            };
+            let took;
+            (took, enough) = feed(&pass.job.spec, &mut **fold, &part, &mut rows, send)?;
+            range.end = part.first() + took;
+            pass.control.folded(took);
+            cut = !enough && took < block.count();
+            Ok(if enough || cut { Flow::Stop } else { Flow::Go })
+        })?;
+        if gone || !sender.rows(rows.take()) {
+            return Ok(false);
+        }
+        if enough {
+            let at = running.as_ref().map_or(0, |(_, range)| range.end);
+            pass.enough.fetch_min(at, Ordering::Relaxed);
+        }
+        let piece = running.map(|(fold, range)| (range, saved(&*fold)));
+        Ok(sender.end(UnitEnd { piece, enough, cut }))
+    }
+}
