@@ -27,8 +27,9 @@ pub fn value(out: &mut dyn Write, value: &Value) -> io::Result<()> {
 
 fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     match value {
-        Value::Int(n) => write!(out, "{n}"),
-        Value::Float(x) => write!(out, "{x:?}"),
+        Value::Int(n) => out.write_all(itoa::Buffer::new().format(*n).as_bytes()),
+        Value::Float(x) if x.is_finite() => out.write_all(zmij::Buffer::new().format_finite(*x).as_bytes()),
+        Value::Float(x) => write!(out, "{x}"),
         Value::Text(text) => write!(out, "{text}"),
         Value::Bytes(bytes) => out.write_all(bytes),
         Value::List(values) => {
@@ -54,17 +55,18 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
 
 /// Writes a row: `index value`, or `offset:line` as `grep -b` does.
 pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(itoa::Buffer::new().format(shape.shown(at)).as_bytes())?;
     match shape.value {
         RowValue::Element(dtype) => {
-            write!(out, "{}\t", shape.shown(at))?;
+            out.write_all(b"\t")?;
             scalar(out, &dtype.value(bytes))?;
         }
         RowValue::Line => {
-            write!(out, "{}:", shape.shown(at))?;
+            out.write_all(b":")?;
             out.write_all(bytes)?;
         }
     }
-    writeln!(out)
+    out.write_all(b"\n")
 }
 
 /// What a request reports about itself, in one line.
