@@ -1,4 +1,4 @@
-//! Speed of the accumulators over buffers that stay in the second-level cache, in GB/s of one core.
+//! Speed of the accumulators over buffers that stay in the first- or second-level cache, in GB/s of one core.
 //!
 //! `cargo run --release -p gristmill-exact --example speed`
 
@@ -40,11 +40,12 @@ impl Random {
 fn best(name: &str, buffer: &[u8], mut add: impl FnMut(&[u8])) {
     let mut best = 0f64;
     for _ in 0..REPEATS {
+        let calls = CALLS * BUFFER_BYTES / buffer.len();
         let start = Instant::now();
-        for _ in 0..CALLS {
+        for _ in 0..calls {
             add(black_box(buffer));
         }
-        best = best.max((buffer.len() * CALLS) as f64 / start.elapsed().as_secs_f64() / 1e9);
+        best = best.max((buffer.len() * calls) as f64 / start.elapsed().as_secs_f64() / 1e9);
     }
     println!("{name:<44} {best:6.1} GB/s");
 }
@@ -92,6 +93,18 @@ fn main() {
         best(&format!("f64 Moments, {name}"), &wide, |b| moments.add_f64_le(b));
         black_box(moments.sum().value());
     }
+    let (name, values) = &data[0];
+    let short: Vec<u8> = values[..512].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let mut sum = Sum::new();
+    best(&format!("f64 Sum, {name}, 4 KiB a call"), &short, |b| sum.add_f64_le(b));
+    best(&format!("f64 Sum, {name}, 4 KiB each its own"), &short, |b| {
+        let mut sum = Sum::new();
+        sum.add_f64_le(b);
+        black_box(sum);
+    });
+    let mut moments = Moments::new();
+    best(&format!("f64 Moments, {name}, 4 KiB a call"), &short, |b| moments.add_f64_le(b));
+    black_box((sum.value(), moments.sum().value()));
     for (name, values) in &data[..6] {
         let narrow: Vec<u8> = values.iter().chain(values).flat_map(|x| (*x as f32).to_le_bytes()).collect();
         let mut sum = Sum::new();

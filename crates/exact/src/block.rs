@@ -1,37 +1,23 @@
-//! From bytes to blocks: how many levels a block needs, and what to do with a block no level count fits.
+//! From bytes to blocks: what is tried with a block, and what to do with a block no level count fits.
 
 use crate::deposit::{AnyBelow, BLOCK_VALUES, Clean, Deposit, Element, Extent, Largest, square_has_error};
+use crate::level_choice::LevelChoice;
+use crate::non_finite::NonFinite;
 use crate::path::Path;
 use crate::wide::Wide;
 
 /// Blocks shorter than this are added value by value.
 const SHORTEST_BLOCK: usize = 64;
 
-/// Blocks after which fewer levels are tried again.
-const BLOCKS_BETWEEN_TRIES: u8 = 16;
+/// What is deposited comes in groups of this many values, or a fraction of it.
+const GROUP_VALUES: usize = 32;
 
-/// The numbers of levels that are compiled; one past the last entry means value by value.
-const LEVELS: [usize; 6] = [1, 2, 3, 4, 6, 8];
-
-/// Lanes of a block of many levels, and of one of few. More lanes hide the latency of the additions; many
-/// levels leave no registers for them.
-const FEW_LANES: usize = 8;
-const MANY_LANES: usize = 16;
-
-/// The square of a value from here up has no bit below 2^-1074.
-const SMALLEST_SQUARABLE: f64 = f64::from_bits((1023 - 485) << 52);
+/// The square of a value from 2 to this up has no bit below 2^-1074.
+const SMALLEST_SQUARABLE: i32 = -485;
 
 /// Values, or squares, of a block on levels are at most 2 to this: then `2^(k+1)`, where a lane of the first
 /// level may end, is at most 2^1023 and finite.
-const LARGEST_BOUND: i32 = 1022 - 1 - (BLOCK_VALUES / FEW_LANES).ilog2() as i32;
-
-/// The number of levels that was enough for the last block. It changes the speed, never the sum.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LevelChoice {
-    /// Steps above the number of levels that suits most data of the type.
-    above: u8,
-    blocks: u8,
-}
+const LARGEST_BOUND: i32 = 1022 - 1 - (BLOCK_VALUES / 8).ilog2() as i32;
 
 /// One exact total of values, or of squares.
 #[derive(Clone, Debug)]
@@ -40,9 +26,29 @@ pub(crate) struct Total<const LIMBS: usize, const LOWEST: i32, const SQUARE: boo
     choice: LevelChoice,
 }
 
+/// The total of values: 2^-1074 to 2^1024, and 142 bits for sign and number of values.
+pub(crate) type ValueTotal = Total<70, -1074, false>;
+/// The total of squares: 2^-2148 to 2^2048, and 156 bits for sign and number of values.
+pub(crate) type SquareTotal = Total<136, -2148, true>;
+
+/// What one trial with a block came to.
+struct Trial {
+    extent: Extent,
+    /// If the block has been added: all its values are multiples of 2 to this.
+    grid: Option<i32>,
+}
+
+/// A block that has been added.
+struct Added {
+    /// All its values are below 2 to this.
+    bound: i32,
+    /// All its values are multiples of 2 to this.
+    grid: i32,
+}
+
 impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOWEST, SQUARE> {
     pub(crate) const fn new(wide: Wide<LIMBS, LOWEST>) -> Self {
-        Total { wide, choice: LevelChoice { above: 0, blocks: 0 } }
+        Total { wide, choice: LevelChoice::new() }
     }
 
     /// Adds one finite value.
@@ -51,55 +57,78 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
         if SQUARE { self.wide.add_square(x) } else { self.wide.add_f64(x) }
     }
 
-    /// Adds a block of finite values.
-    fn add_block<E: Element>(&mut self, path: Path, block: &[E], bound: i32) {
-        let (most, rest) = block.split_at(block.len() - block.len() % MANY_LANES);
-        self.add_each(rest);
-        let bound = if SQUARE { 2 * bound } else { bound };
-        if most.len() < SHORTEST_BLOCK || bound > LARGEST_BOUND {
-            return self.add_each(most);
-        }
-        // What suits most data: a level holds about 45 bits.
-        let first = usize::from(E::PRECISION > 24) + usize::from(SQUARE);
-        loop {
-            let exact = match LEVELS.get(first + usize::from(self.choice.above)) {
-                Some(1) => self.deposit::<E, 1, MANY_LANES>(path, most, bound),
-                Some(2) => self.deposit::<E, 2, MANY_LANES>(path, most, bound),
-                Some(3) => self.deposit::<E, 3, FEW_LANES>(path, most, bound),
-                Some(4) => self.deposit::<E, 4, FEW_LANES>(path, most, bound),
-                Some(6) => self.deposit::<E, 6, FEW_LANES>(path, most, bound),
-                Some(8) => self.deposit::<E, 8, FEW_LANES>(path, most, bound),
-                _ => {
-                    self.add_each(most);
-                    true
-                }
-            };
-            if exact {
-                break;
-            }
-            self.choice.above += 1;
-        }
-        self.choice.blocks += 1;
-        if self.choice.blocks >= BLOCKS_BETWEEN_TRIES {
-            self.choice = LevelChoice { above: self.choice.above.saturating_sub(1), blocks: 0 };
-        }
-    }
-
     fn add_each<E: Element>(&mut self, values: &[E]) {
         for raw in values {
             self.add(raw.widen());
         }
     }
 
-    /// Adds a block whose values, or squares, are at most `2^bound`, on `L` levels; where that is not exact it
-    /// changes nothing and answers `false`.
-    fn deposit<E: Element, const L: usize, const LANES: usize>(
+    /// Adds whole groups whose values, or squares, are below `2^known` if that is known. A value that is not
+    /// finite makes it `None`, and then nothing has changed.
+    fn add_groups<E: Element>(&mut self, path: Path, block: &[E], mut known: Option<i32>) -> Option<Added> {
+        // Where nothing is known or guessed, no trial is made with this.
+        let mut bound = known.or(self.choice.bound()).unwrap_or(i32::MAX);
+        let grid = loop {
+            let Some(trial) = self.try_levels(path, block, bound) else {
+                if known.is_some() {
+                    self.add_each(block);
+                    break LOWEST;
+                }
+                let extent = path.run(Largest { groups: block.as_chunks().0 });
+                if !extent.finite {
+                    return None;
+                }
+                (known, bound) = (Some(extent.bound), extent.bound);
+                continue;
+            };
+            if !trial.extent.finite {
+                return None;
+            }
+            let tight = trial.extent.bound;
+            known = Some(tight);
+            if let Some(grid) = trial.grid {
+                break grid;
+            }
+            if bound < tight || LevelChoice::is_loose(bound, tight) {
+                bound = tight;
+            } else {
+                self.choice.more_levels();
+            }
+        };
+        let bound = known?;
+        self.choice.note(bound);
+        Some(Added { bound, grid })
+    }
+
+    /// Tries the chosen number of levels. `None` if that is value by value, or has to be for this bound.
+    fn try_levels<E: Element>(&mut self, path: Path, block: &[E], bound: i32) -> Option<Trial> {
+        if bound > LARGEST_BOUND {
+            return None;
+        }
+        // What suits most data: a level holds about 45 bits.
+        let first = usize::from(E::PRECISION > 24) + usize::from(SQUARE);
+        // More registers for each level hide the latency of the additions; more levels leave fewer.
+        match first + self.choice.above() {
+            0 => Some(self.deposit::<E, 1, 4>(path, block, bound)),
+            1 if SQUARE => Some(self.deposit::<E, 2, 2>(path, block, bound)),
+            1 => Some(self.deposit::<E, 2, 4>(path, block, bound)),
+            2 if SQUARE => Some(self.deposit::<E, 3, 1>(path, block, bound)),
+            2 => Some(self.deposit::<E, 3, 2>(path, block, bound)),
+            3 => Some(self.deposit::<E, 4, 2>(path, block, bound)),
+            4 => Some(self.deposit::<E, 6, 2>(path, block, bound)),
+            5 => Some(self.deposit::<E, 8, 2>(path, block, bound)),
+            _ => None,
+        }
+    }
+
+    /// Adds a block, if its values or squares turn out to be below `2^bound` and `L` levels to be enough.
+    fn deposit<E: Element, const L: usize, const R: usize>(
         &mut self,
         path: Path,
         values: &[E],
         bound: i32,
-    ) -> bool {
-        let lane_bits = const { (BLOCK_VALUES / LANES).ilog2() as i32 };
+    ) -> Trial {
+        let lane_bits = const { (BLOCK_VALUES / (8 * R)).ilog2() as i32 };
         // After the first level a lane also takes the errors of the squares.
         let later_bits = lane_bits + i32::from(SQUARE && square_has_error::<E>());
         // n numbers of at most 2^b stay within 2^(k-1) of the start if k = b + log2(n) + 1, and leave at most
@@ -111,131 +140,84 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
             next = *exponent - 53 + later_bits + 1;
         }
         let starts = exponents.map(|k| f64::from_bits((((k + 1023) as u64) << 52) | (1 << 51)));
-        let (groups, _) = values.as_chunks::<LANES>();
-        let Some(sums) = path.run(Deposit::<E, SQUARE, L, LANES> { groups, starts }) else {
-            return false;
+        let (groups, _) = values.as_chunks::<8>();
+        let (groups, _) = groups.as_chunks::<R>();
+        let (extent, sums) = path.run(Deposit::<E, SQUARE, L, R> { groups, bound, starts });
+        let Some(sums) = sums else {
+            return Trial { extent, grid: None };
         };
         for (sum, exponent) in sums.into_iter().zip(exponents) {
             self.wide.add_scaled(sum, exponent - 52);
         }
-        true
+        Trial { extent, grid: Some(exponents[L - 1] - 52) }
     }
 }
 
-impl<const LIMBS: usize, const LOWEST: i32> Total<LIMBS, LOWEST, true> {
-    /// Adds the squares of a block whose values are below `2^bound`, one by one where the error of a rounded
-    /// square would itself be rounded.
-    fn add_squares<E: BlockElement>(&mut self, path: Path, block: &[E], bound: i32) {
-        if E::squarable(path, block) {
-            self.add_block(path, block, bound);
+/// Adds a block of at least `SHORTEST_BLOCK` values to a total, and their squares where a total of them is
+/// given. A value that is not finite makes it `false`, and then nothing has changed.
+fn add_finite<E: Element>(
+    path: Path,
+    block: &[E],
+    total: &mut ValueTotal,
+    squares: Option<&mut SquareTotal>,
+) -> bool {
+    let (most, rest) = block.split_at(block.len() - block.len() % GROUP_VALUES);
+    if !Extent::of(rest).finite {
+        return false;
+    }
+    let Some(added) = total.add_groups(path, most, None) else {
+        return false;
+    };
+    total.add_each(rest);
+    if let Some(squares) = squares {
+        // Multiples of a coarse grid are large or zero; elsewhere each value has to be looked at.
+        let squarable = !square_has_error::<E>()
+            || added.grid >= SMALLEST_SQUARABLE
+            || !path.run(AnyBelow { values: most, limit: 2f64.powi(SMALLEST_SQUARABLE) });
+        if squarable {
+            // Without a value that is not finite it adds every block.
+            squares.add_groups(path, most, Some(2 * added.bound));
         } else {
-            self.add_each(block);
+            squares.add_each(most);
         }
+        squares.add_each(rest);
     }
-}
-
-/// The total of values: 2^-1074 to 2^1024, and 142 bits for sign and number of values.
-pub(crate) type ValueTotal = Total<70, -1074, false>;
-/// The total of squares: 2^-2148 to 2^2048, and 156 bits for sign and number of values.
-pub(crate) type SquareTotal = Total<136, -2148, true>;
-
-/// An element with the passes over blocks that depend on its type.
-pub(crate) trait BlockElement: Element {
-    fn largest(path: Path, values: &[Self]) -> Extent;
-    /// Whether no value is so small that its square loses bits.
-    fn squarable(path: Path, values: &[Self]) -> bool;
-}
-
-impl BlockElement for [u8; 8] {
-    fn largest(path: Path, values: &[Self]) -> Extent {
-        path.run(Largest { values })
-    }
-
-    fn squarable(path: Path, values: &[Self]) -> bool {
-        !path.run(AnyBelow { values, limit: SMALLEST_SQUARABLE })
-    }
-}
-
-impl BlockElement for [u8; 4] {
-    fn largest(path: Path, values: &[Self]) -> Extent {
-        path.run(Largest { values })
-    }
-
-    /// The smallest `f32` is 2^-149.
-    fn squarable(_: Path, _: &[Self]) -> bool {
-        true
-    }
-}
-
-/// How many values were not finite. Counts stop at the largest `u64`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NonFinite {
-    pub(crate) nans: u64,
-    pub(crate) positive: u64,
-    pub(crate) negative: u64,
-}
-
-impl NonFinite {
-    pub(crate) fn merge(&mut self, other: &NonFinite) {
-        self.nans = self.nans.saturating_add(other.nans);
-        self.positive = self.positive.saturating_add(other.positive);
-        self.negative = self.negative.saturating_add(other.negative);
-    }
-
-    /// Counts `x` if it is not finite, and says whether it was.
-    #[inline]
-    pub(crate) fn take(&mut self, x: f64) -> bool {
-        if x.is_finite() {
-            return false;
-        }
-        let count = match (x.is_nan(), x > 0.0) {
-            (true, _) => &mut self.nans,
-            (false, true) => &mut self.positive,
-            (false, false) => &mut self.negative,
-        };
-        *count = count.saturating_add(1);
-        true
-    }
+    true
 }
 
 /// Adds values to a total and, where one is given, their squares to another.
-pub(crate) fn add_values<E: BlockElement>(
+pub(crate) fn add_values<E: Element>(
     path: Path,
     values: &[E],
     non_finite: &mut NonFinite,
     total: &mut ValueTotal,
     mut squares: Option<&mut SquareTotal>,
 ) {
-    if values.len() < SHORTEST_BLOCK {
-        for raw in values {
-            let x = raw.widen();
-            if !non_finite.take(x) {
-                total.add(x);
-                if let Some(squares) = &mut squares {
-                    squares.add(x);
-                }
-            }
-        }
-        return;
-    }
     // Holds one block, and only once a block has values that are not finite.
     let mut buffer = Vec::new();
+    // Whether the last block had such values: then the next is not tried as it is.
+    let mut cleaning = false;
     for block in values.chunks(BLOCK_VALUES) {
-        let extent = E::largest(path, block);
-        if extent.finite {
-            total.add_block(path, block, extent.bound);
-            if let Some(squares) = &mut squares {
-                squares.add_squares(path, block, extent.bound);
+        if block.len() < SHORTEST_BLOCK {
+            for raw in block {
+                let x = raw.widen();
+                if !non_finite.take(x) {
+                    total.add(x);
+                    if let Some(squares) = &mut squares {
+                        squares.add(x);
+                    }
+                }
             }
+            continue;
+        }
+        if !cleaning && add_finite(path, block, total, squares.as_deref_mut()) {
             continue;
         }
         buffer.resize(block.len(), [0; 8]);
         let [nans, positive, negative] = path.run(Clean { values: block, out: &mut buffer });
+        cleaning = [nans, positive, negative] != [0; 3];
         non_finite.merge(&NonFinite { nans, positive, negative });
-        let bound = BlockElement::largest(path, &buffer).bound;
-        total.add_block(path, &buffer, bound);
-        if let Some(squares) = &mut squares {
-            squares.add_squares(path, &buffer, bound);
-        }
+        let added = add_finite(path, &buffer, total, squares.as_deref_mut());
+        debug_assert!(added, "a cleaned block is finite");
     }
 }

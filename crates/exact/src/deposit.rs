@@ -6,7 +6,10 @@
 //! The rest goes to the next, finer level. If nothing is left after the last level, the block's sum is the
 //! sum of the levels, exactly.
 
+use std::hint::black_box;
+
 use crate::path::Work;
+use crate::vector::Vector;
 
 /// Values in a block. Two blocks of `f64` fit the first-level cache together.
 pub(crate) const BLOCK_VALUES: usize = 2048;
@@ -16,6 +19,7 @@ pub(crate) trait Element: Copy {
     /// Bits of a mantissa.
     const PRECISION: u32;
     fn widen(self) -> f64;
+    fn load<V: Vector>(vector: V, raw: &[Self; 8]) -> V::Eight;
 }
 
 impl Element for [u8; 8] {
@@ -23,6 +27,10 @@ impl Element for [u8; 8] {
     #[inline(always)]
     fn widen(self) -> f64 {
         f64::from_le_bytes(self)
+    }
+    #[inline(always)]
+    fn load<V: Vector>(vector: V, raw: &[Self; 8]) -> V::Eight {
+        vector.load_f64(raw)
     }
 }
 
@@ -32,12 +40,19 @@ impl Element for [u8; 4] {
     fn widen(self) -> f64 {
         f64::from(f32::from_le_bytes(self))
     }
+    #[inline(always)]
+    fn load<V: Vector>(vector: V, raw: &[Self; 8]) -> V::Eight {
+        vector.load_f32(raw)
+    }
 }
 
-/// Adds every value, or with `SQUARE` every square, onto `L` levels.
-pub(crate) struct Deposit<'a, E, const SQUARE: bool, const L: usize, const LANES: usize> {
-    /// At most `BLOCK_VALUES / LANES` groups of finite values.
-    pub(crate) groups: &'a [[E; LANES]],
+/// Adds every value, or with `SQUARE` every square, onto `L` levels, in `R` registers each.
+pub(crate) struct Deposit<'a, E, const SQUARE: bool, const L: usize, const R: usize> {
+    /// At most `BLOCK_VALUES`.
+    pub(crate) groups: &'a [[[E; 8]; R]],
+    /// The values, or squares, have to be below 2 to this. Squares have to be finite and not to be rounded
+    /// below 2^-1074.
+    pub(crate) bound: i32,
     /// Where the lanes of each level start.
     pub(crate) starts: [f64; L],
 }
@@ -47,78 +62,80 @@ pub(crate) const fn square_has_error<E: Element>() -> bool {
     2 * E::PRECISION > 53
 }
 
-impl<E: Element, const SQUARE: bool, const L: usize, const LANES: usize> Work
-    for Deposit<'_, E, SQUARE, L, LANES>
-{
-    /// For each level its sum in units of its grid; `None` if something was left after the last level.
-    type Out = Option<[i64; L]>;
+impl<E: Element, const SQUARE: bool, const L: usize, const R: usize> Work for Deposit<'_, E, SQUARE, L, R> {
+    /// The extent of the values (that of squares is not measured: it repeats the bound), and for each level
+    /// its sum in units of its grid, where the bound was large enough and nothing was left after the last.
+    type Out = (Extent, Option<[i64; L]>);
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> Self::Out {
-        let mut lanes = self.starts.map(|start| [start; LANES]);
-        let mut left = [0u64; LANES];
+    fn run<V: Vector>(self, vector: V) -> Self::Out {
+        let mut lanes = self.starts.map(|start| [vector.splat(start); R]);
+        let one = vector.splat(black_box(1.0));
+        let mut left = vector.no_bits();
+        let mut exponents = vector.no_exponents();
         for group in self.groups {
-            let mut rest = group.map(|raw| raw.widen());
-            let mut error = [0.0; LANES];
-            if SQUARE {
-                for j in 0..LANES {
-                    let square = rest[j] * rest[j];
+            let zero = vector.splat(0.0);
+            let (mut rest, mut error) = ([zero; R], [zero; R]);
+            for r in 0..R {
+                rest[r] = E::load(vector, &group[r]);
+                if SQUARE {
+                    let square = vector.mul(rest[r], rest[r]);
                     if square_has_error::<E>() {
-                        error[j] = square_error::<FMA>(rest[j], square);
+                        error[r] = vector.square_error(rest[r], square);
                     }
-                    rest[j] = square;
+                    rest[r] = square;
+                } else {
+                    exponents = vector.join_exponents(exponents, rest[r]);
                 }
             }
-            for (level, lane) in lanes.iter_mut().enumerate() {
-                onto_grid(lane, &mut rest);
+            for (level, lanes) in lanes.iter_mut().enumerate() {
+                onto_grid(vector, one, lanes, &mut rest);
                 // The error is too small for the first level to hold any of it.
                 if SQUARE && square_has_error::<E>() && level > 0 {
-                    onto_grid(lane, &mut error);
+                    onto_grid(vector, one, lanes, &mut error);
                 }
             }
-            for j in 0..LANES {
-                left[j] |= rest[j].to_bits() | error[j].to_bits();
+            for r in 0..R {
+                left = vector.join_bits(left, rest[r]);
+                if SQUARE && square_has_error::<E>() {
+                    left = vector.join_bits(left, error[r]);
+                }
             }
         }
-        let left = left.iter().fold(0, |all, one| all | one);
-        // The sign bit alone is what a value of -0.0 leaves.
-        if left << 1 != 0 {
-            return None;
+        let extent = if SQUARE {
+            Extent { bound: self.bound, finite: true }
+        } else {
+            Extent::of_field(vector.largest_field(exponents))
+        };
+        if !extent.finite || extent.bound > self.bound || vector.any_bits(left) {
+            return (extent, None);
         }
         let mut sums = [0i64; L];
-        for ((sum, lane), start) in sums.iter_mut().zip(&lanes).zip(&self.starts) {
+        for ((sum, lanes), start) in sums.iter_mut().zip(lanes).zip(self.starts) {
             // All numbers of one binade: their bit patterns differ by multiples of the grid.
-            *sum = lane.iter().map(|a| a.to_bits() as i64 - start.to_bits() as i64).sum();
+            *sum = vector.distance(lanes, start);
         }
-        Some(sums)
+        (extent, Some(sums))
     }
 }
 
 /// Adds `rest` to the lanes, rounded to their grid, and leaves in `rest` what did not fit.
 #[inline(always)]
-fn onto_grid<const LANES: usize>(lane: &mut [f64; LANES], rest: &mut [f64; LANES]) {
-    for j in 0..LANES {
-        let total = lane[j] + rest[j];
-        let taken = total - lane[j];
-        lane[j] = total;
-        rest[j] -= taken;
+fn onto_grid<V: Vector, const R: usize>(
+    vector: V,
+    one: V::Eight,
+    lanes: &mut [V::Eight; R],
+    rest: &mut [V::Eight; R],
+) {
+    for r in 0..R {
+        let total = vector.add(lanes[r], rest[r]);
+        let taken = vector.sub(total, lanes[r]);
+        lanes[r] = total;
+        rest[r] = vector.sub_product(rest[r], taken, one);
     }
 }
 
-/// `x * x - square`, exact where every bit of the square is at least 2^-1074 (Dekker's product, or one FMA).
-#[inline(always)]
-fn square_error<const FMA: bool>(x: f64, square: f64) -> f64 {
-    if FMA {
-        return x.mul_add(x, -square);
-    }
-    const SPLITTER: f64 = 134_217_729.0; // 2^27 + 1
-    let scaled = SPLITTER * x;
-    let high = scaled - (scaled - x);
-    let low = x - high;
-    ((high * high - square) + 2.0 * (high * low)) + low * low
-}
-
-/// What one pass over a block finds out.
+/// The size of the values of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// Every finite value is below `2^bound` in magnitude.
@@ -126,74 +143,60 @@ pub(crate) struct Extent {
     pub(crate) finite: bool,
 }
 
-/// Finds the largest exponent of a block.
-pub(crate) struct Largest<'a, E> {
-    pub(crate) values: &'a [E],
-}
-
-impl Work for Largest<'_, [u8; 8]> {
-    type Out = Extent;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> Extent {
-        // Only the upper halves count; as words they need no 64-bit maximum.
-        const MASK: [u32; 16] = [0, HALF, 0, HALF, 0, HALF, 0, HALF, 0, HALF, 0, HALF, 0, HALF, 0, HALF];
-        const HALF: u32 = 0x7fff_ffff;
-        let (words, _) = self.values.as_flattened().as_chunks::<4>();
-        let (groups, rest) = words.as_chunks::<16>();
-        let mut largest = [0u32; 16];
-        for group in groups {
-            for j in 0..16 {
-                largest[j] = largest[j].max(u32::from_le_bytes(group[j]) & MASK[j]);
-            }
-        }
-        let rest = rest.iter().zip(MASK).map(|(word, mask)| u32::from_le_bytes(*word) & mask);
-        let largest = largest.into_iter().chain(rest).fold(0, u32::max);
-        let field = (largest >> 20) as i32;
+impl Extent {
+    /// From the largest exponent field.
+    fn of_field(field: i32) -> Self {
         Extent { bound: field.max(1) - 1022, finite: field < 0x7ff }
+    }
+
+    /// Value by value.
+    pub(crate) fn of<E: Element>(values: &[E]) -> Self {
+        let field = |raw: &E| (raw.widen().to_bits() >> 52) as i32 & 0x7ff;
+        Extent::of_field(values.iter().map(field).max().unwrap_or(0))
     }
 }
 
-impl Work for Largest<'_, [u8; 4]> {
+/// Finds the largest exponent of a block.
+pub(crate) struct Largest<'a, E> {
+    pub(crate) groups: &'a [[E; 8]],
+}
+
+impl<E: Element> Work for Largest<'_, E> {
     type Out = Extent;
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> Extent {
-        let (groups, rest) = self.values.as_chunks::<16>();
-        let mut largest = [0u32; 16];
-        for group in groups {
-            for j in 0..16 {
-                largest[j] = largest[j].max(u32::from_le_bytes(group[j]) & 0x7fff_ffff);
+    fn run<V: Vector>(self, vector: V) -> Extent {
+        let mut exponents = [vector.no_exponents(); 2];
+        let (pairs, rest) = self.groups.as_chunks::<2>();
+        for pair in pairs {
+            for (exponents, group) in exponents.iter_mut().zip(pair) {
+                *exponents = vector.join_exponents(*exponents, E::load(vector, group));
             }
         }
-        let rest = rest.iter().map(|word| u32::from_le_bytes(*word) & 0x7fff_ffff);
-        let largest = largest.into_iter().chain(rest).fold(0, u32::max);
-        let field = (largest >> 23) as i32;
-        Extent { bound: field.max(1) - 126, finite: field < 0xff }
+        for group in rest {
+            exponents[0] = vector.join_exponents(exponents[0], E::load(vector, group));
+        }
+        Extent::of_field(vector.largest_field(exponents[0]).max(vector.largest_field(exponents[1])))
     }
 }
 
 /// Whether some value other than zero is below `limit` in magnitude.
-pub(crate) struct AnyBelow<'a> {
-    pub(crate) values: &'a [[u8; 8]],
+pub(crate) struct AnyBelow<'a, E> {
+    pub(crate) values: &'a [E],
     pub(crate) limit: f64,
 }
 
-impl Work for AnyBelow<'_> {
+impl<E: Element> Work for AnyBelow<'_, E> {
     type Out = bool;
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> bool {
-        let (groups, rest) = self.values.as_chunks::<8>();
-        let mut found = [0u64; 8];
-        for group in groups {
-            for j in 0..8 {
-                let x = group[j].widen().abs();
-                found[j] |= u64::from(x < self.limit) & u64::from(x != 0.0);
-            }
+    fn run<V: Vector>(self, _: V) -> bool {
+        let mut found = 0u64;
+        for raw in self.values {
+            let x = raw.widen().abs();
+            found |= u64::from(x < self.limit) & u64::from(x != 0.0);
         }
-        let rest = rest.iter().map(|raw| raw.widen().abs()).any(|x| x < self.limit && x != 0.0);
-        rest || found.iter().any(|lane| *lane != 0)
+        found != 0
     }
 }
 
@@ -209,7 +212,7 @@ impl<E: Element> Work for Clean<'_, E> {
     type Out = [u64; 3];
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> [u64; 3] {
+    fn run<V: Vector>(self, _: V) -> [u64; 3] {
         let mut counts = [0u64; 3];
         for (raw, out) in self.values.iter().zip(self.out) {
             let x = raw.widen();

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::path::Work;
+use crate::vector::Vector;
 
 /// Values in a block: few enough that 32 bits hold the sum of as many 16-bit values or 8-bit squares, and 64
 /// bits that of 32-bit values or halves of 64-bit ones.
@@ -60,7 +61,7 @@ impl<T: Integer<BYTES>, const BYTES: usize> Work for BiasedSum<'_, T, BYTES> {
     type Out = u128;
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> u128 {
+    fn run<V: Vector>(self, _: V) -> u128 {
         match BYTES {
             1 | 2 => {
                 let mut sum = 0u32;
@@ -101,7 +102,7 @@ impl<T: Integer<BYTES>, const BYTES: usize> Work for SquareSum<'_, T, BYTES> {
     type Out = (u128, u64);
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> (u128, u64) {
+    fn run<V: Vector>(self, _: V) -> (u128, u64) {
         match BYTES {
             1 => {
                 let mut sum = 0u32;

@@ -53,13 +53,16 @@ mod block;
 mod deposit;
 mod int_lanes;
 mod ints;
+mod level_choice;
 mod moments;
+mod non_finite;
 mod path;
 mod ratio;
 mod round;
 mod rounding_mode;
 mod state;
 mod sum;
+mod vector;
 mod wide;
 
 #[cfg(test)]

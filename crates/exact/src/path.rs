@@ -3,16 +3,22 @@
 //! The loops do exact arithmetic, so every path gives the same bits; a path is only a matter of speed.
 #![allow(unsafe_code)]
 
+use crate::vector::Vector;
+
 /// A set of instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     /// What every processor of the target has.
-    Portable,
+    Portable(Portable),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
 }
+
+/// No more than every processor of the target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Portable;
 
 /// Proof that the processor has AVX2 and FMA; made only by `Path::available`.
 #[cfg(target_arch = "x86_64")]
@@ -25,15 +31,16 @@ pub(crate) struct Avx2(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
-/// A loop over plain arrays, to be compiled once for each path.
+/// A loop to be compiled once for each path.
 pub(crate) trait Work {
     type Out;
-    /// Implementations are `#[inline(always)]`, or the instructions of the path would not reach them. `FMA`
-    /// says that `f64::mul_add` is one instruction.
-    fn run<const FMA: bool>(self) -> Self::Out;
+    /// Implementations are `#[inline(always)]`, or the instructions of the path would not reach them.
+    fn run<V: Vector>(self, vector: V) -> Self::Out;
 }
 
 impl Path {
+    pub(crate) const PORTABLE: Path = Path::Portable(Portable);
+
     /// Every path this processor has, the fastest last.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn available() -> impl Iterator<Item = Path> {
@@ -44,7 +51,7 @@ impl Path {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
         [
-            Some(Path::Portable),
+            Some(Path::PORTABLE),
             avx2.then_some(Path::Avx2(Avx2(()))),
             avx512.then_some(Path::Avx512(Avx512(()))),
         ]
@@ -54,37 +61,37 @@ impl Path {
 
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn available() -> impl Iterator<Item = Path> {
-        std::iter::once(Path::Portable)
+        std::iter::once(Path::PORTABLE)
     }
 
     /// The fastest path this processor has.
     pub(crate) fn best() -> Path {
         static BEST: std::sync::OnceLock<Path> = std::sync::OnceLock::new();
-        *BEST.get_or_init(|| Path::available().last().unwrap_or(Path::Portable))
+        *BEST.get_or_init(|| Path::available().last().unwrap_or(Path::PORTABLE))
     }
 
     #[inline]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Out {
         match self {
-            Path::Portable => work.run::<false>(),
+            Path::Portable(portable) => work.run(portable),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: an `Avx2` exists only where `available` found AVX2 and FMA.
-            Path::Avx2(Avx2(())) => unsafe { with_avx2(work) },
+            Path::Avx2(proof) => unsafe { with_avx2(work, proof) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: an `Avx512` exists only where `available` found every feature named below.
-            Path::Avx512(Avx512(())) => unsafe { with_avx512(work) },
+            Path::Avx512(proof) => unsafe { with_avx512(work, proof) },
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2<W: Work>(work: W) -> W::Out {
-    work.run::<true>()
+fn with_avx2<W: Work>(work: W, proof: Avx2) -> W::Out {
+    work.run(proof)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-fn with_avx512<W: Work>(work: W) -> W::Out {
-    work.run::<true>()
+fn with_avx512<W: Work>(work: W, proof: Avx512) -> W::Out {
+    work.run(proof)
 }

@@ -68,22 +68,65 @@ fn moments_bytes(moments: &Moments) -> Vec<u8> {
     out
 }
 
+/// Adds the values one by one, and as bytes on every path, and compares the states.
+fn assert_paths_agree(name: &str, values: &[f64]) {
+    let (mut sum, mut moments) = (Sum::new(), Moments::new());
+    for x in values {
+        sum.add(*x);
+        moments.add(*x);
+    }
+    // One byte before, so that no value is aligned.
+    let bytes: Vec<u8> = [0].into_iter().chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
+    for path in Path::available() {
+        let (mut path_sum, mut path_moments) = (Sum::new(), Moments::new());
+        path_sum.add_f64_on(path, &bytes[1..]);
+        path_moments.add_f64_on(path, &bytes[1..]);
+        assert_eq!(sum_bytes(&path_sum), sum_bytes(&sum), "sum of {name} on {path:?}");
+        assert_eq!(moments_bytes(&path_moments), moments_bytes(&moments), "moments of {name} on {path:?}");
+    }
+}
+
 #[test]
 fn paths_agree_on_f64() {
     for (set, values) in data_sets().iter().enumerate() {
-        let (mut sum, mut moments) = (Sum::new(), Moments::new());
-        for x in values {
-            sum.add(*x);
-            moments.add(*x);
-        }
-        // One byte before, so that no value is aligned.
-        let bytes: Vec<u8> = [0].into_iter().chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
-        for path in Path::available() {
-            let (mut path_sum, mut path_moments) = (Sum::new(), Moments::new());
-            path_sum.add_f64_on(path, &bytes[1..]);
-            path_moments.add_f64_on(path, &bytes[1..]);
-            assert_eq!(sum_bytes(&path_sum), sum_bytes(&sum), "sum of set {set} on {path:?}");
-            assert_eq!(moments_bytes(&path_moments), moments_bytes(&moments), "moments of {set} on {path:?}");
+        assert_paths_agree(&format!("set {set}"), values);
+    }
+}
+
+// Each block is tried with a guess from those before it.
+#[test]
+fn blocks_unlike_the_last_are_exact() {
+    let mut random = Random(10);
+    // First exponent fields and widths: guesses too small, too large, and beyond what levels hold; not
+    // finite; too small to square; zeros.
+    let kinds =
+        [(1023, 3), (1300, 3), (1020, 60), (700, 30), (540, 3), (530, 20), (2030, 10), (2040, 8), (0, 1)];
+    let mut values: Vec<f64> = Vec::new();
+    for block in 0..400 {
+        // Runs of every length, pairs in turn, and any order.
+        let kind = match block {
+            0..100 => block / 17,
+            100..200 => block % 2 + block / 40,
+            _ => random.bits() as usize,
+        };
+        let (from, binades) = kinds[kind % kinds.len()];
+        values.extend((0..BLOCK_VALUES).map(|_| random.value(from, binades)));
+    }
+    values.extend([1.0; 77]);
+    assert_paths_agree("blocks in a row", &values);
+}
+
+#[test]
+fn one_odd_value_counts_at_every_place() {
+    let odd =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e30, 2f64.powi(-80), -2f64.powi(-500), 5e-324];
+    // A block before, so that the guess fits the other values; then three whole groups and a rest.
+    let length = 127;
+    for place in 0..length {
+        for x in odd {
+            let mut values = vec![1.25; BLOCK_VALUES + length];
+            values[BLOCK_VALUES + place] = x;
+            assert_paths_agree(&format!("{x:e} at {place}"), &values);
         }
     }
 }
@@ -137,8 +180,8 @@ fn paths_agree_on_integers() {
     ] {
         for bytes in [&random_bytes, &smallest, &largest] {
             let (mut sum, mut moments) = (IntSum::new(), IntMoments::new());
-            sum.add_on(Path::Portable, kind, bytes);
-            moments.add_on(Path::Portable, kind, bytes);
+            sum.add_on(Path::PORTABLE, kind, bytes);
+            moments.add_on(Path::PORTABLE, kind, bytes);
             for path in Path::available() {
                 let (mut path_sum, mut path_moments) = (IntSum::new(), IntMoments::new());
                 path_sum.add_on(path, kind, bytes);

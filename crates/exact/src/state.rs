@@ -10,7 +10,7 @@
 
 use thiserror::Error;
 
-use crate::block::NonFinite;
+use crate::non_finite::NonFinite;
 use crate::wide::Wide;
 
 /// Why bytes are not a saved accumulator.

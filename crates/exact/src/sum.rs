@@ -2,7 +2,8 @@
 
 use num_bigint::BigUint;
 
-use crate::block::{NonFinite, ValueTotal, add_values};
+use crate::block::{ValueTotal, add_values};
+use crate::non_finite::NonFinite;
 use crate::path::Path;
 use crate::ratio::ratio_to_f64;
 use crate::round::CANONICAL_NAN;
