@@ -146,6 +146,8 @@ pub struct Input {
     pub element: Option<DType>,
     /// What a record is.
     pub record: RecordRule,
+    /// Bytes before the first record, so that the offset of one in the file can be told.
+    pub header: u64,
 }
 
 /// How a file is cut into records.
@@ -160,7 +162,7 @@ pub enum RecordRule {
 impl Input {
     /// Elements of one type, one element a record.
     pub const fn elements(dtype: DType) -> Input {
-        Input { element: Some(dtype), record: RecordRule::Fixed(dtype.size() as u64) }
+        Input { element: Some(dtype), record: RecordRule::Fixed(dtype.size() as u64), header: 0 }
     }
 
     /// Records of `bytes` bytes made of elements of one type; `bytes` must be a multiple of its size.
@@ -168,7 +170,7 @@ impl Input {
         if bytes == 0 || !bytes.is_multiple_of(dtype.size() as u64) {
             return Err(KernelError::RecordNotElements { record: bytes, dtype });
         }
-        Ok(Input { element: Some(dtype), record: RecordRule::Fixed(bytes) })
+        Ok(Input { element: Some(dtype), record: RecordRule::Fixed(bytes), header: 0 })
     }
 
     /// Opaque or text records of a fixed size.
@@ -176,12 +178,17 @@ impl Input {
         if bytes == 0 {
             return Err(KernelError::EmptyRecord);
         }
-        Ok(Input { element: None, record: RecordRule::Fixed(bytes) })
+        Ok(Input { element: None, record: RecordRule::Fixed(bytes), header: 0 })
     }
 
     /// Lines of text.
     pub const fn lines() -> Input {
-        Input { element: None, record: RecordRule::Lines }
+        Input { element: None, record: RecordRule::Lines, header: 0 }
+    }
+
+    /// The same behind a header of so many bytes.
+    pub const fn with_header(self, header: u64) -> Input {
+        Input { header, ..self }
     }
 
     /// Elements in one record; 1 where there are no typed elements.

@@ -122,7 +122,9 @@ pub enum Output {
 pub struct RowShape {
     /// What the position of a row is called: `index` or `offset`.
     pub position: &'static str,
-    /// Positions shown are `record * per_record + part`.
+    /// Positions shown are `origin + record * per_record + part`.
+    pub origin: u64,
+    /// See `origin`.
     pub per_record: u64,
     /// What the bytes of a row are.
     pub value: RowValue,
@@ -131,7 +133,7 @@ pub struct RowShape {
 impl RowShape {
     /// The number that is shown for a position.
     pub const fn shown(&self, at: Position) -> u64 {
-        at.record.saturating_mul(self.per_record).saturating_add(at.part)
+        at.record.saturating_mul(self.per_record).saturating_add(at.part).saturating_add(self.origin)
     }
 }
 

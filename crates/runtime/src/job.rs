@@ -10,6 +10,7 @@ use gristmill_kernel::{
 use gristmill_layout::FixedRecords;
 
 use crate::fetch::Tally;
+use crate::lines::LineStarts;
 use crate::options::{MAX_BLOCK_BYTES, MAX_ROUNDS};
 use crate::pass::run_pass;
 use crate::selection::{Domain, Selection};
@@ -79,6 +80,7 @@ pub(crate) struct Prepared {
     pub ownership: Option<Ownership>,
     /// Units are cut at line ends and their lines pulled whole.
     pub whole_lines: bool,
+    pub line_starts: LineStarts,
     pub side: Vec<Arc<[u8]>>,
     pub options: Options,
 }
@@ -242,6 +244,7 @@ fn prepare(request: Request) -> Result<Prepared, RunError> {
         domain,
         ownership,
         whole_lines,
+        line_starts: LineStarts::default(),
         side,
         options,
     })

@@ -1,11 +1,52 @@
 //! Where lines begin.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use gristmill_kernel::KernelError;
 
 use crate::fetch::read_range;
 use crate::{FileParts, RunError};
+
+/// Stretches that are remembered: lanes work close to each other.
+const MAX_KNOWN: usize = 64;
+
+/// Where lines begin, with a short memory: the units of a line that is longer than they are all ask for its end,
+/// and only the first looks for it.
+#[derive(Debug, Default)]
+pub(crate) struct LineStarts {
+    /// From every position of such a range on, the next line begins at its end.
+    known: Mutex<VecDeque<Range<u64>>>,
+}
+
+impl LineStarts {
+    /// See [`line_start`].
+    pub fn find(
+        &self,
+        file: &FileParts,
+        at: u64,
+        whole: Range<u64>,
+        max_record: u64,
+    ) -> Result<u64, RunError> {
+        let remembered = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.iter().find(|range| range.start <= at && at <= range.end).map(|range| range.end)
+        };
+        if let Some(start) = remembered {
+            return Ok(start.min(whole.end));
+        }
+        let start = line_start(file, at, whole.clone(), max_record)?;
+        if whole.start < at && at < start {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push_back(at..start);
+            if known.len() > MAX_KNOWN {
+                known.pop_front();
+            }
+        }
+        Ok(start)
+    }
+}
 
 /// The first start of a line at or behind `at`, within `whole`, whose first byte starts a line and whose end
 /// ends one.

@@ -10,7 +10,6 @@ use gristmill_layout::{FixedRecords, TargetIndex};
 use crate::buffer::Buffer;
 use crate::fetch::{Tally, read_as};
 use crate::job::Prepared;
-use crate::lines::line_start;
 use crate::parts::Want;
 use crate::units::Unit;
 use crate::{FileParts, RunError};
@@ -169,9 +168,9 @@ impl<'a> Reader<'a> {
     fn lines(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
         let job = self.job;
         let max = job.options.max_record;
-        let start =
-            line_start(&job.file, unit.window.start.max(unit.select.start), unit.select.clone(), max)?;
-        let end = line_start(&job.file, unit.window.end.max(unit.select.start), unit.select.clone(), max)?;
+        let begins =
+            |at: u64| job.line_starts.find(&job.file, at.max(unit.select.start), unit.select.clone(), max);
+        let (start, end) = (begins(unit.window.start)?, begins(unit.window.end)?);
         let mut at = start;
         let mut look = job.options.block_bytes as u64;
         while at < end {

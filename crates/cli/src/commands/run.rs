@@ -75,12 +75,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 
 /// What the records are.
 pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
-    Ok(match (args.dtype, args.record) {
+    let input = match (args.dtype, args.record) {
         (Some(dtype), None) => Input::elements(dtype),
         (Some(dtype), Some(record)) => Input::typed_records(dtype, record.0)?,
         (None, Some(record)) => Input::records(record.0)?,
         (None, None) => Input::lines(),
-    })
+    };
+    Ok(input.with_header(args.skip.0))
 }
 
 fn selection(args: &SelectionArgs) -> Selection {

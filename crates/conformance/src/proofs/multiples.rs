@@ -16,7 +16,8 @@ struct MultiplesFold {
 
 impl Kernel for Multiples {
     fn spec(&self) -> Spec {
-        let shape = RowShape { position: "index", per_record: 1, value: RowValue::Element(DType::U8) };
+        let shape =
+            RowShape { position: "index", origin: 0, per_record: 1, value: RowValue::Element(DType::U8) };
         Spec { output: Output::Rows(shape), ..Spec::fixed("multiples", 1) }
     }
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {

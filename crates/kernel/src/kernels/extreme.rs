@@ -10,7 +10,10 @@ use crate::state::{StateReader, StateWriter};
 /// compare equal, so of these too the first is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extreme<T> {
+    /// Values, NaN among them.
     pub count: u64,
+    /// NaN.
+    pub nans: u64,
     pub min: Option<(T, u64)>,
     pub max: Option<(T, u64)>,
     pub nan: Option<u64>,
@@ -18,7 +21,7 @@ pub(crate) struct Extreme<T> {
 
 impl<T: Element> Default for Extreme<T> {
     fn default() -> Self {
-        Extreme { count: 0, min: None, max: None, nan: None }
+        Extreme { count: 0, nans: 0, min: None, max: None, nan: None }
     }
 }
 
@@ -75,6 +78,7 @@ impl<T: Element> Extreme<T> {
             if self.nan.is_none_or(|at| index < at) && !data.is_empty() {
                 self.nan = Some(index);
             }
+            self.nans += (data.len() / T::SIZE) as u64;
             return;
         };
         let (low, high, nan) = scan(first, data);
@@ -88,14 +92,18 @@ impl<T: Element> Extreme<T> {
         if self.max.is_none_or(|(x, at)| high > x || high == x && index < at) {
             self.max = place(high).map(|i| (at(i), i));
         }
-        if nan && self.nan.is_none_or(|at| index < at) {
-            self.nan = values().position(|x| x.is_nan()).map(|i| index + i as u64);
+        if nan {
+            self.nans += values().filter(|x| x.is_nan()).count() as u64;
+            if self.nan.is_none_or(|at| index < at) {
+                self.nan = values().position(|x| x.is_nan()).map(|i| index + i as u64);
+            }
         }
     }
 
     /// Takes in what was seen of other records, before or after these.
     pub fn merge(&mut self, other: &Extreme<T>) {
         self.count = self.count.saturating_add(other.count);
+        self.nans = self.nans.saturating_add(other.nans);
         self.min = better(self.min, other.min, |a, b| a < b);
         self.max = better(self.max, other.max, |a, b| a > b);
         self.nan = match (self.nan, other.nan) {
@@ -106,6 +114,7 @@ impl<T: Element> Extreme<T> {
 
     pub fn save(&self, out: &mut Vec<u8>) {
         out.put_u64(self.count);
+        out.put_u64(self.nans);
         for found in [self.min, self.max] {
             out.put_flag(found.is_some());
             if let Some((x, index)) = found {
@@ -121,7 +130,7 @@ impl<T: Element> Extreme<T> {
 
     pub fn decode(kernel: &'static str, state: &[u8]) -> Result<Extreme<T>, KernelError> {
         let mut read = StateReader::new(kernel, state);
-        let mut out = Extreme { count: read.u64()?, ..Extreme::default() };
+        let mut out = Extreme { count: read.u64()?, nans: read.u64()?, ..Extreme::default() };
         for found in [&mut out.min, &mut out.max] {
             if read.flag()? {
                 let x = T::from_bits(read.u64()?);

@@ -89,11 +89,12 @@ struct Grep {
 impl Kernel for GrepKernel {
     fn spec(&self) -> Spec {
         let grep = &*self.0;
-        let per_record = match grep.input.record {
-            RecordRule::Fixed(bytes) => bytes,
-            RecordRule::Lines => 1,
+        // Positions of lines are offsets in the file already.
+        let (origin, per_record) = match grep.input.record {
+            RecordRule::Fixed(bytes) => (grep.input.header, bytes),
+            RecordRule::Lines => (0, 1),
         };
-        let shape = RowShape { position: "offset", per_record, value: RowValue::Line };
+        let shape = RowShape { position: "offset", origin, per_record, value: RowValue::Line };
         let output = if grep.rows { Output::Rows(shape) } else { Output::Value };
         let spec = match grep.input.record {
             RecordRule::Lines => Spec::lines(NAME),

@@ -69,8 +69,12 @@ struct Lookup<T> {
 
 impl<T: Bounded> Kernel for Lookup<T> {
     fn spec(&self) -> Spec {
-        let shape =
-            RowShape { position: "index", per_record: self.per_record, value: RowValue::Element(T::DTYPE) };
+        let shape = RowShape {
+            position: "index",
+            origin: 0,
+            per_record: self.per_record,
+            value: RowValue::Element(T::DTYPE),
+        };
         let output = if self.rows { Output::Rows(shape) } else { Output::Value };
         let order = if self.rows { Order::File } else { Order::Any };
         Spec { order, output, ..Spec::fixed(NAME, self.record) }

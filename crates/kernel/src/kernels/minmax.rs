@@ -46,7 +46,7 @@ pub(crate) const MINMAX: Declaration = Declaration {
         ("min_index", "element number"),
         ("max", "as the type"),
         ("max_index", "element number"),
-        ("count", "values looked at"),
+        ("count", "values looked at; with nan=skip those that are not NaN"),
     ],
     bind: |params, input| bind(Which::Both, params, input),
     ..MIN
@@ -111,7 +111,8 @@ impl<T: Element> Kernel for MinMax<T> {
             (_, _, Some(min), Some(max)) => ((min.0.value(), min.1), (max.0.value(), max.1)),
             _ => return Err(KernelError::Empty { kernel, why: "an extreme needs at least one value" }),
         };
-        let count = seen.count.into();
+        let skipped = if self.nan == NanRule::Skip { seen.nans } else { 0 };
+        let count = seen.count.saturating_sub(skipped).into();
         Ok(Next::Done(Value::Map(match self.which {
             Which::Min => vec![("min", min.0), ("index", min.1.into())],
             Which::Max => vec![("max", max.0), ("index", max.1.into())],
