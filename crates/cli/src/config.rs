@@ -39,7 +39,14 @@ impl Config {
             Ok(_) => {}
         }
         let text = std::fs::read_to_string(&path).map_err(|e| fail(e.to_string()))?;
-        toml::from_str(&text).map_err(|e| fail(e.to_string().trim_end().to_owned()))
+        toml::from_str(&text).map_err(|error| {
+            let line =
+                error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            fail(format!(
+                "line {line}: {}; it may hold lanes and max_record",
+                error.message().replace('\n', " ")
+            ))
+        })
     }
 
     /// What a run uses.

@@ -1,7 +1,7 @@
 //! Everything that ends a command badly, and its exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gristmill_client::ClientError;
@@ -26,6 +26,9 @@ pub enum CliError {
     Config { path: PathBuf, why: String },
     #[error("cannot {verb} {}: {source}", path.display())]
     File { verb: &'static str, path: PathBuf, source: io::Error },
+    /// A request failed; the message names its file, or the checkpoint that it cannot go on from.
+    #[error("{}: {source}", path.display())]
+    Request { path: PathBuf, source: RunError },
     #[error("{0}")]
     Usage(String),
 }
@@ -34,12 +37,20 @@ impl CliError {
     pub fn code(&self) -> ExitCode {
         let usage = match self {
             CliError::Kernel(error) => error.is_usage(),
-            CliError::Run(error) => error.is_usage(),
+            CliError::Run(error) | CliError::Request { source: error, .. } => error.is_usage(),
             CliError::Client(error) => error.is_usage(),
             CliError::Usage(_) | CliError::Config { .. } => true,
             CliError::Store(_) | CliError::Output(_) | CliError::File { .. } => false,
         };
         ExitCode::from(if usage { 2 } else { 1 })
+    }
+
+    /// The error of a request about `path`, which is named unless the message does so already.
+    pub fn of_request(path: &Path, source: RunError) -> CliError {
+        if matches!(source, RunError::Rows(_)) || source.to_string().contains(&path.display().to_string()) {
+            return CliError::Run(source);
+        }
+        CliError::Request { path: path.to_owned(), source }
     }
 
     pub fn is_broken_pipe(&self) -> bool {

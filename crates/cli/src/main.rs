@@ -27,7 +27,8 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gristmill: {error}");
+            // One line, also where a library's message has more.
+            eprintln!("gristmill: {}", error.to_string().split_whitespace().collect::<Vec<_>>().join(" "));
             error.code()
         }
     }

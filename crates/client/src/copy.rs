@@ -49,7 +49,10 @@ pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) 
     let name = destination.file_name().unwrap_or_default().to_string_lossy();
     let partial = parent.join(format!(".{name}.{:016x}.partial", fastrand::u64(..)));
     let written = File::create_new(&partial).map_err(io).and_then(|mut out| {
-        read_to(file, &mut out, progress)?;
+        read_to(file, &mut out, progress).map_err(|error| match error {
+            ClientError::Io { verb: "write", source, .. } => io(source),
+            other => other,
+        })?;
         out.sync_all().map_err(io)?;
         std::fs::rename(&partial, destination).map_err(io)?;
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(io)

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gristmill_layout::{MAX_FILE_BYTES, Striped};
+use gristmill_runtime::FileParts;
+use gristmill_store::ObjectId;
 use serde::{Deserialize, Serialize};
 
 use crate::ClientError;
@@ -48,6 +50,8 @@ impl Descriptor {
         let bad = |why: String| ClientError::Descriptor { path: path.to_owned(), why };
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
         let mut text = String::new();
+        // Says what is wrong with a file that cannot be read.
+        FileParts::plain(path)?;
         let file = File::open(path).map_err(io)?;
         file.take(MAX_DESCRIPTOR_BYTES + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
         if text.len() as u64 > MAX_DESCRIPTOR_BYTES {
@@ -61,6 +65,7 @@ impl Descriptor {
             return Err(bad(format!("a length of {} bytes is impossible", descriptor.length)));
         }
         descriptor.striped().map_err(|e| bad(e.to_string()))?;
+        ObjectId::new(&descriptor.object).map_err(|e| bad(e.to_string()))?;
         Ok(descriptor)
     }
 

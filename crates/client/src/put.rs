@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gristmill_layout::{Layout, Striped, fit_unit};
+use gristmill_runtime::FileParts;
 use gristmill_store::{
     ArrivalState, CreateOptions, LocalStore, ObjectId, ObjectStore, StoreError, WriteOptions, write_atomic,
 };
@@ -82,11 +83,10 @@ pub fn put(
 ) -> Result<Descriptor, ClientError> {
     let old = check(path, options)?;
     let io = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
+    // Says what is wrong with a source that cannot be read.
+    FileParts::plain(source)?;
     let mut file = File::open(source).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
-    if !meta.is_file() {
-        return Err(ClientError::Usage(format!("{} is no regular file; name one", source.display())));
-    }
     let unit = match options.record {
         Some(record) => fit_unit(options.unit, record)?,
         None => options.unit,
@@ -95,10 +95,16 @@ pub fn put(
     let object = format!("{PREFIX}{:016x}", fastrand::u64(..));
     let id = ObjectId::new(&object).map_err(StoreError::from)?;
     let mut targets = Vec::new();
+    let mut opened: Vec<PathBuf> = Vec::new();
     for dir in &options.targets {
+        // By whatever name: the second would only be found locked.
+        if dir.canonicalize().is_ok_and(|known| opened.contains(&known)) {
+            return Err(twice(dir));
+        }
         let store = LocalStore::open(dir);
         let store = store.map_err(|e| ClientError::Target { target: dir.clone(), source: e })?;
         collect(&store).map_err(|e| ClientError::Target { target: dir.clone(), source: e })?;
+        opened.extend(dir.canonicalize());
         targets.push(Target { dir: dir.clone(), store, pending: Vec::new(), written: 0 });
     }
     let copied = copy(&mut file, meta.len(), source, &striped, &id, &mut targets, progress);
@@ -147,7 +153,7 @@ fn check(path: &Path, options: &PutOptions) -> Result<Option<Descriptor>, Client
     }
     for (n, target) in options.targets.iter().enumerate() {
         if options.targets[..n].contains(target) {
-            return usage(format!("the target {} is given twice; each must be its own", target.display()));
+            return Err(twice(target));
         }
     }
     match std::fs::symlink_metadata(path) {
@@ -156,6 +162,10 @@ fn check(path: &Path, options: &PutOptions) -> Result<Option<Descriptor>, Client
         Ok(meta) if meta.is_dir() => usage(format!("{} is a directory; give a file name", path.display())),
         Ok(_) => Descriptor::read(path).map(Some),
     }
+}
+
+fn twice(target: &Path) -> ClientError {
+    ClientError::Usage(format!("the target {} is given twice; each must be its own", target.display()))
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf, ClientError> {

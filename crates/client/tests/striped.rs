@@ -159,7 +159,7 @@ fn damage_is_named() {
     let escape = fs::read_to_string(&path).unwrap().replace(&descriptor.object, "../secret");
     let other = place.path("escape.grist");
     fs::write(&other, escape).unwrap();
-    assert!(matches!(open(&other).err(), Some(ClientError::Store(StoreError::InvalidId(_)))));
+    assert!(matches!(open(&other).err(), Some(ClientError::Descriptor { .. })));
     // An object cut short behind the store's back.
     let object =
         walk(&place.path("target1")).into_iter().find(|path| path.ends_with(&descriptor.object)).unwrap();

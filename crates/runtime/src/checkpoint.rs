@@ -15,6 +15,8 @@ const MAGIC: &[u8; 8] = b"gristck\x01";
 pub struct Checkpoint {
     pub(crate) kernel: String,
     pub(crate) extent: Range<u64>,
+    /// What was asked, in the words of whoever asked.
+    pub(crate) identity: String,
     /// States of the file's parts.
     pub(crate) versions: Vec<u64>,
     /// What the last finished pass broadcast.
@@ -36,12 +38,13 @@ impl Checkpoint {
     }
 
     /// The checkpoint as bytes, little-endian: a magic number with the version of the format; kernel name,
-    /// extent, versions, broadcast, delivered position; the partial.
+    /// extent, identity, versions, broadcast, delivered position; the partial.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.put_blob(self.kernel.as_bytes());
         out.put_u64(self.extent.start);
         out.put_u64(self.extent.end);
+        out.put_blob(self.identity.as_bytes());
         out.put_u64(self.versions.len() as u64);
         self.versions.iter().for_each(|version| out.put_u64(*version));
         out.put_blob(&self.shared);
@@ -65,6 +68,7 @@ impl Checkpoint {
         let mut fields = || -> Result<Checkpoint, KernelError> {
             let kernel = String::from_utf8_lossy(read.blob()?).into_owned();
             let extent = read.u64()?..read.u64()?;
+            let identity = String::from_utf8_lossy(read.blob()?).into_owned();
             let count = read.u64()?;
             if count > u64::from(gristmill_layout::MAX_TARGETS) {
                 return Err(read.bad(format!("{count} targets")));
@@ -73,7 +77,15 @@ impl Checkpoint {
             let shared = read.blob()?.to_vec();
             let delivered =
                 if read.flag()? { Some(Position { record: read.u64()?, part: read.u64()? }) } else { None };
-            Ok(Checkpoint { kernel, extent, versions, shared, partial: Partial::default(), delivered })
+            Ok(Checkpoint {
+                kernel,
+                extent,
+                identity,
+                versions,
+                shared,
+                partial: Partial::default(),
+                delivered,
+            })
         };
         let checkpoint = fields().map_err(|e| RunError::BadPartial { why: e.to_string() })?;
         Ok(Checkpoint { partial: Partial::decode(read.rest())?, ..checkpoint })

@@ -171,7 +171,8 @@ impl RunError {
         match self {
             RunError::Kernel(error) => error.is_usage(),
             RunError::Open { usage, .. } => *usage,
-            RunError::OutOfFile { .. }
+            RunError::Layout(_)
+            | RunError::OutOfFile { .. }
             | RunError::Ragged { .. }
             | RunError::RecordTooLong { .. }
             | RunError::SecondInput { .. }

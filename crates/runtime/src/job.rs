@@ -36,6 +36,9 @@ pub struct Request {
     pub side: Vec<Arc<[u8]>>,
     /// How to run.
     pub options: Options,
+    /// What is asked, in any words that differ from those of another question (parameters, types, ranges); a
+    /// checkpoint goes on with the same words only.
+    pub identity: String,
 }
 
 /// The second input of a kernel that reads two files side by side: record i of one with record i of the other.
@@ -63,6 +66,7 @@ impl Request {
             second: None,
             side: Vec::new(),
             options: Options::default(),
+            identity: String::new(),
         }
     }
 }
@@ -83,6 +87,7 @@ pub(crate) struct Prepared {
     pub line_starts: LineStarts,
     pub side: Vec<Arc<[u8]>>,
     pub options: Options,
+    pub identity: String,
 }
 
 pub(crate) struct PreparedSecond {
@@ -134,10 +139,13 @@ pub fn resume(
         extent: job.domain.select.clone(),
         side: job.side.clone(),
     };
-    if checkpoint.kernel != job.spec.name || checkpoint.extent != ctx.extent {
+    if checkpoint.kernel != job.spec.name
+        || checkpoint.extent != ctx.extent
+        || checkpoint.identity != job.identity
+    {
         let why = format!(
-            "it is of kernel '{}' over records {:?}, not of '{}' over {:?}",
-            checkpoint.kernel, checkpoint.extent, job.spec.name, ctx.extent
+            "it is of another request ({} over records {:?}: {})",
+            checkpoint.kernel, checkpoint.extent, checkpoint.identity
         );
         return Err(RunError::BadPartial { why });
     }
@@ -170,6 +178,7 @@ fn passes(
             return Ok(Outcome::Stopped(Checkpoint {
                 kernel: job.spec.name.to_owned(),
                 extent: ctx.extent.clone(),
+                identity: job.identity.clone(),
                 versions: versions(&job.file),
                 shared: ctx.shared.to_vec(),
                 partial: end.partial,
@@ -203,7 +212,7 @@ fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
 }
 
 fn prepare(request: Request) -> Result<Prepared, RunError> {
-    let Request { kernel, input, byte_order, file, selection, second, side, options } = request;
+    let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
     options.check()?;
     let spec = kernel.spec();
     let domain = selection.resolve(&file, &input, &spec, options.max_record)?;
@@ -247,6 +256,7 @@ fn prepare(request: Request) -> Result<Prepared, RunError> {
         line_starts: LineStarts::default(),
         side,
         options,
+        identity,
     })
 }
 

@@ -78,20 +78,23 @@ impl FileParts {
     /// A plain file of this machine.
     pub fn plain(path: &Path) -> Result<FileParts, RunError> {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
-        let file = File::open(path).map_err(|e| match e.kind() {
+        let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::NotFound => refuse("there is no such file; check the path", true),
             io::ErrorKind::PermissionDenied => {
                 refuse("permission denied; ask its owner for read access or run as a user who has it", false)
             }
             _ => refuse(&e.to_string(), false),
-        })?;
-        let meta = file.metadata().map_err(|e| refuse(&e.to_string(), false))?;
-        if meta.is_dir() {
-            return Err(refuse("it is a directory; name a file in it", true));
+        };
+        // Asked by name first: opening a pipe would wait for its writer.
+        let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+        if kind.is_dir() {
+            return Err(refuse("it is a directory; name a regular file", true));
         }
-        if !meta.is_file() {
+        if !kind.is_file() {
             return Err(refuse("it is no regular file; copy what it gives into one first", true));
         }
+        let file = File::open(path).map_err(failed)?;
+        let meta = file.metadata().map_err(failed)?;
         // Best effort: a hint to the page cache.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
         let state = PlainState::of(&meta);

@@ -49,7 +49,8 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     request.options = Config::load()?.options(&args.tuning);
     let control = Arc::new(Control::new());
     let _watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let Outcome::Done(answer) = run(request, &mut Discard, &control)? else {
+    let outcome = run(request, &mut Discard, &control);
+    let Outcome::Done(answer) = outcome.map_err(|e| CliError::of_request(&args.path, e))? else {
         return Ok(ExitCode::FAILURE);
     };
     let report = &answer.report;

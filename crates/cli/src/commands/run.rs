@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gristmill_kernel::{ByteOrder, Input, Kernel, Numerics, Output, RowBatch, RowShape, Value, catalog};
 use gristmill_runtime::{
-    Answer, Checkpoint, Control, Outcome, Request, RowOutput, Selection, resume, run as run_request,
+    Answer, Checkpoint, Control, Outcome, Request, RowOutput, RunError, Selection, resume, run as run_request,
 };
 use gristmill_store::write_atomic;
 
@@ -34,6 +34,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     request.byte_order = if args.selection.big_endian { ByteOrder::Big } else { ByteOrder::Little };
     request.selection = selection(&args.selection);
     request.options = options;
+    request.identity = identity(args);
 
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() {
@@ -49,8 +50,16 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     };
     let mut printer = Printer::new(&*kernel, args.json, shape);
     let outcome = match &args.checkpoint {
-        Some(path) if path.exists() => resume(request, read_checkpoint(path)?, &mut printer, &control),
-        _ => run_request(request, &mut printer, &control),
+        Some(path) if path.exists() => {
+            let checkpoint = read_checkpoint(path)?;
+            // What was printed before the stop is the beginning of one and the same output.
+            printer.begun = checkpoint.delivered().is_some();
+            resume(request, checkpoint, &mut printer, &control).map_err(|error| match error {
+                RunError::BadPartial { .. } => CliError::of_request(path, error),
+                other => CliError::of_request(&args.path, other),
+            })
+        }
+        _ => run_request(request, &mut printer, &control).map_err(|e| CliError::of_request(&args.path, e)),
     };
     drop(watch);
     match outcome? {
@@ -84,6 +93,13 @@ pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
     Ok(input.with_header(args.skip.0))
 }
 
+/// What is asked, for a checkpoint that must not go on with another question.
+fn identity(args: &RunArgs) -> String {
+    let mut params = args.params.clone();
+    params.sort();
+    format!("{} {params:?} {:?} of {}", args.kernel, args.selection, args.path.display())
+}
+
 fn selection(args: &SelectionArgs) -> Selection {
     Selection { skip: args.skip.0, range: args.range.map(|range| (range.start, range.length)) }
 }
@@ -94,7 +110,8 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
     if length > MAX_CHECKPOINT_BYTES {
         return Err(fail(io::Error::other(format!("it is longer than {MAX_CHECKPOINT_BYTES} bytes"))));
     }
-    Ok(Checkpoint::decode(&std::fs::read(path).map_err(fail)?)?)
+    let bytes = std::fs::read(path).map_err(fail)?;
+    Checkpoint::decode(&bytes).map_err(|error| CliError::of_request(path, error))
 }
 
 /// Prints rows as they come and then the value.
@@ -104,14 +121,15 @@ struct Printer {
     numerics: Numerics,
     json: bool,
     shape: Option<RowShape>,
-    rows: u64,
+    /// A row has been printed.
+    begun: bool,
 }
 
 impl Printer {
     fn new(kernel: &dyn Kernel, json: bool, shape: Option<RowShape>) -> Printer {
         let spec = kernel.spec();
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Printer { out, kernel: spec.name, numerics: spec.numerics, json, shape, rows: 0 }
+        Printer { out, kernel: spec.name, numerics: spec.numerics, json, shape, begun: false }
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -145,7 +163,7 @@ impl Printer {
                 )
             }
             (true, Some(_), value) => {
-                if self.rows == 0 {
+                if !self.begun {
                     self.begin()?;
                 }
                 write!(self.out, "]")?;
@@ -167,14 +185,14 @@ impl RowOutput for Printer {
             if !self.json {
                 human::row(&mut self.out, &shape, at, row)?;
             } else {
-                if self.rows == 0 {
-                    self.begin()?;
-                } else {
+                if self.begun {
                     write!(self.out, ",")?;
+                } else {
+                    self.begin()?;
                 }
                 write!(self.out, "{}", json::row(&shape, at, row))?;
             }
-            self.rows += 1;
+            self.begun = true;
         }
         Ok(())
     }

@@ -63,8 +63,12 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
     if lines {
         builder.multi_line(true).line_terminator(Some(b'\n'));
     }
-    let matcher =
-        builder.build(params.text("pattern")).map_err(|e| params.refuse("pattern", e.to_string()))?;
+    let matcher = builder.build(params.text("pattern")).map_err(|error| {
+        // The last line of a long message says what is wrong.
+        let text = error.to_string();
+        let what = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        params.refuse("pattern", what + "; write it as for ripgrep, or give fixed=true for plain text")
+    })?;
     // A pattern that looks at what is around a match must be given each record alone.
     let looks_around = !params.flag("fixed")
         && regex_syntax::ParserBuilder::new()
