@@ -94,7 +94,7 @@ pub struct TuningArgs {
     /// Threads that fold [default: all cores]
     #[arg(long, value_name = "N", env = "GRISTMILL_LANES")]
     pub lanes: Option<usize>,
-    /// Longest line [default: 4MiB]
+    /// Longest line, its newline counted [default: 4MiB]
     #[arg(long, value_name = "SIZE", env = "GRISTMILL_MAX_RECORD")]
     pub max_record: Option<Size>,
     /// Show no progress bar, even to a person

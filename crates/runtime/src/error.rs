@@ -75,7 +75,7 @@ pub enum RunError {
     },
     /// The bytes are no whole number of records.
     #[error(
-        "{bytes} bytes after the {skip} skipped are no multiple of the record size {record}: {left} bytes are left over; \
+        "the {bytes} bytes of records (behind {skip} skipped) are no multiple of the record size {record}: {left} bytes are left over; \
          give --skip N for a header, --range START:LENGTH to leave out the end, or another --type or --record"
     )]
     Ragged {

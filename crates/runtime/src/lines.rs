@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gristmill_kernel::KernelError;
 
-use crate::fetch::read_range;
+use crate::fetch::{Tally, read_as};
 use crate::{FileParts, RunError};
 
 /// Stretches that are remembered: lanes work close to each other.
@@ -28,6 +28,7 @@ impl LineStarts {
         at: u64,
         whole: Range<u64>,
         max_record: u64,
+        tally: &mut Tally,
     ) -> Result<u64, RunError> {
         let remembered = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +37,7 @@ impl LineStarts {
         if let Some(start) = remembered {
             return Ok(start.min(whole.end));
         }
-        let start = line_start(file, at, whole.clone(), max_record)?;
+        let start = line_start(file, at, whole.clone(), max_record, tally)?;
         if whole.start < at && at < start {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.push_back(at..start);
@@ -51,12 +52,13 @@ impl LineStarts {
 /// The first start of a line at or behind `at`, within `whole`, whose first byte starts a line and whose end
 /// ends one.
 ///
-/// Looks at the byte before `at` and on until a newline, at most `max_record` bytes.
+/// Looks at the byte before `at` and on until a newline, at most `max_record` bytes. What it reads goes to `tally`.
 pub(crate) fn line_start(
     file: &FileParts,
     at: u64,
     whole: Range<u64>,
     max_record: u64,
+    tally: &mut Tally,
 ) -> Result<u64, RunError> {
     if at <= whole.start || at >= whole.end {
         return Ok(at.clamp(whole.start, whole.end));
@@ -72,7 +74,7 @@ pub(crate) fn line_start(
         }
         let to = (from + look).min(whole.end);
         buffer.resize((to - from) as usize, 0);
-        read_range(file, from..to, &mut buffer)?;
+        read_as(file, None, from..to, &mut buffer, tally)?;
         if let Some(newline) = buffer.iter().position(|byte| *byte == b'\n') {
             return Ok(from + newline as u64 + 1);
         }

@@ -168,8 +168,10 @@ impl<'a> Reader<'a> {
     fn lines(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
         let job = self.job;
         let max = job.options.max_record;
-        let begins =
-            |at: u64| job.line_starts.find(&job.file, at.max(unit.select.start), unit.select.clone(), max);
+        let mut begins = |at: u64| {
+            let at = at.max(unit.select.start);
+            job.line_starts.find(&job.file, at, unit.select.clone(), max, &mut self.tally)
+        };
         let (start, end) = (begins(unit.window.start)?, begins(unit.window.end)?);
         let mut at = start;
         let mut look = job.options.block_bytes as u64;

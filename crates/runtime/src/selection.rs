@@ -5,6 +5,7 @@ use std::ops::Range;
 use gristmill_kernel::{Input, Record, RecordRule, Spec};
 use gristmill_layout::FixedRecords;
 
+use crate::fetch::Tally;
 use crate::lines::line_start;
 use crate::{FileParts, RunError};
 
@@ -67,8 +68,10 @@ impl Selection {
             RecordRule::Lines => {
                 let records = FixedRecords::new(0, 1, file.length)?;
                 let whole = self.skip..file.length;
-                let start = line_start(file, bytes.start, whole.clone(), max_record)?;
-                let end = line_start(file, bytes.end, whole, max_record)?;
+                // A few hundred bytes, before anything runs.
+                let mut looks = Tally::default();
+                let start = line_start(file, bytes.start, whole.clone(), max_record, &mut looks)?;
+                let end = line_start(file, bytes.end, whole, max_record, &mut looks)?;
                 Ok(Domain { records: Some(records), select: start..end })
             }
             RecordRule::Fixed(size) => {

@@ -19,8 +19,9 @@ const NAME: &str = "lookup";
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the values that meet a condition, with their indices",
-    details: "Integers are compared exactly with the number as written; floats with the f64 nearest to it (f32 \
-              data is widened). A NaN meets no condition but !=. Rows come in the order of the file.",
+    details: "A number in the condition is taken as an exact integer where it is written as one, else as the f64 \
+              nearest to it. Elements are compared with it exactly: integers are not rounded, f32 is widened. A \
+              NaN meets no condition but !=. Rows come in the order of the file.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {

@@ -16,7 +16,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     summary: "the sum of the values",
     details: "Integers: the exact integer, of any size. Floats: the exact sum rounded once to f64 (also of f32 \
               data), equal to Python's math.fsum wherever that is finite; beyond the range of f64 it is an \
-              infinity. Infinities of both signs give NaN; a sum of exactly nothing is +0.0. An empty \
+              infinity. Infinities of both signs give NaN; a sum that is exactly zero is +0.0. An empty \
               selection sums to 0.",
     accepts: &[Accepts::Elements],
     params: &[NAN],
