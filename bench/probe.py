@@ -1,0 +1,57 @@
+"""Talks to gristmill-probe, which times the runtime without process starts."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def release_binary(name):
+    """Where cargo puts a release build of this binary."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+    return ROOT / target / "release" / name
+
+
+class Probe:
+    """One running gristmill-probe; use with `with`."""
+
+    def __init__(self, binary):
+        if not Path(binary).is_file():
+            raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p gristmill-probe")
+        self.process = subprocess.Popen(
+            [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self, op, **command):
+        """The answer to one command; its paths may be Path."""
+        command = {name: value for name, value in command.items() if value is not None}
+        self.process.stdin.write(json.dumps({"op": op, **command}, default=str) + "\n")
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"gristmill-probe ended while it was asked {op} {command}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise SystemExit(f"gristmill-probe {op} {command}: {answer['error']}")
+        return answer
+
+    def run(self, kernel, path, **options):
+        return self.ask("run", kernel=kernel, path=path, **options)
+
+
+def stripe(probe, source, directory, targets, unit):
+    """A layout file of `source` striped over so many directories, made anew."""
+    directory.mkdir(parents=True, exist_ok=True)
+    dirs = [directory / f"target{n}" for n in range(targets)]
+    layout = directory / "striped.grist"
+    probe.ask("put", source=source, path=layout, targets=dirs, stripe=unit)
+    return layout

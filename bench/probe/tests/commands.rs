@@ -1,0 +1,112 @@
+//! Runs the program and talks to it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// The answers to these commands, from one process.
+fn ask(commands: &[Value]) -> Vec<Value> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gristmill-probe"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut answers = Vec::new();
+    for command in commands {
+        writeln!(input, "{command}").unwrap();
+        answers.push(serde_json::from_str(&output.next().unwrap().unwrap()).unwrap());
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    answers
+}
+
+/// 0, 1, 2, ... as f64.
+fn counting(path: &Path, count: u32) -> f64 {
+    let bytes: Vec<u8> = (0..count).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+    std::fs::write(path, bytes).unwrap();
+    f64::from(count) * f64::from(count - 1) / 2.0
+}
+
+#[test]
+fn every_way_of_adding_up_gives_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data.f64");
+    // More than two units, and a ragged end.
+    let count = (9 << 20) / 8 + 5;
+    let sum = counting(&data, count);
+    let layout = dir.path().join("data.grist");
+    let targets: Vec<_> = (0..3).map(|n| dir.path().join(format!("target{n}"))).collect();
+    let run = |path: &Path, lanes| json!({"op": "run", "kernel": "sum", "type": "f64", "path": path, "lanes": lanes});
+    let answers = ask(&[
+        json!({"op": "floor", "path": data, "lanes": 2}),
+        json!({"op": "plain", "path": data, "lanes": 2}),
+        run(&data, 1),
+        json!({"op": "put", "source": data, "path": layout, "targets": targets, "stripe": 65536}),
+        run(&layout, 2),
+    ]);
+    for answer in &answers {
+        assert_eq!(answer.get("error"), None);
+        assert!(answer["seconds"].as_f64().unwrap() > 0.0);
+        assert!(answer["peak_rss_bytes"].as_u64().unwrap() > 256 << 10);
+        assert_eq!(answer["bytes_read"], json!(u64::from(count) * 8));
+    }
+    assert_eq!(answers[0].get("result"), None);
+    for n in [1, 2, 4] {
+        assert_eq!(answers[n]["result"]["sum"], json!(sum), "{n}");
+    }
+}
+
+#[test]
+fn collected_rows_are_the_matching_elements() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data.f64");
+    counting(&data, 1000);
+    let answers = ask(&[json!({
+        "op": "run", "kernel": "lookup", "type": "f64", "path": data, "params": {"where": ">= 990"},
+        "rows": "collect",
+    })]);
+    let pairs = (990u32..1000)
+        .fold(0u64, |sum, i| sum.wrapping_add(u64::from(i).wrapping_mul(f64::from(i).to_bits())));
+    let rows = json!({"count": 10, "ascending": true, "pairs": pairs.to_string()});
+    assert_eq!(answers[0]["rows"], rows);
+    assert_eq!(answers[0]["result"]["count"], json!(10));
+}
+
+#[test]
+fn lines_and_parameters_reach_the_kernel() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("text");
+    std::fs::write(&text, "one\ntwo\nthree\n").unwrap();
+    let params = json!({"pattern": "^t", "count_only": "true"});
+    let answers =
+        ask(&[json!({"op": "run", "kernel": "grep", "lines": true, "path": text, "params": params})]);
+    assert_eq!(answers[0]["result"]["count"], json!(2));
+}
+
+#[test]
+fn a_command_that_fails_says_why_and_the_next_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, odd) = (dir.path().join("data.f64"), dir.path().join("odd"));
+    let sum = counting(&data, 10);
+    std::fs::write(&odd, [0; 9]).unwrap();
+    let answers = ask(&[
+        json!({"op": "melt"}),
+        json!({"op": "floor", "path": data, "lanes": 0}),
+        json!({"op": "floor", "path": data, "lanes": 1, "depth": 1}),
+        json!({"op": "floor", "path": dir.path().join("none"), "lanes": 1}),
+        json!({"op": "plain", "path": odd, "lanes": 1}),
+        json!({"op": "run", "kernel": "sum", "path": data}),
+        json!({"op": "plain", "path": data, "lanes": 1}),
+    ]);
+    for (answer, word) in answers.iter().zip(["melt", "lanes", "depth", "none", "whole number", "type"]) {
+        assert!(answer["error"].as_str().unwrap().contains(word), "{answer}");
+    }
+    assert_eq!(answers[6]["result"]["sum"], json!(sum));
+}
