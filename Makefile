@@ -1,0 +1,42 @@
+# make run    builds, makes data and shows what Gristmill does with it
+# make test   every check: format, lints, tests in Rust and Python
+# make bench  all benchmarks; figures and pictures go to bench/results
+# make clean  removes what the above made, but for the Rust build
+
+CARGO ?= cargo
+PYTHON ?= python3
+VENV := .venv
+RG := .tools/bin/rg
+
+.PHONY: run test bench bench-quick build clean
+
+run: build $(VENV)/ready
+	scripts/demo
+
+build:
+	$(CARGO) build --release -p gristmill
+
+test: $(VENV)/ready $(RG)
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	$(CARGO) test --workspace --all-features
+	$(CARGO) build -p gristmill -p gristmill-probe
+	$(VENV)/bin/python -m pytest -q tests bench
+	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
+
+bench: build $(VENV)/ready $(RG)
+	$(CARGO) build --release -p gristmill-probe
+	$(VENV)/bin/python bench/all.py
+
+# A mark beside the packages, so that they are installed again only when the lists change.
+$(VENV)/ready: tests/requirements.txt bench/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet -r tests/requirements.txt -r bench/requirements.txt
+	touch $@
+
+$(RG):
+	$(CARGO) install --quiet --locked --root .tools ripgrep
+
+clean:
+	rm -rf $(VENV) .tools target/demo target/bench-data
