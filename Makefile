@@ -22,7 +22,7 @@ test: $(VENV)/ready $(RG)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	$(CARGO) test --workspace --all-features
 	$(CARGO) build -p gristmill -p gristmill-probe
-	$(VENV)/bin/python -m pytest -q tests bench
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 
 bench: build $(VENV)/ready $(RG)

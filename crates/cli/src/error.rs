@@ -54,6 +54,9 @@ impl CliError {
     }
 
     pub fn is_broken_pipe(&self) -> bool {
+        if let CliError::Client(ClientError::Io { verb: "write", source, .. }) = self {
+            return source.kind() == io::ErrorKind::BrokenPipe;
+        }
         matches!(
             self,
             CliError::Output(error) | CliError::Run(RunError::Rows(error))

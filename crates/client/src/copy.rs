@@ -24,7 +24,7 @@ pub fn read_to(
         file.read(at..at + n, bytes)?;
         out.write_all(bytes).map_err(|source| ClientError::Io {
             verb: "write",
-            path: PathBuf::from("the copy"),
+            path: PathBuf::from("standard output"),
             source,
         })?;
         at += n;

@@ -1,7 +1,6 @@
 //! Making, replacing and removing striped files.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,7 +72,7 @@ impl Target {
     }
 }
 
-/// Copies `source` to objects on the targets and makes it visible as the layout file `path`. `progress` gets the
+/// Copies `source`, plain or striped, to objects on the targets and makes it visible as the layout file `path`. `progress` gets the
 /// bytes copied so far. An existing layout file is replaced; anything else of that name is left alone.
 pub fn put(
     source: &Path,
@@ -82,11 +81,7 @@ pub fn put(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Descriptor, ClientError> {
     let old = check(path, options)?;
-    let io = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
-    // Says what is wrong with a source that cannot be read.
-    FileParts::plain(source)?;
-    let mut file = File::open(source).map_err(io)?;
-    let meta = file.metadata().map_err(io)?;
+    let file = crate::open(source)?;
     let unit = match options.record {
         Some(record) => fit_unit(options.unit, record)?,
         None => options.unit,
@@ -107,10 +102,10 @@ pub fn put(
         opened.extend(dir.canonicalize());
         targets.push(Target { dir: dir.clone(), store, pending: Vec::new(), written: 0 });
     }
-    let copied = copy(&mut file, meta.len(), source, &striped, &id, &mut targets, progress);
+    let copied = copy(&file, &striped, &id, &mut targets, progress);
     let made = copied.and_then(|()| {
         let targets = options.targets.iter().map(|dir| absolute(dir)).collect::<Result<_, _>>()?;
-        let descriptor = Descriptor::new(meta.len(), striped, object, targets);
+        let descriptor = Descriptor::new(file.length, striped, object, targets);
         let text = serde_json::to_vec_pretty(&descriptor)
             .map_err(|e| ClientError::Descriptor { path: path.to_owned(), why: e.to_string() })?;
         write_atomic(path, &text)?;
@@ -173,15 +168,12 @@ fn absolute(dir: &Path) -> Result<PathBuf, ClientError> {
 }
 
 fn copy(
-    file: &mut File,
-    length: u64,
-    source: &Path,
+    file: &FileParts,
     striped: &Striped,
     id: &ObjectId,
     targets: &mut [Target],
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), ClientError> {
-    let failed = |error| ClientError::Io { verb: "read", path: source.to_owned(), source: error };
     let arriving = CreateOptions { open: Some(LEASE), ..CreateOptions::default() };
     for target in &*targets {
         target.store.create(id, &arriving).map_err(|e| target.failed(e))?;
@@ -189,29 +181,22 @@ fn copy(
     let layout = Layout::from(*striped);
     let mut buffer = vec![0; WRITE_BYTES];
     let mut at = 0;
-    loop {
-        let n = match file.read(&mut buffer) {
-            Ok(n) => n,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed(error)),
-        };
-        if n == 0 {
-            break;
-        }
-        for extent in layout.extents(at..at + n as u64) {
-            let bytes = &buffer[(extent.file.start - at) as usize..(extent.file.end - at) as usize];
+    while at < file.length {
+        let end = file.length.min(at + WRITE_BYTES as u64);
+        let read = &mut buffer[..(end - at) as usize];
+        file.read(at..end, read)?;
+        for extent in layout.extents(at..end) {
+            let bytes = &read[(extent.file.start - at) as usize..(extent.file.end - at) as usize];
             if let Some(target) = targets.get_mut(extent.target as usize) {
                 target.write(id, bytes)?;
             }
         }
-        at += n as u64;
+        at = end;
         progress(at);
     }
-    if at != length {
-        let why = std::io::Error::other(format!(
-            "it had {length} bytes when it was opened and {at} were read; put it again once it is no longer written"
-        ));
-        return Err(failed(why));
+    // A source that changed meanwhile would leave a mixture.
+    for part in &file.parts {
+        part.unchanged()?;
     }
     for target in targets.iter_mut() {
         target.drain(id)?;

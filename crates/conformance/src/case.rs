@@ -60,6 +60,8 @@ pub enum Law {
     Place,
     /// A state that makes no sense is an error, not a panic.
     State,
+    /// What is promised of each call: progress, positions, states that can be read again.
+    Contract,
 }
 
 impl fmt::Display for Law {
@@ -71,6 +73,7 @@ impl fmt::Display for Law {
             Law::Order => "merge is free of order (the kernel declares Order::Any)",
             Law::Identity => "a fold over nothing is the identity of merge",
             Law::Place => "the same bits on every place",
+            Law::Contract => "each call keeps what the contract says of it",
             Law::State => "a state that makes no sense is an error and never a panic",
         })
     }

@@ -32,13 +32,23 @@ pub(crate) struct World<'a> {
     pub rng: Rng,
     pub told: Vec<String>,
     rows: BTreeMap<Position, Vec<u8>>,
+    /// A fold had enough: later rows are not wanted.
+    deaf: bool,
 }
 
 type Result<T> = std::result::Result<T, KernelError>;
 
 impl<'a> World<'a> {
     pub fn new(case: &'a Case, kernel: &'a dyn Kernel, freedom: Freedom, seed: u64) -> World<'a> {
-        World { case, kernel, freedom, rng: Rng::with_seed(seed), told: Vec::new(), rows: BTreeMap::new() }
+        World {
+            case,
+            kernel,
+            freedom,
+            rng: Rng::with_seed(seed),
+            told: Vec::new(),
+            rows: BTreeMap::new(),
+            deaf: false,
+        }
     }
 
     /// All passes.
@@ -76,6 +86,7 @@ impl<'a> World<'a> {
             self.told.push(format!("extents cut at {cuts:?}"));
         }
         let mut states = Vec::new();
+        self.deaf = false;
         for pair in cuts.windows(2) {
             states.push(self.extent(spec, ctx, pair[0]..pair[1])?);
         }
@@ -89,6 +100,7 @@ impl<'a> World<'a> {
             self.rng.shuffle(&mut states);
             self.told.push("partials merged in random order".into());
         }
+        self.deaf = false;
         while states.len() > 1 {
             let at = self.rng.usize(0..states.len() - 1);
             let later = states.remove(at + 1);
@@ -171,7 +183,13 @@ impl<'a> World<'a> {
             while done < block.count() {
                 let rest = block.part(spec, done, block.count());
                 let (took, full) = match fold.update(&rest, &mut sink)? {
-                    Step::Enough => return Ok(saved(&*fold)),
+                    Step::Enough => {
+                        self.take_rows(&mut sink)?;
+                        // Rows of what comes later are not part of the answer; states still are merged, which
+                        // must change nothing.
+                        self.deaf = true;
+                        return Ok(saved(&*fold));
+                    }
                     Step::Took(took) => (took, false),
                     Step::Full(took) => (took, true),
                 };
@@ -207,7 +225,7 @@ impl<'a> World<'a> {
     }
 
     fn take_rows(&mut self, sink: &mut RowBuffer) -> Result<()> {
-        for (at, row) in sink.take().iter() {
+        for (at, row) in sink.take().iter().filter(|_| !self.deaf) {
             if let Some(before) = self.rows.insert(at, row.to_vec())
                 && before != row
             {

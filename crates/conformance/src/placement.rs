@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use gristmill_kernel::{ByteOrder, KernelError, RowBatch};
+use gristmill_kernel::{ByteOrder, KernelError, Record, RecordRule, RowBatch};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
     Checkpoint, Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, SecondFile,
-    StorePart, resume, run as run_request,
+    Selection, StorePart, resume, run as run_request,
 };
 use gristmill_store::{CreateOptions, MemoryStore, ObjectId, ObjectStore, StoreError, WriteOptions};
 
@@ -35,7 +35,8 @@ fn contract(case: &Case, error: &RunError) -> KernelError {
 type Attempt = (String, Result<gristmill_kernel::Value, KernelError>);
 
 fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, RunError> {
-    let layout = random_layout(rng, case.data.len() as u64)?;
+    let (bytes, selection, byte_order) = disguise(case, rng);
+    let layout = random_layout(rng, bytes.len() as u64)?;
     let second_layout = random_layout(rng, case.data.len() as u64)?;
     let options = Options {
         lanes: rng.usize(1..4),
@@ -44,8 +45,10 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
         row_bytes: rng.usize(1..300),
         max_record: MAX_LINE,
     };
-    let mut world = format!("{layout:?}, {options:?}");
-    let mut request = Request::new(case.kernel.clone(), case.input, file(&case.data, layout)?);
+    let mut world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");
+    let mut request = Request::new(case.kernel.clone(), case.input, file(&bytes, layout)?);
+    request.selection = selection;
+    request.byte_order = byte_order;
     request.side = case.side.clone();
     request.options = options;
     if let Some(second) = &case.second {
@@ -53,7 +56,7 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
         request.second = Some(SecondFile { file, skip: 0, element: None, byte_order: ByteOrder::Little });
     }
     let positions = case.positions();
-    let stops = if case.kernel.spec().can_save { rng.u32(0..=MAX_STOPS) } else { 0 };
+    let stops = rng.u32(0..=MAX_STOPS);
     let mut checkpoint: Option<Checkpoint> = None;
     for n in 0..=stops {
         let control = match n {
@@ -80,6 +83,28 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
     }
     let why = "a request that nobody stopped did not end".into();
     Ok((world, Err(KernelError::Contract { kernel: case.kernel.spec().name, why })))
+}
+
+/// The records as they may lie in a file: behind a header, in front of a ragged end, in the other byte order.
+fn disguise(case: &Case, rng: &mut Rng) -> (Vec<u8>, Selection, ByteOrder) {
+    let mut data = case.data.clone();
+    let Record::Fixed(size) = case.kernel.spec().record else {
+        return (data, Selection::default(), ByteOrder::Little);
+    };
+    let order = if rng.bool() { ByteOrder::Big } else { ByteOrder::Little };
+    if let Some(element) = case.input.element {
+        // Swapping is its own inverse.
+        order.to_little(element.size(), &mut data);
+    }
+    if case.second.is_some() || case.input.record == RecordRule::Lines {
+        return (data, Selection::default(), order);
+    }
+    let junk = |rng: &mut Rng, below: u64| (0..rng.u64(0..below)).map(|_| rng.u8(..)).collect::<Vec<u8>>();
+    let header = junk(rng, 30);
+    let range = (header.len() as u64, Some(data.len() as u64));
+    let selection = Selection { skip: header.len() as u64, range: Some(range) };
+    // Less than a record, or it would be one more for the halo to see.
+    (([header, data, junk(rng, size)]).concat(), selection, order)
 }
 
 fn random_layout(rng: &mut Rng, length: u64) -> Result<Striped, RunError> {

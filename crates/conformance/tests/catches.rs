@@ -39,6 +39,11 @@ fn a_kernel_that_panics_on_a_short_state() {
 }
 
 #[test]
+fn a_kernel_that_takes_nothing() {
+    assert_eq!(law_broken_by(Idler), Law::Contract);
+}
+
+#[test]
 fn floats_merged_without_a_tree() {
     assert_eq!(law_broken_by(Welford), Law::Merge);
 }

@@ -68,6 +68,16 @@ fn filter_with_rows() {
 }
 
 #[test]
+fn rows_until_there_are_enough() {
+    let mut data = bytes(200);
+    data.retain(|byte| *byte != 0);
+    keeps(Case::new(Arc::new(Prefix), Input::elements(DType::U8), data.clone()));
+    data[60] = 0;
+    data[130] = 0;
+    keeps(Case::new(Arc::new(Prefix), Input::elements(DType::U8), data));
+}
+
+#[test]
 fn side_input() {
     keeps(over_bytes(Table, 300).with_side(bytes(200)));
 }

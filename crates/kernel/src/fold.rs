@@ -160,7 +160,8 @@ pub trait Fold: Send {
 
     /// Takes in the saved state of a later extent: the one that follows at once, or any other where
     /// [`Spec::order`] is [`Any`](crate::Order::Any). Rows that only the seam of the two brings to light go to
-    /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them.
+    /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them. Whoever delivers rows in order while
+    /// folds run can take such a row only if none of the later extent was delivered; it is an error otherwise.
     fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError>;
 }
 

@@ -174,9 +174,17 @@ impl<K: Kernel> Fold for LinesFold<K> {
                 let start = block.first() - run.tail.len() as u64;
                 let line = [&run.tail[..], &data[..whole]].concat();
                 self.check(line.len(), block.first() + whole as u64)?;
-                if let (_, Some(step)) = self.lines(start, &line, sink)? {
+                if let (took, Some(step)) = self.lines(start, &line, sink)? {
+                    let all = took == line.len() as u64;
+                    if all {
+                        run.tail.clear();
+                        run.end = block.first() + whole as u64;
+                    }
                     self.run = Some(run);
-                    return Ok(if step == Step::Enough { step } else { Step::Full(0) });
+                    return Ok(match step {
+                        Step::Enough => step,
+                        _ => Step::Full(if all { whole as u64 } else { 0 }),
+                    });
                 }
                 run.tail.clear();
                 at = whole;

@@ -23,7 +23,7 @@ impl Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Takes rows in ascending order of position within one run of a fold.
+/// Takes rows in ascending order of position within one run of a fold, in the last pass only.
 pub trait Sink {
     /// Takes a row, or refuses it whole. While folds are merged a sink never refuses.
     fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full>;

@@ -58,21 +58,12 @@ impl ExtentSet {
         Ok(())
     }
 
-    /// The union with a set that must have nothing in common with this one.
-    pub fn union(&mut self, other: &ExtentSet) -> Result<(), RunError> {
-        if other.ranges.len() <= 8 {
-            // Few into many: binary searches.
-            let mut out = self.clone();
-            for range in &other.ranges {
-                out.add(range.clone())?;
-            }
-            *self = out;
-            return Ok(());
-        }
-        let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
-        all.sort_unstable_by_key(|range| range.start);
-        let mut out: Vec<Range<u64>> = Vec::with_capacity(all.len());
-        for range in all {
+    /// The set of ranges given in any order; an error if two of them overlap.
+    pub fn of_all(mut ranges: Vec<Range<u64>>) -> Result<ExtentSet, RunError> {
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut out: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+        for range in ranges {
             match out.last_mut() {
                 Some(last) if range.start < last.end => {
                     return Err(RunError::Overlap { at: range.start..range.end.min(last.end) });
@@ -81,7 +72,18 @@ impl ExtentSet {
                 _ => out.push(range),
             }
         }
-        self.ranges = out;
+        Ok(ExtentSet { ranges: out })
+    }
+
+    /// The union with a set that must have nothing in common with this one. After an error the set may have some
+    /// of the other's ranges.
+    pub fn union(&mut self, other: &ExtentSet) -> Result<(), RunError> {
+        // Few into many: binary searches.
+        const FEW: usize = 8;
+        if other.ranges.len() <= FEW {
+            return other.ranges.iter().try_for_each(|range| self.add(range.clone()));
+        }
+        *self = ExtentSet::of_all(self.ranges.iter().chain(&other.ranges).cloned().collect())?;
         Ok(())
     }
 

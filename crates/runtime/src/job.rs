@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_kernel::{
-    ByteOrder, Ctx, DType, Input, Kernel, Lines, MAX_SIDE_BYTES, Next, Output, Record, Spec, Value,
+    ByteOrder, Ctx, DType, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Next, Output, Record,
+    RecordRule, Spec, Value,
 };
 use gristmill_layout::FixedRecords;
 
@@ -149,14 +150,27 @@ pub fn resume(
         );
         return Err(RunError::BadPartial { why });
     }
-    if checkpoint.versions != versions(&job.file) {
+    if checkpoint.versions != versions(&job) {
         return Err(RunError::Changed { name: job.file.name.clone() });
     }
     passes(&job, ctx, checkpoint.partial, checkpoint.delivered, rows, control)
 }
 
-fn versions(file: &FileParts) -> Vec<u64> {
-    file.parts.iter().map(|part| part.version()).collect()
+/// States of everything that is read: the parts of both files, and the side inputs.
+fn versions(job: &Prepared) -> Vec<u64> {
+    let mut versions: Vec<u64> = job.file.parts.iter().map(|part| part.version()).collect();
+    if let Some(second) = &job.second {
+        versions.push(second.records.header());
+        versions.extend(second.file.parts.iter().map(|part| part.version()));
+    }
+    versions.extend(job.side.iter().map(|side| fnv1a(side)));
+    versions
+}
+
+/// FNV-1a, which is the same everywhere.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 fn passes(
@@ -169,7 +183,7 @@ fn passes(
 ) -> Result<Outcome, RunError> {
     let begun = Instant::now();
     let mut tally = Tally::new(job.file.parts.len());
-    for _ in 0..MAX_ROUNDS {
+    for pass in 1..=MAX_ROUNDS {
         let end = run_pass(job, &ctx, partial, delivered, rows, control)?;
         tally.add(&end.tally);
         delivered = end.delivered;
@@ -179,7 +193,7 @@ fn passes(
                 kernel: job.spec.name.to_owned(),
                 extent: ctx.extent.clone(),
                 identity: job.identity.clone(),
-                versions: versions(&job.file),
+                versions: versions(job),
                 shared: ctx.shared.to_vec(),
                 partial: end.partial,
                 delivered,
@@ -188,8 +202,12 @@ fn passes(
         let whole = end.partial.whole(&*job.kernel, &ctx)?;
         match job.kernel.advance(&ctx, &whole)? {
             Next::Done(value) => {
-                let report = Report::new(job, &tally, ctx.round + 1, begun.elapsed());
+                let report = Report::new(job, &tally, pass, begun.elapsed());
                 return Ok(Outcome::Done(Answer { value, report }));
+            }
+            Next::Again(_) if delivered.is_some() => {
+                let why = "gave rows before its last pass; only the last pass may".into();
+                return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
             Next::Again(shared) => {
                 ctx = ctx.next(shared);
@@ -215,6 +233,7 @@ fn prepare(request: Request) -> Result<Prepared, RunError> {
     let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
     options.check()?;
     let spec = kernel.spec();
+    fits(&spec, &input)?;
     let domain = selection.resolve(&file, &input, &spec, options.max_record)?;
     // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
     // travel in the partial.
@@ -229,6 +248,7 @@ fn prepare(request: Request) -> Result<Prepared, RunError> {
         None => None,
         Some(records) => {
             let bytes = records.size().saturating_mul(spec.halo.saturating_mul(2).saturating_add(1));
+            let bytes = bytes.max(spec.second.unwrap_or(0));
             if bytes > MAX_BLOCK_BYTES {
                 return Err(RunError::RecordTooLong { bytes, max: MAX_BLOCK_BYTES });
             }
@@ -260,6 +280,24 @@ fn prepare(request: Request) -> Result<Prepared, RunError> {
     })
 }
 
+/// Whether the kernel was bound to records as these are.
+fn fits(spec: &Spec, input: &Input) -> Result<(), RunError> {
+    let fits = match (spec.record, input.record) {
+        (Record::Fixed(kernel), RecordRule::Fixed(file)) => kernel == file,
+        // A kernel over bytes takes lines apart itself.
+        (Record::Line | Record::Fixed(1), RecordRule::Lines) | (Record::Index(_), _) => true,
+        _ => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let why = format!(
+        "its records are {:?}, those of the request {:?}; bind it to the request's input",
+        spec.record, input.record
+    );
+    Err(KernelError::Contract { kernel: spec.name, why }.into())
+}
+
 fn prepare_second(
     spec: &Spec,
     second: Option<SecondFile>,
@@ -288,7 +326,7 @@ fn prepare_second(
 
 impl Report {
     fn new(job: &Prepared, tally: &Tally, rounds: u32, elapsed: Duration) -> Report {
-        let lines = job.input.record == gristmill_kernel::RecordRule::Lines;
+        let lines = job.input.record == RecordRule::Lines;
         let places = (job.file.parts.iter().enumerate())
             .map(|(target, part)| crate::PlaceReport {
                 place: job.file.place.place,

@@ -96,7 +96,8 @@ impl Control {
         }
     }
 
-    pub(crate) fn stopped(&self) -> bool {
+    /// Whether a stop was asked for.
+    pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }

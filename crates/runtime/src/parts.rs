@@ -95,6 +95,10 @@ impl FileParts {
         }
         let file = File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
+        // Files of /proc and the like say that they are empty.
+        if meta.len() == 0 && file.read_at(&mut [0], 0).is_ok_and(|read| read > 0) {
+            return Err(refuse("it has no length; copy what it gives into a regular file first", true));
+        }
         // Best effort: a hint to the page cache.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
         let state = PlainState::of(&meta);
@@ -179,7 +183,8 @@ pub struct StorePart {
 }
 
 impl StorePart {
-    /// The object as it is now; [`Part::unchanged`] answers [`StoreError::Stale`] if it changed since. `node`
+    /// The object as it is now. Objects that a segments layout names besides are read as they are: their versions
+    /// are not followed. [`Part::unchanged`] answers [`StoreError::Stale`] if it changed since. `node`
     /// names the target in reports.
     pub fn open(store: Arc<dyn ObjectStore>, object: ObjectId, node: String) -> Result<StorePart, RunError> {
         let stat = store.stat(&object)?;

@@ -12,7 +12,7 @@ use crate::fetch::Tally;
 use crate::job::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
-use crate::rows::{Delivery, Message, RowOutput, UNITS_AHEAD};
+use crate::rows::{Delivery, Message, RowOutput};
 use crate::units::{Cut, Unit, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
@@ -37,8 +37,11 @@ pub(crate) struct Pass<'a> {
     /// States of an interrupted pass by the position at which they go on.
     resumed: Mutex<BTreeMap<u64, Interrupted>>,
     pub partial: Mutex<Partial>,
-    /// Nothing is needed from this position on.
+    /// Nothing is needed from this position on: a fold had enough, or failed there.
     pub enough: AtomicU64,
+    /// The failure at the lowest position. Lanes go on with what lies before it, so which failure is reported, and
+    /// whether a fold had enough before it, does not depend on who was faster.
+    failure: Mutex<Option<(u64, RunError)>>,
 }
 
 /// A lock whose holder panicked is taken all the same: the panic itself is reported when its lane is joined.
@@ -56,7 +59,8 @@ pub(crate) fn run_pass(
     control: &Control,
 ) -> Result<PassEnd, RunError> {
     let covered = partial.covered()?;
-    let gaps = covered.gaps(ctx.extent.clone());
+    let needed = partial.enough_at.map_or(ctx.extent.end, |enough| enough.min(ctx.extent.end));
+    let gaps = covered.gaps(ctx.extent.start..needed.max(ctx.extent.start));
     control.begin_pass(covered.count(), ctx.extent.end - ctx.extent.start);
     let rows = job.spec.output != Output::Value;
     let cut = if rows { Cut::ByExtent } else { Cut::ByTarget };
@@ -81,9 +85,16 @@ pub(crate) fn run_pass(
         resumed: Mutex::new(resumed),
         partial: Mutex::new(partial),
         enough: AtomicU64::new(u64::MAX),
+        failure: Mutex::new(None),
     };
     let (tally, delivered) = if rows { pass.rows(delivered, output)? } else { (pass.values()?, delivered) };
+    let failure = lock(&pass.failure).take();
     let mut partial = pass.partial.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, error)) = failure
+        && partial.enough_at.is_none_or(|enough| at < enough)
+    {
+        return Err(error);
+    }
     let resumed = pass.resumed.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (range, state) in resumed.into_values() {
         let piece = Partial::of(ctx.round, ExtentSet::of(range), state);
@@ -96,17 +107,10 @@ impl Pass<'_> {
     /// Starts the lanes, does `meanwhile` on this thread, and adds up what the lanes read.
     fn lanes<R>(
         &self,
-        lane: impl Fn() -> Result<Tally, RunError> + Sync,
+        lane: impl Fn() -> Tally + Sync,
         meanwhile: impl FnOnce() -> R,
     ) -> Result<(Tally, R), RunError> {
-        let lane = &|| {
-            let result = lane();
-            if result.is_err() {
-                // The others need not go on.
-                self.enough.store(0, Ordering::Relaxed);
-            }
-            result
-        };
+        let lane = &lane;
         std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for number in 0..self.job.options.lanes {
@@ -123,8 +127,7 @@ impl Pass<'_> {
             let mut error = None;
             for handle in handles {
                 match handle.join() {
-                    Ok(Ok(part)) => tally.add(&part),
-                    Ok(Err(e)) => error = error.or(Some(e)),
+                    Ok(part) => tally.add(&part),
                     Err(_) => error = Some(RunError::Panicked),
                 }
             }
@@ -144,7 +147,7 @@ impl Pass<'_> {
         delivered: Option<Position>,
         output: &mut dyn RowOutput,
     ) -> Result<(Tally, Option<Position>), RunError> {
-        let (queue, units) = sync_channel::<Receiver<Message>>(UNITS_AHEAD);
+        let (queue, units) = sync_channel::<Receiver<Message>>(self.job.options.lanes);
         let queue = Mutex::new(Some(queue));
         let mut delivery = Delivery {
             kernel: &*self.job.kernel,
@@ -163,7 +166,7 @@ impl Pass<'_> {
 
     /// The next unit that is still needed.
     pub fn claim(&self, units: &mut Units<'_>) -> Option<Unit> {
-        if self.control.stopped() {
+        if self.stopping() {
             return None;
         }
         let enough = self.enough.load(Ordering::Relaxed);
@@ -175,6 +178,28 @@ impl Pass<'_> {
         };
         // Windows come in ascending order, so all that follow are not needed either.
         needed.then_some(unit)
+    }
+
+    /// Whether to stop between two records. A fold that cannot save is not interrupted.
+    pub fn stopping(&self) -> bool {
+        self.control.stopped() && self.job.spec.can_save
+    }
+
+    /// Position of the first record that may begin in a unit.
+    pub fn position(&self, unit: &Unit) -> u64 {
+        match &self.job.domain.records {
+            None => unit.window.start,
+            Some(records) => records.starting_in(unit.window.clone()).start,
+        }
+    }
+
+    /// Notes a failure at a position; nothing from there on is needed.
+    pub fn fail(&self, at: u64, error: RunError) {
+        let mut failure = lock(&self.failure);
+        if failure.as_ref().is_none_or(|(other, _)| at < *other) {
+            *failure = Some((at, error));
+        }
+        self.enough.fetch_min(at, Ordering::Relaxed);
     }
 
     /// A fold that goes on at `at`: an interrupted one, or a new one; and where its extent begins.
@@ -192,7 +217,7 @@ impl Pass<'_> {
         if block.first() >= self.enough.load(Ordering::Relaxed) {
             return None;
         }
-        if !self.control.stopped() {
+        if !self.stopping() {
             return Some(*block);
         }
         let boundary = block.first().div_ceil(spec.grain.max(1)) * spec.grain.max(1);

@@ -72,7 +72,8 @@ impl<'a> Reader<'a> {
             return self.lines(unit, each);
         }
         let file = &job.file;
-        let most = (job.options.block_bytes as u64 / records.size()).max(1);
+        let widest = records.size().max(job.spec.second.unwrap_or(0));
+        let most = (job.options.block_bytes as u64 / widest).max(1);
         let mut bytes = 0;
         for run in file.layout.runs(unit.target, unit.window.clone()) {
             let mut owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file, &unit.select));
@@ -129,7 +130,9 @@ impl<'a> Reader<'a> {
                 let range = second.records.bytes(take.records.clone());
                 let buffer = self.second.get((range.end - range.start) as usize);
                 read_as(&second.file, None, range, buffer, &mut Tally::default())?;
-                self.tally.moved += if job.file.parts.len() > 1 { buffer.len() as u64 } else { 0 };
+                if let Some(read) = self.tally.read.get_mut(target as usize) {
+                    *read += buffer.len() as u64;
+                }
                 if let Some(element) = second.element {
                     second.byte_order.to_little(element.size(), buffer);
                 }
@@ -278,13 +281,13 @@ fn read_own(
 ) -> Result<(), RunError> {
     let part = file.part(target)?;
     let wanted: usize = own.iter().map(|(.., len)| len).sum();
-    if let Some(read) = tally.read.get_mut(target as usize) {
-        *read += wanted as u64;
-    }
     let low = own.iter().map(|(_, offset, ..)| *offset).min().unwrap_or(0);
     let high = own.iter().map(|(_, offset, _, len)| offset + *len as u64).max().unwrap_or(0);
     let one_object = own.windows(2).all(|pair| pair[0].0 == pair[1].0);
     let close = own.len() > 1 && one_object && high - low <= 2 * wanted as u64;
+    if let Some(read) = tally.read.get_mut(target as usize) {
+        *read += wanted as u64;
+    }
     if !close {
         for (object, offset, place, len) in own {
             part.read(*object, *offset, &mut data[*place..place + len])?;

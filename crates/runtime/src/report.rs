@@ -11,7 +11,8 @@ pub struct Report {
     pub rounds: u32,
     /// Threads that folded.
     pub lanes: usize,
-    /// Bytes read where they lie, in all passes.
+    /// Bytes that folds were given, read where they lie, in all passes. What is read besides, because it lies between
+    /// them, is not counted.
     pub bytes_read: u64,
     /// Bytes that one target pulled from another.
     pub bytes_moved: u64,

@@ -59,11 +59,7 @@ impl Partial {
 
     /// All records covered.
     pub fn covered(&self) -> Result<ExtentSet, RunError> {
-        let mut all = ExtentSet::new();
-        for piece in &self.pieces {
-            all.union(&piece.covered)?;
-        }
-        Ok(all)
+        ExtentSet::of_all(self.pieces.iter().flat_map(|piece| piece.covered.ranges()).cloned().collect())
     }
 
     /// Takes in another partial of the same pass. Rows that seams bring to light go to `sink`.
@@ -156,9 +152,11 @@ impl Partial {
         if let Some(gap) = self.covered()?.gaps(ctx.extent.start..end).first() {
             return Err(RunError::Incomplete { gap: gap.clone() });
         }
-        match self.pieces.into_iter().next() {
-            Some(piece) => Ok(piece.state),
-            None => Ok(saved(&*kernel.begin(ctx)?)),
+        let pieces = self.pieces.len();
+        match (self.pieces.into_iter().next(), pieces) {
+            (Some(piece), 1) => Ok(piece.state),
+            (None, _) => Ok(saved(&*kernel.begin(ctx)?)),
+            _ => Err(RunError::BadPartial { why: format!("{pieces} pieces were not merged") }),
         }
     }
 
@@ -193,30 +191,31 @@ impl Partial {
             return Err(bad(format!("{count} pieces")));
         }
         let mut out = Partial::empty(round);
-        let mut all = ExtentSet::new();
         for _ in 0..count {
             let ranges = read.u64().map_err(inner)?;
             if ranges > MAX_PIECES as u64 || ranges == 0 {
                 return Err(bad(format!("a piece of {ranges} ranges")));
             }
-            let mut covered = ExtentSet::new();
+            let mut list = Vec::new();
             for _ in 0..ranges {
                 let range = read.u64().map_err(inner)?..read.u64().map_err(inner)?;
                 if range.is_empty() {
                     return Err(bad("a piece of no records".into()));
                 }
-                covered.add(range)?;
+                list.push(range);
             }
+            let covered = ExtentSet::of_all(list)?;
             if out.pieces.last().is_some_and(|last| start(last) > covered.ranges()[0].start) {
                 return Err(bad("pieces are not sorted".into()));
             }
-            all.union(&covered)?;
             out.pieces.push(Piece { covered, state: read.blob().map_err(inner)?.to_vec() });
         }
         if read.flag().map_err(inner)? {
             out.enough_at = Some(read.u64().map_err(inner)?);
         }
         read.end().map_err(inner)?;
+        // No record in two pieces.
+        out.covered()?;
         Ok(out)
     }
 }

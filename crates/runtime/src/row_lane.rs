@@ -37,34 +37,44 @@ impl<'a, 'p> RowLane<'a, 'p> {
         RowLane { pass, queue }
     }
 
-    pub fn run(self) -> Result<Tally, RunError> {
+    pub fn run(self) -> Tally {
         let mut reader = Reader::new(self.pass.job);
         let _closing = Closing(self.queue);
-        self.units(&mut reader)?;
-        Ok(reader.tally)
+        self.units(&mut reader);
+        reader.tally
     }
 
-    fn units(&self, reader: &mut Reader<'_>) -> Result<(), RunError> {
+    fn units(&self, reader: &mut Reader<'_>) {
         loop {
             // Claiming and queueing are one step, so that units are queued in their order.
             let (unit, sender) = {
                 let queue = lock(self.queue);
-                let Some(queue) = queue.as_ref() else { return Ok(()) };
-                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return Ok(()) };
+                let Some(queue) = queue.as_ref() else { return };
+                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return };
                 let (sender, receiver) = sync_channel(BATCHES_AHEAD);
                 if queue.send(receiver).is_err() {
-                    return Ok(());
+                    return;
                 }
                 (unit, UnitSender(sender))
             };
-            if !self.unit(reader, &unit, &sender)? {
-                return Ok(());
+            let mut at = self.pass.position(&unit);
+            match self.unit(reader, &unit, &sender, &mut at) {
+                Ok(true) => {}
+                Ok(false) => return,
+                // Without a last word the reader goes no further than this unit.
+                Err(error) => return self.pass.fail(at, error),
             }
         }
     }
 
     /// False if the reader wants no more.
-    fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
+    fn unit(
+        &self,
+        reader: &mut Reader<'_>,
+        unit: &Unit,
+        sender: &UnitSender,
+        at: &mut u64,
+    ) -> Result<bool, RunError> {
         let pass = self.pass;
         let mut rows = RowBuffer::new(pass.job.options.row_bytes);
         let mut running: Option<(Box<dyn Fold>, Range<u64>)> = None;
@@ -74,6 +84,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 cut = true;
                 return Ok(Flow::Stop);
             };
+            *at = part.first();
             let (fold, range) = match &mut running {
                 Some(running) => running,
                 none => {
@@ -86,7 +97,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 let emptied = if batch.is_empty() { Emptied::Nothing } else { Emptied::Rows };
                 gone |= !sender.rows(batch);
                 // A stop is heard between records, and so also by a generator with much to say.
-                let stop = gone || pass.control.stopped() && pass.job.spec.grain <= 1;
+                let stop = gone || pass.stopping() && pass.job.spec.grain <= 1;
                 Ok(if stop { Emptied::Stop } else { emptied })
             };
             let took;

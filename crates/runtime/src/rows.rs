@@ -12,11 +12,9 @@ use gristmill_kernel::{Ctx, Kernel, KernelError, MAX_MERGE_ROWS, Position, RowBa
 
 use crate::{ExtentSet, Partial, RunError};
 
-/// Batches a lane may be ahead of the reader within a unit.
-pub(crate) const BATCHES_AHEAD: usize = 2;
-
-/// Units the lanes may be ahead of the reader.
-pub(crate) const UNITS_AHEAD: usize = 64;
+/// Batches a lane may be ahead of the reader within a unit. Units may be as many ahead as there are lanes, so at
+/// most 2 x lanes x (this + 1) batches are held, each of `Options::row_bytes` or of one row.
+pub(crate) const BATCHES_AHEAD: usize = 1;
 
 /// Takes the rows of an answer, in ascending order of position, each once.
 pub trait RowOutput {
@@ -129,9 +127,13 @@ impl Delivery<'_> {
     /// Hands a batch on; rows that were handed on before are left out, since folds may emit a row twice.
     fn deliver(&mut self, batch: RowBatch) -> Result<(), RunError> {
         let Some(last) = batch.positions().last().copied() else { return Ok(()) };
+        if !batch.positions().is_sorted_by(|a, b| a < b) {
+            let kernel = self.kernel.spec().name;
+            let why = "emitted rows that are not in ascending order of position".into();
+            return Err(KernelError::Contract { kernel, why }.into());
+        }
         let fresh = |at: &Position| self.delivered.is_none_or(|delivered| *at > delivered);
-        let ascending = batch.positions().is_sorted_by(|a, b| a < b);
-        if ascending && batch.positions().first().is_some_and(fresh) {
+        if batch.positions().first().is_some_and(fresh) {
             self.output.rows(&batch).map_err(RunError::Rows)?;
             self.delivered = Some(last);
             return Ok(());

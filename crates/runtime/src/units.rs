@@ -68,6 +68,9 @@ pub(crate) enum Cut {
     ByExtent,
 }
 
+/// Stripes of one target in a unit: an ordered kernel has a piece for each until the gaps between them close.
+const MAX_STRIPES: u64 = 1024;
+
 /// All units of a pass, in the order in which they are to be taken.
 pub(crate) fn units<'a>(
     file: &'a FileParts,
@@ -91,7 +94,7 @@ pub(crate) fn units<'a>(
     let width = match (&file.layout, cut) {
         (gristmill_layout::Layout::Striped(striped), Cut::ByTarget) if striped.unit() < unit_bytes => {
             let row = striped.unit() * u64::from(targets);
-            (unit_bytes.saturating_mul(u64::from(targets)) / row).max(1) * row
+            (unit_bytes.saturating_mul(u64::from(targets)) / row).clamp(1, MAX_STRIPES) * row
         }
         _ => unit_bytes,
     };

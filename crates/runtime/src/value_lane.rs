@@ -13,7 +13,12 @@ use crate::{ExtentSet, Partial, RunError};
 pub(crate) struct ValueLane<'a, 'p> {
     pass: &'p Pass<'a>,
     fold: Option<Running>,
+    /// Where it is.
+    at: u64,
 }
+
+/// Ranges of a covered set that a lane keeps to itself.
+const MAX_OWN_RANGES: usize = 4096;
 
 struct Running {
     fold: Box<dyn Fold>,
@@ -23,24 +28,32 @@ struct Running {
 
 impl<'a, 'p> ValueLane<'a, 'p> {
     pub fn new(pass: &'p Pass<'a>) -> Self {
-        ValueLane { pass, fold: None }
+        ValueLane { pass, fold: None, at: 0 }
     }
 
-    pub fn run(mut self) -> Result<Tally, RunError> {
+    pub fn run(mut self) -> Tally {
         let pass = self.pass;
         let mut reader = Reader::new(pass.job);
         loop {
             let unit = pass.claim(&mut lock(&pass.units));
             let Some(unit) = unit else { break };
-            reader.unit(&unit, &mut |block| self.block(block))?;
+            self.at = pass.position(&unit);
+            if let Err(error) = reader.unit(&unit, &mut |block| self.block(block)) {
+                pass.fail(self.at, error);
+                // What was folded before counts: it may be all that is needed.
+                continue;
+            }
         }
-        self.flush(None)?;
-        Ok(reader.tally)
+        if let Err(error) = self.flush(None) {
+            pass.fail(self.at, error);
+        }
+        reader.tally
     }
 
     fn block(&mut self, block: &Block<'_>) -> Result<Flow, RunError> {
         let pass = self.pass;
         let Some(part) = pass.allowed(block) else { return Ok(Flow::Stop) };
+        self.at = part.first();
         let collapses = pass.job.collapses;
         if self.fold.as_ref().is_some_and(|running| !collapses && running.end != part.first()) {
             self.flush(None)?;
@@ -63,6 +76,9 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             pass.enough.fetch_min(at, Ordering::Relaxed);
             self.flush(Some(at))?;
             return Ok(Flow::Stop);
+        }
+        if running.covered.ranges().len() > MAX_OWN_RANGES {
+            self.flush(None)?;
         }
         Ok(if took == block.count() { Flow::Go } else { Flow::Stop })
     }

@@ -230,6 +230,51 @@ fn first_reads_little_of_a_long_file() {
 }
 
 #[test]
+fn what_is_behind_enough_never_decides() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("text");
+    // Short lines, then one that is too long for the bound.
+    fs::write(&path, ["short\n".repeat(100), "x".repeat(3000)].concat()).unwrap();
+    for _ in 0..200 {
+        let kernel = catalog::bind("first", &[], &Input::lines()).unwrap();
+        let mut request = Request::new(kernel, Input::lines(), FileParts::plain(&path).unwrap());
+        request.options =
+            Options { lanes: 4, block_bytes: 64, unit_bytes: 128, max_record: 200, ..request.options };
+        let value = done(run(request, &mut Discard, &Control::new()).unwrap());
+        assert_eq!(value.get("first"), Some(&Value::Text("short".into())));
+    }
+}
+
+#[test]
+fn of_several_failures_the_first_in_the_file_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data.f64");
+    let values = (0..2000).map(|i| if i >= 700 && i % 100 == 0 { f64::NAN } else { 1.0 });
+    fs::write(&path, values.flat_map(f64::to_le_bytes).collect::<Vec<_>>()).unwrap();
+    for _ in 0..100 {
+        let result = run(request(&path, "sum", &[("nan", "error")]), &mut Discard, &Control::new());
+        let Err(RunError::Kernel(KernelError::NotANumber { index })) = result else { panic!("{result:?}") };
+        assert_eq!(index, 700);
+    }
+}
+
+#[test]
+fn a_kernel_bound_to_other_records_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(dir.path(), 10);
+    let mut request = request(&path, "sum", &[]);
+    request.input = Input::elements(DType::F32);
+    let result = run(request, &mut Discard, &Control::new());
+    assert!(matches!(result, Err(RunError::Kernel(KernelError::Contract { .. }))), "{result:?}");
+}
+
+#[test]
+fn a_file_that_only_says_that_it_is_empty_is_refused() {
+    let result = FileParts::plain(Path::new("/proc/self/status"));
+    assert!(matches!(result, Err(RunError::Open { usage: true, .. })));
+}
+
+#[test]
 fn the_number_of_lanes_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 10);

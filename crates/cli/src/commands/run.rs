@@ -39,7 +39,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() {
         let stop = control.clone();
-        let heard = ctrlc::set_handler(move || stop.stop());
+        let heard = ctrlc::set_handler(move || {
+            if stop.stopped() {
+                // Asked twice: something does not come to an end by itself.
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+            stop.stop();
+        });
         heard
             .map_err(|e| CliError::Usage(format!("cannot listen for Ctrl-C: {e}; leave --checkpoint out")))?;
     }

@@ -14,6 +14,9 @@ pub struct FirstWins;
 /// Breaks the law of states: panics on one that is too short.
 pub struct Panicky;
 
+/// Breaks the contract of update: takes nothing.
+pub struct Idler;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     Blocks,
@@ -21,6 +24,7 @@ enum Fault {
     Merge,
     Order,
     State,
+    Idle,
 }
 
 struct Faulty {
@@ -50,7 +54,7 @@ impl Fold for Faulty {
             Fault::State => self.count = 0,
             _ => self.count += block.count(),
         }
-        Ok(Step::Took(block.count()))
+        Ok(Step::Took(if self.fault == Fault::Idle { 0 } else { block.count() }))
     }
     fn save(&self, out: &mut Vec<u8>) {
         let lost = u64::from(self.fault == Fault::Save && self.count % 3 == 1 && self.count > 3);
@@ -94,5 +98,6 @@ faulty! {
     Forgetful, "forgetful", Fault::Save, Order::File, |count, _| count;
     LeftHeavy, "left-heavy", Fault::Merge, Order::File, |count, _| count;
     FirstWins, "first-wins", Fault::Order, Order::Any, |_, first| first.unwrap_or(0);
+    Idler, "idler", Fault::Idle, Order::Any, |count, _| count;
     Panicky, "panicky", Fault::State, Order::Any, |count, _| count;
 }
