@@ -35,7 +35,10 @@ pub fn open(path: &Path) -> Result<FileParts, ClientError> {
         }
         parts.push(Arc::new(part));
     }
-    let place =
-        Placement { place: "storage", why: "each target's bytes are folded where they lie, in this process" };
+    let place = Placement {
+        place: "storage",
+        why: "each target's bytes are folded where they lie, in this process",
+        remote: false,
+    };
     Ok(FileParts { name: path.display().to_string(), length: descriptor.length, layout, parts, place })
 }

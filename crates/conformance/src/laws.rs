@@ -34,6 +34,8 @@ pub fn check(case: &Case, seed: u64, worlds: u32) -> Result<(), Broken> {
     for _ in 0..worlds {
         let (world, got) = placement::run(case, &mut rng);
         compare(case, Law::Place, world, &expected, &got)?;
+        let (world, got) = placement::run_by_crew(case, &mut rng);
+        compare(case, Law::Place, world, &expected, &got)?;
     }
     Ok(())
 }

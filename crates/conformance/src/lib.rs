@@ -1,7 +1,8 @@
 //! The laws of the fold contract, tested for any kernel.
 //!
 //! A kernel that passes gives the same answer however its records are cut into blocks, saved and restored,
-//! merged, dealt over targets, folded by several lanes, interrupted and resumed. Use it in the tests of your own
+//! merged, dealt over targets, folded by several lanes or by a crew whose members answer in any order, interrupted and
+//! resumed. Use it in the tests of your own
 //! kernels:
 //! ```
 //! use gristmill_conformance::{Case, check};
@@ -28,6 +29,7 @@
 //! [`proofs`] holds small kernels, one for each thing the contract can express.
 
 mod case;
+mod crew;
 mod drive;
 mod laws;
 mod placement;

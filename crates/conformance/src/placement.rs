@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use gristmill_kernel::{ByteOrder, KernelError, Record, RecordRule, RowBatch};
+use gristmill_kernel::{ByteOrder, KernelError, Position, Record, RecordRule, RowBatch};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
-    Checkpoint, Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, SecondFile,
-    Selection, StorePart, resume, run as run_request,
+    Checkpoint, Control, Discard, FileParts, Options, Outcome, Part, Placement, Request, RunError,
+    SecondFile, Selection, StorePart, resume, run as run_request, run_on,
 };
 use gristmill_store::{CreateOptions, MemoryStore, ObjectId, ObjectStore, StoreError, WriteOptions};
 
 use crate::case::{Answer, Case};
+use crate::crew::MemoryCrew;
 use crate::laws::MAX_LINE;
 
 /// Interruptions of one request, at most.
@@ -19,22 +20,61 @@ const MAX_STOPS: u32 = 6;
 
 /// A random world and what comes out in it.
 pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
-    let mut rows = RowBatch::default();
-    let (world, value) = match attempt(case, rng, &mut rows) {
-        Ok((world, value)) => (world, value),
-        Err(error) => (String::from("set up"), Err(contract(case, &error))),
+    let (mut world, request) = match random_request(case, rng) {
+        Ok(made) => made,
+        Err(error) => return ("set up".into(), Answer { value: Err(contract(case, &error)), rows: vec![] }),
     };
-    let rows = rows.iter().map(|(at, row)| (at, row.to_vec())).collect();
-    (world, Answer { value, rows })
+    let mut rows = RowBatch::default();
+    let value = match interrupted(case, rng, &request, &mut rows, &mut world) {
+        Ok(value) => Ok(value),
+        Err(RunError::Kernel(error)) => Err(error),
+        Err(error) => Err(contract(case, &error)),
+    };
+    (world, Answer { value, rows: listed(&rows) })
+}
+
+/// A random world and what comes out in it if every target's records are folded by somebody else.
+pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
+    let (mut world, request) = match random_request(case, rng) {
+        Ok(made) => made,
+        Err(error) => return ("set up".into(), Answer { value: Err(contract(case, &error)), rows: vec![] }),
+    };
+    let crew = MemoryCrew::new(&request, rng);
+    world.push_str(&format!(", folded by {crew:?}"));
+    let mut rows = RowBatch::default();
+    let value = match run_on(request.clone(), &crew, &mut rows, &Control::new()) {
+        Ok(Outcome::Done(answer)) => Ok(answer.value),
+        Ok(Outcome::Stopped(_)) => Err(stopped(case)),
+        Err(error) => {
+            // Not only an error of the same kind, but the same one.
+            let alone = run_request(request, &mut Discard, &Control::new());
+            match (alone, error) {
+                (Err(alone), error) if alone.to_string() != error.to_string() => {
+                    world.push_str(&format!(", a crew says \"{error}\" where one process says \"{alone}\""));
+                    Err(contract(case, &error))
+                }
+                (_, RunError::Kernel(error)) => Err(error),
+                (_, error) => Err(contract(case, &error)),
+            }
+        }
+    };
+    (world, Answer { value, rows: listed(&rows) })
+}
+
+fn listed(rows: &RowBatch) -> Vec<(Position, Vec<u8>)> {
+    rows.iter().map(|(at, row)| (at, row.to_vec())).collect()
 }
 
 fn contract(case: &Case, error: &RunError) -> KernelError {
     KernelError::Contract { kernel: case.kernel.spec().name, why: error.to_string() }
 }
 
-type Attempt = (String, Result<gristmill_kernel::Value, KernelError>);
+fn stopped(case: &Case) -> KernelError {
+    let why = "a request that nobody stopped did not end".into();
+    KernelError::Contract { kernel: case.kernel.spec().name, why }
+}
 
-fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, RunError> {
+fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunError> {
     let (bytes, selection, byte_order) = disguise(case, rng);
     let layout = random_layout(rng, bytes.len() as u64)?;
     let second_layout = random_layout(rng, case.data.len() as u64)?;
@@ -45,7 +85,7 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
         row_bytes: rng.usize(1..300),
         max_record: MAX_LINE,
     };
-    let mut world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");
+    let world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");
     let mut request = Request::new(case.kernel.clone(), case.input, file(&bytes, layout)?);
     request.selection = selection;
     request.byte_order = byte_order;
@@ -55,6 +95,17 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
         let file = file(second, second_layout)?;
         request.second = Some(SecondFile { file, skip: 0, element: None, byte_order: ByteOrder::Little });
     }
+    Ok((world, request))
+}
+
+/// Runs a request that is stopped now and then.
+fn interrupted(
+    case: &Case,
+    rng: &mut Rng,
+    request: &Request,
+    rows: &mut RowBatch,
+    world: &mut String,
+) -> Result<gristmill_kernel::Value, RunError> {
     let positions = case.positions();
     let stops = rng.u32(0..=MAX_STOPS);
     let mut checkpoint: Option<Checkpoint> = None;
@@ -74,15 +125,12 @@ fn attempt(case: &Case, rng: &mut Rng, rows: &mut RowBatch) -> Result<Attempt, R
                 resume(request.clone(), Checkpoint::decode(&checkpoint.encode())?, rows, &control)
             }
         };
-        match outcome {
-            Ok(Outcome::Done(answer)) => return Ok((world, Ok(answer.value))),
-            Ok(Outcome::Stopped(at)) => checkpoint = Some(at),
-            Err(RunError::Kernel(error)) => return Ok((world, Err(error))),
-            Err(error) => return Ok((world, Err(contract(case, &error)))),
+        match outcome? {
+            Outcome::Done(answer) => return Ok(answer.value),
+            Outcome::Stopped(at) => checkpoint = Some(at),
         }
     }
-    let why = "a request that nobody stopped did not end".into();
-    Ok((world, Err(KernelError::Contract { kernel: case.kernel.spec().name, why })))
+    Err(stopped(case).into())
 }
 
 /// The records as they may lie in a file: behind a header, in front of a ragged end, in the other byte order.
@@ -132,6 +180,6 @@ fn file(data: &[u8], striped: Striped) -> Result<FileParts, RunError> {
         }
         parts.push(Arc::new(StorePart::open(store, object.clone(), format!("target {target}"))?));
     }
-    let place = Placement { place: "storage", why: "a test" };
+    let place = Placement { place: "storage", why: "a test", remote: false };
     Ok(FileParts { name: "data".into(), length: data.len() as u64, layout, parts, place })
 }

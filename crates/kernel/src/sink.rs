@@ -92,6 +92,20 @@ impl RowBatch {
         &self.positions
     }
 
+    /// A batch of rows at these positions; row i is `bytes` from end i-1 to end i. `None` unless there are as many
+    /// ends as positions, and they ascend to the end of `bytes`.
+    pub fn from_parts(positions: Vec<Position>, ends: Vec<usize>, bytes: Vec<u8>) -> Option<RowBatch> {
+        let fits = positions.len() == ends.len()
+            && ends.is_sorted()
+            && ends.last().copied().unwrap_or(0) == bytes.len();
+        fits.then_some(RowBatch { positions, ends, bytes })
+    }
+
+    /// Where each row ends in [`bytes`](Self::bytes).
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
     /// The bytes of all rows, one after the other.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

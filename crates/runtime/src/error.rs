@@ -149,6 +149,15 @@ pub enum RunError {
         /// What is wrong.
         why: String,
     },
+    /// Somebody else failed for us: a storage node, or the way to it. The message is whole, and says which where that
+    /// matters.
+    #[error("{message}")]
+    Remote {
+        /// What sort of failure.
+        kind: ErrorKind,
+        /// What was wrong and what to do.
+        message: String,
+    },
     /// A thread could not be started.
     #[error("cannot start a lane: {0}; lower --lanes or raise the limit on threads")]
     Lane(#[source] io::Error),
@@ -165,12 +174,92 @@ pub enum RunError {
     },
 }
 
+/// Sorts of failure, as far as callers treat them differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The request makes no sense, whatever the data.
+    Usage,
+    /// There is no such file.
+    NotFound,
+    /// The principal may not do this.
+    Denied,
+    /// The file changed or was replaced meanwhile; the request can be made again.
+    Stale,
+    /// There is something of this name already, or somebody else is at it.
+    Conflict,
+    /// Too much at once; the request can be made again later.
+    Busy,
+    /// A node does not answer.
+    Unavailable,
+    /// The data does not allow an answer.
+    Data,
+    /// A disk is full.
+    NoSpace,
+    /// Anything else, damage included.
+    Failed,
+}
+
+impl ErrorKind {
+    /// All of them, with the names they have on the wire.
+    pub const NAMES: [(ErrorKind, &'static str); 10] = [
+        (ErrorKind::Usage, "usage"),
+        (ErrorKind::NotFound, "not-found"),
+        (ErrorKind::Denied, "denied"),
+        (ErrorKind::Stale, "stale"),
+        (ErrorKind::Conflict, "conflict"),
+        (ErrorKind::Busy, "busy"),
+        (ErrorKind::Unavailable, "unavailable"),
+        (ErrorKind::Data, "data"),
+        (ErrorKind::NoSpace, "no-space"),
+        (ErrorKind::Failed, "failed"),
+    ];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        ErrorKind::NAMES.iter().find(|(kind, _)| *kind == self).map_or("failed", |(_, name)| name)
+    }
+
+    /// The kind of this name; [`Failed`](ErrorKind::Failed) for one that this version does not know.
+    pub fn named(name: &str) -> ErrorKind {
+        ErrorKind::NAMES.iter().find(|(_, known)| *known == name).map_or(ErrorKind::Failed, |(kind, _)| *kind)
+    }
+
+    /// The kind of a store's failure.
+    pub fn of_store(error: &StoreError) -> ErrorKind {
+        match error {
+            StoreError::NotFound { .. } => ErrorKind::NotFound,
+            StoreError::Stale { .. } | StoreError::Unflushed { .. } => ErrorKind::Stale,
+            StoreError::Exists { .. } | StoreError::Locked { .. } => ErrorKind::Conflict,
+            StoreError::NoSpace { .. } => ErrorKind::NoSpace,
+            StoreError::Permission { .. } => ErrorKind::Denied,
+            _ => ErrorKind::Failed,
+        }
+    }
+}
+
 impl RunError {
+    /// What sort of failure this is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            RunError::Remote { kind, .. } => *kind,
+            RunError::Store(error) => ErrorKind::of_store(error),
+            RunError::Changed { .. } | RunError::Truncated { .. } => ErrorKind::Stale,
+            RunError::Open { usage: true, .. } => ErrorKind::NotFound,
+            RunError::Kernel(error) if !error.is_usage() => match error {
+                KernelError::Contract { .. } | KernelError::BadState { .. } => ErrorKind::Failed,
+                _ => ErrorKind::Data,
+            },
+            other if other.is_usage() => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
     /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).
     pub fn is_usage(&self) -> bool {
         match self {
             RunError::Kernel(error) => error.is_usage(),
             RunError::Open { usage, .. } => *usage,
+            RunError::Remote { kind, .. } => matches!(kind, ErrorKind::Usage | ErrorKind::NotFound),
             RunError::Layout(_)
             | RunError::OutOfFile { .. }
             | RunError::Ragged { .. }

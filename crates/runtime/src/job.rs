@@ -10,13 +10,13 @@ use gristmill_kernel::{
 };
 use gristmill_layout::FixedRecords;
 
-use crate::fetch::Tally;
+use crate::crew::{Crew, crew_pass};
 use crate::lines::LineStarts;
 use crate::options::{MAX_BLOCK_BYTES, MAX_ROUNDS};
 use crate::pass::run_pass;
 use crate::selection::{Domain, Selection};
 use crate::units::Ownership;
-use crate::{Checkpoint, Control, FileParts, Options, Partial, Report, RowOutput, RunError};
+use crate::{Checkpoint, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Tally};
 
 /// A kernel, a file, and what of it.
 #[derive(Clone)]
@@ -98,6 +98,13 @@ pub(crate) struct PreparedSecond {
     pub byte_order: ByteOrder,
 }
 
+impl Prepared {
+    /// Whether folds give anything but a value.
+    pub fn gives_rows(&self) -> bool {
+        self.spec.output != Output::Value
+    }
+}
+
 /// How a request ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -121,9 +128,22 @@ pub struct Answer {
 /// # Errors
 /// Whatever went wrong first. Rows delivered until then are right, but there may be more.
 pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Result<Outcome, RunError> {
-    let job = prepare(request)?;
+    let job = prepare(request, None)?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
-    passes(&job, ctx, Partial::empty(0), None, rows, control)
+    passes(&job, ctx, Partial::empty(0), None, None, rows, control)
+}
+
+/// Runs a request whose folds run wherever `crew` has them. The kernel's passes, the joining of partials and the
+/// order of rows are as in [`run`].
+pub fn run_on(
+    request: Request,
+    crew: &dyn Crew,
+    rows: &mut dyn RowOutput,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    let job = prepare(request, None)?;
+    let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
+    passes(&job, ctx, Partial::empty(0), None, Some(crew), rows, control)
 }
 
 /// Goes on with an interrupted request. The file must not have changed.
@@ -133,7 +153,7 @@ pub fn resume(
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    let job = prepare(request)?;
+    let job = prepare(request, None)?;
     let ctx = Ctx {
         round: checkpoint.partial.round,
         shared: checkpoint.shared.into(),
@@ -153,7 +173,7 @@ pub fn resume(
     if checkpoint.versions != versions(&job) {
         return Err(RunError::Changed { name: job.file.name.clone() });
     }
-    passes(&job, ctx, checkpoint.partial, checkpoint.delivered, rows, control)
+    passes(&job, ctx, checkpoint.partial, checkpoint.delivered, None, rows, control)
 }
 
 /// States of everything that is read: the parts of both files, and the side inputs.
@@ -178,13 +198,17 @@ fn passes(
     mut ctx: Ctx,
     mut partial: Partial,
     mut delivered: Option<gristmill_kernel::Position>,
+    crew: Option<&dyn Crew>,
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
     let begun = Instant::now();
     let mut tally = Tally::new(job.file.parts.len());
     for pass in 1..=MAX_ROUNDS {
-        let end = run_pass(job, &ctx, partial, delivered, rows, control)?;
+        let end = match crew {
+            None => run_pass(job, &ctx, partial, delivered, rows, control)?,
+            Some(crew) => crew_pass(job, &ctx, crew, rows, control)?,
+        };
         tally.add(&end.tally);
         delivered = end.delivered;
         unchanged(job)?;
@@ -218,23 +242,25 @@ fn passes(
     Err(RunError::TooManyRounds { kernel: job.spec.name, max: MAX_ROUNDS })
 }
 
-fn unchanged(job: &Prepared) -> Result<(), RunError> {
+pub(crate) fn unchanged(job: &Prepared) -> Result<(), RunError> {
     let second = job.second.as_ref().map(|second| &second.file);
     let mut parts = [Some(&job.file), second].into_iter().flatten().flat_map(|file| &file.parts);
     parts.try_for_each(|part| part.unchanged())
 }
 
-fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
+/// Whether nothing that the request needs is missing.
+pub(crate) fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
     let end = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
     Ok(partial.covered()?.gaps(extent.start..end).is_empty())
 }
 
-fn prepare(request: Request) -> Result<Prepared, RunError> {
+/// Checks a request. `select`: records that were made out before, so that nothing is read for it.
+pub(crate) fn prepare(request: Request, select: Option<Range<u64>>) -> Result<Prepared, RunError> {
     let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
     options.check()?;
     let spec = kernel.spec();
     fits(&spec, &input)?;
-    let domain = selection.resolve(&file, &input, &spec, options.max_record)?;
+    let domain = selection.resolve(&file, &input, &spec, options.max_record, select)?;
     // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
     // travel in the partial.
     let whole_lines = spec.record == Record::Line && spec.output != Output::Value;
@@ -336,13 +362,18 @@ impl Report {
                 why: job.file.place.why,
             })
             .collect();
+        let bytes_read: u64 = tally.read.iter().sum();
+        let bytes_to_client = if job.file.place.remote { bytes_read } else { tally.sent };
+        let across = bytes_to_client > 0;
         Report {
             elapsed,
             rounds,
             lanes: job.options.lanes,
-            bytes_read: tally.read.iter().sum(),
+            bytes_read,
             bytes_moved: tally.moved,
             messages: tally.messages,
+            bytes_to_client,
+            bytes_not_moved: if across { bytes_read.saturating_sub(bytes_to_client) } else { 0 },
             places,
         }
     }

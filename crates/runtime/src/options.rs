@@ -89,7 +89,7 @@ impl Control {
     }
 
     /// Counts positions and says whether to stop.
-    pub(crate) fn folded(&self, positions: u64) {
+    pub fn folded(&self, positions: u64) {
         let done = self.done.fetch_add(positions, Ordering::Relaxed) + positions;
         if self.budget.is_some_and(|budget| done >= budget) {
             self.stop();

@@ -72,6 +72,8 @@ pub struct Placement {
     pub place: &'static str,
     /// One sentence.
     pub why: &'static str,
+    /// Whether whoever folds reads all parts over a network.
+    pub remote: bool,
 }
 
 impl FileParts {
@@ -112,6 +114,7 @@ impl FileParts {
             place: Placement {
                 place: "client",
                 why: "a plain file of this machine is folded by the process that asks",
+                remote: false,
             },
         })
     }
@@ -189,6 +192,20 @@ impl StorePart {
     pub fn open(store: Arc<dyn ObjectStore>, object: ObjectId, node: String) -> Result<StorePart, RunError> {
         let stat = store.stat(&object)?;
         Ok(StorePart { store, object, version: stat.version, length: stat.length, node })
+    }
+
+    /// The object at this version: [`StoreError::Stale`] if it is at another one.
+    pub fn open_at(
+        store: Arc<dyn ObjectStore>,
+        object: ObjectId,
+        version: Version,
+        node: String,
+    ) -> Result<StorePart, RunError> {
+        let stat = store.stat(&object)?;
+        if stat.version != version {
+            return Err(StoreError::Stale { id: object, expected: version, actual: stat.version }.into());
+        }
+        Ok(StorePart { store, object, version, length: stat.length, node })
     }
 
     /// Bytes of the object.

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Output, Position};
+use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Position};
+use gristmill_layout::TargetIndex;
 
 use crate::fetch::Tally;
 use crate::job::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
-use crate::rows::{Delivery, Message, RowOutput};
+use crate::rows::{Delivery, Queued, RowOutput};
 use crate::units::{Cut, Unit, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
@@ -62,8 +63,6 @@ pub(crate) fn run_pass(
     let needed = partial.enough_at.map_or(ctx.extent.end, |enough| enough.min(ctx.extent.end));
     let gaps = covered.gaps(ctx.extent.start..needed.max(ctx.extent.start));
     control.begin_pass(covered.count(), ctx.extent.end - ctx.extent.start);
-    let rows = job.spec.output != Output::Value;
-    let cut = if rows { Cut::ByExtent } else { Cut::ByTarget };
     let mut resumed = BTreeMap::new();
     if !collapses(&*job.kernel) {
         // A state that ends where a gap begins goes on there: it may be in the middle of something.
@@ -77,21 +76,14 @@ pub(crate) fn run_pass(
             resumed.insert(range.end, (range, piece.state));
         }
     }
-    let pass = Pass {
-        job,
-        ctx,
-        control,
-        units: Mutex::new(units(&job.file, &job.domain, job.ownership, gaps, cut, job.options.unit_bytes)),
-        resumed: Mutex::new(resumed),
-        partial: Mutex::new(partial),
-        enough: AtomicU64::new(u64::MAX),
-        failure: Mutex::new(None),
-    };
-    let (tally, delivered) = if rows { pass.rows(delivered, output)? } else { (pass.values()?, delivered) };
-    let failure = lock(&pass.failure).take();
+    let pass = Pass { resumed: Mutex::new(resumed), ..Pass::new(job, ctx, control, partial, gaps, None) };
+    let (tally, delivered) =
+        if job.gives_rows() { pass.rows(delivered, output)? } else { (pass.values()?, delivered) };
+    let failure = pass.take_failure();
     let mut partial = pass.partial.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Rows are taken in order: once a fold had enough, all failures lie behind it.
     if let Some((at, error)) = failure
-        && partial.enough_at.is_none_or(|enough| at < enough)
+        && partial.enough_at.is_none_or(|enough| !job.gives_rows() && at < enough)
     {
         return Err(error);
     }
@@ -103,7 +95,30 @@ pub(crate) fn run_pass(
     Ok(PassEnd { partial, delivered, tally })
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// A pass that folds the records of `gaps`, of all targets or `only` of some.
+    pub fn new(
+        job: &'a Prepared,
+        ctx: &'a Ctx,
+        control: &'a Control,
+        partial: Partial,
+        gaps: Vec<Range<u64>>,
+        only: Option<&'a [TargetIndex]>,
+    ) -> Pass<'a> {
+        let cut = if job.gives_rows() { Cut::ByExtent } else { Cut::ByTarget };
+        let units = units(&job.file, &job.domain, job.ownership, gaps, cut, job.options.unit_bytes, only);
+        Pass {
+            job,
+            ctx,
+            control,
+            units: Mutex::new(units),
+            resumed: Mutex::default(),
+            partial: Mutex::new(partial),
+            enough: AtomicU64::new(u64::MAX),
+            failure: Mutex::new(None),
+        }
+    }
+
     /// Starts the lanes, does `meanwhile` on this thread, and adds up what the lanes read.
     fn lanes<R>(
         &self,
@@ -138,7 +153,8 @@ impl Pass<'_> {
         })
     }
 
-    fn values(&self) -> Result<Tally, RunError> {
+    /// Folds everything into `partial`.
+    pub fn values(&self) -> Result<Tally, RunError> {
         Ok(self.lanes(|| ValueLane::new(self).run(), || ())?.0)
     }
 
@@ -147,8 +163,6 @@ impl Pass<'_> {
         delivered: Option<Position>,
         output: &mut dyn RowOutput,
     ) -> Result<(Tally, Option<Position>), RunError> {
-        let (queue, units) = sync_channel::<Receiver<Message>>(self.job.options.lanes);
-        let queue = Mutex::new(Some(queue));
         let mut delivery = Delivery {
             kernel: &*self.job.kernel,
             ctx: self.ctx,
@@ -157,11 +171,31 @@ impl Pass<'_> {
             delivered,
         };
         delivery.partial.round = self.ctx.round;
-        let result = self.lanes(|| RowLane::new(self, &queue).run(), || delivery.drain(units));
+        let result = self.row_units(|units| delivery.drain(units));
         *lock(&self.partial) = delivery.partial;
-        let (tally, drained) = result?;
+        Ok((result?, delivery.delivered))
+    }
+
+    /// Folds everything and hands the units to `drain`, in their order.
+    pub fn row_units(
+        &self,
+        drain: impl FnOnce(Receiver<Queued>) -> Result<(), RunError>,
+    ) -> Result<Tally, RunError> {
+        let (queue, units) = sync_channel(self.job.options.lanes);
+        let queue = Mutex::new(Some(queue));
+        let (tally, drained) = self.lanes(|| RowLane::new(self, &queue).run(), || drain(units))?;
         drained?;
-        Ok((tally, delivery.delivered))
+        Ok(tally)
+    }
+
+    /// The failure at the lowest position, if there was one.
+    pub fn take_failure(&self) -> Option<(u64, RunError)> {
+        lock(&self.failure).take()
+    }
+
+    /// What was folded.
+    pub fn into_partial(self) -> Partial {
+        self.partial.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next unit that is still needed.

@@ -1,18 +1,20 @@
 //! Turns units into aligned blocks: reads what the owner has, pulls what it lacks, and hands out whole records
 //! with their halo, little-endian.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gristmill_kernel::{Block, KernelError, check_lines};
 use gristmill_layout::{FixedRecords, TargetIndex};
 
+use crate::RunError;
 use crate::buffer::Buffer;
-use crate::fetch::{Tally, read_as};
+use crate::fetch::{Sight, Tally, read_range};
+use crate::gather::gather;
 use crate::job::Prepared;
-use crate::parts::Want;
+use crate::lines::Look;
+use crate::pulls::Pulled;
 use crate::units::Unit;
-use crate::{FileParts, RunError};
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +32,14 @@ pub(crate) type Each<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
 pub(crate) struct Reader<'a> {
     job: &'a Prepared,
     pub tally: Tally,
+    /// Position of the first record that was not handed out, or that is being folded: where a failure lies.
+    pub at: u64,
     records: Buffer,
     own: Buffer,
     second: Buffer,
     takes: Vec<Take>,
+    pulled: Arc<Pulled>,
+    look: Look,
 }
 
 /// Records that follow each other, all owned by one target.
@@ -57,10 +63,13 @@ impl<'a> Reader<'a> {
         Reader {
             job,
             tally: Tally::new(job.file.parts.len()),
+            at: 0,
             records: Buffer::default(),
             own: Buffer::default(),
             second: Buffer::default(),
             takes: Vec::new(),
+            pulled: Arc::default(),
+            look: Look::default(),
         }
     }
 
@@ -72,28 +81,40 @@ impl<'a> Reader<'a> {
             return self.lines(unit, each);
         }
         let file = &job.file;
+        self.pulled = Arc::default();
         let widest = records.size().max(job.spec.second.unwrap_or(0));
         let most = (job.options.block_bytes as u64 / widest).max(1);
         let mut bytes = 0;
         for run in file.layout.runs(unit.target, unit.window.clone()) {
-            let mut owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file, &unit.select));
+            let mut owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file.clone(), &unit.select));
             while !owned.is_empty() {
                 let part = owned.start..owned.end.min(owned.start.saturating_add(most));
                 owned.start = part.end;
                 let take = self.take(records, part);
-                if bytes > 0
-                    && (bytes + take.len() > job.options.block_bytes || self.takes.len() >= MAX_TAKES)
-                {
+                let lacking = take.bytes.start < run.file.start || take.bytes.end > run.file.end;
+                let pull = lacking && !self.pulled.reaches(run.file.start);
+                let full = bytes + take.len() > job.options.block_bytes || self.takes.len() >= MAX_TAKES;
+                if bytes > 0 && (full || pull) {
                     bytes = 0;
                     if self.flush(unit.target, each)? == Flow::Stop {
                         return Ok(Flow::Stop);
                     }
+                }
+                if pull {
+                    self.at = take.records.start;
+                    self.pull(unit, run.file.start)?;
                 }
                 bytes += take.len();
                 self.takes.push(take);
             }
         }
         self.flush(unit.target, each)
+    }
+
+    /// Pulls what is lacking from this run on.
+    fn pull(&mut self, unit: &Unit, run: u64) -> Result<(), RunError> {
+        self.pulled = unit.batch.pulled(self.job, unit.target, &unit.select, run, &mut self.tally)?;
+        Ok(())
     }
 
     fn take(&self, records: &FixedRecords, part: Range<u64>) -> Take {
@@ -108,14 +129,15 @@ impl<'a> Reader<'a> {
 
     /// Reads the records of all takes and hands them out.
     fn flush(&mut self, target: TargetIndex, each: &mut Each<'_>) -> Result<Flow, RunError> {
-        if self.takes.is_empty() {
-            return Ok(Flow::Go);
-        }
+        let Some(first) = self.takes.first() else { return Ok(Flow::Go) };
+        self.at = first.records.start;
         let job = self.job;
         let takes = std::mem::take(&mut self.takes);
         let total: usize = takes.iter().map(Take::len).sum();
         let data = self.records.get(total);
-        gather(&job.file, target, &takes, data, &mut self.own, &mut self.tally)?;
+        let (file, pulled, tally) = (&job.file, &*self.pulled, &mut self.tally);
+        let mut sight = Sight { file, owner: target, pulled, look: (0, &[]), tally };
+        gather(&mut sight, takes.iter().map(|take| take.bytes.clone()), data, &mut self.own)?;
         if let Some(element) = job.input.element {
             job.byte_order.to_little(element.size(), data);
         }
@@ -124,15 +146,14 @@ impl<'a> Reader<'a> {
         for take in &takes {
             let bytes = &data[at..at + take.len()];
             at += take.len();
+            self.at = take.records.start;
             let count = take.records.end - take.records.start;
             let mut block = Block::new(take.records.start, count, bytes).with_halo(take.before, take.after);
             if let Some(second) = &job.second {
                 let range = second.records.bytes(take.records.clone());
                 let buffer = self.second.get((range.end - range.start) as usize);
-                read_as(&second.file, None, range, buffer, &mut Tally::default())?;
-                if let Some(read) = self.tally.read.get_mut(target as usize) {
-                    *read += buffer.len() as u64;
-                }
+                read_range(&second.file, range, buffer)?;
+                self.tally.own(target, buffer.len() as u64);
                 if let Some(element) = second.element {
                     second.byte_order.to_little(element.size(), buffer);
                 }
@@ -155,6 +176,7 @@ impl<'a> Reader<'a> {
         let step = self.job.options.block_bytes as u64;
         let mut at = unit.window.start;
         while at < unit.window.end {
+            self.at = at;
             let end = unit.window.end.min(at.saturating_add(step));
             if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
                 *records += end - at;
@@ -171,23 +193,25 @@ impl<'a> Reader<'a> {
     fn lines(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
         let job = self.job;
         let max = job.options.max_record;
-        let mut begins = |at: u64| {
-            let at = at.max(unit.select.start);
-            job.line_starts.find(&job.file, at, unit.select.clone(), max, &mut self.tally)
-        };
-        let (start, end) = (begins(unit.window.start)?, begins(unit.window.end)?);
+        self.at = unit.window.start.max(unit.select.start);
+        self.pull(unit, unit.window.start)?;
+        let start = self.line_start(unit, unit.window.start)?;
+        let end = self.line_start(unit, unit.window.end)?;
         let mut at = start;
-        let mut look = job.options.block_bytes as u64;
+        let mut step = job.options.block_bytes as u64;
         while at < end {
-            let to = end.min(at.saturating_add(look));
+            self.at = at;
+            let to = end.min(at.saturating_add(step));
             let buffer = self.records.get((to - at) as usize);
-            read_as(&job.file, Some(unit.target), at..to, buffer, &mut self.tally)?;
+            let (file, owner, pulled) = (&job.file, unit.target, &*self.pulled);
+            let look = (self.look.from, &*self.look.bytes);
+            Sight { file, owner, pulled, look, tally: &mut self.tally }.read(at..to, buffer)?;
             let whole = if to == end { buffer.len() } else { last_line_end(buffer) };
             if whole == 0 {
-                if look > max {
+                if step > max {
                     return Err(KernelError::LineTooLong { offset: at, max }.into());
                 }
-                look = look.saturating_mul(2);
+                step = step.saturating_mul(2);
                 continue;
             }
             check_lines(at, &buffer[..whole], max)?;
@@ -195,110 +219,23 @@ impl<'a> Reader<'a> {
                 return Ok(Flow::Stop);
             }
             at += whole as u64;
-            look = job.options.block_bytes as u64;
+            step = job.options.block_bytes as u64;
         }
         Ok(Flow::Go)
+    }
+
+    /// Where the first line begins at or behind `at`.
+    fn line_start(&mut self, unit: &Unit, at: u64) -> Result<u64, RunError> {
+        let job = self.job;
+        let at = at.max(unit.select.start);
+        let (file, owner, pulled, tally) = (&job.file, unit.target, &*self.pulled, &mut self.tally);
+        let mut sight = Sight { file, owner, pulled, look: (0, &[]), tally };
+        let mut read = |range, buffer: &mut [u8]| sight.read(range, buffer);
+        let max = job.options.max_record;
+        job.line_starts.find(at, unit.select.clone(), max, &mut self.look, &mut read)
     }
 }
 
 fn last_line_end(buffer: &[u8]) -> usize {
     buffer.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
-}
-
-/// Fills `data` with the bytes of all takes, one after the other.
-fn gather(
-    file: &FileParts,
-    target: TargetIndex,
-    takes: &[Take],
-    data: &mut [u8],
-    scratch: &mut Buffer,
-    tally: &mut Tally,
-) -> Result<(), RunError> {
-    // Where the owner's bytes are and where they go: (object, offset in it, place in `data`, length).
-    let mut own: Vec<(Option<&str>, u64, usize, usize)> = Vec::with_capacity(takes.len());
-    let mut pulls: BTreeMap<TargetIndex, Vec<(Want<'_>, usize)>> = BTreeMap::new();
-    let mut at = 0;
-    for take in takes {
-        let mut covered = take.bytes.start;
-        for extent in file.layout.extents(take.bytes.clone()) {
-            let place = at + (extent.file.start - take.bytes.start) as usize;
-            let len = (extent.file.end - extent.file.start) as usize;
-            covered = extent.file.end;
-            if extent.target != target {
-                let want = Want { object: extent.object, offset: extent.object_offset, len };
-                pulls.entry(extent.target).or_default().push((want, place));
-                continue;
-            }
-            match own.last_mut() {
-                // What follows on in the object and in `data` is one read.
-                Some((object, offset, before, so_far))
-                    if *object == extent.object
-                        && *offset + *so_far as u64 == extent.object_offset
-                        && *before + *so_far == place =>
-                {
-                    *so_far += len;
-                }
-                _ => own.push((extent.object, extent.object_offset, place, len)),
-            }
-        }
-        if covered < take.bytes.end {
-            return Err(RunError::Truncated {
-                name: file.name.clone(),
-                offset: covered,
-                length: file.length,
-            });
-        }
-        at += take.len();
-    }
-    read_own(file, target, &own, data, scratch, tally)?;
-    for (holder, wants) in pulls {
-        let len = wants.iter().map(|(want, _)| want.len).sum::<usize>();
-        let buffer = scratch.get(len);
-        let (wants, places): (Vec<_>, Vec<_>) = wants.into_iter().unzip();
-        file.part(holder)?.read_many(&wants, buffer)?;
-        tally.moved += len as u64;
-        tally.messages += 1;
-        if let Some(read) = tally.read.get_mut(holder as usize) {
-            *read += len as u64;
-        }
-        let mut from = 0;
-        for (want, place) in wants.iter().zip(places) {
-            data[place..place + want.len].copy_from_slice(&buffer[from..from + want.len]);
-            from += want.len;
-        }
-    }
-    Ok(())
-}
-
-/// Reads the owner's bytes: at once where they lie close together in the object, else piece by piece.
-fn read_own(
-    file: &FileParts,
-    target: TargetIndex,
-    own: &[(Option<&str>, u64, usize, usize)],
-    data: &mut [u8],
-    scratch: &mut Buffer,
-    tally: &mut Tally,
-) -> Result<(), RunError> {
-    let part = file.part(target)?;
-    let wanted: usize = own.iter().map(|(.., len)| len).sum();
-    let low = own.iter().map(|(_, offset, ..)| *offset).min().unwrap_or(0);
-    let high = own.iter().map(|(_, offset, _, len)| offset + *len as u64).max().unwrap_or(0);
-    let one_object = own.windows(2).all(|pair| pair[0].0 == pair[1].0);
-    let close = own.len() > 1 && one_object && high - low <= 2 * wanted as u64;
-    if let Some(read) = tally.read.get_mut(target as usize) {
-        *read += wanted as u64;
-    }
-    if !close {
-        for (object, offset, place, len) in own {
-            part.read(*object, *offset, &mut data[*place..place + len])?;
-        }
-        return Ok(());
-    }
-    let span = scratch.get((high - low) as usize);
-    part.read(own[0].0, low, span)?;
-    for (_, offset, place, len) in own {
-        let from = (offset - low) as usize;
-        data[*place..place + len].copy_from_slice(&span[from..from + len]);
-    }
-    Ok(())
 }

@@ -18,6 +18,10 @@ pub struct Report {
     pub bytes_moved: u64,
     /// Messages between targets that this took.
     pub messages: u64,
+    /// Bytes that came over a network to whoever asked: answers of storage nodes, or all that was read.
+    pub bytes_to_client: u64,
+    /// Bytes that a plain read over a network would have moved besides; 0 where there is no network.
+    pub bytes_not_moved: u64,
     /// One entry a target.
     pub places: Vec<PlaceReport>,
 }

@@ -10,13 +10,15 @@
 
 use std::ops::Range;
 
-use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{Ctx, Kernel, Order, Output, Sink, saved};
 
 use crate::{ExtentSet, RunError};
 
 /// Most pieces of a partial, and most ranges of a covered set, that are read from bytes.
 pub const MAX_PIECES: usize = 1 << 22;
+
+/// Pieces that are inserted one by one; more are taken in by one walk, since each insertion moves what follows.
+const FEW_PIECES: usize = 8;
 
 /// A state and the records it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,9 @@ pub struct Partial {
     /// A fold that ends here said that it needs nothing from here on.
     pub enough_at: Option<u64>,
 }
+
+/// Where two neighbours cannot be merged, and why.
+type Seam = (u64, RunError);
 
 /// Whether pieces of this kernel may be merged across gaps. Rows belong to places, so a kernel that emits some
 /// may not, whatever it declares.
@@ -70,6 +75,21 @@ impl Partial {
         other: Partial,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
+        match self.join_to_seam(kernel, ctx, other, sink)? {
+            None => Ok(()),
+            Some((_, error)) => Err(error),
+        }
+    }
+
+    /// The same. Where two neighbours cannot be merged, tells the place of the seam and why, and keeps only what lies
+    /// before it: either nothing behind a failure is needed, or less was needed than lies before it.
+    pub(crate) fn join_to_seam(
+        &mut self,
+        kernel: &dyn Kernel,
+        ctx: &Ctx,
+        other: Partial,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Seam>, RunError> {
         if self.round != other.round {
             return Err(RunError::Round { want: self.round, got: other.round });
         }
@@ -77,19 +97,85 @@ impl Partial {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        for piece in other.pieces {
-            if collapses(kernel) {
-                self.collapse(kernel, ctx, piece, sink)?;
-            } else if self.enough_at.is_none_or(|enough| start(&piece) < enough) {
-                self.insert(kernel, ctx, piece, sink)?;
-            }
-        }
+        let failure = if !collapses(kernel) && other.pieces.len() > FEW_PIECES {
+            self.interleave(kernel, ctx, other.pieces, sink)?
+        } else {
+            self.take_in(kernel, ctx, other.pieces, sink)?
+        };
         if let Some(enough) = self.enough_at
             && !collapses(kernel)
         {
             self.pieces.retain(|piece| start(piece) < enough);
         }
-        Ok(())
+        Ok(failure)
+    }
+
+    /// Takes pieces in one by one, which is quick where they are few.
+    fn take_in(
+        &mut self,
+        kernel: &dyn Kernel,
+        ctx: &Ctx,
+        pieces: Vec<Piece>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Seam>, RunError> {
+        for piece in pieces {
+            if collapses(kernel) {
+                self.collapse(kernel, ctx, piece, sink)?;
+            } else if self.enough_at.is_none_or(|enough| start(&piece) < enough) {
+                let failure = self.insert(kernel, ctx, piece, sink)?;
+                // The pieces that follow lie behind it.
+                if failure.is_some() {
+                    return Ok(failure);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes in many sorted pieces in one walk over both sides.
+    fn interleave(
+        &mut self,
+        kernel: &dyn Kernel,
+        ctx: &Ctx,
+        pieces: Vec<Piece>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Seam>, RunError> {
+        let mut failure = None;
+        let mut mine = std::mem::take(&mut self.pieces).into_iter().peekable();
+        let mut theirs = pieces.into_iter().peekable();
+        let mut out: Vec<Piece> = Vec::new();
+        loop {
+            let next = match (mine.peek(), theirs.peek()) {
+                (Some(a), Some(b)) if start(a) <= start(b) => mine.next(),
+                (Some(_), None) => mine.next(),
+                _ => theirs.next(),
+            };
+            let Some(piece) = next else { break };
+            let range = single(&piece)?;
+            if self.enough_at.is_some_and(|enough| range.start >= enough) {
+                break;
+            }
+            match out.pop() {
+                Some(last) if end(&last) > range.start => {
+                    return Err(RunError::Overlap { at: range.start..range.end.min(end(&last)) });
+                }
+                Some(last) if end(&last) == range.start => match merged(kernel, ctx, &last, &piece, sink) {
+                    Ok(both) => out.push(both),
+                    Err(error) => {
+                        out.push(last);
+                        failure = Some((range.start, error));
+                        break;
+                    }
+                },
+                Some(last) => out.extend([last, piece]),
+                None => out.push(piece),
+            }
+            if out.len() > MAX_PIECES {
+                return Err(RunError::TooManyPieces { max: MAX_PIECES });
+            }
+        }
+        self.pieces = out;
+        Ok(failure)
     }
 
     fn collapse(
@@ -117,7 +203,7 @@ impl Partial {
         ctx: &Ctx,
         piece: Piece,
         sink: &mut dyn Sink,
-    ) -> Result<(), RunError> {
+    ) -> Result<Option<Seam>, RunError> {
         let range = single(&piece)?;
         let at = self.pieces.partition_point(|other| start(other) < range.start);
         if let Some(next) = self.pieces.get(at)
@@ -130,20 +216,35 @@ impl Partial {
         }
         let mut piece = piece;
         let mut at = at;
+        let mut failure = None;
         if at > 0 && end(&self.pieces[at - 1]) == range.start {
-            let before = self.pieces.remove(at - 1);
-            piece = merged(kernel, ctx, before, piece, sink)?;
+            match merged(kernel, ctx, &self.pieces[at - 1], &piece, sink) {
+                Ok(both) => piece = both,
+                Err(error) => {
+                    self.pieces.truncate(at);
+                    return Ok(Some((range.start, error)));
+                }
+            }
             at -= 1;
+            self.pieces.remove(at);
         }
         if self.pieces.get(at).is_some_and(|next| start(next) == range.end) {
-            let next = self.pieces.remove(at);
-            piece = merged(kernel, ctx, piece, next, sink)?;
+            match merged(kernel, ctx, &piece, &self.pieces[at], sink) {
+                Ok(both) => {
+                    piece = both;
+                    self.pieces.remove(at);
+                }
+                Err(error) => {
+                    self.pieces.truncate(at);
+                    failure = Some((range.end, error));
+                }
+            }
         }
         self.pieces.insert(at, piece);
         if self.pieces.len() > MAX_PIECES {
             return Err(RunError::TooManyPieces { max: MAX_PIECES });
         }
-        Ok(())
+        Ok(failure)
     }
 
     /// The state over all of `ctx.extent`; an error if a record is missing.
@@ -159,68 +260,9 @@ impl Partial {
             _ => Err(RunError::BadPartial { why: format!("{pieces} pieces were not merged") }),
         }
     }
-
-    /// Appends the partial as bytes, little-endian: pass, number of pieces, and of each the number of ranges,
-    /// the ranges and the state behind its length; last, a flag and where a fold had enough.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.put_u64(u64::from(self.round));
-        out.put_u64(self.pieces.len() as u64);
-        for piece in &self.pieces {
-            out.put_u64(piece.covered.ranges().len() as u64);
-            for range in piece.covered.ranges() {
-                out.put_u64(range.start);
-                out.put_u64(range.end);
-            }
-            out.put_blob(&piece.state);
-        }
-        out.put_flag(self.enough_at.is_some());
-        if let Some(enough) = self.enough_at {
-            out.put_u64(enough);
-        }
-    }
-
-    /// Reads what [`encode`](Partial::encode) wrote. What comes from elsewhere is checked: pieces sorted and
-    /// apart, ranges not empty.
-    pub fn decode(bytes: &[u8]) -> Result<Partial, RunError> {
-        let bad = |why: String| RunError::BadPartial { why };
-        let mut read = StateReader::new("partial", bytes);
-        let inner = |e: gristmill_kernel::KernelError| bad(e.to_string());
-        let round = u32::try_from(read.u64().map_err(inner)?).map_err(|_| bad("impossible pass".into()))?;
-        let count = read.u64().map_err(inner)?;
-        if count > MAX_PIECES as u64 {
-            return Err(bad(format!("{count} pieces")));
-        }
-        let mut out = Partial::empty(round);
-        for _ in 0..count {
-            let ranges = read.u64().map_err(inner)?;
-            if ranges > MAX_PIECES as u64 || ranges == 0 {
-                return Err(bad(format!("a piece of {ranges} ranges")));
-            }
-            let mut list = Vec::new();
-            for _ in 0..ranges {
-                let range = read.u64().map_err(inner)?..read.u64().map_err(inner)?;
-                if range.is_empty() {
-                    return Err(bad("a piece of no records".into()));
-                }
-                list.push(range);
-            }
-            let covered = ExtentSet::of_all(list)?;
-            if out.pieces.last().is_some_and(|last| start(last) > covered.ranges()[0].start) {
-                return Err(bad("pieces are not sorted".into()));
-            }
-            out.pieces.push(Piece { covered, state: read.blob().map_err(inner)?.to_vec() });
-        }
-        if read.flag().map_err(inner)? {
-            out.enough_at = Some(read.u64().map_err(inner)?);
-        }
-        read.end().map_err(inner)?;
-        // No record in two pieces.
-        out.covered()?;
-        Ok(out)
-    }
 }
 
-fn start(piece: &Piece) -> u64 {
+pub(crate) fn start(piece: &Piece) -> u64 {
     piece.covered.ranges().first().map_or(0, |range| range.start)
 }
 
@@ -240,13 +282,13 @@ fn single(piece: &Piece) -> Result<Range<u64>, RunError> {
 fn merged(
     kernel: &dyn Kernel,
     ctx: &Ctx,
-    before: Piece,
-    after: Piece,
+    before: &Piece,
+    after: &Piece,
     sink: &mut dyn Sink,
 ) -> Result<Piece, RunError> {
     let mut fold = kernel.restore(ctx, &before.state)?;
     fold.merge(&after.state, sink)?;
-    let mut covered = before.covered;
+    let mut covered = before.covered.clone();
     covered.union(&after.covered)?;
     Ok(Piece { covered, state: saved(&*fold) })
 }

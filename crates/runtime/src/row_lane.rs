@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use gristmill_kernel::{Emptied, Fold, RowBuffer, feed, saved};
 
@@ -11,11 +11,11 @@ use crate::RunError;
 use crate::fetch::Tally;
 use crate::pass::{Pass, lock};
 use crate::reader::{Flow, Reader};
-use crate::rows::{BATCHES_AHEAD, Message, UnitEnd, UnitSender};
+use crate::rows::{BATCHES_AHEAD, Queued, UnitEnd, UnitSender};
 use crate::units::Unit;
 
 /// Where lanes queue the units they have begun; `None` once no more will come.
-pub(crate) type Queue = Mutex<Option<SyncSender<Receiver<Message>>>>;
+pub(crate) type Queue = Mutex<Option<SyncSender<Queued>>>;
 
 /// Ends the queue when a lane ends, also by a panic: either there are no more units, or none are wanted.
 struct Closing<'q>(&'q Queue);
@@ -52,29 +52,23 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 let Some(queue) = queue.as_ref() else { return };
                 let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return };
                 let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-                if queue.send(receiver).is_err() {
+                if queue.send(Queued { at: unit.window.start, messages: receiver }).is_err() {
                     return;
                 }
                 (unit, UnitSender(sender))
             };
-            let mut at = self.pass.position(&unit);
-            match self.unit(reader, &unit, &sender, &mut at) {
+            reader.at = self.pass.position(&unit);
+            match self.unit(reader, &unit, &sender) {
                 Ok(true) => {}
                 Ok(false) => return,
                 // Without a last word the reader goes no further than this unit.
-                Err(error) => return self.pass.fail(at, error),
+                Err(error) => return self.pass.fail(reader.at, error),
             }
         }
     }
 
     /// False if the reader wants no more.
-    fn unit(
-        &self,
-        reader: &mut Reader<'_>,
-        unit: &Unit,
-        sender: &UnitSender,
-        at: &mut u64,
-    ) -> Result<bool, RunError> {
+    fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
         let pass = self.pass;
         let mut rows = RowBuffer::new(pass.job.options.row_bytes);
         let mut running: Option<(Box<dyn Fold>, Range<u64>)> = None;
@@ -84,7 +78,6 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 cut = true;
                 return Ok(Flow::Stop);
             };
-            *at = part.first();
             let (fold, range) = match &mut running {
                 Some(running) => running,
                 none => {

@@ -39,6 +39,14 @@ impl RowOutput for RowBatch {
     }
 }
 
+/// A unit that a lane has begun.
+pub(crate) struct Queued {
+    /// Its first byte in the file, or its first virtual record: units of a pass are ordered by it.
+    pub at: u64,
+    /// What its lane says of it.
+    pub messages: Receiver<Message>,
+}
+
 /// What a lane says of its unit.
 pub(crate) enum Message {
     Rows(RowBatch),
@@ -46,7 +54,8 @@ pub(crate) enum Message {
 }
 
 /// The last word on a unit.
-pub(crate) struct UnitEnd {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitEnd {
     /// What was folded, and the state after it. Nothing for a unit without records.
     pub piece: Option<(Range<u64>, Vec<u8>)>,
     /// The fold needs nothing behind this.
@@ -81,10 +90,10 @@ pub(crate) struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Empties the units in order, until the last, a cut, or one that says enough.
-    pub fn drain(&mut self, units: Receiver<Receiver<Message>>) -> Result<(), RunError> {
+    pub fn drain(&mut self, units: Receiver<Queued>) -> Result<(), RunError> {
         for unit in units {
             let mut ended = false;
-            for message in unit {
+            for message in unit.messages {
                 match message {
                     Message::Rows(batch) => self.deliver(batch)?,
                     Message::End(end) => {
@@ -106,7 +115,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    fn join(&mut self, range: Range<u64>, state: Vec<u8>, enough: bool) -> Result<(), RunError> {
+    pub fn join(&mut self, range: Range<u64>, state: Vec<u8>, enough: bool) -> Result<(), RunError> {
         let mut seam = RowBuffer::new(usize::MAX);
         let enough_at = enough.then_some(range.end);
         let piece = Partial { enough_at, ..Partial::of(self.ctx.round, ExtentSet::of(range), state) };
@@ -125,7 +134,7 @@ impl Delivery<'_> {
     }
 
     /// Hands a batch on; rows that were handed on before are left out, since folds may emit a row twice.
-    fn deliver(&mut self, batch: RowBatch) -> Result<(), RunError> {
+    pub fn deliver(&mut self, batch: RowBatch) -> Result<(), RunError> {
         let Some(last) = batch.positions().last().copied() else { return Ok(()) };
         if !batch.positions().is_sorted_by(|a, b| a < b) {
             let kernel = self.kernel.spec().name;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use gristmill_kernel::{Input, Record, RecordRule, Spec};
 use gristmill_layout::FixedRecords;
 
-use crate::fetch::Tally;
-use crate::lines::line_start;
+use crate::fetch::read_range;
+use crate::lines::{Look, line_start};
 use crate::{FileParts, RunError};
 
 /// The part of a file a request is about, in bytes.
@@ -59,23 +59,32 @@ impl Selection {
         input: &Input,
         spec: &Spec,
         max_record: u64,
+        known: Option<Range<u64>>,
     ) -> Result<Domain, RunError> {
         if let Record::Index(count) = spec.record {
-            return Ok(Domain { records: None, select: 0..count });
+            return Ok(Domain { records: None, select: within(known, count)?.unwrap_or(0..count) });
         }
         let bytes = self.bytes(file)?;
         match input.record {
             RecordRule::Lines => {
                 let records = FixedRecords::new(0, 1, file.length)?;
+                if let Some(select) = within(known, file.length)? {
+                    return Ok(Domain { records: Some(records), select });
+                }
                 let whole = self.skip..file.length;
                 // A few hundred bytes, before anything runs.
-                let mut looks = Tally::default();
-                let start = line_start(file, bytes.start, whole.clone(), max_record, &mut looks)?;
-                let end = line_start(file, bytes.end, whole, max_record, &mut looks)?;
+                let mut look = Look::default();
+                let mut read = |range, buffer: &mut [u8]| read_range(file, range, buffer);
+                let start = line_start(bytes.start, whole.clone(), max_record, &mut look, &mut read)?;
+                let end = line_start(bytes.end, whole, max_record, &mut look, &mut read)?;
                 Ok(Domain { records: Some(records), select: start..end })
             }
             RecordRule::Fixed(size) => {
                 let (records, left) = FixedRecords::fitting(self.skip, size, file.length)?;
+                // Whoever made the selection out has seen to the ragged end.
+                if let Some(select) = within(known, records.count())? {
+                    return Ok(Domain { records: Some(records), select });
+                }
                 // The ragged end, if any, begins where the last whole record ends.
                 if left > 0 && bytes.end > records.end() {
                     let behind = file.length - self.skip;
@@ -84,5 +93,15 @@ impl Selection {
                 Ok(Domain { records: Some(records), select: records.starting_in(bytes) })
             }
         }
+    }
+}
+
+/// A selection that somebody else made out, checked against the number of positions there are.
+fn within(known: Option<Range<u64>>, count: u64) -> Result<Option<Range<u64>>, RunError> {
+    match known {
+        Some(select) if select.start > select.end || select.end > count => Err(RunError::BadPartial {
+            why: format!("records {} to {} of {count} are no selection", select.start, select.end),
+        }),
+        known => Ok(known),
     }
 }

@@ -1,14 +1,17 @@
 //! Cutting a pass into units of work that lanes take one after the other.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::FileParts;
+use crate::pulls::Batch;
 use crate::selection::Domain;
 
 /// A piece of work: the records of `select` that begin in these bytes of one target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Unit {
     /// Whose records.
     pub target: TargetIndex,
@@ -16,6 +19,8 @@ pub(crate) struct Unit {
     pub window: Range<u64>,
     /// Records that are wanted at all.
     pub select: Range<u64>,
+    /// What the target pulls from others, for this unit and those near it.
+    pub batch: Arc<Batch>,
 }
 
 /// The rule by which records belong to targets: *atoms* of `grain` records each, owned by their first byte.
@@ -71,7 +76,7 @@ pub(crate) enum Cut {
 /// Stripes of one target in a unit: an ordered kernel has a piece for each until the gaps between them close.
 const MAX_STRIPES: u64 = 1024;
 
-/// All units of a pass, in the order in which they are to be taken.
+/// All units of a pass, or those of some targets only, in the order in which they are to be taken.
 pub(crate) fn units<'a>(
     file: &'a FileParts,
     domain: &'a Domain,
@@ -79,12 +84,16 @@ pub(crate) fn units<'a>(
     gaps: Vec<Range<u64>>,
     cut: Cut,
     unit_bytes: u64,
+    only: Option<&'a [TargetIndex]>,
 ) -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
     let unit_bytes = unit_bytes.max(1);
+    let wanted = move |target: &TargetIndex| only.is_none_or(|only| only.contains(target));
     let Some(ownership) = ownership.filter(|_| domain.records.is_some()) else {
-        return Box::new(gaps.into_iter().flat_map(move |gap| {
+        // Virtual records lie nowhere; the first target has them all.
+        return Box::new(gaps.into_iter().filter(move |_| wanted(&0)).flat_map(move |gap| {
             windows(gap.clone(), unit_bytes).map(move |window| Unit {
                 target: 0,
+                batch: Batch::new(window.clone()),
                 window,
                 select: gap.clone(),
             })
@@ -104,16 +113,26 @@ pub(crate) fn units<'a>(
         windows(bytes, width).flat_map(move |window| -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
             let gap = gap.clone();
             match cut {
-                Cut::ByTarget => Box::new((0..targets).map(move |target| Unit {
+                Cut::ByTarget => Box::new((0..targets).filter(wanted).map(move |target| Unit {
                     target,
                     window: window.clone(),
                     select: gap.clone(),
+                    batch: Batch::new(window.clone()),
                 })),
-                Cut::ByExtent => Box::new(file.layout.extents(window).map(move |extent| Unit {
-                    target: extent.target,
-                    window: extent.file,
-                    select: gap.clone(),
-                })),
+                Cut::ByExtent => {
+                    let extents = file.layout.extents(window.clone());
+                    let mut batches: BTreeMap<TargetIndex, Arc<Batch>> = BTreeMap::new();
+                    Box::new(extents.filter(move |extent| wanted(&extent.target)).map(move |extent| {
+                        let batch =
+                            batches.entry(extent.target).or_insert_with(|| Batch::new(window.clone()));
+                        Unit {
+                            target: extent.target,
+                            batch: batch.clone(),
+                            window: extent.file,
+                            select: gap.clone(),
+                        }
+                    }))
+                }
             }
         })
     }))

@@ -13,8 +13,6 @@ use crate::{ExtentSet, Partial, RunError};
 pub(crate) struct ValueLane<'a, 'p> {
     pass: &'p Pass<'a>,
     fold: Option<Running>,
-    /// Where it is.
-    at: u64,
 }
 
 /// Ranges of a covered set that a lane keeps to itself.
@@ -28,7 +26,7 @@ struct Running {
 
 impl<'a, 'p> ValueLane<'a, 'p> {
     pub fn new(pass: &'p Pass<'a>) -> Self {
-        ValueLane { pass, fold: None, at: 0 }
+        ValueLane { pass, fold: None }
     }
 
     pub fn run(mut self) -> Tally {
@@ -37,15 +35,15 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         loop {
             let unit = pass.claim(&mut lock(&pass.units));
             let Some(unit) = unit else { break };
-            self.at = pass.position(&unit);
+            reader.at = pass.position(&unit);
             if let Err(error) = reader.unit(&unit, &mut |block| self.block(block)) {
-                pass.fail(self.at, error);
-                // What was folded before counts: it may be all that is needed.
+                pass.fail(reader.at, error);
+                // What lies before counts: a failure there is the one to tell, or it is all that is needed.
                 continue;
             }
         }
         if let Err(error) = self.flush(None) {
-            pass.fail(self.at, error);
+            pass.fail(reader.at, error);
         }
         reader.tally
     }
@@ -53,7 +51,6 @@ impl<'a, 'p> ValueLane<'a, 'p> {
     fn block(&mut self, block: &Block<'_>) -> Result<Flow, RunError> {
         let pass = self.pass;
         let Some(part) = pass.allowed(block) else { return Ok(Flow::Stop) };
-        self.at = part.first();
         let collapses = pass.job.collapses;
         if self.fold.as_ref().is_some_and(|running| !collapses && running.end != part.first()) {
             self.flush(None)?;
@@ -66,7 +63,15 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             }
         };
         let nothing = |_: &mut NoRows| Ok(Emptied::Nothing);
-        let (took, enough) = feed(&pass.job.spec, &mut *running.fold, &part, &mut NoRows, nothing)?;
+        let fed = feed(&pass.job.spec, &mut *running.fold, &part, &mut NoRows, nothing);
+        let (took, enough) = match fed {
+            Ok(fed) => fed,
+            Err(error) => {
+                // It may have taken in what it failed on, and would tell of that failure again.
+                self.fold = None;
+                return Err(error.into());
+            }
+        };
         running.covered.add(part.first()..part.first() + took)?;
         running.end = part.first() + took;
         pass.control.folded(took);
@@ -88,6 +93,10 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         let pass = self.pass;
         let piece = Partial::of(pass.ctx.round, running.covered, saved(&*running.fold));
         let piece = Partial { enough_at, ..piece };
-        lock(&pass.partial).join(&*pass.job.kernel, pass.ctx, piece, &mut NoRows)
+        let seam = lock(&pass.partial).join_to_seam(&*pass.job.kernel, pass.ctx, piece, &mut NoRows)?;
+        if let Some((at, error)) = seam {
+            pass.fail(at, error);
+        }
+        Ok(())
     }
 }

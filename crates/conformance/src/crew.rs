@@ -1,0 +1,140 @@
+//! A crew in memory: each member folds some targets' records of the same file, and what it says goes through bytes.
+
+use std::fmt;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use fastrand::Rng;
+use gristmill_kernel::RowBatch;
+use gristmill_runtime::{
+    Control, Crew, Options, Partial, PassOrder, Request, RunError, Selection, Shard, ShardEnd, ShardJob,
+    TakeShard, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+};
+
+/// Events that a member may be ahead.
+const EVENTS_AHEAD: usize = 1;
+
+/// Members that each fold the records of some targets.
+pub(crate) struct MemoryCrew {
+    request: Request,
+    /// The targets of each member, and how it folds.
+    members: Vec<(Vec<u32>, Options)>,
+    seed: u64,
+}
+
+impl fmt::Debug for MemoryCrew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in an order of seed {}", self.members, self.seed)
+    }
+}
+
+impl MemoryCrew {
+    /// Random groups of the targets of the request's file.
+    pub fn new(request: &Request, rng: &mut Rng) -> MemoryCrew {
+        let mut targets: Vec<u32> = (0..request.file.layout.targets()).collect();
+        rng.shuffle(&mut targets);
+        let mut members: Vec<(Vec<u32>, Options)> = Vec::new();
+        for target in targets {
+            match members.last_mut() {
+                Some((group, _)) if rng.u8(0..3) == 0 => group.push(target),
+                _ => {
+                    let options = Options {
+                        lanes: rng.usize(1..3),
+                        block_bytes: rng.usize(1..100),
+                        unit_bytes: rng.u64(1..300),
+                        ..request.options.clone()
+                    };
+                    members.push((vec![target], options));
+                }
+            }
+        }
+        MemoryCrew { request: request.clone(), members, seed: rng.u64(..) }
+    }
+
+    fn job(&self, order: &PassOrder<'_>, member: &(Vec<u32>, Options)) -> Result<ShardJob, RunError> {
+        let mut request = self.request.clone();
+        request.selection = Selection { skip: request.selection.skip, range: None };
+        request.options = member.1.clone();
+        let shard = Shard {
+            targets: member.0.clone(),
+            round: order.ctx.round,
+            shared: order.ctx.shared.clone(),
+            select: order.ctx.extent.clone(),
+        };
+        ShardJob::new(request, shard)
+    }
+}
+
+impl Crew for MemoryCrew {
+    fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
+        let mut rng = Rng::with_seed(self.seed ^ u64::from(order.ctx.round));
+        let mut members: Vec<_> = self.members.iter().collect();
+        rng.shuffle(&mut members);
+        let mut held: Option<ShardEnd> = None;
+        for member in members {
+            let mut end = self.job(order, member)?.values(&Control::new())?;
+            if let Some(before) = held.take() {
+                // As a member does that was asked for the others' part too.
+                end.join(&**order.kernel, order.ctx, before)?;
+            }
+            let mut bytes = Vec::new();
+            end.partial.encode(&mut bytes);
+            end.partial = Partial::decode(&bytes)?;
+            if rng.u8(0..3) == 0 {
+                held = Some(end);
+            } else if !take(end)? {
+                return Ok(());
+            }
+        }
+        held.map_or(Ok(true), take).map(|_| ())
+    }
+
+    fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError> {
+        let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
+        for member in &self.members {
+            let job = self.job(order, member)?;
+            let (sender, events) = sync_channel(EVENTS_AHEAD);
+            let fold = move || {
+                let last = match job.rows(&mut Said(&sender), &Control::new()) {
+                    Ok(tally) => UnitEvent::Finished(tally),
+                    Err(error) => UnitEvent::Failed(error),
+                };
+                // Nobody listens once enough is known.
+                let _ = sender.send(last);
+            };
+            std::thread::Builder::new().spawn(fold).map_err(RunError::Lane)?;
+            sources.push(Box::new(Heard(events)));
+        }
+        Rng::with_seed(self.seed).shuffle(&mut sources);
+        Ok(sources)
+    }
+}
+
+struct Said<'s>(&'s SyncSender<UnitEvent>);
+
+impl Said<'_> {
+    fn say(&self, event: UnitEvent) -> Result<(), RunError> {
+        self.0.send(event).map_err(|_| RunError::Rows(std::io::ErrorKind::BrokenPipe.into()))
+    }
+}
+
+impl UnitOutput for Said<'_> {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.say(UnitEvent::Begin(at))
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.say(UnitEvent::Rows(batch))
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        self.say(UnitEvent::End(end))
+    }
+}
+
+struct Heard(Receiver<UnitEvent>);
+
+impl UnitSource for Heard {
+    fn next(&mut self) -> Result<UnitEvent, RunError> {
+        self.0.recv().map_err(|_| RunError::Panicked)
+    }
+}

@@ -1,0 +1,310 @@
+//! How many messages owners of records exchange: at most one for each pair of targets and each MiB of the file, and
+//! as many as the tally says.
+#![allow(clippy::unwrap_used)] // in functions that tests share
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gristmill_conformance::proofs::Stencil;
+use gristmill_kernel::state::{StateReader, StateWriter};
+use gristmill_kernel::{
+    Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, RowBatch, Sink, Spec, Step, Value, catalog,
+};
+use gristmill_layout::{Layout, Striped};
+use gristmill_runtime::{
+    Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, Shard, ShardEnd, ShardJob,
+    Tally, UnitEnd, UnitOutput, Want, run,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// What one target holds, in memory.
+struct Held(Vec<u8>);
+
+impl Part for Held {
+    fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+        Ok(())
+    }
+    fn unchanged(&self) -> Result<(), RunError> {
+        Ok(())
+    }
+    fn version(&self) -> u64 {
+        1
+    }
+    fn describe(&self) -> String {
+        "held".into()
+    }
+}
+
+/// A part of somebody else: every call is a message.
+struct Counted {
+    part: Arc<Held>,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Part for Counted {
+    fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        self.read_many(&[Want { object, offset, len: buffer.len() }], buffer)
+    }
+    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+        assert_eq!(wants.iter().map(|want| want.len).sum::<usize>(), out.len());
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.part.read_many(wants, out)
+    }
+    fn unchanged(&self) -> Result<(), RunError> {
+        Ok(())
+    }
+    fn version(&self) -> u64 {
+        1
+    }
+    fn describe(&self) -> String {
+        "counted".into()
+    }
+}
+
+fn spread(data: &[u8], layout: &Layout) -> Vec<Arc<Held>> {
+    let objects = (0..layout.targets()).map(|target| {
+        let runs = layout.runs(target, 0..data.len() as u64);
+        runs.flat_map(|run| &data[run.file.start as usize..run.file.end as usize]).copied().collect()
+    });
+    objects.map(|object| Arc::new(Held(object))).collect()
+}
+
+fn request(kernel: &Arc<dyn Kernel>, input: Input, file: FileParts, lanes: usize) -> Request {
+    let request = Request::new(kernel.clone(), input, file);
+    Request { options: Options { lanes, ..Options::default() }, ..request }
+}
+
+/// Units and rows in the order in which a shard gave them.
+#[derive(Default)]
+struct Rows {
+    unit: u64,
+    rows: Vec<(u64, RowBatch)>,
+}
+
+impl UnitOutput for Rows {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.unit = at;
+        Ok(())
+    }
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.rows.push((self.unit, batch));
+        Ok(())
+    }
+    fn end(&mut self, _: UnitEnd) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+struct World {
+    kernel: Arc<dyn Kernel>,
+    input: Input,
+    data: Vec<u8>,
+}
+
+impl World {
+    /// Folds every target's records on its own, and holds the answer against that of one process, and the messages
+    /// against the bound.
+    fn keeps_to_the_bound(&self, unit: u64, targets: u32, lanes: usize) {
+        let layout = Layout::from(Striped::new(unit, targets, targets / 2).unwrap());
+        let objects = spread(&self.data, &layout);
+        let place = Placement { place: "storage", why: "a test", remote: false };
+        let length = self.data.len() as u64;
+        let file = |parts| FileParts { name: "data".into(), length, layout: layout.clone(), parts, place };
+        let whole: Arc<dyn Part> = Arc::new(Held(self.data.clone()));
+        let plain = FileParts { layout: Striped::new(length, 1, 0).unwrap().into(), ..file(vec![whole]) };
+        let mut expected = RowBatch::default();
+        let plain = run(request(&self.kernel, self.input, plain, lanes), &mut expected, &Control::new());
+        let Outcome::Done(answer) = plain.unwrap() else { panic!("it stopped") };
+
+        let mut end = ShardEnd::new(0, targets as usize);
+        let mut rows = Rows::default();
+        let mut job = None;
+        for owner in 0..targets {
+            let counted: Vec<Arc<Counted>> = (objects.iter())
+                .map(|part| Counted { part: part.clone(), messages: 0.into(), bytes: 0.into() })
+                .map(Arc::new)
+                .collect();
+            let parts = (0..targets).map(|target| -> Arc<dyn Part> {
+                if target == owner {
+                    objects[target as usize].clone()
+                } else {
+                    counted[target as usize].clone()
+                }
+            });
+            let request = request(&self.kernel, self.input, file(parts.collect()), lanes);
+            let positions = if self.input == Input::lines() { length } else { length / self.size() };
+            let shard = Shard { targets: vec![owner], round: 0, shared: [].into(), select: 0..positions };
+            let shard = job.insert(ShardJob::new(request, shard).unwrap());
+            let tally: Tally = if shard.gives_rows() {
+                shard.rows(&mut rows, &Control::new()).unwrap()
+            } else {
+                let one = shard.values(&Control::new()).unwrap();
+                let tally = one.tally.clone();
+                end.join(&**shard.kernel(), shard.ctx(), one).unwrap();
+                tally
+            };
+            let world = format!("{unit} bytes a stripe, target {owner} of {targets}, {lanes} lanes");
+            for part in &counted {
+                let messages = part.messages.load(Ordering::Relaxed);
+                assert!(messages <= length.div_ceil(MIB) + 1, "{messages} messages: {world}");
+            }
+            let sum = |get: fn(&Counted) -> &AtomicU64| {
+                counted.iter().map(|part| get(part).load(Ordering::Relaxed)).sum::<u64>()
+            };
+            assert_eq!(sum(|part| &part.messages), tally.messages, "{world}");
+            assert_eq!(sum(|part| &part.bytes), tally.moved, "{world}");
+        }
+        let shard = job.unwrap();
+        if shard.gives_rows() {
+            rows.rows.sort_by_key(|(unit, _)| *unit);
+            let rows = rows.rows.iter().flat_map(|(_, batch)| batch.iter());
+            assert!(rows.eq(expected.iter()));
+            assert!(!expected.is_empty());
+        } else {
+            let whole = end.partial.whole(&**shard.kernel(), shard.ctx()).unwrap();
+            let Next::Done(value) = shard.kernel().advance(shard.ctx(), &whole).unwrap() else {
+                panic!("one pass")
+            };
+            assert_eq!(value, answer.value);
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self.input.record {
+            gristmill_kernel::RecordRule::Fixed(size) => size,
+            gristmill_kernel::RecordRule::Lines => 1,
+        }
+    }
+}
+
+fn floats(bytes: u64) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(bytes);
+    (0..bytes / 8).flat_map(|_| (rng.f64() - 0.5).to_le_bytes()).collect()
+}
+
+fn bound(kernel: &str, params: &[(&str, &str)], input: &Input) -> Arc<dyn Kernel> {
+    let params: Vec<_> = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    catalog::bind(kernel, &params, input).unwrap()
+}
+
+#[test]
+fn records_that_end_behind_their_stripe() {
+    let input = Input::typed_records(DType::F64, 80).unwrap();
+    for kernel in [
+        bound("sum", &[], &input),
+        bound("last", &[], &input),
+        bound("lookup", &[("where", "> 0.45")], &input),
+    ] {
+        let world = World { kernel, input, data: floats(80 * 150_000) };
+        for targets in [2, 3, 4, 7] {
+            world.keeps_to_the_bound(64 << 10, targets, 2);
+        }
+        world.keeps_to_the_bound(4 << 10, 3, 1);
+    }
+}
+
+#[test]
+fn rows_with_a_halo() {
+    let world =
+        World { kernel: Arc::new(Stencil), input: Input::elements(DType::F64), data: floats(6 * MIB) };
+    for targets in [2, 3, 7] {
+        world.keeps_to_the_bound(64 << 10, targets, 2);
+    }
+}
+
+#[test]
+fn values_with_a_halo() {
+    let input = Input::elements(DType::U8);
+    // Less than a stripe, several stripes, and more than is pulled at once.
+    for (halo, bytes) in [(1, 9 * MIB), (200_000, 9 * MIB), (3 * MIB, 40 * MIB)] {
+        let world = World { kernel: Arc::new(Echo(halo)), input, data: floats(bytes) };
+        for targets in [2, 4] {
+            world.keeps_to_the_bound(64 << 10, targets, 2);
+        }
+    }
+}
+
+/// Words in lines of up to so many bytes.
+fn text(bytes: u64, longest: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(bytes);
+    let mut out = Vec::new();
+    while (out.len() as u64) < bytes {
+        let line = std::iter::repeat_with(|| rng.lowercase() as u8).take(longest * (out.len() % 97) / 96);
+        out.extend(line.collect::<Vec<_>>());
+        out.push(b'\n');
+    }
+    out
+}
+
+#[test]
+fn rows_of_lines() {
+    let input = Input::lines();
+    let kernel = bound("grep", &[("pattern", "q.?x")], &input);
+    for longest in [120, 1500] {
+        let world = World { kernel: kernel.clone(), input, data: text(9 * MIB, longest) };
+        for (unit, targets) in [(64 << 10, 2), (64 << 10, 3), (4 << 10, 2), (4 << 10, 7)] {
+            for lanes in [1, 3] {
+                world.keeps_to_the_bound(unit, targets, lanes);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_asked_where_records_end_with_their_stripes() {
+    let input = Input::elements(DType::F64);
+    let data = floats(3 * MIB);
+    let layout = Layout::from(Striped::new(64 << 10, 3, 0).unwrap());
+    let parts = spread(&data, &layout).into_iter().map(|part| part as Arc<dyn Part>).collect();
+    let place = Placement { place: "storage", why: "a test", remote: false };
+    let file = FileParts { name: "data".into(), length: data.len() as u64, layout, parts, place };
+    let request = request(&bound("sum", &[], &input), input, file, 2);
+    let Outcome::Done(answer) = run(request, &mut RowBatch::default(), &Control::new()).unwrap() else {
+        panic!("it stopped")
+    };
+    assert_eq!((answer.report.messages, answer.report.bytes_moved), (0, 0));
+    assert_eq!(answer.report.bytes_read, data.len() as u64);
+}
+
+/// A sum over every byte and its neighbours at a distance.
+struct Echo(u64);
+
+struct EchoFold {
+    halo: usize,
+    sum: u64,
+}
+
+impl Kernel for Echo {
+    fn spec(&self) -> Spec {
+        Spec { halo: self.0, ..Spec::fixed("echo", 1) }
+    }
+    fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        Ok(Box::new(EchoFold { halo: self.0 as usize, sum: 0 }))
+    }
+    fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        Ok(Next::Done(Value::from(StateReader::new("echo", whole).u64()?)))
+    }
+}
+
+impl Fold for EchoFold {
+    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+        let bytes = [block.before(), block.data(), block.after()].concat();
+        let at = |i: Option<usize>| i.and_then(|i| bytes.get(i)).map_or(0, |x| u64::from(*x));
+        for i in block.before().len()..block.before().len() + block.data().len() {
+            let around = 3 * at(i.checked_sub(self.halo)) + 5 * at(Some(i + self.halo));
+            self.sum = self.sum.wrapping_add(at(Some(i)) + around);
+        }
+        Ok(Step::Took(block.count()))
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.sum);
+    }
+    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        self.sum = self.sum.wrapping_add(StateReader::new("echo", later).u64()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! Passes whose folds run somewhere else, and what they send back.
+//!
+//! A [`Crew`] folds the parts of a file where they lie, for example on storage nodes that it asks. For a value
+//! every member sends one partial, in any order; for rows every member sends its units in ascending order, and
+//! [`merge_units`] puts the units of all members in the order of the file.
+
+use std::sync::Arc;
+
+use gristmill_kernel::{Ctx, Kernel, NoRows, RowBatch};
+
+use crate::job::{Prepared, complete};
+use crate::pass::PassEnd;
+use crate::rows::{Delivery, RowOutput, UnitEnd};
+use crate::{Control, Partial, RunError, Tally};
+
+/// A pass that a crew is to fold.
+pub struct PassOrder<'a> {
+    /// The kernel as it is run: bound, and over bytes where it was one over lines for a value.
+    pub kernel: &'a Arc<dyn Kernel>,
+    /// Number of the pass, what the last one broadcast, and the records wanted.
+    pub ctx: &'a Ctx,
+    /// Whether the request is to stop, and how far it is.
+    pub control: &'a Control,
+}
+
+/// What one member of a crew made of its shard.
+#[derive(Debug)]
+pub struct ShardEnd {
+    /// What was folded.
+    pub partial: Partial,
+    /// The failure at the lowest position, and that position. What lies before it was folded.
+    pub failure: Option<(u64, RunError)>,
+    /// What it cost.
+    pub tally: Tally,
+}
+
+impl ShardEnd {
+    /// A shard of which nothing was folded, of a file on so many targets.
+    pub fn new(round: u32, targets: usize) -> ShardEnd {
+        ShardEnd { partial: Partial::empty(round), failure: None, tally: Tally::new(targets) }
+    }
+
+    /// Takes in what somebody else made of another shard of the same pass. Of several failures the one at the lowest
+    /// position stays; neighbours that cannot be merged are a failure too, at the place where they meet.
+    ///
+    /// # Errors
+    /// Partials that make no sense together: records folded twice, other passes.
+    pub fn join(&mut self, kernel: &dyn Kernel, ctx: &Ctx, other: ShardEnd) -> Result<(), RunError> {
+        self.tally.add(&other.tally);
+        let seam = self.partial.join_to_seam(kernel, ctx, other.partial, &mut NoRows)?;
+        for (at, error) in other.failure.into_iter().chain(seam) {
+            if self.failure.as_ref().is_none_or(|(lowest, _)| at < *lowest) {
+                self.failure = Some((at, error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whoever folds the parts of a file where they lie.
+pub trait Crew {
+    /// Folds a pass for a value and gives every shard's end to `take` as it arrives; stops once that says that
+    /// no more is wanted.
+    fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError>;
+
+    /// Starts a pass for rows: one source for each member.
+    fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;
+}
+
+/// Takes a shard's end; false if no more is wanted.
+pub type TakeShard<'t> = dyn FnMut(ShardEnd) -> Result<bool, RunError> + 't;
+
+/// One thing that a member says about its units.
+#[derive(Debug)]
+pub enum UnitEvent {
+    /// A unit begins at this byte of the file (or virtual record); later units begin behind it.
+    Begin(u64),
+    /// Rows of the unit, in ascending order.
+    Rows(RowBatch),
+    /// The unit has ended.
+    End(UnitEnd),
+    /// The unit cannot be finished. Nothing follows.
+    Failed(RunError),
+    /// No more units. Nothing follows.
+    Finished(Tally),
+}
+
+/// The units of one member.
+pub trait UnitSource: Send {
+    /// What comes next.
+    fn next(&mut self) -> Result<UnitEvent, RunError>;
+
+    /// Bytes that came over a network so far.
+    fn received(&self) -> u64 {
+        0
+    }
+}
+
+/// Takes units in the order of the file.
+pub trait UnitOutput {
+    /// A unit begins.
+    fn begin(&mut self, at: u64) -> Result<(), RunError>;
+    /// Rows of the unit.
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError>;
+    /// The unit has ended.
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError>;
+}
+
+/// Puts the units of several sources in order. Ends with the first unit that was cut or says enough, with the first
+/// failure in the order of the file, or when all sources have finished.
+pub fn merge_units(
+    mut sources: Vec<Box<dyn UnitSource + '_>>,
+    out: &mut dyn UnitOutput,
+    tally: &mut Tally,
+) -> Result<(), RunError> {
+    let merged = merge(&mut sources, out, tally);
+    tally.sent += sources.iter().map(|source| source.received()).sum::<u64>();
+    merged
+}
+
+fn merge(
+    sources: &mut [Box<dyn UnitSource + '_>],
+    out: &mut dyn UnitOutput,
+    tally: &mut Tally,
+) -> Result<(), RunError> {
+    // The next unit of each source that has one.
+    let mut heads: Vec<Option<u64>> = Vec::with_capacity(sources.len());
+    for source in &mut *sources {
+        heads.push(head(&mut **source, tally)?);
+    }
+    let lowest =
+        |heads: &[Option<u64>]| heads.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
+    while let Some((at, n)) = lowest(&heads) {
+        let (Some(source), Some(slot)) = (sources.get_mut(n), heads.get_mut(n)) else { break };
+        out.begin(at)?;
+        loop {
+            match source.next()? {
+                UnitEvent::Rows(batch) => out.rows(batch)?,
+                UnitEvent::End(end) => {
+                    let last = end.cut || end.enough;
+                    out.end(end)?;
+                    if last {
+                        return Ok(());
+                    }
+                    break;
+                }
+                UnitEvent::Failed(error) => return Err(error),
+                UnitEvent::Begin(_) | UnitEvent::Finished(_) => return Err(disorder("a unit did not end")),
+            }
+        }
+        *slot = head(&mut **source, tally)?;
+        if slot.is_some_and(|next| next <= at) {
+            return Err(disorder("its units are out of order"));
+        }
+    }
+    Ok(())
+}
+
+fn head(source: &mut dyn UnitSource, tally: &mut Tally) -> Result<Option<u64>, RunError> {
+    match source.next()? {
+        UnitEvent::Begin(at) => Ok(Some(at)),
+        UnitEvent::Finished(part) => {
+            tally.add(&part);
+            Ok(None)
+        }
+        UnitEvent::Failed(error) => Err(error),
+        UnitEvent::Rows(_) | UnitEvent::End(_) => Err(disorder("rows outside of a unit")),
+    }
+}
+
+fn disorder(why: &str) -> RunError {
+    RunError::BadPartial { why: format!("a node sent units that make no sense ({why})") }
+}
+
+/// One pass by a crew.
+pub(crate) fn crew_pass(
+    job: &Prepared,
+    ctx: &Ctx,
+    crew: &dyn Crew,
+    rows: &mut dyn RowOutput,
+    control: &Control,
+) -> Result<PassEnd, RunError> {
+    let order = PassOrder { kernel: &job.kernel, ctx, control };
+    control.begin_pass(0, ctx.extent.end - ctx.extent.start);
+    let mut tally = Tally::new(job.file.parts.len());
+    if job.gives_rows() {
+        let partial = Partial::empty(ctx.round);
+        let mut delivery = Delivery { kernel: &*job.kernel, ctx, output: rows, partial, delivered: None };
+        merge_units(crew.rows(&order)?, &mut delivery, &mut tally)?;
+        return Ok(PassEnd { partial: delivery.partial, delivered: delivery.delivered, tally });
+    }
+    let mut all = ShardEnd { tally, ..ShardEnd::new(ctx.round, 0) };
+    crew.values(&order, &mut |end| {
+        all.join(&*job.kernel, ctx, end)?;
+        Ok(!complete(&all.partial, &ctx.extent)?)
+    })?;
+    let ShardEnd { partial, failure, tally } = all;
+    if let Some((at, error)) = failure
+        && partial.enough_at.is_none_or(|enough| at < enough)
+    {
+        return Err(error);
+    }
+    Ok(PassEnd { partial, delivered: None, tally })
+}
+
+impl UnitOutput for Delivery<'_> {
+    fn begin(&mut self, _: u64) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.deliver(batch)
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        match end.piece {
+            Some((range, state)) => self.join(range, state, end.enough),
+            None => Ok(()),
+        }
+    }
+}
