@@ -1,0 +1,69 @@
+//! Who may do what.
+
+use crate::file::FileEntry;
+use crate::{FilePath, Mode, NamespaceError, Principal, Result};
+
+/// Users who may always do everything.
+const SUPERUSERS: [&str; 2] = ["root", "uid:0"];
+
+/// What a caller wants of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To know its layout and read its bytes.
+    Read,
+    /// To put another file in its place or to remove it.
+    Write,
+}
+
+/// The rule of permission.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    pub(crate) admin: Option<Principal>,
+}
+
+impl Rules {
+    fn is_super(&self, who: &Principal) -> bool {
+        SUPERUSERS.contains(&who.as_str()) || self.admin.as_ref() == Some(who)
+    }
+
+    fn owns(&self, who: &Principal, owner: &Principal) -> bool {
+        who == owner || self.is_super(who)
+    }
+
+    /// `Denied` with `verb` unless `who` has this access to the file.
+    pub(crate) fn check(
+        &self,
+        who: &Principal,
+        file: &FileEntry,
+        access: Access,
+        verb: &'static str,
+    ) -> Result<()> {
+        let allowed = self.is_super(who) || file.mode.allows(*who == file.owner, access);
+        if allowed { Ok(()) } else { Err(denied(who, &file.path, verb)) }
+    }
+
+    /// `Denied` with `verb` unless `who` is `owner` or above the rules.
+    pub(crate) fn check_owner(
+        &self,
+        who: &Principal,
+        owner: &Principal,
+        path: &FilePath,
+        verb: &'static str,
+    ) -> Result<()> {
+        if self.owns(who, owner) { Ok(()) } else { Err(denied(who, path, verb)) }
+    }
+
+    /// Whether `who` may put a file with `mode` in the place of `file`. Replacing is no way around the rule
+    /// that only the owner changes the mode.
+    pub(crate) fn check_replace(&self, who: &Principal, file: &FileEntry, mode: Option<Mode>) -> Result<()> {
+        self.check(who, file, Access::Write, "replace")?;
+        if mode.is_none_or(|mode| mode == file.mode) {
+            return Ok(());
+        }
+        self.check_owner(who, &file.owner, &file.path, "change the mode of")
+    }
+}
+
+fn denied(who: &Principal, path: &FilePath, verb: &'static str) -> NamespaceError {
+    NamespaceError::Denied { who: who.clone(), path: path.clone(), verb }
+}

@@ -1,0 +1,218 @@
+//! What can go wrong, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{FileId, FilePath, PathFault, Principal};
+
+/// The result of an operation on the namespace.
+pub type Result<T> = std::result::Result<T, NamespaceError>;
+
+/// Longest part of a refused string that a message repeats, in characters.
+const SHOWN: usize = 64;
+
+/// What stands in the way of a path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathConflict {
+    /// There are files below the path, so it is a directory.
+    #[error("it is a directory: choose another name, or remove what lies in it")]
+    IsDirectory,
+    /// A part of the path is a file.
+    #[error("{0} is a file: choose another directory, or remove that file")]
+    ParentIsFile(FilePath),
+}
+
+/// Why an operation on the namespace failed. Each sentence says what was wrong and what would be right.
+///
+/// An error of the system ([`is_usage`](Self::is_usage) is false) leaves open whether a change was made: after
+/// a crash it may turn out to be there. Every operation may be repeated.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamespaceError {
+    /// There is no file, or no directory, at this path.
+    #[error("there is nothing at {path}: list the directory above it for the right name")]
+    NotFound {
+        /// The path asked for.
+        path: String,
+    },
+    /// The permission bits refuse.
+    #[error("{who} may not {verb} {path}: ask the owner of the file, or an administrator")]
+    Denied {
+        /// Who asked.
+        who: Principal,
+        /// For which file.
+        path: FilePath,
+        /// For what.
+        verb: &'static str,
+    },
+    /// A path breaks a rule.
+    #[error("the path {path:?} is not allowed, {why}")]
+    InvalidPath {
+        /// Its first 64 characters.
+        path: String,
+        /// Which rule.
+        why: PathFault,
+    },
+    /// Some other argument is not what it must be.
+    #[error("{what}: {remedy}")]
+    Invalid {
+        /// What was wrong.
+        what: String,
+        /// What would be right.
+        remedy: &'static str,
+    },
+    /// A file cannot be at the path, because of others.
+    #[error("{path} cannot be a file, {conflict}")]
+    Conflict {
+        /// The path of the new file.
+        path: FilePath,
+        /// What stands in its way.
+        conflict: PathConflict,
+    },
+    /// The put is not in progress: its lease ran out, it was abandoned, or it never began.
+    #[error("put {id} is not in progress, its lease ran out or it was abandoned: begin again")]
+    UnknownAttempt {
+        /// The put.
+        id: FileId,
+    },
+    /// A target number that no target has, or that of a target without an address.
+    #[error("target {number} is not in the cluster or has no address: take numbers from the list of targets")]
+    UnknownTarget {
+        /// The number.
+        number: u32,
+    },
+    /// Another target, with files on it, has this address.
+    #[error(
+        "target {number} has the address {address} and files lie on it: give the new target another address, or remove those files"
+    )]
+    AddressTaken {
+        /// The address.
+        address: String,
+        /// The target that has it.
+        number: u32,
+    },
+    /// A bound was passed.
+    #[error("too many {what}, the limit is {limit}: stay within it or split the request")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// Another process, or another handle in this one, has the namespace open.
+    #[error("the namespace in {} is open already: stop the process that has it, there can be only one", dir.display())]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A newer release wrote the namespace.
+    #[error("the namespace has format {found} and this release knows {known}: use the release that wrote it")]
+    NewerFormat {
+        /// The format found.
+        found: i64,
+        /// The newest this release reads.
+        known: i64,
+    },
+    /// The device or the user's quota is full.
+    #[error(
+        "no space left for the namespace: free space or raise the quota, then retry; what was acknowledged is safe"
+    )]
+    NoSpace,
+    /// The stored state contradicts itself or cannot be read.
+    #[error("the namespace is damaged: {what}. Restore its directory from a copy")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+    },
+    /// The thread that writes has ended; only a defect ends it early.
+    #[error("the namespace has stopped: close it and open it again")]
+    Stopped,
+    /// Any other failure of SQLite.
+    #[error(
+        "SQLite could not serve the namespace: {source}. Check the device and the file system, then retry"
+    )]
+    Sqlite {
+        /// The cause.
+        source: Arc<rusqlite::Error>,
+    },
+    /// Any other failure of the operating system.
+    #[error("could not {op} {}: {source}. Check the device and the permissions, then retry", path.display())]
+    Io {
+        /// What was being done.
+        op: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// The cause.
+        source: Arc<io::Error>,
+    },
+}
+
+impl NamespaceError {
+    /// Whether the request is at fault, and not the machine or its state.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::Denied { .. }
+            | Self::InvalidPath { .. }
+            | Self::Invalid { .. }
+            | Self::Conflict { .. }
+            | Self::UnknownAttempt { .. }
+            | Self::UnknownTarget { .. }
+            | Self::AddressTaken { .. }
+            | Self::TooMany { .. } => true,
+            Self::Locked { .. }
+            | Self::NewerFormat { .. }
+            | Self::NoSpace
+            | Self::Damaged { .. }
+            | Self::Stopped
+            | Self::Sqlite { .. }
+            | Self::Io { .. } => false,
+        }
+    }
+
+    pub(crate) fn invalid(what: impl Into<String>, remedy: &'static str) -> Self {
+        Self::Invalid { what: what.into(), remedy }
+    }
+
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
+
+    pub(crate) fn io(op: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace,
+            _ => Self::Io { op, path: path.to_path_buf(), source: Arc::new(source) },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for NamespaceError {
+    /// Sorts a failure of SQLite by what can be done about it.
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        match &error {
+            rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+                Code::DiskFull => Self::NoSpace,
+                Code::DatabaseCorrupt | Code::NotADatabase | Code::TypeMismatch => {
+                    Self::damaged(error.to_string())
+                }
+                _ => Self::Sqlite { source: Arc::new(error) },
+            },
+            // A column of the wrong type, a missing table or row: the file is not what this crate wrote.
+            rusqlite::Error::SqlInputError { .. }
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)
+            | rusqlite::Error::QueryReturnedNoRows => Self::damaged(error.to_string()),
+            _ => Self::Sqlite { source: Arc::new(error) },
+        }
+    }
+}
+
+/// The start of a string that came from outside, for a message.
+pub(crate) fn start(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}

@@ -1,0 +1,92 @@
+//! Which files a cluster has, on which storage targets they lie, and who may use them.
+//!
+//! A cluster has one entry node that keeps this table; the bytes lie on storage nodes. A path names a layout
+//! (stripe unit, targets, versions of the objects there), an owner and a mode. A new file appears, or takes
+//! the place of an old one, in a single durable step, so a reader sees the old file or the new one:
+//!
+//! 1. [`begin`](Namespace::begin) makes the *attempt* durable and gives the [`FileId`] that names the objects.
+//! 2. The objects are written on the targets while [`renew`](Namespace::renew) keeps the lease.
+//! 3. [`commit`](Namespace::commit) puts the file at its path. What was there becomes *garbage*.
+//!
+//! What was removed, replaced or abandoned, and attempts whose lease ran out, is [`garbage`](Namespace::garbage)
+//! until its objects are gone and [`collected`](Namespace::collected) says so. So no crash leaves objects that
+//! nobody knows of.
+//!
+//! Directories exist while a file lies in them; they have no owner and no mode. For a file, the owner's bits
+//! of its [`Mode`] hold for the owner and the other bits for everybody else. `root`, `uid:0` and
+//! [`NamespaceOptions::admin`] may do everything.
+//!
+//! ```
+//! use std::time::Duration;
+//! use gristmill_namespace::{
+//!     Access, DirPath, FilePath, Namespace, NamespaceError, NewFile, Principal, TargetId,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let namespace = Namespace::open(&dir.path().join("entry"))?;
+//! let target: TargetId = "00112233445566778899aabbccddeeff".parse()?;
+//! let number = namespace.join(&target, "10.0.0.7:7070")?;
+//!
+//! let (alice, bob): (Principal, Principal) = ("alice".parse()?, "bob".parse()?);
+//! let path = FilePath::parse("/ocean/temperature.bin")?;
+//! let file = NewFile {
+//!     path: path.clone(),
+//!     unit: 65_536,
+//!     first: 0,
+//!     targets: vec![number],
+//!     record: Some(80),
+//!     mode: None,
+//! };
+//! let id = namespace.begin(&alice, &file, Duration::from_secs(60))?;
+//! // ... write the object `id` on the target; it ends up with version 7 ...
+//! namespace.commit(&alice, &id, 8_000, &[7])?;
+//!
+//! let found = namespace.lookup(&bob, &path, Access::Read)?;
+//! assert_eq!((found.length, found.versions), (8_000, vec![7]));
+//! assert!(matches!(namespace.remove(&bob, &path), Err(NamespaceError::Denied { .. })));
+//!
+//! let names = namespace.list(&DirPath::parse("/")?, None, 100)?;
+//! assert_eq!(names[0].name(), "ocean");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything is synchronous and safe to share between threads. What returned `Ok` is durable. Changes asked
+//! for by many threads at once share one commit. Every size has a bound: see the constants.
+
+mod access;
+mod error;
+mod file;
+mod garbage;
+mod ids;
+mod layout;
+mod listing;
+mod lock;
+mod mode;
+mod namespace;
+mod owner;
+mod path;
+mod principal;
+mod puts;
+mod readers;
+mod rows;
+mod schema;
+mod targets;
+mod writer;
+
+pub use access::Access;
+pub use error::{NamespaceError, PathConflict, Result};
+pub use file::{Attempt, Committed, FileEntry, Garbage, ListEntry, NewFile, TargetRecord};
+pub use garbage::{MAX_COLLECTED, MAX_GARBAGE_PAGE};
+pub use ids::{FileId, TargetId};
+pub use layout::MAX_FILE_BYTES;
+pub use listing::MAX_LIST_PAGE;
+pub use mode::{DEFAULT_MODE, Mode};
+pub use namespace::{Namespace, NamespaceOptions};
+pub use path::{DirPath, FilePath, MAX_COMPONENT_BYTES, MAX_PATH_BYTES, PathFault};
+pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
+pub use puts::MAX_LEASE;
+pub use readers::READERS;
+pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
+pub use writer::{MAX_GROUP, MAX_QUEUED};

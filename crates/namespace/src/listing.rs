@@ -1,0 +1,118 @@
+//! Finding files: one by its path, or a directory name by name.
+
+use rusqlite::{Connection, params};
+
+use crate::owner::missing;
+use crate::path::{ABOVE, SEPARATOR, check_name};
+use crate::rows::{COLUMNS, Row, wrong_type};
+use crate::{Access, DirPath, FileEntry, FilePath, ListEntry, Namespace, NamespaceError, Principal, Result};
+
+/// Most names in one answer of [`Namespace::list`].
+pub const MAX_LIST_PAGE: usize = 1_000;
+
+/// Position of the path in [`COLUMNS`].
+const PATH: usize = 3;
+
+impl Namespace {
+    /// The file at `path`, for `who` to use in this way.
+    ///
+    /// # Errors
+    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) also if `who` may not even
+    /// read it, or a failure of the system.
+    pub fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
+        let row = self.readers.with(|connection| Row::at(connection, path))?;
+        let file = row.ok_or_else(|| missing(path))?.entry()?;
+        let verb = match access {
+            Access::Read => "read",
+            Access::Write => "write",
+        };
+        self.rules.check(who, &file, access, verb)?;
+        Ok(file)
+    }
+
+    /// Up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]), one level, bytewise by name, behind the name
+    /// `after`. An empty answer is the end. Directories have no permissions: everybody sees all names.
+    ///
+    /// # Errors
+    /// [`NotFound`](NamespaceError::NotFound) if no file lies in `dir`, unless it is `/`;
+    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` can be no name; or a failure of the system.
+    pub fn list(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
+        after.map_or(Ok(()), check_name)?;
+        let limit = limit.min(MAX_LIST_PAGE);
+        self.readers.with(|connection| {
+            let entries = page(connection, dir, after, limit)?;
+            if entries.is_empty() && !dir.is_root() && !exists(connection, dir)? {
+                return Err(NamespaceError::NotFound { path: dir.to_string() });
+            }
+            Ok(entries)
+        })
+    }
+}
+
+fn range_query() -> String {
+    format!("SELECT {COLUMNS} FROM files WHERE state = 1 AND path >= ? AND path < ? ORDER BY path LIMIT ?")
+}
+
+fn page(connection: &Connection, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
+    let (prefix, end) = (dir.prefix(), dir.above());
+    let mut statement = connection.prepare_cached(&range_query())?;
+    let mut start = after.map_or_else(|| prefix.clone(), |name| format!("{prefix}{name}{ABOVE}"));
+    let mut entries = Vec::new();
+    // Each turn reads the files up to the next directory, and then goes on behind all that lies in that.
+    'next: while entries.len() < limit {
+        let mut rows = statement.query(params![start, end, (limit - entries.len()) as i64])?;
+        while let Some(row) = rows.next()? {
+            let key = row.get_ref(PATH)?.as_str().map_err(wrong_type)?;
+            let Some(name) = key.strip_prefix(prefix.as_str()) else {
+                return Err(NamespaceError::damaged("the index of paths is out of order"));
+            };
+            if let Some((name, _)) = name.split_once(SEPARATOR) {
+                entries.push(ListEntry::Dir(name.to_owned()));
+                start = format!("{prefix}{name}{ABOVE}");
+                continue 'next;
+            }
+            entries.push(ListEntry::File(Row::read(row)?.entry()?));
+        }
+        break;
+    }
+    Ok(entries)
+}
+
+/// Whether a file lies in the directory, at whatever depth.
+pub(crate) fn exists(connection: &Connection, dir: &DirPath) -> Result<bool> {
+    let mut statement = connection
+        .prepare_cached("SELECT 1 FROM files WHERE state = 1 AND path >= ? AND path < ? LIMIT 1")?;
+    Ok(statement.exists(params![dir.prefix(), dir.above()])?)
+}
+
+/// The file that is a part of `path`, if there is one.
+pub(crate) fn file_above(connection: &Connection, path: &FilePath) -> Result<Option<FilePath>> {
+    let key = path.key();
+    let mut statement = connection
+        .prepare_cached("SELECT path FROM files WHERE state = 1 AND path < ? ORDER BY path DESC LIMIT 1")?;
+    // Between a file and what would lie below it no key can come but those below it, and there are none: a
+    // path is never both file and directory. So only the key just before can be that file.
+    let mut rows = statement.query([&key])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let before = row.get_ref(0)?.as_str().map_err(wrong_type)?;
+    let below = key.strip_prefix(before).is_some_and(|rest| rest.starts_with(SEPARATOR));
+    below.then(|| FilePath::from_key(before)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn a_page_is_a_range_of_the_index_and_needs_no_sorting() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = schema::open_writer(dir.path()).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", range_query())).unwrap();
+        let plan = statement.query_map(params!["a", "b", 1], |row| row.get::<_, String>(3)).unwrap();
+        let plan: Vec<String> = plan.map(|line| line.unwrap()).collect();
+        assert_eq!(plan, ["SEARCH files USING INDEX live_paths (path>? AND path<?)"]);
+    }
+}

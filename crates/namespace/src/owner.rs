@@ -1,0 +1,46 @@
+//! What one may do to a file that is there: remove it, change its mode.
+
+use rusqlite::params;
+
+use crate::rows::Row;
+use crate::{Access, FileId, FilePath, Mode, Namespace, NamespaceError, Principal, Result, puts};
+
+impl Namespace {
+    /// Removes the file; it becomes garbage. Returns its id.
+    ///
+    /// # Errors
+    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) for who may not write it, or
+    /// a failure of the system.
+    pub fn remove(&self, who: &Principal, path: &FilePath) -> Result<FileId> {
+        let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
+        self.writer.call(move |connection| {
+            let row = Row::at(connection, &path)?.ok_or_else(|| missing(&path))?;
+            let n = row.n;
+            let file = row.entry()?;
+            rules.check(&who, &file, Access::Write, "remove")?;
+            puts::discard(connection, n)?;
+            Ok(file.id)
+        })
+    }
+
+    /// Gives the file another mode. Only its owner may.
+    ///
+    /// # Errors
+    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied), or a failure of the system.
+    pub fn set_mode(&self, who: &Principal, path: &FilePath, mode: Mode) -> Result<()> {
+        let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
+        self.writer.call(move |connection| {
+            let row = Row::at(connection, &path)?.ok_or_else(|| missing(&path))?;
+            let n = row.n;
+            rules.check_owner(&who, &row.entry()?.owner, &path, "change the mode of")?;
+            connection
+                .prepare_cached("UPDATE files SET mode = ? WHERE n = ?")?
+                .execute(params![mode.bits(), n])?;
+            Ok(())
+        })
+    }
+}
+
+pub(crate) fn missing(path: &FilePath) -> NamespaceError {
+    NamespaceError::NotFound { path: path.to_string() }
+}

@@ -1,0 +1,133 @@
+//! The SQLite file: its tables, and how it is opened.
+//!
+//! One row per put, from `begin` until its objects are collected. `state` moves from [`ATTEMPT`] to [`LIVE`]
+//! to [`GARBAGE`], or straight to the last; the columns after `lease` are filled when it becomes live and
+//! stay, so that a commit repeated later can still be answered.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{NamespaceError, Result};
+
+const DATABASE_FILE: &str = "namespace.sqlite";
+/// Marks the SQLite file as ours ("GriN").
+const APPLICATION_ID: i64 = 0x4772_694e;
+/// The form of the tables below.
+pub(crate) const FORMAT: i64 = 1;
+/// How long a statement waits for a lock of SQLite; within one process there is next to nothing to wait for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Prepared statements kept by each connection.
+const STATEMENTS: usize = 64;
+/// Pages the write-ahead log grows to before SQLite moves them into the main file: 16 MiB, so that thousands
+/// of small changes share the two syncs of a checkpoint.
+const CHECKPOINT_PAGES: i64 = 4_096;
+
+pub(crate) const ATTEMPT: i64 = 0;
+pub(crate) const LIVE: i64 = 1;
+pub(crate) const GARBAGE: i64 = 2;
+
+/// The numbers of the states stand in the indexes, and in each query that is to use one.
+const SCHEMA: &str = "
+CREATE TABLE targets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, address TEXT UNIQUE) STRICT;
+CREATE TABLE files (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,
+    path TEXT NOT NULL, who TEXT NOT NULL, mode INTEGER, unit INTEGER NOT NULL, first INTEGER NOT NULL,
+    targets BLOB NOT NULL, record INTEGER, lease INTEGER,
+    owner TEXT, length INTEGER, versions BLOB, created INTEGER, replaced TEXT) STRICT;
+CREATE UNIQUE INDEX live_paths ON files (path) WHERE state = 1;
+CREATE INDEX leases ON files (lease) WHERE state = 0;
+CREATE INDEX garbage ON files (n) WHERE state = 2;
+";
+
+/// Opens the file in `dir` for writing, making it if there is none.
+pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
+    let path = dir.join(DATABASE_FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = connect(&path, flags)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    if is_blank(&connection)? {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        transaction.commit()?;
+        // SQLite does not promise to sync the directory that names a file with a write-ahead log.
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|error| NamespaceError::io("sync", dir, error))?;
+    }
+    check_format(&connection)?;
+    Ok(connection)
+}
+
+/// Opens another connection to the file that [`open_writer`] has open.
+pub(crate) fn open_reader(dir: &Path) -> Result<Connection> {
+    connect(&dir.join(DATABASE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Moves the write-ahead log into the main file.
+pub(crate) fn checkpoint(connection: &Connection) -> Result<()> {
+    Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn pragma(connection: &Connection, name: &str) -> Result<i64> {
+    Ok(connection.pragma_query_value(None, name, |row| row.get(0))?)
+}
+
+fn is_blank(connection: &Connection) -> Result<bool> {
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables == 0 && pragma(connection, "application_id")? == 0 && pragma(connection, "user_version")? == 0)
+}
+
+fn check_format(connection: &Connection) -> Result<()> {
+    let (application, found) = (pragma(connection, "application_id")?, pragma(connection, "user_version")?);
+    if application != APPLICATION_ID {
+        let what = format!("{DATABASE_FILE} has application id {application:#x}, not {APPLICATION_ID:#x}");
+        return Err(NamespaceError::damaged(what));
+    }
+    if found > FORMAT {
+        return Err(NamespaceError::NewerFormat { found, known: FORMAT });
+    }
+    if found < FORMAT {
+        return Err(NamespaceError::damaged(format!("{DATABASE_FILE} has format {found}, which never was")));
+    }
+    let parts: i64 = connection.query_row(
+        "SELECT count(*) FROM sqlite_schema
+         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage')",
+        [],
+        |row| row.get(0),
+    )?;
+    if parts != 5 {
+        return Err(NamespaceError::damaged(format!("{DATABASE_FILE} lacks a table or an index")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn commits_are_synced_and_readers_do_not_write() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let writer = open_writer(dir.path()).unwrap();
+            let mode: String = writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!((mode.as_str(), pragma(&writer, "synchronous").unwrap()), ("wal", 2));
+            assert!(open_reader(dir.path()).unwrap().execute("DELETE FROM files", []).is_err());
+        }
+    }
+}

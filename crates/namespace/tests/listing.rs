@@ -1,0 +1,102 @@
+//! Directories, page by page.
+#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
+
+mod cluster;
+
+use cluster::{Cluster, cluster, file, path, who};
+use gristmill_namespace::{Access, DirPath, MAX_LIST_PAGE, NamespaceError};
+
+fn with_files(paths: &[&str]) -> Cluster {
+    let cluster = cluster();
+    for at in paths {
+        cluster.put("alice", &file(at)).unwrap();
+    }
+    cluster
+}
+
+#[test]
+fn one_level_is_listed_in_the_order_of_names() {
+    // `-`, `.` and space come before `/`, so whole paths sort otherwise than names.
+    let cluster =
+        with_files(&["/a-b", "/a/x", "/a/y/z", "/a.c", "/a b", "/b", "/a/x-1/q", "/ä", "/B/b", "/a0"]);
+    let top = ["B/", "a/", "a b", "a-b", "a.c", "a0", "b", "ä"];
+    assert_eq!(cluster.names("/", None, 100).unwrap(), top);
+    assert_eq!(cluster.names("/a", None, 100).unwrap(), ["x", "x-1/", "y/"]);
+    assert_eq!(cluster.names("/a/", None, 100).unwrap(), ["x", "x-1/", "y/"]);
+    assert_eq!(cluster.names("/a/y", None, 100).unwrap(), ["z"]);
+    for limit in 1..=top.len() {
+        let (mut names, mut after) = (Vec::new(), None);
+        loop {
+            let page = cluster.names("/", after.as_deref(), limit).unwrap();
+            assert!(page.len() <= limit);
+            let Some(last) = page.last() else { break };
+            after = Some(last.trim_end_matches('/').to_owned());
+            names.extend(page);
+        }
+        assert_eq!(names, top, "pages of {limit}");
+    }
+    // The name to go on behind need not be there.
+    assert_eq!(cluster.names("/", Some("a "), 2).unwrap(), ["a b", "a-b"]);
+    assert_eq!(cluster.names("/", Some("ab"), 2).unwrap(), ["b", "ä"]);
+    assert_eq!(cluster.names("/", None, 0).unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_file_in_a_list_is_what_lookup_finds() {
+    let cluster = with_files(&["/d/a"]);
+    let listed = cluster.namespace.list(&DirPath::parse("/d").unwrap(), None, 10).unwrap();
+    let found = cluster.namespace.lookup(&who("bob"), &path("/d/a"), Access::Read).unwrap();
+    assert_eq!(listed, [gristmill_namespace::ListEntry::File(found)]);
+}
+
+#[test]
+fn a_directory_is_there_while_a_file_lies_in_it() {
+    let cluster = with_files(&["/d/e/a"]);
+    let missing = |dir: &str, after| match cluster.names(dir, after, 10) {
+        Err(NamespaceError::NotFound { path }) => path == dir,
+        other => other.map(|_| false).unwrap(),
+    };
+    assert!(
+        missing("/x", None) && missing("/d/e/a", None) && missing("/d/x", None) && missing("/d/ee", None)
+    );
+    assert!(!missing("/d", Some("zzz")) && !missing("/d/e", None));
+    cluster.namespace.remove(&who("alice"), &path("/d/e/a")).unwrap();
+    assert!(missing("/d/e", None) && missing("/d", None) && missing("/d", Some("e")));
+    assert_eq!(cluster.names("/", None, 10).unwrap(), [""; 0]);
+    let found = cluster.namespace.lookup(&who("alice"), &path("/d/e/a"), Access::Read);
+    assert!(matches!(found, Err(NamespaceError::NotFound { .. })));
+    let again = cluster.namespace.remove(&who("alice"), &path("/d/e/a"));
+    assert!(matches!(again, Err(NamespaceError::NotFound { .. })));
+}
+
+#[test]
+fn what_can_be_no_name_is_refused_as_the_place_to_go_on() {
+    let cluster = with_files(&["/d/a"]);
+    for bad in ["", "a/b", "/", "..", "d\u{1}", "d\u{1}a"] {
+        assert!(
+            matches!(cluster.names("/", Some(bad), 10), Err(NamespaceError::InvalidPath { .. })),
+            "{bad:?}"
+        );
+    }
+}
+
+#[test]
+fn a_page_has_its_bound() {
+    let cluster = cluster();
+    let count = MAX_LIST_PAGE + 5;
+    std::thread::scope(|scope| {
+        for part in 0..8 {
+            let cluster = &cluster;
+            scope.spawn(move || {
+                for n in (part..count).step_by(8) {
+                    cluster.put("alice", &file(&format!("/d/{n:04}"))).unwrap();
+                }
+            });
+        }
+    });
+    let first = cluster.names("/d", None, usize::MAX).unwrap();
+    assert_eq!(first.len(), MAX_LIST_PAGE);
+    let rest = cluster.names("/d", first.last().map(String::as_str), usize::MAX).unwrap();
+    assert_eq!(rest, ["1000", "1001", "1002", "1003", "1004"]);
+    assert_eq!(cluster.names("/", None, 10).unwrap(), ["d/"]);
+}

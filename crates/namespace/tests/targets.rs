@@ -1,0 +1,88 @@
+//! Storage targets that join.
+#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
+
+mod cluster;
+
+use cluster::{OVER, cluster, file, open, path, target, who};
+use gristmill_namespace::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS, NamespaceError, TargetRecord};
+
+fn record(number: u32, id: u32, address: &str) -> TargetRecord {
+    TargetRecord { number, id: target(id), address: address.into() }
+}
+
+#[test]
+fn numbers_follow_the_order_of_joining_and_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let namespace = open(dir.path());
+    assert_eq!(namespace.targets().unwrap(), []);
+    assert_eq!(namespace.join(&target(9), "a:1").unwrap(), 0);
+    assert_eq!(namespace.join(&target(4), "b:1").unwrap(), 1);
+    assert_eq!(namespace.join(&target(9), "a:1").unwrap(), 0);
+    assert_eq!(namespace.join(&target(9), "c:1").unwrap(), 0);
+    drop(namespace);
+    let namespace = open(dir.path());
+    assert_eq!(namespace.join(&target(5), "a:1").unwrap(), 2, "an address that was left is free");
+    let expected = [record(0, 9, "c:1"), record(1, 4, "b:1"), record(2, 5, "a:1")];
+    assert_eq!(namespace.targets().unwrap(), expected);
+}
+
+#[test]
+fn an_address_moves_over_only_from_a_target_without_files() {
+    let cluster = cluster();
+    let namespace = &cluster.namespace;
+    let id = cluster.put("alice", &file("/a")).unwrap();
+    // Target 1 holds nothing, nor does an attempt that ran out; targets 0 and 2 hold /a.
+    namespace
+        .begin(&who("alice"), &gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/b") }, OVER)
+        .unwrap();
+    assert_eq!(namespace.join(&target(7), "node1:7070").unwrap(), 3);
+    let taken = namespace.join(&target(8), "node2:7070");
+    assert!(matches!(taken, Err(NamespaceError::AddressTaken { number: 2, .. })));
+    assert!(matches!(namespace.join(&target(7), "node0:7070"), Err(NamespaceError::AddressTaken { .. })));
+    let expected = [
+        record(0, 0, "node0:7070"),
+        record(1, 1, ""),
+        record(2, 2, "node2:7070"),
+        record(3, 7, "node1:7070"),
+    ];
+    assert_eq!(namespace.targets().unwrap(), expected);
+
+    // Nothing can be put on a target without an address.
+    let lost = gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/c") };
+    let begun = namespace.begin(&who("alice"), &lost, OVER);
+    assert!(matches!(begun, Err(NamespaceError::UnknownTarget { number: 1 })));
+    assert_eq!(namespace.join(&target(1), "node9:7070").unwrap(), 1);
+    namespace.begin(&who("alice"), &lost, OVER).unwrap();
+
+    // A put in progress holds the address too, garbage does not.
+    let going = cluster.begin("alice", "/d").unwrap();
+    assert_eq!(namespace.remove(&who("alice"), &path("/a")).unwrap(), id);
+    assert!(namespace.join(&target(8), "node2:7070").is_err());
+    namespace.abandon(&who("alice"), &going).unwrap();
+    assert_eq!(namespace.join(&target(8), "node2:7070").unwrap(), 4);
+}
+
+#[test]
+fn a_strange_address_and_too_many_targets_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let namespace = open(dir.path());
+    for bad in ["", "a b", "a\n", &"x".repeat(MAX_ADDRESS_BYTES + 1)] {
+        assert!(matches!(namespace.join(&target(1), bad), Err(NamespaceError::Invalid { .. })), "{bad:?}");
+    }
+    std::thread::scope(|scope| {
+        for part in 0..8 {
+            let namespace = &namespace;
+            scope.spawn(move || {
+                for n in (part..MAX_CLUSTER_TARGETS as u32).step_by(8) {
+                    namespace.join(&target(n), &format!("node{n}:1")).unwrap();
+                }
+            });
+        }
+    });
+    let more = namespace.join(&target(99_999), "more:1");
+    assert!(matches!(more, Err(NamespaceError::TooMany { .. })));
+    let targets = namespace.targets().unwrap();
+    assert!(targets.iter().map(|target| target.number).eq(0..MAX_CLUSTER_TARGETS as u32));
+    let (known, n) = (&targets[17], targets[17].number);
+    assert_eq!(namespace.join(&known.id, "elsewhere:1").unwrap(), n);
+}
