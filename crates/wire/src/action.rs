@@ -1,0 +1,237 @@
+//! What manages files: the bodies of Flight actions, as JSON. Requests go to the entry node unless said otherwise.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{FileMap, MAX_REQUEST_BYTES, WireError};
+
+/// Names of the actions.
+pub mod names {
+    /// [`Open`](super::Open) to [`Opened`](super::Opened): a file and a grant to read it.
+    pub const OPEN: &str = "open";
+    /// [`Create`](super::Create) to [`Created`](super::Created): begins a put.
+    pub const CREATE: &str = "create";
+    /// [`Commit`](super::Commit) to [`FileInfo`](super::FileInfo): makes what was put visible.
+    pub const COMMIT: &str = "commit";
+    /// [`Attempt`](super::Attempt) to nothing: a put is still going on.
+    pub const RENEW: &str = "renew";
+    /// [`Attempt`](super::Attempt) to nothing: a put is given up.
+    pub const ABANDON: &str = "abandon";
+    /// [`PathOf`](super::PathOf) to [`FileInfo`](super::FileInfo).
+    pub const STAT: &str = "stat";
+    /// [`List`](super::List) to [`Listing`](super::Listing).
+    pub const LIST: &str = "list";
+    /// [`PathOf`](super::PathOf) to nothing.
+    pub const REMOVE: &str = "remove";
+    /// [`SetMode`](super::SetMode) to nothing.
+    pub const CHMOD: &str = "chmod";
+    /// Nothing to [`Nodes`](super::Nodes).
+    pub const NODES: &str = "nodes";
+    /// [`Join`](super::Join) to [`Joined`](super::Joined): a storage node makes itself known.
+    pub const JOIN: &str = "join";
+    /// To every node: nothing to nothing, the shortest request there is.
+    pub const PING: &str = "ping";
+}
+
+/// A file by its path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathOf {
+    /// Absolute path.
+    pub path: String,
+}
+
+/// Opens a file for reading.
+pub type Open = PathOf;
+
+/// What is known about a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Where it lies.
+    pub file: FileMap,
+    /// Its owner.
+    pub owner: String,
+    /// Permission bits, as in `0o644`.
+    pub mode: u16,
+    /// When it became visible, in seconds since 1970.
+    pub created: u64,
+}
+
+/// A file that was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// What is known about it.
+    pub info: FileInfo,
+    /// The sealed grant to read it.
+    pub grant: String,
+}
+
+/// Begins a put.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// Absolute path.
+    pub path: String,
+    /// Stripe unit in bytes, before rounding to records.
+    pub unit: u64,
+    /// Record size to round to.
+    #[serde(default)]
+    pub record: Option<u64>,
+    /// How many targets; all of the cluster where nothing is said.
+    #[serde(default)]
+    pub targets: Option<u32>,
+    /// Which targets by number, in the order in which stripes are dealt.
+    #[serde(default)]
+    pub on: Option<Vec<u32>>,
+    /// Permission bits; of the file that is replaced, or `0o644`, where nothing is said.
+    #[serde(default)]
+    pub mode: Option<u16>,
+}
+
+/// A put that has begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// Where to write; versions and length are not known yet.
+    pub file: FileMap,
+    /// The sealed grant to write.
+    pub grant: String,
+    /// Say within so many seconds that the put goes on.
+    pub lease_seconds: u64,
+}
+
+/// A put by its file's id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attempt {
+    /// Id of the file.
+    pub id: String,
+}
+
+/// Makes a file visible.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commit {
+    /// Id of the file.
+    pub id: String,
+    /// Its bytes.
+    pub length: u64,
+    /// What the nodes said of the objects, in the order of the layout; `None` for a target that has no bytes of it.
+    pub receipts: Vec<Option<Receipt>>,
+}
+
+/// A node's word that it has an object, whole and durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Bytes of the object.
+    pub length: u64,
+    /// Its version.
+    pub version: u64,
+    /// Signature with the key of the cluster.
+    pub seal: String,
+}
+
+impl Receipt {
+    /// What is signed: the object of this file on the target of this number.
+    pub fn signed_text(id: &str, number: u32, length: u64, version: u64) -> String {
+        format!("receipt {id} {number} {length} {version}")
+    }
+}
+
+/// Asks for names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// The directory.
+    pub path: String,
+    /// Only names behind this one.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// Names of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// In ascending order.
+    pub entries: Vec<Entry>,
+    /// Ask again behind the last name.
+    pub more: bool,
+}
+
+/// One name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its last component.
+    pub name: String,
+    /// `None` for a directory.
+    pub info: Option<FileInfo>,
+}
+
+/// Changes permission bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetMode {
+    /// Absolute path.
+    pub path: String,
+    /// The bits.
+    pub mode: u16,
+}
+
+/// A storage node makes itself known to the entry node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Join {
+    /// Id of its target, 32 hexadecimal digits.
+    pub target: String,
+    /// Where it listens.
+    pub address: String,
+    /// When this was said, in seconds since 1970; the entry node refuses what is old.
+    pub at: u64,
+    /// Signature of the other fields with the key of the cluster.
+    pub seal: String,
+}
+
+impl Join {
+    /// What is signed.
+    pub fn signed_text(&self) -> String {
+        format!("join {} {} {}", self.target, self.address, self.at)
+    }
+}
+
+/// The answer to a node that joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// Number of its target in the cluster.
+    pub number: u32,
+}
+
+/// The storage nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    /// In the order of their numbers.
+    pub nodes: Vec<Node>,
+}
+
+/// One storage node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Number of its target.
+    pub number: u32,
+    /// Id of its target.
+    pub target: String,
+    /// Where it listens.
+    pub address: String,
+}
+
+/// Reads the body of an action; an empty one counts as `null`.
+pub fn decode<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T, WireError> {
+    if body.len() > MAX_REQUEST_BYTES {
+        return Err(WireError::TooLong { what, bytes: body.len(), max: MAX_REQUEST_BYTES });
+    }
+    let body = if body.is_empty() { b"null" } else { body };
+    serde_json::from_slice(body).map_err(|e| WireError::Malformed { what, why: e.to_string() })
+}
+
+/// Writes the body of an action.
+pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
+    serde_json::to_vec(value).map_err(|e| WireError::Malformed { what: "message", why: e.to_string() })
+}

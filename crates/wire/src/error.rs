@@ -1,0 +1,102 @@
+//! Errors: of messages that make no sense, and as they travel.
+
+use gristmill_runtime::{ErrorKind, RunError};
+use serde::{Deserialize, Serialize};
+
+/// Why a message cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// Not of the form that it should have.
+    #[error("this is no {what}: {why}")]
+    Malformed {
+        /// What was expected.
+        what: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Of another version.
+    #[error(
+        "the {what} is of protocol version {given}, this node speaks {speaks}; use the same version on both sides"
+    )]
+    Version {
+        /// What was given.
+        what: &'static str,
+        /// Its version.
+        given: u32,
+        /// Ours.
+        speaks: u32,
+    },
+    /// Beyond a bound.
+    #[error("the {what} has {bytes} bytes; the bound is {max}")]
+    TooLong {
+        /// What was given.
+        what: &'static str,
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A grant that this cluster did not give.
+    #[error("the grant was not given by this cluster, or was changed; open the file again")]
+    Seal,
+    /// A grant that has run out.
+    #[error("the grant has run out; open the file again")]
+    Expired,
+    /// The system gives no random numbers.
+    #[error("the system gave no random numbers; check that it has a random device")]
+    Random,
+}
+
+impl WireError {
+    /// What sort of failure this is.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            WireError::Malformed { .. } | WireError::Version { .. } | WireError::TooLong { .. } => {
+                ErrorKind::Usage
+            }
+            WireError::Seal => ErrorKind::Denied,
+            WireError::Expired => ErrorKind::Stale,
+            WireError::Random => ErrorKind::Failed,
+        }
+    }
+}
+
+/// An error on its way: `{"kind": "not-found", "message": "..."}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// Sort of failure, as [`ErrorKind::name`] has it.
+    pub kind: String,
+    /// What was wrong and what to do.
+    pub message: String,
+}
+
+impl ErrorBody {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> ErrorBody {
+        ErrorBody { kind: kind.name().to_owned(), message: message.into() }
+    }
+
+    /// As an error of a request.
+    pub fn into_error(self) -> RunError {
+        RunError::Remote { kind: ErrorKind::named(&self.kind), message: self.message }
+    }
+}
+
+impl From<&RunError> for ErrorBody {
+    fn from(error: &RunError) -> ErrorBody {
+        ErrorBody::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<&WireError> for ErrorBody {
+    fn from(error: &WireError) -> ErrorBody {
+        ErrorBody::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<WireError> for RunError {
+    fn from(error: WireError) -> RunError {
+        RunError::Remote { kind: error.kind(), message: error.to_string() }
+    }
+}

@@ -1,0 +1,147 @@
+//! One pass over one node's records.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use crate::run::decode_versioned;
+use crate::{InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+
+/// Targets that one node folds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeShard {
+    /// Where the node listens.
+    pub address: String,
+    /// Its targets, as places in the file's layout.
+    pub targets: Vec<u32>,
+}
+
+/// Asks a node to fold its targets, and other nodes theirs: it joins what they send back with its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoldRequest {
+    /// Version of the protocol.
+    pub gristmill: u32,
+    /// The sealed grant: which file, where its parts are, who asks.
+    pub grant: String,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its parameters.
+    pub params: Vec<(String, String)>,
+    /// What the records are.
+    pub input: InputSpec,
+    /// Longest line, in bytes.
+    pub max_record: u64,
+    /// Targets of the node that is asked, as places in the file's layout.
+    pub targets: Vec<u32>,
+    /// Nodes that it is to ask in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rest: Vec<NodeShard>,
+    /// How many nodes have passed this on.
+    #[serde(default)]
+    pub depth: u32,
+    /// Number of the pass.
+    pub round: u32,
+    /// What the pass before broadcast, base64.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    shared: String,
+    /// First record wanted, and the one after the last.
+    pub select: (u64, u64),
+}
+
+/// What of a request stays the same from pass to pass and from node to node.
+impl FoldRequest {
+    /// A request of pass 0 with nothing folded anywhere yet; fill in the rest.
+    pub fn new(
+        grant: String,
+        kernel: String,
+        params: Vec<(String, String)>,
+        input: InputSpec,
+    ) -> FoldRequest {
+        FoldRequest {
+            gristmill: PROTOCOL,
+            grant,
+            kernel,
+            params,
+            input,
+            max_record: gristmill_kernel::DEFAULT_MAX_RECORD,
+            targets: Vec::new(),
+            rest: Vec::new(),
+            depth: 0,
+            round: 0,
+            shared: String::new(),
+            select: (0, 0),
+        }
+    }
+
+    /// What the pass before broadcast.
+    pub fn shared(&self) -> Result<Vec<u8>, WireError> {
+        STANDARD_NO_PAD.decode(&self.shared).map_err(|e| malformed(e.to_string()))
+    }
+
+    /// Sets what the pass before broadcast.
+    pub fn set_shared(&mut self, bytes: &[u8]) {
+        self.shared = STANDARD_NO_PAD.encode(bytes);
+    }
+
+    /// As the bytes of a ticket.
+    pub fn encode(&self) -> Result<Vec<u8>, WireError> {
+        let bytes = serde_json::to_vec(&Envelope { fold: self }).map_err(|e| malformed(e.to_string()))?;
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });
+        }
+        Ok(bytes)
+    }
+
+    /// Reads and checks what [`encode`](FoldRequest::encode) wrote; `None` if it is another kind of ticket.
+    pub fn decode(bytes: &[u8]) -> Result<Option<FoldRequest>, WireError> {
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });
+        }
+        if !bytes.starts_with(br#"{"fold":"#) {
+            return Ok(None);
+        }
+        let Owned { fold } = decode_versioned("fold request", bytes)?;
+        let version = fold.gristmill;
+        if version != PROTOCOL {
+            return Err(WireError::Version { what: "fold request", given: version, speaks: PROTOCOL });
+        }
+        let shards = fold.rest.len() + 1;
+        let targets = fold.targets.len() + fold.rest.iter().map(|shard| shard.targets.len()).sum::<usize>();
+        if fold.depth > MAX_DEPTH {
+            return Err(malformed(format!(
+                "passed on {} times; at most {MAX_DEPTH} are possible",
+                fold.depth
+            )));
+        }
+        if shards > MAX_FILE_TARGETS || targets > MAX_FILE_TARGETS {
+            return Err(malformed(format!("{shards} nodes and {targets} targets are too many")));
+        }
+        if fold.params.len() > MAX_PARAMS {
+            return Err(malformed(format!(
+                "{} parameters; at most {MAX_PARAMS} are possible",
+                fold.params.len()
+            )));
+        }
+        if fold.select.0 > fold.select.1 {
+            return Err(malformed(format!("records {} to {}", fold.select.0, fold.select.1)));
+        }
+        Ok(Some(fold))
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    fold: &'a FoldRequest,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Owned {
+    fold: FoldRequest,
+}
+
+fn malformed(why: String) -> WireError {
+    WireError::Malformed { what: "fold request", why }
+}

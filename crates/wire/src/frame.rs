@@ -1,0 +1,194 @@
+//! What a node sends while it folds: frames, little-endian, each at most [`MAX_FRAME_BYTES`] long.
+
+use gristmill_kernel::state::{StateReader, StateWriter};
+use gristmill_kernel::{KernelError, RowBatch};
+use gristmill_runtime::{Tally, UnitEnd};
+
+use crate::{ErrorBody, MAX_FILE_TARGETS, WireError};
+
+/// Longest frame, in bytes: a batch of rows, or of one row of the longest record.
+pub const MAX_FRAME_BYTES: usize = 32 << 20;
+
+/// What a node says about its part of a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame {
+    /// Still at work; so many positions are folded. Sent at least every second.
+    Progress(u64),
+    /// A unit begins at this byte.
+    Begin(u64),
+    /// Rows of the unit.
+    Rows(RowBatch),
+    /// The unit has ended.
+    End(UnitEnd),
+    /// A stretch of an encoded partial; all stretches together, in their order, are the partial.
+    Partial(Vec<u8>),
+    /// A failure at this position; what lies before it is in the partial. For rows the position is that of the
+    /// unit, and nothing follows.
+    Failed(u64, ErrorBody),
+    /// The end, and what it cost.
+    Finished(TallyFrame),
+}
+
+/// What a shard cost. Targets are places in the file's layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TallyFrame {
+    /// Bytes and records by target: those that are not 0.
+    pub targets: Vec<(u32, u64, u64)>,
+    /// Bytes that one target pulled from another.
+    pub moved: u64,
+    /// Messages between targets that this took.
+    pub messages: u64,
+}
+
+impl TallyFrame {
+    /// From what was counted.
+    pub fn of(tally: &Tally) -> TallyFrame {
+        let targets = (0u32..).zip(tally.read.iter().zip(&tally.records));
+        let targets = targets.filter(|(_, (read, records))| **read > 0 || **records > 0);
+        TallyFrame {
+            targets: targets.map(|(target, (read, records))| (target, *read, *records)).collect(),
+            moved: tally.moved,
+            messages: tally.messages,
+        }
+    }
+
+    /// As counts of a file with so many targets; counts of others are dropped.
+    pub fn tally(&self, targets: usize) -> Tally {
+        let mut tally = Tally::new(targets);
+        for (target, read, records) in &self.targets {
+            let at = *target as usize;
+            if let (Some(r), Some(n)) = (tally.read.get_mut(at), tally.records.get_mut(at)) {
+                *r = r.saturating_add(*read);
+                *n = n.saturating_add(*records);
+            }
+        }
+        (tally.moved, tally.messages) = (self.moved, self.messages);
+        tally
+    }
+}
+
+const PROGRESS: u8 = 1;
+const BEGIN: u8 = 2;
+const ROWS: u8 = 3;
+const END: u8 = 4;
+const PARTIAL: u8 = 5;
+const FAILED: u8 = 6;
+const FINISHED: u8 = 7;
+
+impl Frame {
+    /// As bytes: a number for the kind, then its fields.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Frame::Progress(done) => {
+                out.push(PROGRESS);
+                out.put_u64(*done);
+            }
+            Frame::Begin(at) => {
+                out.push(BEGIN);
+                out.put_u64(*at);
+            }
+            Frame::Rows(batch) => {
+                out.push(ROWS);
+                crate::rows::encode(batch, &mut out);
+            }
+            Frame::End(end) => {
+                out.push(END);
+                out.put_flag(end.enough);
+                out.put_flag(end.cut);
+                out.put_flag(end.piece.is_some());
+                if let Some((range, state)) = &end.piece {
+                    out.put_u64(range.start);
+                    out.put_u64(range.end);
+                    out.put_blob(state);
+                }
+            }
+            Frame::Partial(bytes) => {
+                out.push(PARTIAL);
+                out.put_blob(bytes);
+            }
+            Frame::Failed(at, error) => {
+                out.push(FAILED);
+                out.put_u64(*at);
+                out.put_blob(error.kind.as_bytes());
+                out.put_blob(error.message.as_bytes());
+            }
+            Frame::Finished(tally) => {
+                out.push(FINISHED);
+                out.put_u64(tally.targets.len() as u64);
+                for (target, read, records) in &tally.targets {
+                    out.put_u64(u64::from(*target));
+                    out.put_u64(*read);
+                    out.put_u64(*records);
+                }
+                out.put_u64(tally.moved);
+                out.put_u64(tally.messages);
+            }
+        }
+        out
+    }
+
+    /// Reads what [`encode`](Frame::encode) wrote; never panics on anything else.
+    pub fn decode(bytes: &[u8]) -> Result<Frame, WireError> {
+        if bytes.len() > MAX_FRAME_BYTES {
+            return Err(WireError::TooLong { what: "frame", bytes: bytes.len(), max: MAX_FRAME_BYTES });
+        }
+        let (kind, body) = bytes.split_first().ok_or_else(|| malformed("it is empty"))?;
+        let mut read = StateReader::new("frame", body);
+        let frame = fields(*kind, &mut read).map_err(|e| malformed(&e.to_string()))?;
+        if *kind == ROWS {
+            return Ok(frame);
+        }
+        read.end().map_err(|e| malformed(&e.to_string()))?;
+        Ok(frame)
+    }
+}
+
+fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
+    match kind {
+        PROGRESS => Ok(Frame::Progress(read.u64()?)),
+        BEGIN => Ok(Frame::Begin(read.u64()?)),
+        ROWS => {
+            crate::rows::decode(read.rest()).map(Frame::Rows).ok_or_else(|| read.bad("rows that do not fit"))
+        }
+        END => {
+            let (enough, cut) = (read.flag()?, read.flag()?);
+            let piece = if read.flag()? {
+                let range = read.u64()?..read.u64()?;
+                if range.start > range.end {
+                    return Err(read.bad("a reversed range"));
+                }
+                Some((range, read.blob()?.to_vec()))
+            } else {
+                None
+            };
+            Ok(Frame::End(UnitEnd { piece, enough, cut }))
+        }
+        PARTIAL => Ok(Frame::Partial(read.blob()?.to_vec())),
+        FAILED => {
+            let at = read.u64()?;
+            let kind = String::from_utf8_lossy(read.blob()?).into_owned();
+            let message = String::from_utf8_lossy(read.blob()?).into_owned();
+            Ok(Frame::Failed(at, ErrorBody { kind, message }))
+        }
+        FINISHED => {
+            let count = read.u64()?;
+            if count > MAX_FILE_TARGETS as u64 {
+                return Err(read.bad(format!("counts of {count} targets")));
+            }
+            let mut tally = TallyFrame::default();
+            for _ in 0..count {
+                let target = read.u64()?;
+                let target = u32::try_from(target).map_err(|_| read.bad("an impossible target"))?;
+                tally.targets.push((target, read.u64()?, read.u64()?));
+            }
+            (tally.moved, tally.messages) = (read.u64()?, read.u64()?);
+            Ok(Frame::Finished(tally))
+        }
+        other => Err(read.bad(format!("no frame has the number {other}"))),
+    }
+}
+
+fn malformed(why: &str) -> WireError {
+    WireError::Malformed { what: "frame", why: why.to_owned() }
+}

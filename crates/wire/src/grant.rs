@@ -1,0 +1,124 @@
+//! Grants: what somebody may do with one file, sealed so that every node of the cluster can check it alone.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+
+use crate::{FileMap, MAX_GRANT_BYTES, WireError};
+
+/// What a grant allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rights {
+    /// Reading the objects, and folds over them.
+    Read,
+    /// Creating and writing objects that are not complete yet.
+    Write,
+    /// Removing objects and asking for their state: the entry node itself.
+    Manage,
+}
+
+/// What a principal may do with a file, and until when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// For whom.
+    pub principal: String,
+    /// What.
+    pub rights: Rights,
+    /// With which file, at which versions.
+    pub file: FileMap,
+    /// Until when, in seconds since 1970.
+    pub expires: u64,
+}
+
+/// The key of a cluster. Whoever has it can give grants, so it never leaves the nodes.
+#[derive(Clone)]
+pub struct Key(hmac::Key);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+impl Key {
+    /// A key of 32 bytes.
+    pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Key {
+        Key(hmac::Key::new(hmac::HMAC_SHA256, bytes))
+    }
+
+    /// A key nobody else has; it cannot be saved.
+    pub fn random() -> Result<Key, WireError> {
+        Ok(Key::from_bytes(&Key::random_bytes()?))
+    }
+
+    /// Bytes for a new key.
+    pub fn random_bytes() -> Result<[u8; KEY_BYTES], WireError> {
+        let mut bytes = [0; KEY_BYTES];
+        SystemRandom::new().fill(&mut bytes).map_err(|_| WireError::Random)?;
+        Ok(bytes)
+    }
+
+    /// The key as 64 hexadecimal digits, as key files have it.
+    pub fn from_hex(text: &str) -> Option<Key> {
+        let text = text.trim();
+        if text.len() != 2 * KEY_BYTES || !text.is_ascii() {
+            return None;
+        }
+        let mut bytes = [0; KEY_BYTES];
+        for (n, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * n..2 * n + 2)?, 16).ok()?;
+        }
+        Some(Key::from_bytes(&bytes))
+    }
+
+    /// Signs a message, as URL-safe base64 of HMAC-SHA256.
+    pub fn sign(&self, message: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode(hmac::sign(&self.0, message))
+    }
+
+    /// Whether [`sign`](Key::sign) gave this signature for this message.
+    pub fn signed(&self, message: &[u8], signature: &str) -> bool {
+        URL_SAFE_NO_PAD.decode(signature).is_ok_and(|tag| hmac::verify(&self.0, message, &tag).is_ok())
+    }
+
+    /// The grant as text: its JSON and the signature of that, both base64, with a dot between.
+    pub fn seal(&self, grant: &Grant) -> Result<String, WireError> {
+        let json = serde_json::to_vec(grant).map_err(|e| malformed(e.to_string()))?;
+        let body = URL_SAFE_NO_PAD.encode(json);
+        let seal = self.sign(body.as_bytes());
+        let sealed = format!("{body}.{seal}");
+        if sealed.len() > MAX_GRANT_BYTES {
+            return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });
+        }
+        Ok(sealed)
+    }
+
+    /// The grant behind a sealed text, if this cluster gave it and it has not run out at `now` (seconds since 1970).
+    pub fn open(&self, sealed: &str, now: u64) -> Result<Grant, WireError> {
+        if sealed.len() > MAX_GRANT_BYTES {
+            return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });
+        }
+        let (body, seal) = sealed.split_once('.').ok_or(WireError::Seal)?;
+        if !self.signed(body.as_bytes(), seal) {
+            return Err(WireError::Seal);
+        }
+        let json = URL_SAFE_NO_PAD.decode(body).map_err(|e| malformed(e.to_string()))?;
+        let grant: Grant = serde_json::from_slice(&json).map_err(|e| malformed(e.to_string()))?;
+        grant.file.check()?;
+        if grant.expires < now {
+            return Err(WireError::Expired);
+        }
+        Ok(grant)
+    }
+}
+
+fn malformed(why: String) -> WireError {
+    WireError::Malformed { what: "grant", why }
+}

@@ -1,0 +1,50 @@
+//! What crosses the network between clients and storage nodes: requests, answers, grants. Pure data, no sockets.
+//!
+//! A client asks the *entry node* for a file and gets a [`FileMap`] (the layout, and where each target is) with a
+//! *sealed* [`Grant`]: the same map, the principal, what it may do and until when, signed with the key of the
+//! cluster. It then asks the storage nodes themselves, which check the seal and need to ask nobody: where
+//! neighbours are, which objects may be touched and at which version comes from the grant and never from the
+//! client. A replayed grant gives the same answer or, once the file was replaced, an error.
+//!
+//! - [`RunRequest`]: a kernel over a file by path, for any Flight client; answered with typed record batches.
+//! - [`FoldRequest`]: one pass over the records of one node's targets (and of further nodes that it asks in turn);
+//!   answered with [`Frame`]s.
+//! - [`action`]: what manages files, as JSON.
+//! - [`ErrorBody`]: how errors travel.
+//!
+//! ```
+//! use gristmill_wire::{FileMap, Grant, Key, Rights, TargetPlace};
+//!
+//! let key = Key::random()?;
+//! let target = TargetPlace { number: 0, address: "127.0.0.1:7441".into(), version: 3 };
+//! let file = FileMap {
+//!     id: "0".repeat(32), path: "/data.f64".into(), length: 800, unit: 1 << 20, first: 0,
+//!     record: None, targets: vec![target],
+//! };
+//! let grant = Grant { principal: "alice".into(), rights: Rights::Read, file, expires: 2_000_000_000 };
+//! let sealed = key.seal(&grant)?;
+//! assert_eq!(key.open(&sealed, 1_900_000_000)?, grant);
+//! assert!(key.open(&sealed, 2_000_000_001).is_err()); // run out
+//! assert!(Key::random()?.open(&sealed, 0).is_err()); // sealed by another cluster
+//! # Ok::<(), gristmill_wire::WireError>(())
+//! ```
+
+pub mod action;
+mod error;
+mod fold;
+mod frame;
+mod grant;
+mod input;
+mod limits;
+mod map;
+mod rows;
+mod run;
+
+pub use error::{ErrorBody, WireError};
+pub use fold::{FoldRequest, NodeShard};
+pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
+pub use grant::{Grant, Key, Rights};
+pub use input::InputSpec;
+pub use limits::*;
+pub use map::{FileMap, OBJECT_PREFIX, TargetPlace};
+pub use run::{Place, RunRequest};

@@ -1,0 +1,31 @@
+//! Bounds on what is taken from the network.
+
+/// Version of all messages; another one is refused.
+pub const PROTOCOL: u32 = 1;
+
+/// Longest request, in bytes: a Flight ticket or the body of an action.
+pub const MAX_REQUEST_BYTES: usize = 16 << 20;
+
+/// Longest sealed grant, in bytes. Grants travel in a header of byte requests.
+pub const MAX_GRANT_BYTES: usize = 256 << 10;
+
+/// How long a grant holds, in seconds: a request that runs longer must be made again.
+pub const GRANT_SECONDS: u64 = 12 * 3600;
+
+/// Most targets of a file, and of a cluster.
+pub const MAX_FILE_TARGETS: usize = 1024;
+
+/// Most nodes that one place asks at once; the rest is asked by these in turn, so that no link sees more senders.
+pub const FAN_IN: usize = 16;
+
+/// Most levels of nodes asking nodes.
+pub const MAX_DEPTH: u32 = 8;
+
+/// Longest partial of one shard, in bytes.
+pub const MAX_PARTIAL_BYTES: usize = 64 << 20;
+
+/// Parameters of a request, at most.
+pub const MAX_PARAMS: usize = 64;
+
+/// Header that carries the sealed grant of a byte request.
+pub const GRANT_HEADER: &str = "x-gristmill-grant";

@@ -1,0 +1,69 @@
+//! Where a file lies.
+
+use gristmill_layout::{Layout, LayoutError, MAX_FILE_BYTES, Striped};
+use serde::{Deserialize, Serialize};
+
+use crate::{MAX_FILE_TARGETS, WireError};
+
+/// Start of the names of objects that hold files.
+pub const OBJECT_PREFIX: &str = "file-";
+
+/// One target of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetPlace {
+    /// Number of the target in the cluster.
+    pub number: u32,
+    /// Where its node listens: `127.0.0.1:7441`, `unix:/run/node.sock`.
+    pub address: String,
+    /// Version of the object there; 0 while the file is being written, and where it has no bytes and so no object.
+    pub version: u64,
+}
+
+/// A striped file as one state of it: one object of the same name on each target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileMap {
+    /// 32 hexadecimal digits.
+    pub id: String,
+    /// How users name it.
+    pub path: String,
+    /// Bytes; 0 while the file is being written.
+    pub length: u64,
+    /// Stripe unit in bytes.
+    pub unit: u64,
+    /// Target of the first stripe, as a place in `targets`.
+    pub first: u32,
+    /// Record size that the unit was rounded to, where it was told.
+    pub record: Option<u64>,
+    /// In the order of the layout.
+    pub targets: Vec<TargetPlace>,
+}
+
+impl FileMap {
+    /// The layout.
+    pub fn layout(&self) -> Result<Layout, LayoutError> {
+        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
+        Ok(Layout::from(Striped::new(self.unit, targets, self.first)?))
+    }
+
+    /// Name of the object on every target.
+    pub fn object(&self) -> String {
+        format!("{OBJECT_PREFIX}{}", self.id)
+    }
+
+    /// Whether it makes sense: what is read from elsewhere is checked with this.
+    pub fn check(&self) -> Result<(), WireError> {
+        let bad = |why: String| Err(WireError::Malformed { what: "map of a file", why });
+        if self.id.len() != 32 || !self.id.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return bad("its id is not 32 hexadecimal digits".into());
+        }
+        if self.targets.is_empty() || self.targets.len() > MAX_FILE_TARGETS {
+            return bad(format!("{} targets; 1 to {MAX_FILE_TARGETS} are possible", self.targets.len()));
+        }
+        if self.length > MAX_FILE_BYTES {
+            return bad(format!("a length of {} bytes", self.length));
+        }
+        self.layout().map(|_| ()).or_else(|error| bad(error.to_string()))
+    }
+}

@@ -1,0 +1,120 @@
+//! A kernel over a file by path: what any Flight client may ask.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{InputSpec, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+
+/// Where folds are to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// On the storage nodes.
+    Storage,
+    /// Where the answer is wanted, over plain reads.
+    Client,
+    /// On the storage nodes unless they would move more than a plain read.
+    #[default]
+    Auto,
+}
+
+/// A request as JSON: `{"gristmill": 1, "kernel": "sum", "path": "/data.f64", "type": "f64"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// Version of the protocol: 1.
+    pub gristmill: u32,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The file.
+    pub path: String,
+    /// Type of the elements; without it the file is text.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
+    /// Bytes of a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<u64>,
+    /// Bytes before the first record.
+    #[serde(default)]
+    pub skip: u64,
+    /// Elements are big-endian.
+    #[serde(default)]
+    pub big_endian: bool,
+    /// First byte of a range and its length, or null for the rest of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(u64, Option<u64>)>,
+    /// Parameters by name: texts, numbers or booleans.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Where to run.
+    #[serde(default)]
+    pub place: Place,
+}
+
+impl RunRequest {
+    /// Reads and checks a request.
+    pub fn decode(bytes: &[u8]) -> Result<RunRequest, WireError> {
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });
+        }
+        let request: RunRequest = decode_versioned("request", bytes)?;
+        if request.gristmill != PROTOCOL {
+            let given = request.gristmill;
+            return Err(WireError::Version { what: "request", given, speaks: PROTOCOL });
+        }
+        if request.params.len() > MAX_PARAMS {
+            return Err(malformed(format!(
+                "{} parameters; at most {MAX_PARAMS} are possible",
+                request.params.len()
+            )));
+        }
+        Ok(request)
+    }
+
+    /// What the records are.
+    pub fn input(&self) -> InputSpec {
+        InputSpec {
+            dtype: self.dtype.clone(),
+            record: self.record,
+            skip: self.skip,
+            big_endian: self.big_endian,
+        }
+    }
+
+    /// The parameters as texts.
+    pub fn params(&self) -> Result<Vec<(String, String)>, WireError> {
+        let text = |(name, value): (&String, &serde_json::Value)| match value {
+            serde_json::Value::String(text) => Ok((name.clone(), text.clone())),
+            serde_json::Value::Number(number) => Ok((name.clone(), number.to_string())),
+            serde_json::Value::Bool(flag) => Ok((name.clone(), flag.to_string())),
+            _ => Err(malformed(format!("parameter '{name}' must be a text, a number or a boolean"))),
+        };
+        self.params.iter().map(text).collect()
+    }
+}
+
+/// Reads JSON. A message of another version may have other fields, so its version is what the error is about.
+pub(crate) fn decode_versioned<T: DeserializeOwned>(
+    what: &'static str,
+    bytes: &[u8],
+) -> Result<T, WireError> {
+    #[derive(Deserialize)]
+    struct Version {
+        gristmill: Option<u32>,
+        fold: Option<Box<Version>>,
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let version = serde_json::from_slice::<Version>(bytes).ok();
+        let given = version.and_then(|v| v.gristmill.or_else(|| v.fold.and_then(|fold| fold.gristmill)));
+        match given {
+            Some(given) if given != PROTOCOL => WireError::Version { what, given, speaks: PROTOCOL },
+            _ => WireError::Malformed { what, why: error.to_string() },
+        }
+    })
+}
+
+fn malformed(why: String) -> WireError {
+    WireError::Malformed { what: "request", why }
+}
