@@ -1,0 +1,114 @@
+//! One accepted connection, from the handshake to its end.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use http::{Request, Version};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::sync::watch;
+use tokio_rustls::{TlsAcceptor, TlsStream};
+use tower_service::Service;
+
+use crate::stream::{Socket, Stream};
+use crate::upload::Upload;
+use crate::{
+    CLIENT_STALL, CONNECTION_WINDOW, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, MAX_H2_FRAME,
+    MAX_HEADER_LIST, MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, STREAM_WINDOW, ServerTls,
+};
+
+/// What all connections of a listener share.
+pub(crate) struct Serving {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    protocol: Builder<TokioExecutor>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Serving {
+    pub fn new(router: Router, tls: Option<ServerTls>, stopped: watch::Receiver<bool>) -> Self {
+        let mut protocol = Builder::new(TokioExecutor::new());
+        protocol
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT)
+            .max_buf_size(HTTP1_BUFFER)
+            .http2()
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(MAX_H2_FRAME)
+            .max_header_list_size(MAX_HEADER_LIST)
+            .max_concurrent_streams(MAX_STREAMS)
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT);
+        let tls = tls.map(|tls| TlsAcceptor::from(tls.config));
+        Self { router, tls, protocol, stopped }
+    }
+}
+
+/// Serves one client. What goes wrong here concerns this client alone, and it sees it by itself.
+pub(crate) async fn serve_connection(serving: &Serving, socket: Socket, origin: Origin) {
+    let mut stopped = serving.stopped.clone();
+    let socket = tokio::select! {
+        socket = secure(serving, socket) => socket,
+        _ = stopped.wait_for(|stopped| *stopped) => return,
+    };
+    let Some(socket) = socket else { return };
+    let peer = Peer { origin, encrypted: matches!(socket, Socket::Tls(_)) };
+    let asked = Arc::new(AtomicBool::new(false));
+    let service = service_fn(|request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
+        answer(serving.router.clone(), request, peer)
+    });
+    let io = TokioIo::new(Stream::new(socket, Some(CLIENT_STALL)));
+    let mut connection = std::pin::pin!(serving.protocol.serve_connection(io, service));
+
+    // hyper's own limit begins only when it knows the protocol, so a client that says nothing would stay.
+    tokio::select! {
+        _ = &mut connection => return,
+        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+        () = tokio::time::sleep(HEADER_TIMEOUT) => {
+            if !asked.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+    tokio::select! {
+        _ = &mut connection => return,
+        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+async fn secure(serving: &Serving, socket: Socket) -> Option<Socket> {
+    match (socket, &serving.tls) {
+        (Socket::Tcp(stream), Some(tls)) => {
+            let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await.ok()?.ok()?;
+            Some(Socket::Tls(Box::new(TlsStream::Server(stream))))
+        }
+        (socket, _) => Some(socket),
+    }
+}
+
+fn answer(
+    mut router: Router,
+    request: Request<Incoming>,
+    peer: Peer,
+) -> impl Future<Output = Result<axum::response::Response, Infallible>> {
+    let http2 = request.version() == Version::HTTP_2;
+    let expects = request.headers().contains_key(http::header::EXPECT);
+    let mut request = request.map(|body| match http2 {
+        // A gRPC stream may rightly be silent; pings find a client that is gone.
+        true => Body::new(body),
+        false => Body::new(Upload::new(body, CLIENT_STALL, !expects)),
+    });
+    request.extensions_mut().insert(peer);
+    Service::<Request<Body>>::call(&mut router, request)
+}

@@ -1,0 +1,165 @@
+//! HTTP/1.1 requests to one address.
+
+use std::time::Duration;
+
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Request, Uri};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+
+use crate::connect::{Protocol, check, connect};
+use crate::pool::Connection;
+use crate::request_body::{Outgoing, Progress, Waiting};
+use crate::{Address, Dialer, HTTP1_BUFFER, RequestBody, Response, Result, TransportError};
+
+/// Sends HTTP/1.1 requests to one address over the connections that its [`Dialer`] keeps.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    dialer: Dialer,
+    address: Address,
+}
+
+/// A request that got no answer.
+struct Failure {
+    error: TransportError,
+    /// The request itself, if nothing of it was sent.
+    unsent: Option<Request<Outgoing>>,
+    /// Whether the connection was closed, as happens to kept ones.
+    closed: bool,
+}
+
+impl HttpClient {
+    pub(crate) fn new(dialer: Dialer, address: Address) -> Self {
+        Self { dialer, address }
+    }
+
+    /// The address that requests go to.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Sends a request and waits for the head of the answer, at most the dialer's `stall` after the last byte
+    /// of the body was sent. See [`send_within`](Self::send_within).
+    pub async fn send<B: Into<RequestBody>>(&self, request: Request<B>) -> Result<Response> {
+        self.send_within(request, self.dialer.shared.options.stall).await
+    }
+
+    /// Sends a request and waits for the head of the answer, at most `answer_within` after the last byte of
+    /// the body was handed over. While the body is sent, the node must take some of it within the dialer's
+    /// `stall`; the time that the body itself needs for its next bytes does not count.
+    ///
+    /// Of the URI only path and query are sent; `Host` is set if it is not. A kept connection is used if there
+    /// is one. If it turns out closed, the request is sent once more on a new connection, provided that
+    /// nothing of it was sent, or that its body is bytes and its method is idempotent. Dropping the future
+    /// closes the connection.
+    pub async fn send_within<B: Into<RequestBody>>(
+        &self,
+        request: Request<B>,
+        answer_within: Duration,
+    ) -> Result<Response> {
+        check(&self.address, self.dialer.shared.options.tls.as_ref())?;
+        let (mut head, body) = request.into_parts();
+        let body = body.into();
+        self.complete(&mut head)?;
+
+        let Some(kept) = self.dialer.shared.pool.take(&self.address).await else {
+            return self.send_new(Request::from_parts(head, Outgoing::new(body)), answer_within).await;
+        };
+        let again = match head.method.is_idempotent() {
+            true => body.again().map(|body| (head.clone(), body)),
+            false => None,
+        };
+        let request = Request::from_parts(head, Outgoing::new(body));
+        match self.attempt(kept, request, answer_within).await {
+            Ok(response) => Ok(response),
+            Err(Failure { unsent: Some(request), .. }) => self.send_new(request, answer_within).await,
+            Err(Failure { closed: true, error, .. }) => match again {
+                Some((head, body)) => {
+                    self.send_new(Request::from_parts(head, Outgoing::new(body)), answer_within).await
+                }
+                None => Err(error),
+            },
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    fn complete(&self, head: &mut Parts) -> Result<()> {
+        let failed = |error: http::Error| TransportError::Request {
+            address: self.address.clone(),
+            source: error.into(),
+        };
+        let path = head.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        head.uri = Uri::from(path);
+        head.version = http::Version::HTTP_11;
+        if !head.headers.contains_key(HOST) {
+            let host = HeaderValue::try_from(self.address.authority()).map_err(|e| failed(e.into()))?;
+            head.headers.insert(HOST, host);
+        }
+        Ok(())
+    }
+
+    async fn send_new(&self, request: Request<Outgoing>, answer_within: Duration) -> Result<Response> {
+        let options = &self.dialer.shared.options;
+        let within = options.connect_timeout;
+        let stream = connect(&self.address, options.tls.as_ref(), Protocol::Http1, within).await?;
+        let (sender, connection) = hyper::client::conn::http1::Builder::new()
+            .max_buf_size(HTTP1_BUFFER)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| self.explain(error))?;
+        // Ends with the sender and the body of the answer; what goes wrong is told to them.
+        tokio::spawn(connection);
+        self.attempt(sender, request, answer_within).await.map_err(|failure| failure.error)
+    }
+
+    async fn attempt(
+        &self,
+        mut connection: Connection,
+        request: Request<Outgoing>,
+        answer_within: Duration,
+    ) -> std::result::Result<Response, Failure> {
+        let progress = request.body().progress();
+        let answer = std::pin::pin!(connection.try_send_request(request));
+        let answer = tokio::select! {
+            answer = answer => answer,
+            waited = self.stalled(&progress, answer_within) => {
+                let error = TransportError::Stalled { address: self.address.clone(), waited };
+                return Err(Failure { error, unsent: None, closed: false });
+            }
+        };
+        let answer: http::Response<Incoming> = answer.map_err(|mut error| {
+            let unsent = error.take_message();
+            let error = error.into_error();
+            let closed = !error.is_user() && !error.is_parse() && !error.is_timeout();
+            Failure { error: self.explain(error), unsent, closed }
+        })?;
+        Ok(Response::new(answer, connection, progress, self.dialer.clone(), self.address.clone()))
+    }
+
+    /// Ready when the other side has done nothing for too long.
+    async fn stalled(&self, progress: &Progress, answer_within: Duration) -> Duration {
+        let stall = self.dialer.shared.options.stall;
+        loop {
+            let (waiting, since) = progress.look();
+            let allowed = if waiting == Waiting::Answer { answer_within } else { stall };
+            let deadline = since + allowed;
+            if tokio::time::Instant::now() < deadline {
+                tokio::time::sleep_until(deadline).await;
+            } else if waiting == Waiting::Source {
+                tokio::time::sleep(stall).await;
+            } else {
+                return allowed;
+            }
+        }
+    }
+
+    fn explain(&self, error: hyper::Error) -> TransportError {
+        let address = self.address.clone();
+        match error.is_user() {
+            true => TransportError::Request { address, source: error.into() },
+            false => TransportError::Closed { address, source: error.into() },
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! One port for gRPC and HTTP, over TCP, TLS and Unix sockets.
+//!
+//! Nodes talk gRPC where messages have structure, and plain HTTP/1.1 where bytes go in bulk. Both come to one
+//! port, so that there is one address to give and one certificate to keep. This crate knows connections and
+//! bytes and nothing of what they mean:
+//!
+//! - [`Listener`] serves an axum router and tells it by [`Peer`] who asks.
+//! - [`Dialer`] keeps HTTP/1.1 connections ([`HttpClient`]) and gRPC channels to other nodes.
+//! - [`ReadBody`] sends a range of bytes that a function reads; [`Response`] gives bytes as they arrive.
+//!
+//! Two rules hold everywhere. Bytes go to and from other machines under TLS only. And every wait ends: a node
+//! that is connected but silent is [`TransportError::Stalled`] after [`STALL`].
+//!
+//! ```
+//! use axum::{Router, body::Body, routing::get};
+//! use gristmill_transport::{Dialer, Listener, ReadBody};
+//! use http::Request;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let router = Router::new().route(
+//!     "/flour",
+//!     get(|| async {
+//!         Body::new(ReadBody::new(0..1_000_000, |_offset, buffer| {
+//!             buffer.fill(b'f'); // or read a file
+//!             Ok(())
+//!         }))
+//!     }),
+//! );
+//! let listener = Listener::bind(&"127.0.0.1:0".parse()?, None).await?;
+//! let address = listener.address();
+//! let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+//! let server = tokio::spawn(listener.serve(router, async { drop(stopped.await) }));
+//!
+//! let dialer = Dialer::default();
+//! let mut response = dialer.http(&address).send(Request::get("/flour").body(())?).await?;
+//! assert_eq!(response.remaining(), Some(1_000_000));
+//! let mut received = 0;
+//! while let Some(chunk) = response.chunk().await? {
+//!     received += chunk.len();
+//! }
+//! assert_eq!(received, 1_000_000);
+//!
+//! drop(stop);
+//! server.await??;
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod certificates;
+mod channel;
+mod connect;
+mod connection;
+mod dialer;
+mod error;
+mod frame_buffer;
+mod http_client;
+mod limits;
+mod listener;
+mod peer;
+mod pool;
+mod read_body;
+mod request_body;
+mod resolve;
+mod response;
+mod serve;
+mod socket_file;
+mod stream;
+mod tls;
+mod upload;
+
+pub use address::{Address, MAX_SOCKET_PATH};
+pub use certificates::{
+    CertificateFiles, MAX_CERTIFICATE_NAMES, TEST_CERTIFICATE_DAYS, make_test_certificates,
+};
+pub use dialer::{Dialer, DialerOptions};
+pub use error::{BoxError, Result, TransportError};
+pub use http_client::HttpClient;
+pub use limits::*;
+pub use listener::Listener;
+pub use peer::{Origin, Peer};
+pub use read_body::{FRAME, ReadBody};
+pub use request_body::RequestBody;
+pub use response::Response;
+pub use tls::{ClientTls, ServerTls};

@@ -1,0 +1,108 @@
+//! One type for the three kinds of connection, with a bound on how long a write may be stuck.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, Sleep};
+use tokio_rustls::TlsStream;
+
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// A connection. With a bound, a write that the other side takes nothing of for so long fails, so that a
+/// stopped peer does not hold a place for ever.
+pub(crate) struct Stream {
+    socket: Socket,
+    bound: Option<Duration>,
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+macro_rules! each_socket {
+    ($self:expr, $io:ident => $call:expr) => {
+        match &mut $self.socket {
+            Socket::Tcp(socket) => {
+                let $io = Pin::new(socket);
+                $call
+            }
+            Socket::Unix(socket) => {
+                let $io = Pin::new(socket);
+                $call
+            }
+            Socket::Tls(socket) => {
+                let $io = Pin::new(socket.as_mut());
+                $call
+            }
+        }
+    };
+}
+
+impl Stream {
+    pub fn new(socket: Socket, bound: Option<Duration>) -> Self {
+        Self { socket, bound, stuck: None }
+    }
+
+    fn watch<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Some(bound) = self.bound else { return result };
+        if result.is_ready() {
+            self.stuck = None;
+            return result;
+        }
+        let stuck =
+            self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + bound)));
+        match stuck.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each_socket!(self, io => io.poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let result = each_socket!(self, io => io.poll_write(cx, data));
+        self.watch(cx, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = each_socket!(self, io => io.poll_write_vectored(cx, parts));
+        self.watch(cx, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.is_write_vectored(),
+            Socket::Unix(socket) => socket.is_write_vectored(),
+            Socket::Tls(socket) => socket.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = each_socket!(self, io => io.poll_flush(cx));
+        self.watch(cx, result)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = each_socket!(self, io => io.poll_shutdown(cx));
+        self.watch(cx, result)
+    }
+}

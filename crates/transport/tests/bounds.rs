@@ -1,0 +1,159 @@
+//! A listener ends as it should, and no client holds it up.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::{get, put};
+use gristmill_transport::{
+    Address, Dialer, FRAME, Listener, ReadBody, ServerTls, TransportError, make_test_certificates,
+};
+use http::Request;
+use support::{any_port, plain, router, serve};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
+
+/// A handler that says it was entered and then waits for a permit.
+struct Gate {
+    entered: mpsc::UnboundedReceiver<()>,
+    permits: Arc<Semaphore>,
+    inside: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+fn gate() -> (Router, Gate) {
+    let (enter, entered) = mpsc::unbounded_channel();
+    let permits = Arc::new(Semaphore::new(0));
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gate = Gate { entered, permits, inside, most };
+    let (permits, inside, most) = (gate.permits.clone(), gate.inside.clone(), gate.most.clone());
+    let handler = get(move || async move {
+        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        enter.send(()).unwrap();
+        permits.acquire().await.unwrap().forget();
+        inside.fetch_sub(1, Ordering::SeqCst);
+        "done"
+    });
+    (Router::new().route("/", handler), gate)
+}
+
+/// One request on a connection of its own, which closes with the answer.
+async fn ask(address: Address) -> gristmill_transport::Result<bytes::Bytes> {
+    let request = Request::get("/").body(()).unwrap();
+    Dialer::default().http(&address).send(request).await?.bytes(10).await
+}
+
+async fn socket(address: &Address) -> std::io::Result<TcpStream> {
+    TcpStream::connect(address.to_string()).await
+}
+
+// On one thread the tasks of both connections have seen the stop when the idle one is seen to be closed.
+#[tokio::test]
+async fn requests_in_flight_finish_and_nobody_else_gets_in() {
+    let (router, mut gate) = gate();
+    let server = plain(router).await;
+    let asking = tokio::spawn(ask(server.address.clone()));
+    gate.entered.recv().await.unwrap();
+    let mut idle = socket(&server.address).await.unwrap();
+    server.stop.send(()).unwrap();
+    let _ = idle.read(&mut [0; 1]).await;
+    assert!(socket(&server.address).await.is_err());
+    gate.permits.add_permits(1);
+    assert_eq!(asking.await.unwrap().unwrap(), "done");
+    server.done.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_outlives_the_grace_is_dropped() {
+    let (router, mut gate) = gate();
+    let listener = Listener::bind(&any_port(), None).await.unwrap();
+    let server = serve(listener.shutdown_grace(Duration::from_millis(20)), router);
+    let asking = tokio::spawn(ask(server.address.clone()));
+    gate.entered.recv().await.unwrap();
+    server.stop.send(()).unwrap();
+    server.done.await.unwrap().unwrap();
+    let error = asking.await.unwrap().unwrap_err();
+    assert!(matches!(error, TransportError::Closed { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_beyond_the_bound_wait_for_a_place() {
+    let (router, mut gate) = gate();
+    let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(2);
+    let server = serve(listener, router);
+    let asking: Vec<_> = (0..6).map(|_| tokio::spawn(ask(server.address.clone()))).collect();
+    for _ in 0..6 {
+        gate.entered.recv().await.unwrap();
+        gate.permits.add_permits(1);
+    }
+    for asked in asking {
+        assert_eq!(asked.await.unwrap().unwrap(), "done");
+    }
+    assert!(gate.most.load(Ordering::SeqCst) <= 2);
+}
+
+// From here on time is paused: it jumps to the next deadline whenever nothing else can happen.
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_says_nothing_is_let_go() {
+    let server = plain(router()).await;
+    let mut silent = socket(&server.address).await.unwrap();
+    assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
+    // So is one that stops in the middle of what may become either protocol, and one in the middle of a head.
+    for begun in ["PRI", "GET / HTTP/1.1\r\nhost: a\r\n"] {
+        let mut silent = socket(&server.address).await.unwrap();
+        silent.write_all(begun.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = silent.read_to_end(&mut answer).await;
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_a_handshake_is_let_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = make_test_certificates(dir.path(), &[]).unwrap();
+    let tls = ServerTls::load(&files.cert, &files.key).unwrap();
+    let server = serve(Listener::bind(&any_port(), Some(tls)).await.unwrap(), router());
+    let mut silent = socket(&server.address).await.unwrap();
+    assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_that_stops_fails_at_the_handler() {
+    let (told, mut tell) = mpsc::unbounded_channel();
+    let handler = put(move |body: Body| async move {
+        told.send(axum::body::to_bytes(body, 100).await.map_err(|error| support::chain(&error))).unwrap();
+    });
+    let server = plain(Router::new().route("/", handler)).await;
+    let mut client = socket(&server.address).await.unwrap();
+    client.write_all(b"PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc").await.unwrap();
+    let error = tell.recv().await.unwrap().unwrap_err();
+    assert!(error.contains("sent nothing for 60s"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_is_let_go() {
+    let (kept, mut gone) = mpsc::unbounded_channel::<()>();
+    let kept = Arc::new(Mutex::new(Some(kept)));
+    let endless = get(move || async move {
+        // The body alone holds the sender, and the connection alone holds the body.
+        let kept = kept.lock().unwrap().take();
+        Body::new(ReadBody::new(0..1 << 50, move |at, _| {
+            assert!(kept.is_some() && at < 4096 * FRAME as u64, "no socket buffers so much");
+            Ok(())
+        }))
+    });
+    let server = plain(Router::new().route("/", endless)).await;
+    let mut client = socket(&server.address).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    assert_eq!(gone.recv().await, None);
+    drop(client);
+}
