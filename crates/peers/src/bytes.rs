@@ -1,0 +1,188 @@
+//! What one target holds of a file, read over the network.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_runtime::{FileParts, Part, Placement, RunError, Want};
+use gristmill_transport::{Address, Response};
+use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER};
+use http::{Method, Request, StatusCode, header};
+
+use crate::Peers;
+use crate::error::{transport, unavailable};
+use crate::peers::parse;
+
+/// Most extents of one message; more are asked for in several.
+const MAX_EXTENTS: usize = 4096;
+
+/// Longest error text that is read.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// One target's object, at the version of a grant, read with HTTP/1.1.
+pub struct RemotePart {
+    peers: Peers,
+    address: Address,
+    node: String,
+    object: String,
+    grant: Arc<str>,
+    version: u64,
+}
+
+/// The parts of a file on its nodes, as they are read over the network.
+pub fn file_parts(
+    peers: &Peers,
+    file: &FileMap,
+    grant: &Arc<str>,
+    place: Placement,
+) -> Result<FileParts, RunError> {
+    let mut parts: Vec<Arc<dyn Part>> = Vec::with_capacity(file.targets.len());
+    for target in &file.targets {
+        parts.push(Arc::new(RemotePart {
+            peers: peers.clone(),
+            address: parse(&target.address)?,
+            node: node_name(target.number, &target.address),
+            object: file.object(),
+            grant: grant.clone(),
+            version: target.version,
+        }));
+    }
+    Ok(FileParts { name: file.path.clone(), length: file.length, layout: file.layout()?, parts, place })
+}
+
+impl Peers {
+    /// Reads the whole object of one target, at the version of the grant; `write` gets its bytes in order.
+    pub async fn read_object(
+        &self,
+        file: &FileMap,
+        target: usize,
+        grant: &str,
+        length: u64,
+        mut write: impl FnMut(&[u8]) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let Some(place) = file.targets.get(target) else {
+            return Err(unavailable("", "the file has no such target"));
+        };
+        let node = node_name(place.number, &place.address);
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(format!("/objects/{}", file.object()))
+            .header(GRANT_HEADER, grant)
+            .body(Bytes::new());
+        let client = self.dialer().http(&parse(&place.address)?);
+        let mut response = client.send(built(request)?).await.map_err(|e| transport(&node, &e))?;
+        if !response.status().is_success() {
+            return Err(refusal(&node, &mut response).await);
+        }
+        let mut read = 0;
+        while let Some(chunk) = response.chunk().await.map_err(|e| transport(&node, &e))? {
+            read += chunk.len() as u64;
+            write(&chunk)?;
+        }
+        if read != length {
+            return Err(unavailable(&node, format_args!("it sent {read} of {length} bytes")));
+        }
+        Ok(())
+    }
+}
+
+/// How messages name a node.
+pub(crate) fn node_name(number: u32, address: &str) -> String {
+    format!("{number} ({address})")
+}
+
+impl RemotePart {
+    async fn fetch(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
+        let client = self.peers.dialer().http(&self.address);
+        let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
+        if !response.status().is_success() {
+            return Err(refusal(&self.node, &mut response).await);
+        }
+        let mut done = 0;
+        while let Some(chunk) = response.chunk().await.map_err(|e| transport(&self.node, &e))? {
+            let Some(room) = out.get_mut(done..done + chunk.len()) else {
+                return Err(unavailable(&self.node, "it sent more bytes than were asked for"));
+            };
+            room.copy_from_slice(&chunk);
+            done += chunk.len();
+        }
+        if done < out.len() {
+            return Err(unavailable(&self.node, format_args!("it sent {done} of {} bytes", out.len())));
+        }
+        Ok(())
+    }
+
+    fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        Request::builder()
+            .method(method)
+            .uri(format!("/objects/{}{path}", self.object))
+            .header(GRANT_HEADER, &*self.grant)
+    }
+}
+
+/// What a node answered instead of bytes.
+pub(crate) async fn refusal(node: &str, response: &mut Response) -> RunError {
+    let status = response.status();
+    let mut text = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        if text.len() + chunk.len() > MAX_ERROR_BYTES {
+            break;
+        }
+        text.extend_from_slice(&chunk);
+    }
+    match serde_json::from_slice::<ErrorBody>(&text) {
+        Ok(body) => body.into_error(),
+        Err(_) if status == StatusCode::SERVICE_UNAVAILABLE => unavailable(node, "it is shutting down"),
+        Err(_) => unavailable(node, format_args!("it answered {status}")),
+    }
+}
+
+fn built(request: Result<Request<Bytes>, http::Error>) -> Result<Request<Bytes>, RunError> {
+    request.map_err(|e| unavailable("", e))
+}
+
+impl Part for RemotePart {
+    fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
+        let request = self.request(Method::GET, "").header(header::RANGE, range).body(Bytes::new());
+        self.peers.wait(self.fetch(built(request)?, buffer))
+    }
+
+    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+        let mut rest = out;
+        for wants in wants.chunks(MAX_EXTENTS) {
+            if let ([want], true) = (wants, rest.len() >= wants[0].len) {
+                let (buffer, after) = rest.split_at_mut(want.len);
+                self.read(want.object, want.offset, buffer)?;
+                rest = after;
+                continue;
+            }
+            let bytes: usize = wants.iter().map(|want| want.len).sum();
+            let mut body = Vec::with_capacity(16 * wants.len());
+            for want in wants {
+                body.extend_from_slice(&want.offset.to_le_bytes());
+                body.extend_from_slice(&(want.len as u64).to_le_bytes());
+            }
+            let (buffer, after) = rest.split_at_mut(bytes.min(rest.len()));
+            let request = self.request(Method::POST, "/extents").body(Bytes::from(body));
+            self.peers.wait(self.fetch(built(request)?, buffer))?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Nothing to ask: every read names the version that it wants.
+    fn unchanged(&self) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn describe(&self) -> String {
+        self.node.clone()
+    }
+}

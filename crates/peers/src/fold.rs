@@ -1,0 +1,119 @@
+//! One fold request to one node, and what it sends back.
+
+use std::collections::VecDeque;
+
+use arrow_flight::Ticket;
+use arrow_flight::decode::FlightRecordBatchStream;
+use arrow_flight::error::FlightError;
+use futures_util::{StreamExt, TryStreamExt};
+use gristmill_runtime::{ErrorKind, Partial, RunError, ShardEnd};
+use gristmill_wire::{FoldRequest, Frame, MAX_PARTIAL_BYTES};
+
+use crate::Peers;
+use crate::error::{from_status, unavailable};
+use crate::flight::frames_of;
+
+/// A shard's end as it came from a node, and how many bytes that took.
+#[derive(Debug)]
+pub struct FoldEnd {
+    /// What the node folded.
+    pub end: ShardEnd,
+    /// Bytes of frames received.
+    pub received: u64,
+}
+
+/// Frames of a node at work.
+pub struct FrameStream {
+    node: String,
+    stall: std::time::Duration,
+    batches: FlightRecordBatchStream,
+    ready: VecDeque<(Frame, usize)>,
+}
+
+impl FrameStream {
+    /// The next frame and its length; `None` at the end of the stream. An error if the node gives no sign of life.
+    pub async fn next(&mut self) -> Result<Option<(Frame, usize)>, RunError> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Ok(Some(frame));
+            }
+            let batch = match tokio::time::timeout(self.stall, self.batches.next()).await {
+                Err(_) => return Err(stalled(&self.node, self.stall)),
+                Ok(None) => return Ok(None),
+                Ok(Some(batch)) => batch.map_err(|error| match error {
+                    FlightError::Tonic(status) => from_status(&self.node, &status),
+                    other => unavailable(&self.node, other),
+                })?,
+            };
+            self.ready.extend(frames_of(&batch)?);
+        }
+    }
+}
+
+fn stalled(node: &str, stall: std::time::Duration) -> RunError {
+    unavailable(node, format_args!("no sign of life for {} s", stall.as_secs_f64()))
+}
+
+impl Peers {
+    /// Asks a node to fold; `node` is how errors name it.
+    pub async fn fold(
+        &self,
+        address: &str,
+        node: &str,
+        request: &FoldRequest,
+    ) -> Result<FrameStream, RunError> {
+        let ticket = Ticket { ticket: request.encode()?.into() };
+        let mut client = self.flight(address)?;
+        let call = client.do_get(ticket);
+        let stream = match tokio::time::timeout(self.stall, call).await {
+            Err(_) => return Err(stalled(node, self.stall)),
+            Ok(answer) => answer.map_err(|status| from_status(node, &status))?.into_inner(),
+        };
+        let batches = FlightRecordBatchStream::new_from_flight_data(
+            stream.map_err(|s| FlightError::Tonic(Box::new(s))),
+        );
+        Ok(FrameStream { node: node.to_owned(), stall: self.stall, batches, ready: VecDeque::new() })
+    }
+
+    /// Asks a node for the value of a shard of a file on so many targets. `progress` hears how far it is.
+    pub async fn fold_value(
+        &self,
+        address: &str,
+        node: &str,
+        request: &FoldRequest,
+        targets: usize,
+        mut progress: impl FnMut(u64),
+    ) -> Result<FoldEnd, RunError> {
+        let mut frames = self.fold(address, node, request).await?;
+        let (mut partial, mut failure, mut received) = (Vec::new(), None, 0);
+        while let Some((frame, bytes)) = frames.next().await? {
+            received += bytes as u64;
+            match frame {
+                Frame::Progress(done) => progress(done),
+                Frame::Partial(stretch) => {
+                    if partial.len() + stretch.len() > MAX_PARTIAL_BYTES {
+                        let message = format!(
+                            "the partial result of storage node {node} is longer than {MAX_PARTIAL_BYTES} bytes; \
+                             put the file again with a larger stripe unit"
+                        );
+                        return Err(RunError::Remote { kind: ErrorKind::Data, message });
+                    }
+                    partial.extend_from_slice(&stretch);
+                }
+                Frame::Failed(at, error) => failure = Some((at, error.into_error())),
+                Frame::Finished(tally) => {
+                    let end = ShardEnd {
+                        partial: Partial::decode(&partial)?,
+                        failure,
+                        tally: tally.tally(targets),
+                    };
+                    return Ok(FoldEnd { end, received });
+                }
+                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) => {
+                    return Err(unavailable(node, "it sent rows where a value was asked for"));
+                }
+            }
+        }
+        Err(unavailable(node, "it was cut off before its answer was complete"))
+    }
+}

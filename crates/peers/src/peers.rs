@@ -1,0 +1,120 @@
+//! Connections to nodes, and the calls that are one question and one answer.
+
+use std::future::Future;
+use std::time::Duration;
+
+use arrow_flight::Action;
+use arrow_flight::flight_service_client::FlightServiceClient;
+use gristmill_runtime::RunError;
+use gristmill_transport::{Address, Dialer};
+use gristmill_wire::{MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::Channel;
+
+use crate::error::{from_status, transport, unavailable};
+
+/// How long an action may take.
+pub const ACTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Room for what gRPC and Arrow put around a frame.
+const ENVELOPE_BYTES: usize = 1 << 20;
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub struct PeersOptions {
+    /// Sent with actions, so that the entry node knows who asks. Never sent in the clear beyond this machine.
+    pub token: Option<String>,
+    /// How long a node at work may give no sign of life.
+    pub stall: Duration,
+}
+
+impl Default for PeersOptions {
+    fn default() -> PeersOptions {
+        PeersOptions { token: None, stall: Duration::from_secs(10) }
+    }
+}
+
+/// Connections to nodes, shared by everything that asks them. Cheap to clone.
+#[derive(Clone)]
+pub struct Peers {
+    dialer: Dialer,
+    runtime: Handle,
+    token: Option<MetadataValue<Ascii>>,
+    pub(crate) stall: Duration,
+}
+
+impl Peers {
+    /// Connections made by `dialer`, driven by `runtime`.
+    pub fn new(dialer: Dialer, runtime: Handle, options: PeersOptions) -> Result<Peers, RunError> {
+        let bearer = |token: String| {
+            let value = format!("Bearer {token}").parse::<MetadataValue<Ascii>>();
+            value.map_err(|_| RunError::Remote {
+                kind: gristmill_runtime::ErrorKind::Usage,
+                message: "the token has characters that no token has; check GRISTMILL_TOKEN".to_owned(),
+            })
+        };
+        let token = options.token.map(bearer).transpose()?;
+        Ok(Peers { dialer, runtime, token, stall: options.stall })
+    }
+
+    /// The runtime that drives the connections.
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// The dialer.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Waits for a future from a thread that is none of the runtime's.
+    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// A Flight client of the node at this address.
+    pub fn flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
+        let at = parse(address)?;
+        let channel = self.dialer.channel(&at).map_err(|e| transport(address, &e))?;
+        Ok(FlightServiceClient::new(channel)
+            .max_decoding_message_size(MAX_FRAME_BYTES + ENVELOPE_BYTES)
+            .max_encoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES))
+    }
+
+    /// Asks a node for an action and reads its JSON answer; an action that answers nothing gives `null`.
+    pub async fn action<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        address: &str,
+        name: &str,
+        body: &Q,
+    ) -> Result<R, RunError> {
+        let action = Action { r#type: name.to_owned(), body: action::encode(body)?.into() };
+        let mut request = tonic::Request::new(action);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        let mut client = self.flight(address)?;
+        let call = async {
+            let mut answers = client.do_action(request).await?.into_inner();
+            answers.message().await
+        };
+        let answer = match tokio::time::timeout(ACTION_TIMEOUT, call).await {
+            Err(_) => {
+                return Err(unavailable(
+                    address,
+                    format_args!("no answer in {} s", ACTION_TIMEOUT.as_secs()),
+                ));
+            }
+            Ok(answer) => answer.map_err(|status| from_status(address, &status))?,
+        };
+        Ok(action::decode("answer", &answer.map(|answer| answer.body).unwrap_or_default())?)
+    }
+}
+
+/// An address that came as text.
+pub(crate) fn parse(address: &str) -> Result<Address, RunError> {
+    address.parse().map_err(|e: gristmill_transport::TransportError| transport(address, &e))
+}

@@ -1,0 +1,87 @@
+//! A kernel over a file on storage nodes, from what was asked to a request that can be run.
+
+use std::sync::Arc;
+
+use gristmill_kernel::{Kernel, KernelError, Record, catalog};
+use gristmill_runtime::{Options, Placement, Request, RunError, Selection};
+use gristmill_wire::action::Opened;
+use gristmill_wire::{FoldRequest, InputSpec};
+
+use crate::{Peers, StorageCrew, file_parts, shards};
+
+/// What is asked of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its parameters.
+    pub params: Vec<(String, String)>,
+    /// What the records are.
+    pub input: InputSpec,
+    /// First byte of a range and its length; `None`: all of the file behind the header.
+    pub range: Option<(u64, Option<u64>)>,
+}
+
+/// Reported for folds on storage nodes.
+pub const ON_STORAGE: Placement = Placement {
+    place: "storage",
+    why: "each node folds the records that begin in its own stripes",
+    remote: false,
+};
+
+/// Reported for folds over plain reads.
+pub const AT_CLIENT: Placement = Placement {
+    place: "client",
+    why: "the bytes are read from the nodes and folded by the process that asks",
+    remote: true,
+};
+
+impl Question {
+    /// The kernel, bound.
+    pub fn bind(&self) -> Result<Arc<dyn Kernel>, KernelError> {
+        catalog::bind(&self.kernel, &self.params, &self.input.input()?.0)
+    }
+
+    /// The request over an opened file.
+    pub fn request(
+        &self,
+        peers: &Peers,
+        opened: &Opened,
+        place: Placement,
+        options: Options,
+    ) -> Result<Request, RunError> {
+        let (input, byte_order) = self.input.input()?;
+        let grant: Arc<str> = opened.grant.as_str().into();
+        let file = file_parts(peers, &opened.info.file, &grant, place)?;
+        let mut request = Request::new(self.bind()?, input, file);
+        request.byte_order = byte_order;
+        request.selection = Selection { skip: self.input.skip, range: self.range };
+        request.options = options;
+        Ok(request)
+    }
+
+    /// The nodes that fold it where it lies.
+    pub fn crew(&self, peers: &Peers, opened: &Opened, max_record: u64) -> Result<StorageCrew, RunError> {
+        let spec = self.bind()?.spec();
+        if spec.second.is_some() {
+            let why =
+                "reads two files side by side, which storage nodes do not do yet; use --place client".into();
+            return Err(RunError::SecondInput { kernel: spec.name, why });
+        }
+        let (kernel, params) = (self.kernel.clone(), self.params.clone());
+        let mut request = FoldRequest::new(opened.grant.clone(), kernel, params, self.input.clone());
+        request.max_record = max_record;
+        let file = &opened.info.file;
+        let mut nodes = shards(file);
+        if let Record::Index(_) = spec.record {
+            // Virtual records lie nowhere; the first target has them all.
+            nodes.truncate(1);
+        } else {
+            // A node without a byte of the file has nothing to fold.
+            let layout = file.layout()?;
+            let holds = |target: &u32| layout.bytes_on(*target, 0..file.length) > 0;
+            nodes.retain(|node| node.targets.iter().any(holds));
+        }
+        Ok(StorageCrew::new(peers.clone(), file.clone(), request, nodes))
+    }
+}
