@@ -39,6 +39,21 @@ pub fn read_to(
 /// Copies a file to a new plain one, which appears under its name only when it is whole and durable. Replaces
 /// what was there.
 pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), ClientError> {
+    write_whole(destination, &mut |out| {
+        read_to(file, &mut &*out, progress).map_err(|error| match error {
+            ClientError::Io { verb: "write", source, .. } => {
+                ClientError::Io { verb: "write", path: destination.to_owned(), source }
+            }
+            other => other,
+        })
+    })
+}
+
+/// Makes a file that appears under its name only when `write` has written all of it and it is durable.
+pub(crate) fn write_whole(
+    destination: &Path,
+    write: &mut dyn FnMut(&File) -> Result<(), ClientError>,
+) -> Result<(), ClientError> {
     let io = |source| ClientError::Io { verb: "write", path: destination.to_owned(), source };
     if destination.is_dir() {
         let why = format!("{} is a directory; give a file name", destination.display());
@@ -48,11 +63,8 @@ pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) 
     let parent = parent.unwrap_or(Path::new("."));
     let name = destination.file_name().unwrap_or_default().to_string_lossy();
     let partial = parent.join(format!(".{name}.{:016x}.partial", fastrand::u64(..)));
-    let written = File::create_new(&partial).map_err(io).and_then(|mut out| {
-        read_to(file, &mut out, progress).map_err(|error| match error {
-            ClientError::Io { verb: "write", source, .. } => io(source),
-            other => other,
-        })?;
+    let written = File::create_new(&partial).map_err(io).and_then(|out| {
+        write(&out)?;
         out.sync_all().map_err(io)?;
         std::fs::rename(&partial, destination).map_err(io)?;
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(io)

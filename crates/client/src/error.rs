@@ -14,6 +14,9 @@ pub enum ClientError {
     /// Opening or reading a file failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A node cannot be reached at such an address, or in such a way.
+    #[error(transparent)]
+    Transport(#[from] gristmill_transport::TransportError),
     /// A layout cannot be made.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -56,7 +59,7 @@ impl ClientError {
     pub fn is_usage(&self) -> bool {
         match self {
             ClientError::Run(error) => error.is_usage(),
-            ClientError::Usage(_) | ClientError::Layout(_) => true,
+            ClientError::Usage(_) | ClientError::Layout(_) | ClientError::Transport(_) => true,
             _ => false,
         }
     }

@@ -27,14 +27,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cluster;
 mod copy;
 mod descriptor;
 mod error;
+mod location;
 mod open;
 mod put;
+mod remote_copy;
+mod remote_run;
 
+pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
 pub use error::ClientError;
+pub use location::{Location, Url};
 pub use open::open;
 pub use put::{DEFAULT_UNIT, MAX_LOCAL_TARGETS, PutOptions, put, remove};
+pub use remote_copy::RemotePut;
+pub use remote_run::Planned;

@@ -1,0 +1,198 @@
+//! A cluster of storage nodes as a user sees it: files by path, from any thread, without a runtime of one's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_peers::{Peers, PeersOptions};
+use gristmill_runtime::{ErrorKind, FileParts, RunError};
+use gristmill_transport::{ClientTls, Dialer, DialerOptions};
+use gristmill_wire::action::{Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode, names};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use tokio::runtime::Runtime;
+
+use crate::ClientError;
+
+/// Threads that drive connections; folds have their own.
+const NETWORK_THREADS: usize = 2;
+
+/// How to reach a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// Address of the entry node: `HOST:PORT`, or `unix:SOCKET`.
+    pub entry: String,
+    /// Certificate authority, PEM: connections over TCP are made over TLS.
+    pub ca: Option<PathBuf>,
+    /// Says who we are. Sent to the entry node only.
+    pub token: Option<String>,
+    /// How long a node may give no sign of life; 10 seconds where nothing is said.
+    pub stall: Option<Duration>,
+}
+
+impl ClusterOptions {
+    /// The entry node at this address, and what the environment says: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or
+    /// `GRISTMILL_TOKEN_FILE`. Without an address, `GRISTMILL_CLUSTER`.
+    pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
+            ClientError::Usage(
+                "the URL names no cluster; write grist://HOST:PORT/PATH or set GRISTMILL_CLUSTER".into(),
+            )
+        })?;
+        let token = match (variable("GRISTMILL_TOKEN"), variable("GRISTMILL_TOKEN_FILE")) {
+            (Some(token), _) => Some(token),
+            (None, Some(path)) => {
+                let text = std::fs::read_to_string(&path).map_err(|source| ClientError::Io {
+                    verb: "read",
+                    path: PathBuf::from(&path),
+                    source,
+                })?;
+                Some(text.trim().to_owned())
+            }
+            (None, None) => None,
+        };
+        Ok(ClusterOptions { entry, ca: variable("GRISTMILL_CA").map(PathBuf::from), token, stall: None })
+    }
+}
+
+/// A connection to a cluster. Cheap to clone; all calls block.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) peers: Peers,
+    pub(crate) entry: String,
+    // Dropped last: everything above runs on it.
+    _runtime: Arc<Running>,
+}
+
+/// A runtime that is shut down without waiting for what nobody wants any more.
+struct Running(Option<Runtime>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Cluster {
+    /// Gets ready to talk to a cluster; nothing is sent yet.
+    pub fn connect(options: ClusterOptions) -> Result<Cluster, ClientError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(NETWORK_THREADS)
+            .thread_name("gristmill net")
+            .enable_all()
+            .build()
+            .map_err(|e| {
+                ClientError::Usage(format!("cannot start threads: {e}; raise the limit on threads"))
+            })?;
+        let mut dial = DialerOptions::default();
+        dial.tls = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
+        let mut how = PeersOptions { token: options.token, ..PeersOptions::default() };
+        if let Some(stall) = options.stall {
+            (dial.stall, how.stall) = (stall, stall);
+        }
+        let entry: gristmill_transport::Address = options.entry.parse()?;
+        let peers = {
+            let _inside = runtime.enter();
+            Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
+        };
+        Ok(Cluster { peers, entry: entry.to_string(), _runtime: Arc::new(Running(Some(runtime))) })
+    }
+
+    /// Address of the entry node.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    pub(crate) async fn ask<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        name: &str,
+        body: &Q,
+    ) -> Result<R, RunError> {
+        let answer = self.peers.action(&self.entry, name, body).await;
+        answer.map_err(|error| match error {
+            RunError::Remote { kind: ErrorKind::Unavailable, message } => RunError::Remote {
+                kind: ErrorKind::Unavailable,
+                message: message.replacen("storage node", "the entry node", 1),
+            },
+            other => other,
+        })
+    }
+
+    fn wait<Q: Serialize, R: DeserializeOwned>(&self, name: &str, body: &Q) -> Result<R, ClientError> {
+        Ok(self.peers.wait(self.ask(name, body))?)
+    }
+
+    /// The shortest request there is.
+    pub fn ping(&self) -> Result<(), ClientError> {
+        self.wait(names::PING, &())
+    }
+
+    /// Opens a file for reading.
+    pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
+        self.wait(names::OPEN, &PathOf { path: path.to_owned() })
+    }
+
+    /// What is known about a file.
+    pub fn stat(&self, path: &str) -> Result<FileInfo, ClientError> {
+        self.wait(names::STAT, &PathOf { path: path.to_owned() })
+    }
+
+    /// The names of a directory, in ascending order.
+    pub fn list(&self, path: &str) -> Result<Vec<Entry>, ClientError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            let after = entries.last().map(|entry| entry.name.clone());
+            let page: Listing = self.wait(names::LIST, &List { path: path.to_owned(), after })?;
+            let empty = page.entries.is_empty();
+            entries.extend(page.entries);
+            if !page.more || empty {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// Removes a file. Its space is given back soon after.
+    pub fn remove(&self, path: &str) -> Result<(), ClientError> {
+        self.wait(names::REMOVE, &PathOf { path: path.to_owned() })
+    }
+
+    /// Changes who may read and write a file: permission bits as in `0o640`.
+    pub fn set_mode(&self, path: &str, mode: u16) -> Result<(), ClientError> {
+        self.wait(names::CHMOD, &SetMode { path: path.to_owned(), mode })
+    }
+
+    /// The storage nodes.
+    pub fn nodes(&self) -> Result<Vec<Node>, ClientError> {
+        let nodes: Nodes = self.wait(names::NODES, &())?;
+        Ok(nodes.nodes)
+    }
+
+    /// An opened file as parts that are read over the network.
+    pub fn parts(&self, opened: &Opened) -> Result<FileParts, ClientError> {
+        let grant: Arc<str> = opened.grant.as_str().into();
+        Ok(gristmill_peers::file_parts(&self.peers, &opened.info.file, &grant, gristmill_peers::AT_CLIENT)?)
+    }
+
+    /// The error of a request about an opened file: if a node broke off because the file was replaced or removed, it
+    /// says so.
+    pub fn explain(&self, opened: &Opened, error: RunError) -> RunError {
+        if error.kind() != ErrorKind::Unavailable {
+            return error;
+        }
+        let now: Result<FileInfo, _> =
+            self.peers.wait(self.ask(names::STAT, &PathOf { path: opened.info.file.path.clone() }));
+        let gone = match now {
+            Ok(info) => info.file.id != opened.info.file.id,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        if !gone {
+            return error;
+        }
+        let message =
+            format!("{} was replaced or removed while it was read; start over", opened.info.file.path);
+        RunError::Remote { kind: ErrorKind::Stale, message }
+    }
+}

@@ -1,0 +1,318 @@
+//! Copying files to and from a cluster.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use gristmill_layout::Striped;
+use gristmill_peers::Written;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::FAN_IN;
+use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, Opened, names};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::{ClientError, Cluster};
+
+/// Bytes read at once from a source that is no file.
+const STREAM_BYTES: usize = 256 << 10;
+
+/// Chunks of such a source that are read ahead.
+const CHUNKS_AHEAD: usize = 4;
+
+/// How often progress is told.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How a file is to lie on the targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemotePut {
+    /// Stripe unit in bytes, before rounding to records.
+    pub unit: u64,
+    /// Round the unit up to whole records of this size.
+    pub record: Option<u64>,
+    /// So many targets, chosen by the entry node; all where nothing is said.
+    pub targets: Option<u32>,
+    /// These targets, in this order.
+    pub on: Option<Vec<u32>>,
+    /// Permission bits; of the file that is replaced, or 644 (octal).
+    pub mode: Option<u16>,
+}
+
+impl Default for RemotePut {
+    fn default() -> RemotePut {
+        RemotePut { unit: crate::DEFAULT_UNIT, record: None, targets: None, on: None, mode: None }
+    }
+}
+
+impl RemotePut {
+    fn create(&self, path: &str) -> Create {
+        Create {
+            path: path.to_owned(),
+            unit: self.unit,
+            record: self.record,
+            targets: self.targets,
+            on: self.on.clone(),
+            mode: self.mode,
+        }
+    }
+}
+
+/// A source file, and what tells one state of it from another.
+struct Source {
+    file: Arc<File>,
+    path: PathBuf,
+    state: (u64, i64, i64),
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Source, ClientError> {
+        // Says what is wrong with a path that is no regular file.
+        gristmill_runtime::FileParts::plain(path)?;
+        let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        // Best effort: a hint to the page cache.
+        let state = state(&file).map_err(io)?;
+        Ok(Source { file: Arc::new(file), path: path.to_owned(), state })
+    }
+
+    fn unchanged(&self) -> Result<(), RunError> {
+        match state(&self.file) {
+            Ok(now) if now == self.state => Ok(()),
+            _ => Err(RunError::Changed { name: self.path.display().to_string() }),
+        }
+    }
+}
+
+fn state(file: &File) -> std::io::Result<(u64, i64, i64)> {
+    let meta = file.metadata()?;
+    Ok((meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+impl Cluster {
+    /// Copies a file of this machine to the cluster. It becomes visible, or replaces what was there, when all of it is
+    /// durable. `progress` gets the bytes sent so far.
+    pub fn put(
+        &self,
+        source: &Path,
+        path: &str,
+        how: &RemotePut,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileInfo, ClientError> {
+        let source = Source::open(source)?;
+        let create = how.create(path);
+        Ok(self.peers.wait(self.put_source(&source, &create, progress))?)
+    }
+
+    /// Copies many files, several at once; `each` hears of every file how it went, in no order.
+    pub fn put_many(
+        &self,
+        files: Vec<(PathBuf, String)>,
+        how: &RemotePut,
+        each: &mut dyn FnMut(&Path, Result<FileInfo, ClientError>),
+    ) {
+        let puts = files.into_iter().map(|(source, path)| async move {
+            let put = async {
+                let opened = Source::open(&source)?;
+                Ok(self.put_source(&opened, &how.create(&path), &mut |_| ()).await?)
+            };
+            let result = put.await;
+            (source, result)
+        });
+        self.peers.wait(async {
+            let mut puts = stream::iter(puts).buffer_unordered(2 * FAN_IN);
+            while let Some((source, result)) = puts.next().await {
+                each(&source, result);
+            }
+        });
+    }
+
+    async fn put_source(
+        &self,
+        source: &Source,
+        create: &Create,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileInfo, RunError> {
+        let done = Arc::new(AtomicU64::new(0));
+        self.putting(create, &mut || progress(done.load(Ordering::Relaxed)), async |created: &Created| {
+            let written =
+                self.peers.put_file(created, source.file.clone(), source.state.0, done.clone()).await;
+            // A source that changed meanwhile would leave a mixture; it is the reason, too, why reading it failed.
+            source.unchanged()?;
+            written
+        })
+        .await
+    }
+
+    /// Copies what a reader gives, for example standard input.
+    pub fn put_from(
+        &self,
+        mut reader: impl Read + Send + 'static,
+        path: &str,
+        how: &RemotePut,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileInfo, ClientError> {
+        let (sender, receiver) = mpsc::channel::<Result<Bytes, RunError>>(CHUNKS_AHEAD);
+        let done = Arc::new(AtomicU64::new(0));
+        let counted = done.clone();
+        // It may wait for its reader for ever, so it is not waited for.
+        std::thread::spawn(move || {
+            loop {
+                let mut chunk = vec![0; STREAM_BYTES];
+                let next = match reader.read(&mut chunk) {
+                    Ok(0) => return,
+                    Ok(read) => {
+                        chunk.truncate(read);
+                        counted.fetch_add(read as u64, Ordering::Relaxed);
+                        Ok(Bytes::from(chunk))
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(source) => Err(RunError::Read { name: "the source".into(), offset: 0, source }),
+                };
+                let last = next.is_err();
+                if sender.blocking_send(next).is_err() || last {
+                    return;
+                }
+            }
+        });
+        let source = stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|chunk| (chunk, receiver))
+        });
+        let mut source = Some(source);
+        let create = how.create(path);
+        let mut tick = || progress(done.load(Ordering::Relaxed));
+        let put = self.putting(&create, &mut tick, async |created: &Created| match source.take() {
+            Some(source) => self.peers.put_stream(created, source).await,
+            None => Err(RunError::Panicked),
+        });
+        Ok(self.peers.wait(put)?)
+    }
+
+    /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
+    async fn putting(
+        &self,
+        create: &Create,
+        tick: &mut dyn FnMut(),
+        write: impl AsyncFnOnce(&Created) -> Result<Written, RunError>,
+    ) -> Result<FileInfo, RunError> {
+        let created: Created = self.ask(names::CREATE, create).await?;
+        let attempt = Attempt { id: created.file.id.clone() };
+        let lease = Duration::from_secs(created.lease_seconds.max(3));
+        let mut renewed = Instant::now();
+        let written = {
+            let mut write = std::pin::pin!(write(&created));
+            loop {
+                match tokio::time::timeout(TICK, &mut write).await {
+                    Ok(written) => break written,
+                    Err(_) => tick(),
+                }
+                if renewed.elapsed() > lease / 3 {
+                    renewed = Instant::now();
+                    if let Err(error) = self.ask::<_, ()>(names::RENEW, &attempt).await
+                        && error.kind() != ErrorKind::Unavailable
+                    {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        tick();
+        match written {
+            Ok(Written { length, receipts }) => {
+                self.ask(names::COMMIT, &Commit { id: attempt.id, length, receipts }).await
+            }
+            Err(error) => {
+                // What cannot be given up now runs out by itself.
+                let _ = self.ask::<_, ()>(names::ABANDON, &attempt).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable.
+    pub fn get(
+        &self,
+        opened: &Opened,
+        destination: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        crate::copy::write_whole(destination, &mut |out| {
+            let done = AtomicU64::new(0);
+            let copied = self.peers.wait(self.download(opened, out, &done, progress));
+            copied.map_err(|error| ClientError::Run(self.explain(opened, error)))
+        })
+    }
+
+    /// All objects at once, each with one request, written where their stripes belong.
+    async fn download(
+        &self,
+        opened: &Opened,
+        out: &File,
+        done: &AtomicU64,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        let file = &opened.info.file;
+        let targets = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
+        let striped = Striped::new(file.unit, targets, file.first)?;
+        let objects = (0..targets).filter(|target| striped.object_len(*target, file.length) > 0);
+        let copies = objects.map(|target| async move {
+            let length = striped.object_len(target, file.length);
+            let mut at = 0;
+            let write = |bytes: &[u8]| {
+                write_stripes(out, &striped, target, at, bytes)
+                    .map_err(|source| RunError::Rows(std::io::Error::other(source)))?;
+                at += bytes.len() as u64;
+                done.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                Ok(())
+            };
+            self.peers.read_object(file, target as usize, &opened.grant, length, write).await
+        });
+        let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
+        loop {
+            match tokio::time::timeout(TICK, copies.next()).await {
+                Ok(Some(copied)) => copied?,
+                Ok(None) => return Ok(()),
+                Err(_) => progress(done.load(Ordering::Relaxed)),
+            }
+        }
+    }
+
+    /// Writes all bytes of a file to `out`, in order.
+    pub fn read_to(
+        &self,
+        opened: &Opened,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
+            ClientError::Run(error) => ClientError::Run(self.explain(opened, error)),
+            other => other,
+        })
+    }
+}
+
+/// Writes a stretch of an object where its bytes belong in the file.
+fn write_stripes(
+    out: &File,
+    striped: &Striped,
+    target: u32,
+    offset: u64,
+    bytes: &[u8],
+) -> std::io::Result<()> {
+    let mut rest = bytes;
+    let mut at = offset;
+    while !rest.is_empty() {
+        let left = striped.unit() - at % striped.unit();
+        let part = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let (now, later) = rest.split_at(part);
+        out.write_all_at(now, striped.file_offset(target, at).map_err(std::io::Error::other)?)?;
+        at += part as u64;
+        rest = later;
+    }
+    Ok(())
+}
