@@ -1,9 +1,13 @@
 //! One module for each group of commands.
 
 pub mod bench;
+pub mod cert;
 pub mod files;
 pub mod kernels;
+pub mod names;
 pub mod run;
+pub mod serve;
+pub mod up;
 
 use std::io::Write;
 use std::process::ExitCode;

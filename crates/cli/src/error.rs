@@ -1,13 +1,15 @@
 //! Everything that ends a command badly, and its exit code.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use gristmill_client::ClientError;
 use gristmill_kernel::KernelError;
 use gristmill_runtime::RunError;
+use gristmill_server::ServerError;
 use gristmill_store::StoreError;
+use gristmill_transport::TransportError;
 
 /// An error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +29,12 @@ pub enum CliError {
     #[error("cannot {verb} {}: {source}", path.display())]
     File { verb: &'static str, path: PathBuf, source: io::Error },
     /// A request failed; the message names its file, or the checkpoint that it cannot go on from.
-    #[error("{}: {source}", path.display())]
-    Request { path: PathBuf, source: RunError },
+    #[error("{name}: {source}")]
+    Request { name: String, source: RunError },
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Transport(#[from] TransportError),
     #[error("{0}")]
     Usage(String),
 }
@@ -39,18 +45,27 @@ impl CliError {
             CliError::Kernel(error) => error.is_usage(),
             CliError::Run(error) | CliError::Request { source: error, .. } => error.is_usage(),
             CliError::Client(error) => error.is_usage(),
+            CliError::Server(error) => error.is_usage(),
             CliError::Usage(_) | CliError::Config { .. } => true,
-            CliError::Store(_) | CliError::Output(_) | CliError::File { .. } => false,
+            CliError::Transport(_) | CliError::Store(_) | CliError::Output(_) | CliError::File { .. } => {
+                false
+            }
         };
         ExitCode::from(if usage { 2 } else { 1 })
     }
 
     /// The error of a request about `path`, which is named unless the message does so already.
-    pub fn of_request(path: &Path, source: RunError) -> CliError {
-        if matches!(source, RunError::Rows(_)) || source.to_string().contains(&path.display().to_string()) {
+    pub fn of_request(name: impl std::fmt::Display, source: RunError) -> CliError {
+        let name = name.to_string();
+        // A path of a cluster is named without the address before it.
+        let path = name
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once('/'))
+            .map_or(&*name, |(_, path)| path);
+        if matches!(source, RunError::Rows(_)) || source.to_string().contains(path) {
             return CliError::Run(source);
         }
-        CliError::Request { path: path.to_owned(), source }
+        CliError::Request { name, source }
     }
 
     pub fn is_broken_pipe(&self) -> bool {

@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
+use gristmill_client::Planned;
 use gristmill_kernel::{Numerics, Position, RowShape, RowValue, Value};
 use gristmill_runtime::Report;
+use gristmill_wire::Place;
 
 use crate::size::readable;
 
@@ -69,16 +71,45 @@ pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) ->
     out.write_all(b"\n")
 }
 
+/// Where a request is to run, why, and what the other place would move.
+pub fn plan(planned: &Planned) -> String {
+    let plan = &planned.plan;
+    let about = if plan.estimated { "about " } else { "" };
+    let storage = match plan.answer_bytes {
+        Some(answer) => format!(
+            "storage would move {about}{} between nodes and about {} to the client",
+            readable(plan.pulled_bytes),
+            readable(answer)
+        ),
+        None => format!(
+            "storage would move {about}{} between nodes, and to the client only the rows",
+            readable(plan.pulled_bytes)
+        ),
+    };
+    let client = format!("a plain read would move {} to the client", readable(plan.client_bytes));
+    match plan.place {
+        Place::Client => format!("place: client ({}); {client}; {storage}", plan.why),
+        _ => format!("place: storage ({}); {storage}; {client}", plan.why),
+    }
+}
+
 /// What a request reports about itself, in one line.
 pub fn report(report: &Report, numerics: Numerics) -> String {
     let seconds = report.elapsed.as_secs_f64();
     let speed = readable((report.bytes_read as f64 / seconds.max(1e-9)) as u64);
     let mut text = format!("read {} in {seconds:.3} s ({speed}/s)", readable(report.bytes_read));
     let plural = |n: usize| if n == 1 { "" } else { "s" };
-    text.push_str(&format!(", {} lane{}", report.lanes, plural(report.lanes)));
+    // Storage nodes have lanes of their own.
+    if !report.places.iter().any(|place| place.place == "storage") || report.bytes_to_client == 0 {
+        text.push_str(&format!(", {} lane{}", report.lanes, plural(report.lanes)));
+    }
     if report.places.len() > 1 {
         text.push_str(&format!(", {} targets", report.places.len()));
         text.push_str(&format!(", {} between targets", readable(report.bytes_moved)));
+    }
+    if report.bytes_to_client > 0 {
+        let (moved, not) = (readable(report.bytes_to_client), readable(report.bytes_not_moved));
+        text.push_str(&format!(", {moved} to the client, {not} not moved"));
     }
     if report.rounds > 1 {
         text.push_str(&format!(", {} passes", report.rounds));

@@ -74,6 +74,9 @@ pub fn report(report: &Report) -> Json {
         "lanes": report.lanes,
         "bytes_read": integer(i128::from(report.bytes_read)),
         "bytes_moved": integer(i128::from(report.bytes_moved)),
+        "messages": integer(i128::from(report.messages)),
+        "bytes_to_client": integer(i128::from(report.bytes_to_client)),
+        "bytes_not_moved": integer(i128::from(report.bytes_not_moved)),
         "places": places,
     })
 }

@@ -50,7 +50,7 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     let control = Arc::new(Control::new());
     let _watch = Watch::start(control.clone(), args.tuning.no_progress);
     let outcome = run(request, &mut Discard, &control);
-    let Outcome::Done(answer) = outcome.map_err(|e| CliError::of_request(&args.path, e))? else {
+    let Outcome::Done(answer) = outcome.map_err(|e| CliError::of_request(args.path.display(), e))? else {
         return Ok(ExitCode::FAILURE);
     };
     let report = &answer.report;

@@ -5,11 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use gristmill_client::{Cluster, ClusterOptions, Location, Planned, Url};
 use gristmill_kernel::{ByteOrder, Input, Kernel, Numerics, Output, RowBatch, RowShape, Value, catalog};
+use gristmill_peers::Question;
 use gristmill_runtime::{
-    Answer, Checkpoint, Control, Outcome, Request, RowOutput, RunError, Selection, resume, run as run_request,
+    Answer, Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Selection, resume,
+    run as run_request,
 };
 use gristmill_store::write_atomic;
+use gristmill_wire::{InputSpec, Place};
 
 use crate::args::{RunArgs, SelectionArgs};
 use crate::config::Config;
@@ -29,13 +33,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let input = input(&args.selection)?;
     let kernel = catalog::bind(&args.kernel, &args.params, &input)?;
     let spec = kernel.spec();
-    let file = gristmill_client::open(&args.path)?;
-    let mut request = Request::new(kernel.clone(), input, file);
-    request.byte_order = if args.selection.big_endian { ByteOrder::Big } else { ByteOrder::Little };
-    request.selection = selection(&args.selection);
-    request.options = options;
-    request.identity = identity(args);
-
+    let job = Job::open(args, kernel.clone(), input, options)?;
+    if args.explain {
+        eprintln!("{}", job.explanation());
+    }
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() {
         let stop = control.clone();
@@ -60,12 +61,12 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
             let checkpoint = read_checkpoint(path)?;
             // What was printed before the stop is the beginning of one and the same output.
             printer.begun = checkpoint.delivered().is_some();
-            resume(request, checkpoint, &mut printer, &control).map_err(|error| match error {
-                RunError::BadPartial { .. } => CliError::of_request(path, error),
+            job.resume(checkpoint, &mut printer, &control).map_err(|error| match error {
+                RunError::BadPartial { .. } => CliError::of_request(path.display(), error),
                 other => CliError::of_request(&args.path, other),
             })
         }
-        _ => run_request(request, &mut printer, &control).map_err(|e| CliError::of_request(&args.path, e)),
+        _ => job.run(&mut printer, &control).map_err(|e| CliError::of_request(&args.path, e)),
     };
     drop(watch);
     match outcome? {
@@ -103,7 +104,7 @@ pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
 fn identity(args: &RunArgs) -> String {
     let mut params = args.params.clone();
     params.sort();
-    format!("{} {params:?} {:?} of {}", args.kernel, args.selection, args.path.display())
+    format!("{} {params:?} {:?} of {}", args.kernel, args.selection, args.path)
 }
 
 fn selection(args: &SelectionArgs) -> Selection {
@@ -117,7 +118,85 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
         return Err(fail(io::Error::other(format!("it is longer than {MAX_CHECKPOINT_BYTES} bytes"))));
     }
     let bytes = std::fs::read(path).map_err(fail)?;
-    Checkpoint::decode(&bytes).map_err(|error| CliError::of_request(path, error))
+    Checkpoint::decode(&bytes).map_err(|error| CliError::of_request(path.display(), error))
+}
+
+/// What is to be run, and where.
+enum Job {
+    Here(Box<Request>),
+    Cluster { cluster: Cluster, planned: Box<Planned>, options: Options, identity: String },
+}
+
+impl Job {
+    fn open(
+        args: &RunArgs,
+        kernel: Arc<dyn Kernel>,
+        input: Input,
+        options: Options,
+    ) -> Result<Job, CliError> {
+        let path = match &args.path {
+            Location::Remote(url) => return Job::on_cluster(args, url, input, options),
+            Location::Local(path) => path,
+        };
+        if args.place == Place::Storage {
+            let text =
+                format!("{} is a file of this machine and is folded here; leave --place out", path.display());
+            return Err(CliError::Usage(text));
+        }
+        let mut request = Request::new(kernel, input, gristmill_client::open(path)?);
+        request.byte_order = byte_order(&args.selection);
+        request.selection = selection(&args.selection);
+        request.options = options;
+        request.identity = identity(args);
+        Ok(Job::Here(Box::new(request)))
+    }
+
+    fn on_cluster(args: &RunArgs, url: &Url, input: Input, options: Options) -> Result<Job, CliError> {
+        let place = match (args.checkpoint.is_some(), args.place) {
+            (true, Place::Storage) => {
+                let text = "--checkpoint keeps the state of folds at the client; leave --place storage out";
+                return Err(CliError::Usage(text.into()));
+            }
+            (true, _) => Place::Client,
+            (false, place) => place,
+        };
+        let question = Question {
+            kernel: args.kernel.clone(),
+            params: args.params.clone(),
+            input: InputSpec::of(&input, byte_order(&args.selection)),
+            range: args.selection.range.map(|range| (range.start, range.length)),
+        };
+        let cluster = Cluster::connect(ClusterOptions::from_env(url.entry.as_deref())?)?;
+        let planned = Box::new(cluster.plan(&url.path, question, place)?);
+        Ok(Job::Cluster { cluster, planned, options, identity: identity(args) })
+    }
+
+    fn explanation(&self) -> String {
+        match self {
+            Job::Here(request) => format!("place: client; {}", request.file.place.why),
+            Job::Cluster { planned, .. } => human::plan(planned),
+        }
+    }
+
+    fn run(self, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
+        match self {
+            Job::Here(request) => run_request(*request, rows, control),
+            Job::Cluster { cluster, planned, options, .. } => cluster.run(&planned, options, rows, control),
+        }
+    }
+
+    fn resume(self, from: Checkpoint, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
+        match self {
+            Job::Here(request) => resume(*request, from, rows, control),
+            Job::Cluster { cluster, planned, options, identity } => {
+                cluster.resume(&planned, identity, from, options, rows, control)
+            }
+        }
+    }
+}
+
+fn byte_order(args: &SelectionArgs) -> ByteOrder {
+    if args.big_endian { ByteOrder::Big } else { ByteOrder::Little }
 }
 
 /// Prints rows as they come and then the value.

@@ -1,0 +1,108 @@
+//! `gristmill ls`, `rm`, `chmod` and `nodes`.
+
+use std::process::ExitCode;
+
+use gristmill_client::{Location, Url};
+use gristmill_wire::action::FileInfo;
+use serde_json::json;
+
+use crate::args::{ChmodArgs, LsArgs, NodesArgs, RmArgs};
+use crate::commands::files::{connect, line, time};
+use crate::error::CliError;
+use crate::size::readable;
+
+fn remote(location: &Location) -> Result<&Url, CliError> {
+    match location {
+        Location::Remote(url) => Ok(url),
+        Location::Local(path) => Err(CliError::Usage(format!(
+            "{} is no file of a cluster; write grist://HOST:PORT/PATH",
+            path.display()
+        ))),
+    }
+}
+
+/// Lists a directory, or one file.
+pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
+    let url = remote(&args.path)?;
+    let cluster = connect(url)?;
+    let found: Vec<(String, Option<FileInfo>)> = match cluster.list(&url.path) {
+        Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.info)).collect(),
+        // Perhaps a file.
+        Err(error) => match cluster.stat(&url.path) {
+            Ok(info) => vec![(info.file.path.clone(), Some(info))],
+            Err(_) => return Err(error.into()),
+        },
+    };
+    if args.json {
+        let entry = |(name, info): &(String, Option<FileInfo>)| match info {
+            None => json!({ "name": name, "kind": "directory" }),
+            Some(info) => json!({
+                "name": name, "kind": "file", "length": info.file.length, "stripe_unit": info.file.unit,
+                "targets": info.file.targets.len(), "owner": info.owner, "mode": format!("{:o}", info.mode),
+                "created": info.created,
+            }),
+        };
+        let entries: Vec<_> = found.iter().map(entry).collect();
+        return line(&json!({ "path": url.path, "entries": entries }).to_string());
+    }
+    let owners = found.iter().filter_map(|(_, info)| info.as_ref()).map(|info| info.owner.len()).max();
+    for (name, info) in &found {
+        match (info, args.long) {
+            (None, false) => line(&format!("{name}/"))?,
+            (Some(_), false) => line(name)?,
+            (None, true) => line(&format!(
+                "{:>3}  {:width$}  {:>10}  {:>6}  {:23}  {name}/",
+                "",
+                "",
+                "",
+                "",
+                "",
+                width = owners.unwrap_or(0)
+            ))?,
+            (Some(info), true) => line(&format!(
+                "{:>3o}  {:width$}  {:>10}  {:>6}  {}  {name}",
+                info.mode,
+                info.owner,
+                readable(info.file.length),
+                format!("x{}", info.file.targets.len()),
+                time(info.created),
+                width = owners.unwrap_or(0),
+            ))?,
+        };
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes files.
+pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
+    for path in &args.paths {
+        match path {
+            Location::Local(path) => gristmill_client::remove(path)?,
+            Location::Remote(url) => connect(url)?.remove(&url.path)?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes permission bits.
+pub fn chmod(args: &ChmodArgs) -> Result<ExitCode, CliError> {
+    let url = remote(&args.path)?;
+    connect(url)?.set_mode(&url.path, args.mode)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the storage nodes.
+pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
+    let nodes = connect(remote(&args.cluster)?)?.nodes()?;
+    if args.json {
+        let nodes: Vec<_> = nodes
+            .iter()
+            .map(|node| json!({ "target": node.number, "address": node.address, "id": node.target }))
+            .collect();
+        return line(&json!({ "nodes": nodes }).to_string());
+    }
+    for node in nodes {
+        line(&format!("target {}  {}", node.number, node.address))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

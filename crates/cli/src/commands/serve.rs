@@ -1,0 +1,69 @@
+//! `gristmill serve`: one storage node.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use gristmill_server::{Node, NodeOptions};
+use tokio::sync::mpsc;
+
+use crate::args::ServeArgs;
+use crate::error::CliError;
+
+/// Threads that drive connections; folds have their own.
+const NETWORK_THREADS: usize = 2;
+
+/// Runs a node until it is told to stop.
+pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
+    let (stop, mut stopped) = mpsc::channel::<()>(1);
+    let on_signal = stop.clone();
+    let heard = ctrlc::set_handler(move || {
+        // One stop is as good as many.
+        let _ = on_signal.try_send(());
+    });
+    heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
+    if args.supervised {
+        // The other end is held by the supervisor: it ends with it, however that comes about.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 64];
+            let mut input = std::io::stdin().lock();
+            while input.read(&mut buffer).is_ok_and(|read| read > 0) {}
+            let _ = stop.try_send(());
+        });
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(NETWORK_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
+    let options = options(args)?;
+    runtime.block_on(async {
+        let node = tokio::select! {
+            node = Node::start(options) => node?,
+            _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
+        };
+        let number = node.number().map_or_else(String::new, |number| format!(" as target {number}"));
+        // Whoever started us may not read on; that is no reason to stop.
+        let _ = writeln!(std::io::stdout(), "listening on {}{number}", node.address());
+        stopped.recv().await;
+        node.stop().await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
+    let shared = &args.shared;
+    Ok(NodeOptions {
+        target: args.target.clone(),
+        listen: args.listen.parse()?,
+        socket: shared.socket.clone(),
+        join: args.join.clone(),
+        key: args.key.clone(),
+        tls: shared.cert.clone().zip(shared.tls_key.clone()),
+        ca: shared.ca.clone(),
+        tokens: shared.tokens.clone(),
+        lanes: shared.lanes,
+        advertise: args.advertise.clone(),
+        require_identity: shared.require_identity,
+        admin: shared.admin.clone(),
+    })
+}

@@ -1,0 +1,273 @@
+//! `gristmill up`: a cluster on this machine, its nodes supervised.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use gristmill_transport::Address;
+
+use crate::MYSELF;
+use crate::args::{NodeArgs, UpArgs};
+use crate::error::CliError;
+
+/// How long a node may take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long nodes may take to stop before they are killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long to wait before a node that died is started again: doubled each time, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A node that ran so long is healthy.
+const HEALTHY: Duration = Duration::from_secs(10);
+
+/// How often the nodes are looked after.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One node.
+struct Supervised {
+    number: u32,
+    target: PathBuf,
+    /// Where it listens; once it has a port it keeps it, since grants name it.
+    listen: String,
+    child: Option<Running>,
+    pause: Duration,
+    start_at: Instant,
+}
+
+struct Running {
+    child: Child,
+    // Held open: the node stops when it ends.
+    _input: Option<ChildStdin>,
+    said: Receiver<String>,
+    begun: Instant,
+    ready: bool,
+}
+
+/// Starts the nodes and looks after them until told to stop.
+pub fn up(args: &UpArgs) -> Result<ExitCode, CliError> {
+    let listen: Address = args.listen.parse()?;
+    let Address::Tcp { host, .. } = &listen else {
+        return Err(CliError::Usage(
+            "--listen takes HOST:PORT; give a Unix socket with --socket beside it".into(),
+        ));
+    };
+    let (stop, stopped) = channel();
+    listen_for_stop(stop)?;
+    let mut nodes: Vec<Supervised> = (0..args.nodes)
+        .map(|number| Supervised {
+            number,
+            target: args.dir.join(format!("node{number}")),
+            listen: if number == 0 { args.listen.clone() } else { with_port(host, 0) },
+            child: None,
+            pause: FIRST_PAUSE,
+            start_at: Instant::now(),
+        })
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let lanes = args.shared.lanes.unwrap_or_else(|| (cores / args.nodes as usize).max(1));
+    let shared = NodeArgs { lanes: Some(lanes), ..args.shared.clone() };
+    let result = start_all(&mut nodes, &shared, &stopped).and_then(|started| {
+        if !started {
+            return Ok(());
+        }
+        let entry = nodes.first().map_or("", |node| &node.listen);
+        let text = format!("{} storage nodes; files are at grist://{entry}/", args.nodes);
+        // Whoever started us may not read on; that is no reason to stop.
+        let _ = writeln!(std::io::stdout(), "{text}");
+        if let Some(socket) = &shared.socket {
+            let _ = writeln!(std::io::stdout(), "and at grist+unix://{}:/", socket.display());
+        }
+        look_after(&mut nodes, &shared, &stopped)
+    });
+    stop_all(&mut nodes);
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {
+    let heard = ctrlc::set_handler(move || {
+        // Nobody listens any more: we are stopping.
+        let _ = stop.send(());
+    });
+    heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))
+}
+
+fn with_port(host: &str, port: u16) -> String {
+    Address::Tcp { host: host.to_owned(), port }.to_string()
+}
+
+/// Starts every node once; false if told to stop meanwhile.
+fn start_all(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>) -> Result<bool, CliError> {
+    let mut entry: Option<(String, PathBuf)> = None;
+    for node in nodes {
+        node.start(entry.as_ref(), shared)?;
+        let begun = Instant::now();
+        while !node.listening()? {
+            if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                return Ok(false);
+            }
+            if begun.elapsed() > START_TIMEOUT {
+                return Err(CliError::Usage(format!("node {} did not start in time", node.number)));
+            }
+        }
+        entry.get_or_insert_with(|| (node.listen.clone(), key_of(&node.target)));
+    }
+    Ok(true)
+}
+
+fn key_of(target: &Path) -> PathBuf {
+    target.join("cluster.key")
+}
+
+/// Starts again what dies, until told to stop.
+fn look_after(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>) -> Result<(), CliError> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let entry = (first.listen.clone(), key_of(&first.target));
+    while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        for node in &mut *nodes {
+            node.look();
+            if node.child.is_none() && Instant::now() >= node.start_at {
+                let entry = (node.number > 0).then_some(&entry);
+                if let Err(error) = node.start(entry, shared) {
+                    eprintln!("gristmill: node {} cannot be started: {error}", node.number);
+                    node.wait_longer();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn stop_all(nodes: &mut [Supervised]) {
+    let mut children: Vec<Running> = nodes.iter_mut().filter_map(|node| node.child.take()).collect();
+    for running in &mut children {
+        running._input = None;
+    }
+    let begun = Instant::now();
+    for mut running in children {
+        while begun.elapsed() < STOP_TIMEOUT && matches!(running.child.try_wait(), Ok(None)) {
+            std::thread::park_timeout(LOOK);
+        }
+        // Fine if it has ended.
+        let _ = running.child.kill();
+        let _ = running.child.wait();
+    }
+}
+
+impl Supervised {
+    fn start(&mut self, entry: Option<&(String, PathBuf)>, shared: &NodeArgs) -> Result<(), CliError> {
+        let myself = MYSELF.get().map(Vec::as_slice).unwrap_or_default();
+        let Some((program, before)) = myself.split_first() else {
+            return Err(CliError::Usage("the program does not know its own name".into()));
+        };
+        let mut command = Command::new(program);
+        command.args(before).arg("serve").arg("--supervised");
+        command.arg("--target").arg(&self.target).arg("--listen").arg(&self.listen);
+        match entry {
+            Some((address, key)) => {
+                command.arg("--join").arg(address).arg("--key").arg(key);
+            }
+            None => option(&mut command, "--socket", shared.socket.as_deref()),
+        }
+        option(&mut command, "--cert", shared.cert.as_deref());
+        option(&mut command, "--tls-key", shared.tls_key.as_deref());
+        option(&mut command, "--ca", shared.ca.as_deref());
+        option(&mut command, "--tokens", shared.tokens.as_deref());
+        if let Some(lanes) = shared.lanes {
+            command.arg("--lanes").arg(lanes.to_string());
+        }
+        if let Some(admin) = &shared.admin {
+            command.arg("--admin").arg(admin);
+        }
+        if shared.require_identity {
+            command.arg("--require-identity");
+        }
+        std::fs::create_dir_all(&self.target).map_err(|source| CliError::File {
+            verb: "make",
+            path: self.target.clone(),
+            source,
+        })?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        own_group(&mut command);
+        let mut child = command.spawn().map_err(|source| CliError::File {
+            verb: "start",
+            path: PathBuf::from(program),
+            source,
+        })?;
+        let (say, said) = channel();
+        if let Some(output) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if say.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let input = child.stdin.take();
+        self.child = Some(Running { child, _input: input, said, begun: Instant::now(), ready: false });
+        Ok(())
+    }
+
+    /// Whether it listens by now; an error if it ended instead.
+    fn listening(&mut self) -> Result<bool, CliError> {
+        self.hear();
+        let Some(running) = &mut self.child else { return Ok(false) };
+        if running.ready {
+            return Ok(true);
+        }
+        if let Ok(Some(status)) = running.child.try_wait() {
+            return Err(CliError::Usage(format!(
+                "node {} did not start ({status}); its own message says why",
+                self.number
+            )));
+        }
+        Ok(false)
+    }
+
+    /// Takes in what it said: where it listens.
+    fn hear(&mut self) {
+        let Some(running) = &mut self.child else { return };
+        while let Ok(line) = running.said.try_recv() {
+            if let Some(rest) = line.strip_prefix("listening on ") {
+                self.listen = rest.split(' ').next().unwrap_or(rest).to_owned();
+                running.ready = true;
+            }
+        }
+    }
+
+    /// Notices an end.
+    fn look(&mut self) {
+        self.hear();
+        let Some(running) = &mut self.child else { return };
+        if let Ok(Some(status)) = running.child.try_wait() {
+            eprintln!("gristmill: node {} ended ({status}); it is started again", self.number);
+            if running.begun.elapsed() > HEALTHY {
+                self.pause = FIRST_PAUSE;
+            }
+            self.child = None;
+            self.wait_longer();
+        }
+    }
+
+    fn wait_longer(&mut self) {
+        self.start_at = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn option(command: &mut Command, name: &str, value: Option<&Path>) {
+    if let Some(value) = value {
+        command.arg(name).arg(value);
+    }
+}
+
+/// Ctrl-C in a terminal goes to us alone; we end the nodes in order.
+fn own_group(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+}

@@ -1,0 +1,72 @@
+//! The `gristmill` command: start storage nodes with `up`, copy files to them with `put` and back with `get`, `run`
+//! kernels where the data is.
+//!
+//! A library, so that the command installed with the Python package is the same; the binary only calls [`main`].
+//!
+//! Answers go to standard output, everything else to standard error. The exit code is 0 for an answer, 1 for a
+//! failure of the data or the machine, 2 for a request that makes no sense, 130 after Ctrl-C.
+
+mod args;
+mod commands;
+mod config;
+mod error;
+mod human;
+mod json;
+mod progress;
+mod size;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::error::CliError;
+
+/// How this program starts itself again: the words before its arguments.
+static MYSELF: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Runs the command with these arguments, the first of which is its name.
+///
+/// `myself` is how the command is started again for the nodes of `up`: the binary, or an interpreter and its module.
+pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
+    let _ = MYSELF.set(myself);
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to standard output, mistakes to standard error; if nobody reads them, nothing is lost.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match dispatch(cli) {
+        Ok(code) => code,
+        // Whoever read our output has seen enough.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // One line, also where a library's message has more.
+            eprintln!("gristmill: {}", error.to_string().split_whitespace().collect::<Vec<_>>().join(" "));
+            error.code()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
+    match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Kernels(args) => commands::kernels::kernels(&args),
+        Command::Put(args) => commands::files::put(&args),
+        Command::Get(args) => commands::files::get(&args),
+        Command::Stat(args) => commands::files::stat(&args),
+        Command::Ls(args) => commands::names::ls(&args),
+        Command::Rm(args) => commands::names::rm(&args),
+        Command::Chmod(args) => commands::names::chmod(&args),
+        Command::Nodes(args) => commands::names::nodes(&args),
+        Command::Up(args) => commands::up::up(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
+        Command::Cert(args) => commands::cert::cert(&args),
+        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Completions { shell } => commands::completions(shell),
+    }
+}

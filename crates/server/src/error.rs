@@ -1,0 +1,141 @@
+//! What keeps a node from starting, and errors as they are sent.
+
+use std::io;
+use std::path::PathBuf;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use gristmill_namespace::NamespaceError;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_store::StoreError;
+use gristmill_transport::TransportError;
+use gristmill_wire::{ErrorBody, WireError};
+use http::{StatusCode, header};
+
+/// Why a node does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The target's store cannot be used.
+    #[error("target {}: {source}", target.display())]
+    Store {
+        /// Its directory.
+        target: PathBuf,
+        /// What the store said.
+        source: StoreError,
+    },
+    /// The namespace cannot be used.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The address cannot be used.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The entry node did not take this node in.
+    #[error("the entry node does not take this node in: {0}")]
+    Join(#[source] RunError),
+    /// Connections to other nodes cannot be made.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A message could not be made.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A file that the node needs cannot be read or written.
+    #[error("cannot {verb} {}: {source}", path.display())]
+    File {
+        /// `read` or `write`.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The options do not make sense together, or a file says something that cannot be.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl ServerError {
+    /// Whether the options are at fault (exit code 2) rather than the machine (exit code 1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            ServerError::Usage(_) => true,
+            ServerError::Transport(error) => matches!(
+                error,
+                TransportError::BadAddress { .. }
+                    | TransportError::NotLocal { .. }
+                    | TransportError::NotLocalListen { .. }
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// The result of a request.
+pub(crate) type Answer<T> = Result<T, Refusal>;
+
+/// An error on its way out.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal(pub ErrorBody);
+
+impl Refusal {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Refusal {
+        Refusal(ErrorBody::new(kind, message))
+    }
+}
+
+impl From<RunError> for Refusal {
+    fn from(error: RunError) -> Refusal {
+        Refusal(ErrorBody::from(&error))
+    }
+}
+
+impl From<WireError> for Refusal {
+    fn from(error: WireError) -> Refusal {
+        Refusal(ErrorBody::from(&error))
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        Refusal::new(ErrorKind::of_store(&error), error.to_string())
+    }
+}
+
+impl From<NamespaceError> for Refusal {
+    fn from(error: NamespaceError) -> Refusal {
+        let kind = match &error {
+            NamespaceError::NotFound { .. } => ErrorKind::NotFound,
+            NamespaceError::Denied { .. } => ErrorKind::Denied,
+            NamespaceError::NoSpace => ErrorKind::NoSpace,
+            NamespaceError::UnknownAttempt { .. } => ErrorKind::Conflict,
+            other if other.is_usage() => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        };
+        Refusal::new(kind, error.to_string())
+    }
+}
+
+impl From<Refusal> for tonic::Status {
+    fn from(refusal: Refusal) -> tonic::Status {
+        gristmill_peers::to_status(&refusal.0)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match ErrorKind::named(&self.0.kind) {
+            ErrorKind::Usage => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Denied => StatusCode::FORBIDDEN,
+            ErrorKind::Stale | ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Busy => StatusCode::TOO_MANY_REQUESTS,
+            ErrorKind::Unavailable => StatusCode::BAD_GATEWAY,
+            ErrorKind::Data => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
+            ErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let mut body = serde_json::to_vec(&self.0).unwrap_or_default();
+        body.push(b'\n');
+        (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
+    }
+}

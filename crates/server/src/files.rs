@@ -1,0 +1,180 @@
+//! Whole files over HTTP/1.1, by path, on the entry node: for `curl` and every program that reads URLs.
+//!
+//! - `GET /files/PATH`, with a byte range or without; `HEAD` the same without the bytes.
+//! - `PUT /files/PATH` writes a file, `DELETE /files/PATH` removes it.
+//! - `GET /files/DIR/` (with a slash at the end) lists a directory as JSON.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::StreamExt;
+use gristmill_namespace::Principal;
+use gristmill_peers::{AT_CLIENT, Written, file_parts};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_transport::ReadBody;
+use gristmill_wire::action::{Attempt, Commit, Create, Created, List, PathOf};
+use http::{HeaderMap, StatusCode, header};
+
+use crate::error::{Answer, Refusal};
+use crate::limits::{PUT_LEASE, UPLOAD_STALL};
+use crate::node::{Shared, blocking};
+use crate::objects::{content_range, no_such_range};
+use crate::range::{Asked, asked};
+
+/// Stripe unit of files that come this way.
+const UNIT: u64 = 1 << 20;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/files/{*path}", get(read).put(write).delete(remove))
+        .route("/files/", get(list_root))
+}
+
+fn principal(shared: &Shared, request: &Request) -> Answer<Principal> {
+    shared.identities.principal(request.extensions(), request.headers())
+}
+
+async fn list_root(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
+    principal(&shared, &request)?;
+    list(shared, "/".into()).await
+}
+
+async fn list(shared: Arc<Shared>, path: String) -> Answer<Response> {
+    let listing = blocking(move || {
+        let mut listing = shared.list(&List { path: path.clone(), after: None })?;
+        while listing.more {
+            let after = listing.entries.last().map(|entry| entry.name.clone());
+            let next = shared.list(&List { path: path.clone(), after })?;
+            listing.more = next.more && listing.entries.len() < MAX_LISTED;
+            listing.entries.extend(next.entries);
+        }
+        Ok::<_, Refusal>(listing)
+    })
+    .await?;
+    json(StatusCode::OK, &listing)
+}
+
+/// Names that one listing has.
+const MAX_LISTED: usize = 100_000;
+
+fn json<T: serde::Serialize>(status: StatusCode, value: &T) -> Answer<Response> {
+    let mut text = serde_json::to_vec(value).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
+    text.push(b'\n');
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+async fn read(
+    State(shared): State<Arc<Shared>>,
+    Path(path): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    let who = principal(&shared, &request)?;
+    let path = format!("/{path}");
+    if path.ends_with('/') {
+        return list(shared, path).await;
+    }
+    let state = shared.clone();
+    let opened = blocking(move || state.open(&who, &path)).await?;
+    let length = opened.info.file.length;
+    let (status, range) = match asked(text(request.headers(), header::RANGE), length) {
+        Asked::All => (StatusCode::OK, 0..length),
+        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Asked::Nothing => return Ok(no_such_range(length)),
+    };
+    let described = content_range(status, &range, length);
+    let grant: Arc<str> = opened.grant.as_str().into();
+    let file = file_parts(&shared.peers, &opened.info.file, &grant, AT_CLIENT)?;
+    let body = ReadBody::new(range, move |offset, buffer| {
+        file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
+    });
+    let tag = [(header::ETAG, format!("\"{}\"", opened.info.file.id))];
+    Ok((status, described, tag, Body::new(body)).into_response())
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+async fn write(
+    State(shared): State<Arc<Shared>>,
+    Path(path): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    let who = principal(&shared, &request)?;
+    let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
+    let (state, by) = (shared.clone(), who.clone());
+    let created = blocking(move || state.create(&by, &create)).await?;
+    let written = receive(&shared, &who, &created, request.into_body()).await;
+    let attempt = Attempt { id: created.file.id.clone() };
+    let state = shared.clone();
+    let info = match written {
+        Ok(Written { length, receipts }) => {
+            let commit = Commit { id: attempt.id, length, receipts };
+            blocking(move || state.commit(&who, &commit)).await?
+        }
+        Err(refusal) => {
+            // What is not given up now runs out by itself.
+            let _ = blocking(move || state.abandon(&who, &attempt)).await;
+            return Err(refusal);
+        }
+    };
+    json(StatusCode::CREATED, &info)
+}
+
+/// Takes the body in, and says meanwhile that the put goes on.
+async fn receive(shared: &Arc<Shared>, who: &Principal, created: &Created, body: Body) -> Answer<Written> {
+    let stream = body.into_data_stream().map(|bytes| {
+        bytes.map_err(|error| RunError::Remote {
+            kind: ErrorKind::Unavailable,
+            message: format!("the upload was cut off: {error}"),
+        })
+    });
+    // A client that stands still is given up, as it is by the nodes.
+    let stream = impatient(stream);
+    let mut put = std::pin::pin!(shared.peers.put_stream(created, stream));
+    loop {
+        match tokio::time::timeout(PUT_LEASE / 3, &mut put).await {
+            Ok(written) => return Ok(written?),
+            Err(_) => {
+                let (state, who) = (shared.clone(), who.clone());
+                let attempt = Attempt { id: created.file.id.clone() };
+                blocking(move || state.renew(&who, &attempt)).await?;
+            }
+        }
+    }
+}
+
+fn impatient<S>(stream: S) -> impl futures_util::Stream<Item = Result<bytes::Bytes, RunError>>
+where
+    S: futures_util::Stream<Item = Result<bytes::Bytes, RunError>> + Unpin,
+{
+    futures_util::stream::unfold(Some(stream), |stream| async move {
+        let mut stream = stream?;
+        match tokio::time::timeout(UPLOAD_STALL, stream.next()).await {
+            Ok(Some(item)) => Some((item, Some(stream))),
+            Ok(None) => None,
+            Err(_) => {
+                let message =
+                    format!("the upload was cut off: nothing came for {} s", UPLOAD_STALL.as_secs());
+                Some((Err(RunError::Remote { kind: ErrorKind::Unavailable, message }), None))
+            }
+        }
+    })
+}
+
+async fn remove(
+    State(shared): State<Arc<Shared>>,
+    Path(path): Path<String>,
+    request: Request,
+) -> Answer<StatusCode> {
+    let who = principal(&shared, &request)?;
+    let path = PathOf { path: format!("/{path}") };
+    blocking(move || shared.remove(&who, &path)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,302 @@
+//! Arrow Flight: folds, requests by path, and management.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::error::FlightError;
+use arrow_flight::flight_descriptor::DescriptorType;
+use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
+use arrow_flight::{
+    Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo,
+    HandshakeRequest, HandshakeResponse, PollInfo, PutResult, Result as ActionResult, SchemaResult, Ticket,
+};
+use futures_util::stream::{self, Stream, StreamExt};
+use gristmill_namespace::Principal;
+use gristmill_peers::{frame_batch, frame_schema};
+use gristmill_runtime::ErrorKind;
+use gristmill_wire::action::{self, FileInfo, List, names};
+use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::error::{Answer, Refusal};
+use crate::fold::{Fold, Seat};
+use crate::guard::StopOnDrop;
+use crate::join::admit;
+use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
+use crate::node::{Shared, blocking};
+use crate::run::Run;
+
+/// Room for what gRPC puts around a request.
+const ENVELOPE_BYTES: usize = 64 << 10;
+
+/// Files that one listing names.
+const MAX_LISTED: usize = 10_000;
+
+type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The service, to be mounted.
+pub(crate) fn service(shared: Arc<Shared>) -> FlightServiceServer<Flight> {
+    FlightServiceServer::new(Flight(shared))
+        .max_decoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
+        .max_encoding_message_size(usize::MAX)
+}
+
+/// Flight as a node speaks it.
+pub(crate) struct Flight(Arc<Shared>);
+
+fn unimplemented<T>(what: &str) -> Result<Response<T>, Status> {
+    Err(Status::unimplemented(format!(
+        "{what} is not used here; ListActions and the documentation say what is"
+    )))
+}
+
+impl Flight {
+    fn principal<T>(&self, request: &Request<T>) -> Answer<Principal> {
+        let headers = request.metadata().clone().into_headers();
+        // tonic moves the extensions of the HTTP request here.
+        let peer = request.extensions().get::<gristmill_transport::Peer>().cloned();
+        let mut extensions = http::Extensions::new();
+        peer.map(|peer| extensions.insert(peer));
+        self.0.identities.principal(&extensions, &headers)
+    }
+
+    async fn fold(&self, request: FoldRequest) -> Answer<Boxed<FlightData>> {
+        let shared = self.0.clone();
+        let fold = blocking(move || Fold::new(&shared, request)).await?;
+        let seat = Seat::take(&self.0, fold.gives_rows())?;
+        let control = fold.control.clone();
+        let guard = StopOnDrop(control.clone());
+        let (sender, frames) = mpsc::channel(FRAMES_WAITING);
+        tokio::task::spawn_blocking(move || {
+            fold.run(&sender);
+            drop(seat);
+        });
+        let schema = frame_schema();
+        let batches = stream::unfold((frames, guard), move |(mut frames, guard)| {
+            let (control, schema) = (control.clone(), frame_schema());
+            async move {
+                let frame = match tokio::time::timeout(SIGN_OF_LIFE, frames.recv()).await {
+                    Err(_) => Ok(Frame::Progress(control.progress().0)),
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => return None,
+                };
+                let batch = match frame {
+                    Ok(frame) => frame_batch(&schema, &frame).map_err(FlightError::from),
+                    Err(refusal) => Err(FlightError::Tonic(Box::new(refusal.into()))),
+                };
+                Some((batch, (frames, guard)))
+            }
+        });
+        Ok(encoded(batches, Some(schema)))
+    }
+
+    async fn run(&self, who: Principal, request: RunRequest) -> Answer<Boxed<FlightData>> {
+        let shared = self.0.clone();
+        let run = blocking(move || Run::new(&shared, &who, &request)).await?;
+        let guard = StopOnDrop(run.control.clone());
+        let (sender, batches) = mpsc::channel(FRAMES_WAITING);
+        let shared = self.0.clone();
+        tokio::spawn(async move {
+            // Waits for its turn; a client that goes away meanwhile is found out by the first send.
+            let Ok(_turn) = shared.runs.acquire().await else { return };
+            let _ = tokio::task::spawn_blocking(move || run.run(&sender)).await;
+        });
+        let batches = stream::unfold((batches, guard), |(mut batches, guard)| async move {
+            let batch = batches.recv().await?;
+            let batch = batch.map_err(|refusal: Refusal| FlightError::Tonic(Box::new(refusal.into())));
+            Some((batch, (batches, guard)))
+        });
+        Ok(encoded(batches, None))
+    }
+
+    /// Answers an action. Blocks.
+    fn action(shared: &Shared, who: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
+        match name {
+            names::OPEN => reply(&shared.open(who, &read::<action::Open>("open", body)?.path)?),
+            names::STAT => reply(&shared.stat(who, &read::<action::PathOf>("stat", body)?.path)?),
+            names::CREATE => reply(&shared.create(who, &read("create", body)?)?),
+            names::COMMIT => reply(&shared.commit(who, &read("commit", body)?)?),
+            names::RENEW => reply(&shared.renew(who, &read("renew", body)?)?),
+            names::ABANDON => reply(&shared.abandon(who, &read("abandon", body)?)?),
+            names::LIST => reply(&shared.list(&read("list", body)?)?),
+            names::REMOVE => reply(&shared.remove(who, &read("remove", body)?)?),
+            names::CHMOD => reply(&shared.chmod(who, &read("chmod", body)?)?),
+            names::NODES => reply(&shared.nodes()?),
+            names::JOIN => reply(&admit(shared, &read("join", body)?)?),
+            _ => {
+                let known =
+                    "open, stat, create, commit, renew, abandon, list, remove, chmod, nodes, join, ping";
+                Err(Refusal::new(ErrorKind::Usage, format!("there is no action '{name}'; there are {known}")))
+            }
+        }
+    }
+
+    fn described(&self, who: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
+        let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
+        match descriptor.r#type() {
+            DescriptorType::Cmd => {
+                let request = RunRequest::decode(&descriptor.cmd)?;
+                // Says now what would be wrong later.
+                Run::new(&self.0, who, &request)?;
+                let ticket = Ticket { ticket: descriptor.cmd.clone() };
+                let endpoint = FlightEndpoint::new().with_ticket(ticket);
+                Ok(FlightInfo::new().with_descriptor(descriptor).with_endpoint(endpoint))
+            }
+            DescriptorType::Path => {
+                let path = format!("/{}", descriptor.path.join("/").trim_start_matches('/'));
+                Ok(file_info(&self.0.stat(who, &path)?))
+            }
+            DescriptorType::Unknown => Err(usage("give a path, or a request as JSON in the command")),
+        }
+    }
+}
+
+/// A file as a flight: its length, and everything else as JSON in the metadata.
+fn file_info(info: &FileInfo) -> FlightInfo {
+    let path = info.file.path.trim_start_matches('/').split('/').map(str::to_owned).collect();
+    let length = i64::try_from(info.file.length).unwrap_or(i64::MAX);
+    FlightInfo::new()
+        .with_descriptor(FlightDescriptor::new_path(path))
+        .with_total_bytes(length)
+        .with_app_metadata(action::encode(info).unwrap_or_default())
+}
+
+fn read<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Answer<T> {
+    Ok(action::decode(what, body)?)
+}
+
+fn reply<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
+    Ok(action::encode(value)?)
+}
+
+fn encoded(
+    batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
+    schema: Option<arrow_schema::SchemaRef>,
+) -> Boxed<FlightData> {
+    let mut builder = FlightDataEncoderBuilder::new();
+    if let Some(schema) = schema {
+        builder = builder.with_schema(schema);
+    }
+    Box::pin(builder.build(batches).map(|data| data.map_err(Status::from)))
+}
+
+#[tonic::async_trait]
+impl FlightService for Flight {
+    type HandshakeStream = Boxed<HandshakeResponse>;
+    type ListFlightsStream = Boxed<FlightInfo>;
+    type DoGetStream = Boxed<FlightData>;
+    type DoPutStream = Boxed<PutResult>;
+    type DoExchangeStream = Boxed<FlightData>;
+    type DoActionStream = Boxed<ActionResult>;
+    type ListActionsStream = Boxed<ActionType>;
+
+    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+        let who = self.principal(&request);
+        let ticket = request.into_inner().ticket;
+        let stream = match FoldRequest::decode(&ticket).map_err(Refusal::from)? {
+            // The grant says who asks.
+            Some(fold) => self.fold(fold).await?,
+            None => self.run(who?, RunRequest::decode(&ticket).map_err(Refusal::from)?).await?,
+        };
+        Ok(Response::new(stream))
+    }
+
+    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+        let who = self.principal(&request);
+        let Action { r#type: name, body } = request.into_inner();
+        let answer = if name == names::PING {
+            Vec::new()
+        } else {
+            // A node that joins proves who it is by its seal.
+            let who = if name == names::JOIN { who.unwrap_or_else(|_| Principal::anonymous()) } else { who? };
+            let shared = self.0.clone();
+            blocking(move || Flight::action(&shared, &who, &name, &body)).await?
+        };
+        let result = ActionResult { body: answer.into() };
+        Ok(Response::new(Box::pin(stream::once(async move { Ok(result) }))))
+    }
+
+    async fn get_flight_info(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let who = self.principal(&request)?;
+        let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
+        Ok(Response::new(blocking(move || flight.described(&who, descriptor)).await?))
+    }
+
+    async fn list_flights(
+        &self,
+        request: Request<Criteria>,
+    ) -> Result<Response<Self::ListFlightsStream>, Status> {
+        self.principal(&request)?;
+        let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
+        let path = if path.is_empty() { "/".to_owned() } else { path };
+        let shared = self.0.clone();
+        let listing = blocking(move || {
+            let mut found: Vec<FileInfo> = Vec::new();
+            let mut after = None;
+            while found.len() < MAX_LISTED {
+                let page = shared.list(&List { path: path.clone(), after: after.take() })?;
+                after = page.entries.last().map(|entry| entry.name.clone());
+                found.extend(page.entries.into_iter().filter_map(|entry| entry.info));
+                if !page.more {
+                    break;
+                }
+            }
+            Ok::<_, Refusal>(found)
+        })
+        .await?;
+        Ok(Response::new(Box::pin(stream::iter(listing.into_iter().map(|info| Ok(file_info(&info)))))))
+    }
+
+    async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+        let known = [
+            (names::OPEN, "a file and a grant to read it"),
+            (names::STAT, "what is known about a file"),
+            (names::LIST, "the names of a directory"),
+            (names::CREATE, "begins a put"),
+            (names::COMMIT, "makes what was put visible"),
+            (names::RENEW, "a put is still going on"),
+            (names::ABANDON, "gives a put up"),
+            (names::REMOVE, "removes a file"),
+            (names::CHMOD, "changes who may read and write a file"),
+            (names::NODES, "the storage nodes"),
+            (names::PING, "answers nothing"),
+        ];
+        let types = known
+            .map(|(name, what)| Ok(ActionType { r#type: name.to_owned(), description: what.to_owned() }));
+        Ok(Response::new(Box::pin(stream::iter(types))))
+    }
+
+    async fn handshake(
+        &self,
+        _: Request<Streaming<HandshakeRequest>>,
+    ) -> Result<Response<Self::HandshakeStream>, Status> {
+        unimplemented("Handshake (a token goes in the header 'authorization')")
+    }
+
+    async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
+        unimplemented("PollFlightInfo")
+    }
+
+    async fn get_schema(&self, _: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
+        unimplemented("GetSchema")
+    }
+
+    async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
+        unimplemented("DoPut (files are written with HTTP: PUT /files/PATH)")
+    }
+
+    async fn do_exchange(
+        &self,
+        _: Request<Streaming<FlightData>>,
+    ) -> Result<Response<Self::DoExchangeStream>, Status> {
+        unimplemented("DoExchange")
+    }
+}

@@ -1,0 +1,331 @@
+//! Folding this node's part of a request, and passing on what other nodes make of theirs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use gristmill_kernel::{NoRows, RowBatch};
+use gristmill_peers::{ON_STORAGE, Question, StorageCrew, file_parts};
+use gristmill_runtime::{
+    Control, Crew, ErrorKind, Partial, PassOrder, RunError, Selection, Shard, ShardEnd, ShardJob, StorePart,
+    Tally, UnitEnd, UnitEvent, UnitOutput, UnitSource, merge_units,
+};
+use gristmill_store::{ObjectId, StoreError, Version};
+use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, Rights, TallyFrame};
+use tokio::sync::mpsc;
+
+use crate::error::{Answer, Refusal};
+use crate::limits::{MAX_ROW_FOLDS, MAX_WAITING, PARTIAL_STRETCH};
+use crate::node::Shared;
+use crate::objects::{elsewhere, of_granted};
+
+/// Where frames go.
+pub(crate) type Frames = mpsc::Sender<Result<Frame, Refusal>>;
+
+/// Units that a node's own fold may be ahead of what is sent, where other nodes' rows come between.
+const EVENTS_AHEAD: usize = 4;
+
+/// A fold that was checked and can run.
+pub(crate) struct Fold {
+    shared: Arc<Shared>,
+    job: ShardJob,
+    path: String,
+    file: FileMap,
+    /// Nodes that are to be asked in turn.
+    crew: Option<StorageCrew>,
+    pub control: Arc<Control>,
+}
+
+impl Fold {
+    /// Checks a request. Blocks: the store is asked for the state of the objects.
+    pub fn new(shared: &Arc<Shared>, request: FoldRequest) -> Answer<Fold> {
+        let grant = shared.grant(&request.grant, Rights::Read)?;
+        let question = Question {
+            kernel: request.kernel.clone(),
+            params: request.params.clone(),
+            input: request.input.clone(),
+            range: None,
+        };
+        let mut run = question
+            .request(&shared.peers, &opened(&grant, &request), ON_STORAGE, shared.options(request.max_record))
+            .map_err(Refusal::from)?;
+        run.file = own_parts(shared, &grant, &request)?;
+        run.selection = Selection { skip: request.input.skip, range: None };
+        let shard = Shard {
+            targets: request.targets.clone(),
+            round: request.round,
+            shared: request.shared()?.into(),
+            select: request.select.0..request.select.1,
+        };
+        let job = ShardJob::new(run, shard)?;
+        let rest = request.rest.clone();
+        let file = grant.file;
+        let crew =
+            (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
+        let path = file.path.clone();
+        Ok(Fold { shared: shared.clone(), job, path, file, crew, control: Arc::new(Control::new()) })
+    }
+
+    /// Whether it gives rows.
+    pub fn gives_rows(&self) -> bool {
+        self.job.gives_rows()
+    }
+
+    /// Runs to the end; frames go to `out`. Blocks.
+    pub fn run(&self, out: &Frames) {
+        let result = if self.gives_rows() { self.rows(out) } else { self.values(out) };
+        if let Err(error) = result {
+            // Nobody listens if the client is gone.
+            let _ = out.blocking_send(Err(self.refusal(error)));
+        }
+    }
+
+    fn refusal(&self, error: RunError) -> Refusal {
+        match error {
+            RunError::Store(error) => of_granted(&self.path, error),
+            other => other.into(),
+        }
+    }
+
+    fn order(&self) -> PassOrder<'_> {
+        PassOrder { kernel: self.job.kernel(), ctx: self.job.ctx(), control: &self.control }
+    }
+
+    fn values(&self, out: &Frames) -> Result<(), RunError> {
+        let end = std::thread::scope(|scope| {
+            let rest = self.crew.as_ref().map(|crew| scope.spawn(|| self.rest(crew)));
+            let own = self.own_values();
+            if own.is_err() {
+                // Nobody needs the others' part any more.
+                self.control.stop();
+            }
+            let mut end = own?;
+            if let Some(rest) = rest {
+                let rest = rest.join().map_err(|_| RunError::Panicked)??;
+                self.join(&mut end, rest)?;
+            }
+            Ok::<_, RunError>(end)
+        })?;
+        let ShardEnd { partial, failure, tally } = end;
+        let mut bytes = Vec::new();
+        partial.encode(&mut bytes);
+        if bytes.len() > MAX_PARTIAL_BYTES {
+            let message = format!(
+                "the partial result of {} on one storage node has {} bytes, more than {MAX_PARTIAL_BYTES}; \
+                 put the file again with a larger stripe unit",
+                self.path,
+                bytes.len()
+            );
+            return Err(RunError::Remote { kind: ErrorKind::Data, message });
+        }
+        let mut frames: Vec<Frame> =
+            bytes.chunks(PARTIAL_STRETCH).map(|stretch| Frame::Partial(stretch.to_vec())).collect();
+        if let Some((at, error)) = failure {
+            frames.push(Frame::Failed(at, self.refusal(error).0));
+        }
+        frames.push(Frame::Finished(TallyFrame::of(&tally)));
+        for frame in frames {
+            if out.blocking_send(Ok(frame)).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// This node's own part, once it is its turn.
+    fn own_values(&self) -> Result<ShardEnd, RunError> {
+        let turn = self.shared.peers.wait(self.shared.folds.acquire());
+        let _turn = turn.map_err(|_| RunError::Panicked)?;
+        self.job.values(&self.control)
+    }
+
+    /// What the nodes asked in turn made of theirs.
+    fn rest(&self, crew: &StorageCrew) -> Result<ShardEnd, RunError> {
+        let mut all = ShardEnd {
+            partial: Partial::empty(self.job.ctx().round),
+            failure: None,
+            tally: Tally::new(self.file.targets.len()),
+        };
+        crew.values(&self.order(), &mut |end| self.join(&mut all, end).map(|()| true))?;
+        // What nodes send each other crosses the network between them.
+        all.tally.moved += std::mem::take(&mut all.tally.sent);
+        Ok(all)
+    }
+
+    fn join(&self, all: &mut ShardEnd, other: ShardEnd) -> Result<(), RunError> {
+        all.tally.add(&other.tally);
+        if let Some((at, error)) = other.failure
+            && all.failure.as_ref().is_none_or(|(lowest, _)| at < *lowest)
+        {
+            all.failure = Some((at, error));
+        }
+        all.partial.join(&**self.job.kernel(), self.job.ctx(), other.partial, &mut NoRows)
+    }
+
+    fn rows(&self, out: &Frames) -> Result<(), RunError> {
+        let mut output = FrameOutput { out };
+        let Some(crew) = &self.crew else {
+            let tally = self.job.rows(&mut output, &self.control)?;
+            return output.send(Frame::Finished(TallyFrame::of(&tally)));
+        };
+        let mut tally = Tally::new(self.file.targets.len());
+        std::thread::scope(|scope| {
+            let (sender, events) = sync_channel(EVENTS_AHEAD);
+            scope.spawn(move || {
+                let mut own = EventOutput { out: &sender };
+                let last = match self.job.rows(&mut own, &self.control) {
+                    Ok(tally) => UnitEvent::Finished(tally),
+                    Err(error) => UnitEvent::Failed(error),
+                };
+                // Nobody listens once enough is known.
+                let _ = sender.send(last);
+            });
+            let order = self.order();
+            let mut sources = crew.rows(&order)?;
+            sources.push(Box::new(EventSource { events }));
+            merge_units(sources, &mut output, &mut tally)
+        })?;
+        tally.moved += std::mem::take(&mut tally.sent);
+        output.send(Frame::Finished(TallyFrame::of(&tally)))
+    }
+}
+
+fn opened(grant: &Grant, request: &FoldRequest) -> gristmill_wire::action::Opened {
+    let info = gristmill_wire::action::FileInfo {
+        file: grant.file.clone(),
+        owner: grant.principal.clone(),
+        mode: 0,
+        created: 0,
+    };
+    gristmill_wire::action::Opened { info, grant: request.grant.clone() }
+}
+
+/// The file as this node sees it: its own targets in its store, those of others over the network.
+fn own_parts(
+    shared: &Arc<Shared>,
+    grant: &Grant,
+    request: &FoldRequest,
+) -> Answer<gristmill_runtime::FileParts> {
+    let number = shared.number()?;
+    let sealed: Arc<str> = request.grant.as_str().into();
+    let mut file = file_parts(&shared.peers, &grant.file, &sealed, ON_STORAGE)?;
+    let object = ObjectId::new(&grant.file.object()).map_err(StoreError::from)?;
+    for target in &request.targets {
+        let at = *target as usize;
+        let place = grant.file.targets.get(at).filter(|place| place.number == number);
+        let (Some(place), Some(part)) = (place, file.parts.get_mut(at)) else {
+            return Err(elsewhere(&shared.address));
+        };
+        if file.layout.bytes_on(*target, 0..file.length) == 0 {
+            continue;
+        }
+        let node = format!("{number} ({})", shared.address);
+        let own = StorePart::open_at(shared.store.clone(), object.clone(), Version(place.version), node);
+        let own = own.map_err(|error| match error {
+            RunError::Store(error) => of_granted(&grant.file.path, error),
+            other => other.into(),
+        })?;
+        let expected = file.layout.bytes_on(*target, 0..file.length);
+        if own.length() != expected {
+            let text = format!(
+                "storage node {number} ({}) has {} bytes of {} instead of {expected}: its object is damaged; \
+                 put the file again from its source",
+                shared.address,
+                own.length(),
+                grant.file.path
+            );
+            return Err(Refusal::new(ErrorKind::Failed, text));
+        }
+        *part = Arc::new(own);
+    }
+    Ok(file)
+}
+
+/// A place among the requests of a kind; given back when dropped.
+pub(crate) struct Seat(Arc<Shared>, bool);
+
+impl Seat {
+    /// Takes a place, or says that the node is busy.
+    pub fn take(shared: &Arc<Shared>, rows: bool) -> Answer<Seat> {
+        let (counter, most) = Seat::counter(shared, rows);
+        if counter.fetch_add(1, Ordering::Relaxed) >= most {
+            counter.fetch_sub(1, Ordering::Relaxed);
+            let text =
+                format!("storage node {} has {most} such requests at work; try again later", shared.address);
+            return Err(Refusal::new(ErrorKind::Busy, text));
+        }
+        Ok(Seat(shared.clone(), rows))
+    }
+
+    fn counter(shared: &Shared, rows: bool) -> (&AtomicUsize, usize) {
+        if rows { (&shared.row_folds, MAX_ROW_FOLDS) } else { (&shared.waiting, MAX_WAITING) }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        Seat::counter(&self.0, self.1).0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct FrameOutput<'a> {
+    out: &'a Frames,
+}
+
+impl FrameOutput<'_> {
+    fn send(&self, frame: Frame) -> Result<(), RunError> {
+        self.out.blocking_send(Ok(frame)).map_err(|_| gone())
+    }
+}
+
+fn gone() -> RunError {
+    RunError::Remote { kind: ErrorKind::Failed, message: "the client is gone".into() }
+}
+
+impl UnitOutput for FrameOutput<'_> {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.send(Frame::Begin(at))
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.send(Frame::Rows(batch))
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        self.send(Frame::End(end))
+    }
+}
+
+struct EventOutput<'a> {
+    out: &'a std::sync::mpsc::SyncSender<UnitEvent>,
+}
+
+impl EventOutput<'_> {
+    fn send(&self, event: UnitEvent) -> Result<(), RunError> {
+        self.out.send(event).map_err(|_| gone())
+    }
+}
+
+impl UnitOutput for EventOutput<'_> {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.send(UnitEvent::Begin(at))
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.send(UnitEvent::Rows(batch))
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        self.send(UnitEvent::End(end))
+    }
+}
+
+struct EventSource {
+    events: std::sync::mpsc::Receiver<UnitEvent>,
+}
+
+impl UnitSource for EventSource {
+    fn next(&mut self) -> Result<UnitEvent, RunError> {
+        self.events.recv().map_err(|_| RunError::Panicked)
+    }
+}

@@ -1,0 +1,79 @@
+//! Making a node known to the entry node, and keeping it known.
+
+use std::sync::Arc;
+
+use gristmill_namespace::TargetId;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::action::{Join, Joined, names};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::ServerError;
+use crate::error::{Answer, Refusal};
+use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
+use crate::node::{Shared, blocking, now};
+
+/// Joins for the first time; the entry node may still be starting.
+pub(crate) async fn first(shared: &Arc<Shared>, id: &str) -> Result<(), ServerError> {
+    let Some(entry) = &shared.entry else {
+        let (state, id) = (shared.clone(), id.to_owned());
+        let taken = blocking(move || take_in(&state, &id, &state.address)).await;
+        let number = taken.map_err(|refusal| ServerError::Join(refusal.0.into_error()))?;
+        shared.set_number(number);
+        return Ok(());
+    };
+    let begun = Instant::now();
+    loop {
+        match join(shared, entry, id).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable && begun.elapsed() < JOIN_TIMEOUT => {
+                sleep(HEARTBEAT / 20).await;
+            }
+            joined => return joined.map_err(ServerError::Join),
+        }
+    }
+}
+
+/// Joins again and again, so that an entry node that lost us, or never heard our new address, knows us.
+pub(crate) async fn keep(
+    shared: Arc<Shared>,
+    id: String,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<(), ServerError> {
+    let Some(entry) = shared.entry.clone() else { return Ok(()) };
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return Ok(()),
+            () = sleep(HEARTBEAT) => {}
+        }
+        // An entry node that is down is asked again at the next beat.
+        let _ = join(&shared, &entry, &id).await;
+    }
+}
+
+async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
+    let mut join =
+        Join { target: id.to_owned(), address: shared.address.clone(), at: now(), seal: String::new() };
+    join.seal = shared.key.sign(join.signed_text().as_bytes());
+    let joined: Joined = shared.peers.action(entry, names::JOIN, &join).await?;
+    shared.set_number(joined.number);
+    Ok(())
+}
+
+/// The entry node's side: takes a node in if it has the key.
+pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
+    let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
+    if !shared.key.signed(join.signed_text().as_bytes(), &join.seal) {
+        return denied("the node has another key than this cluster; give it the key file of the entry node");
+    }
+    if now().abs_diff(join.at) > JOIN_AGE {
+        return denied("the clocks of the node and of the entry node differ by minutes; set them");
+    }
+    Ok(Joined { number: take_in(shared, &join.target, &join.address)? })
+}
+
+fn take_in(shared: &Shared, id: &str, address: &str) -> Answer<u32> {
+    let Some(namespace) = &shared.namespace else {
+        return Err(Refusal::new(ErrorKind::Usage, "this is no entry node; join its entry node"));
+    };
+    Ok(namespace.join(&id.parse::<TargetId>()?, address)?)
+}

@@ -1,0 +1,45 @@
+//! The daemon of a storage node: folds what its target holds, serves bytes, and, on the entry node, the namespace.
+//!
+//! Every node has one target (a directory with an object store) and one port. The *entry node* also has the
+//! namespace: it gives out grants, and storage nodes join it. A node answers
+//! - Flight `DoGet`: a fold over its records ([`gristmill_wire::FoldRequest`]); on the entry node also a kernel
+//!   over a file by path ([`gristmill_wire::RunRequest`]), with the nodes' partials merged;
+//! - Flight `DoAction`, `ListFlights`, `GetFlightInfo`: management of files, on the entry node;
+//! - HTTP/1.1 `/objects/NAME`: bytes of objects, for whoever has a grant; `/files/PATH` on the entry node: whole
+//!   files with byte ranges, for `curl` and everybody; `/health`.
+//!
+//! Memory is bounded whatever the size of a file: [`limits`] names every bound.
+//!
+//! ```
+//! use gristmill_server::{Node, NodeOptions};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! let node = runtime.block_on(Node::start(NodeOptions::entry(dir.path(), "127.0.0.1:0".parse()?)))?;
+//! println!("listens on {}", node.address());
+//! runtime.block_on(node.stop())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+mod collect;
+mod entry;
+mod error;
+mod files;
+mod flight;
+mod fold;
+mod guard;
+mod identity;
+mod join;
+pub mod limits;
+mod node;
+mod objects;
+mod options;
+mod range;
+mod run;
+mod target;
+mod upload;
+
+pub use error::ServerError;
+pub use node::Node;
+pub use options::NodeOptions;

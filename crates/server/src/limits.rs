@@ -1,0 +1,63 @@
+//! Bounds of a node.
+
+use std::time::Duration;
+
+/// Folds for a value that run at once; more wait for their turn.
+pub const MAX_FOLDS: usize = 8;
+
+/// Folds for a value that may wait; more are refused as busy.
+pub const MAX_WAITING: usize = 4096;
+
+/// Folds for rows at once. They never wait for each other, since a reader needs the rows of several nodes together;
+/// more are refused as busy.
+pub const MAX_ROW_FOLDS: usize = 128;
+
+/// Requests by path that the entry node coordinates at once; more wait.
+pub const MAX_RUNS: usize = 64;
+
+/// Bytes of rows that a lane holds back.
+pub const ROW_BYTES: usize = 128 << 10;
+
+/// Bytes of a stretch of a partial in one frame.
+pub const PARTIAL_STRETCH: usize = 1 << 20;
+
+/// Frames that wait for the network.
+pub const FRAMES_WAITING: usize = 2;
+
+/// How often a node at work gives a sign of life.
+pub const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// Extents of one message, at most.
+pub const MAX_EXTENTS: usize = 4096;
+
+/// Bytes of the answer to one message of extents, at most.
+pub const MAX_EXTENT_BYTES: u64 = 64 << 20;
+
+/// Chunks of an upload that wait for the disk.
+pub const CHUNKS_WAITING: usize = 4;
+
+/// How long an upload may stand still before it is given up.
+pub const UPLOAD_STALL: Duration = Duration::from_secs(30);
+
+/// How long a put may go on without saying so.
+pub const PUT_LEASE: Duration = Duration::from_secs(60);
+
+/// How often a storage node makes itself known to the entry node.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How long a node that starts tries to reach the entry node.
+pub const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How old the word of a joining node may be, in seconds: clocks of nodes may differ by so much.
+pub const JOIN_AGE: u64 = 300;
+
+/// Files that are cleared away at once, and how often the entry node looks for some.
+pub const COLLECT_AT_ONCE: usize = 256;
+/// See [`COLLECT_AT_ONCE`].
+pub const COLLECT_EVERY: Duration = Duration::from_secs(10);
+
+/// Longest file of tokens, in bytes.
+pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
+
+/// How long a node that stops waits for requests at work.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);

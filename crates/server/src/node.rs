@@ -1,0 +1,243 @@
+//! A running node: what its requests share, starting and stopping it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
+use gristmill_peers::{Peers, PeersOptions};
+use gristmill_runtime::{ErrorKind, Options};
+use gristmill_store::LocalStore;
+use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls};
+use gristmill_wire::{Grant, Key, Rights};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinHandle;
+
+use crate::error::{Answer, Refusal};
+use crate::identity::Identities;
+use crate::limits::{MAX_FOLDS, MAX_RUNS, ROW_BYTES, STOP_GRACE};
+use crate::{NodeOptions, ServerError, files, flight, join, objects, target};
+
+/// Number of a target that has not joined a cluster yet.
+const NOT_JOINED: u32 = u32::MAX;
+
+/// What all requests of a node share.
+pub(crate) struct Shared {
+    pub store: Arc<LocalStore>,
+    pub key: Key,
+    pub peers: Peers,
+    pub identities: Identities,
+    /// Where others reach this node.
+    pub address: String,
+    /// The namespace, on the entry node.
+    pub namespace: Option<Namespace>,
+    /// Where the entry node is, on the others.
+    pub entry: Option<String>,
+    /// Something may be cleared away.
+    pub garbage: Notify,
+    pub folds: Semaphore,
+    pub waiting: AtomicUsize,
+    pub row_folds: AtomicUsize,
+    pub runs: Semaphore,
+    lanes: Option<usize>,
+    number: AtomicU32,
+}
+
+impl Shared {
+    /// Number of this node's target.
+    pub fn number(&self) -> Answer<u32> {
+        match self.number.load(Ordering::Relaxed) {
+            NOT_JOINED => Err(Refusal::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "storage node {} has not joined its cluster yet; wait for its entry node",
+                    self.address
+                ),
+            )),
+            number => Ok(number),
+        }
+    }
+
+    pub fn set_number(&self, number: u32) {
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// The grant behind a sealed one, with these rights.
+    pub fn grant(&self, sealed: &str, rights: Rights) -> Answer<Grant> {
+        let grant = self.key.open(sealed, now())?;
+        if grant.rights != rights {
+            return Err(Refusal::new(
+                ErrorKind::Denied,
+                "the grant is for something else; open the file again",
+            ));
+        }
+        Ok(grant)
+    }
+
+    /// How folds run here.
+    pub fn options(&self, max_record: u64) -> Options {
+        let options = Options { row_bytes: ROW_BYTES, max_record, ..Options::default() };
+        Options { lanes: self.lanes.unwrap_or(options.lanes), ..options }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A storage node that runs until it is stopped or dropped.
+pub struct Node {
+    address: Address,
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<Result<(), ServerError>>>,
+}
+
+impl Node {
+    /// Starts a node: returns once it listens and, if it is to join an entry node, was taken in.
+    pub async fn start(options: NodeOptions) -> Result<Node, ServerError> {
+        let tls = match &options.tls {
+            Some((cert, key)) => Some(ServerTls::load(cert, key)?),
+            None => None,
+        };
+        if !options.listen.is_local() && (tls.is_none() || options.tokens.is_none()) {
+            return Err(ServerError::Usage(format!(
+                "{} can be reached from other machines: give --cert and --tls-key (gristmill cert makes some for tests) \
+                 and --tokens, or listen on 127.0.0.1",
+                options.listen
+            )));
+        }
+        let identities = Identities::load(options.tokens.as_deref(), options.require_identity)?;
+        let entry = options.join.is_none();
+        let dir = options.target.clone();
+        let store = blocking({
+            let dir = dir.clone();
+            move || target::open(&dir)
+        })
+        .await?;
+        let id = target::id(&dir)?;
+        let key_file = options.key.clone().unwrap_or_else(|| dir.join(target::KEY_FILE));
+        if !entry && options.key.is_none() {
+            let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
+            return Err(ServerError::Usage(text.into()));
+        }
+        let key = target::key(&key_file, entry)?;
+        let admin = options.admin.as_deref().map(str::parse::<Principal>).transpose()?;
+        let namespace =
+            if entry { Some(Namespace::open_with(&dir, NamespaceOptions { admin })?) } else { None };
+        let ca = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
+        let mut dial = DialerOptions::default();
+        dial.tls = ca;
+        let dialer = Dialer::new(dial);
+        let peers = Peers::new(dialer, Handle::current(), PeersOptions::default())?;
+        let listener = Listener::bind(&options.listen, tls).await?.shutdown_grace(STOP_GRACE);
+        let address = listener.address();
+        let socket = match &options.socket {
+            Some(path) => Some(bind_socket(path).await?),
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            store,
+            key,
+            peers,
+            identities,
+            address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
+            namespace,
+            entry: options.join.clone(),
+            garbage: Notify::new(),
+            folds: Semaphore::new(MAX_FOLDS),
+            waiting: AtomicUsize::new(0),
+            row_folds: AtomicUsize::new(0),
+            runs: Semaphore::new(MAX_RUNS),
+            lanes: options.lanes,
+            number: AtomicU32::new(NOT_JOINED),
+        });
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = Vec::new();
+        for listener in [Some(listener), socket].into_iter().flatten() {
+            let router = router(&shared);
+            let stopped = stopped.clone();
+            tasks.push(tokio::spawn(async move { Ok(listener.serve(router, until(stopped)).await?) }));
+        }
+        let node = Node { address, shared: shared.clone(), stop, tasks };
+        join::first(&shared, &id).await?;
+        let mut node = node;
+        if entry {
+            node.tasks.push(tokio::spawn(crate::collect::collect(shared, stopped)));
+        } else {
+            node.tasks.push(tokio::spawn(join::keep(shared, id, stopped)));
+        }
+        Ok(node)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Number of its target in the cluster.
+    pub fn number(&self) -> Option<u32> {
+        self.shared.number().ok()
+    }
+
+    /// Stops taking requests, lets those at work end for a few seconds, and closes the store.
+    pub async fn stop(mut self) -> Result<(), ServerError> {
+        let _ = self.stop.send(true);
+        let mut result = Ok(());
+        for task in self.tasks.drain(..) {
+            match task.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => result = Err(error),
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => {
+                    result = Err(ServerError::Usage(format!("a part of the node panicked: {error}")))
+                }
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.stop.send(true);
+    }
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // An error means that the node is gone, which is a stop too.
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+async fn bind_socket(path: &Path) -> Result<Listener, ServerError> {
+    Ok(Listener::bind(&Address::Unix(path.to_owned()), None).await?.shutdown_grace(STOP_GRACE))
+}
+
+fn router(shared: &Arc<Shared>) -> Router {
+    objects::routes()
+        .merge(files::routes())
+        .with_state(shared.clone())
+        .route_service("/arrow.flight.protocol.FlightService/{*method}", flight::service(shared.clone()))
+}
+
+/// Does what may wait for a disk on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static, E: From<ServerError> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => {
+            Err(ServerError::Usage(format!("a request panicked: {error}; please report it")).into())
+        }
+    }
+}
+
+impl From<ServerError> for Refusal {
+    fn from(error: ServerError) -> Refusal {
+        Refusal::new(ErrorKind::Failed, error.to_string())
+    }
+}

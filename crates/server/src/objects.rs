@@ -1,0 +1,197 @@
+//! Bytes of objects over HTTP/1.1, for whoever has a grant.
+//!
+//! - `GET /objects/NAME`, with a byte range or without: the object at the version of the grant.
+//! - `POST /objects/NAME/extents`: the body is pairs of offset and length, 8 bytes each, little-endian; the answer
+//!   is their bytes, packed.
+//! - `PUT /objects/NAME`: writes an object; the answer is a receipt once it is durable.
+//! - `DELETE /objects/NAME`: for the entry node.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use gristmill_runtime::ErrorKind;
+use gristmill_store::{Extent, ObjectId, ObjectStore, ReadOptions, StoreError, Version};
+use gristmill_transport::ReadBody;
+use gristmill_wire::{GRANT_HEADER, Grant, Rights};
+use http::{HeaderMap, StatusCode, header};
+
+use crate::error::{Answer, Refusal};
+use crate::limits::{MAX_EXTENT_BYTES, MAX_EXTENTS};
+use crate::node::{Shared, blocking};
+use crate::range::{Asked, asked};
+use crate::{target, upload};
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/objects/{name}", get(read).put(write).delete(remove))
+        .route("/objects/{name}/extents", post(extents))
+        .route("/health", get(|| async { "ok\n" }))
+}
+
+/// The object that a request is about.
+pub(crate) struct Object {
+    pub id: ObjectId,
+    pub version: Version,
+    pub grant: Grant,
+    pub number: u32,
+}
+
+/// Checks a grant for an object of this node's target.
+fn object(shared: &Shared, name: &str, headers: &HeaderMap, rights: Rights) -> Answer<Object> {
+    let Some(sealed) = headers.get(GRANT_HEADER) else {
+        let text = format!(
+            "this needs a grant in the header {GRANT_HEADER}; whole files are at /files/PATH of the entry node"
+        );
+        return Err(Refusal::new(ErrorKind::Denied, text));
+    };
+    let sealed = sealed.to_str().map_err(|_| Refusal::new(ErrorKind::Usage, "the grant is not text"))?;
+    let grant = shared.grant(sealed, rights)?;
+    if grant.file.object() != name {
+        return Err(Refusal::new(ErrorKind::Denied, "the grant is for another object; open the file again"));
+    }
+    let number = shared.number()?;
+    let Some(place) = grant.file.targets.iter().find(|place| place.number == number) else {
+        return Err(elsewhere(&shared.address));
+    };
+    let version = Version(place.version);
+    Ok(Object { id: ObjectId::new(name).map_err(StoreError::from)?, version, grant, number })
+}
+
+pub(crate) fn elsewhere(address: &str) -> Refusal {
+    let text = format!("the file has no part on the storage node at {address}; open the file again");
+    Refusal::new(ErrorKind::Stale, text)
+}
+
+/// What a store's error means for an object that a grant names: if it is gone, the file was replaced or removed.
+pub(crate) fn of_granted(path: &str, error: StoreError) -> Refusal {
+    match error {
+        StoreError::NotFound { .. } | StoreError::Stale { .. } | StoreError::Unflushed { .. } => {
+            Refusal::new(
+                ErrorKind::Stale,
+                format!("{path} was replaced or removed after it was opened; open it again and start over"),
+            )
+        }
+        other => other.into(),
+    }
+}
+
+async fn read(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let object = object(&shared, &name, &headers, Rights::Read)?;
+    let store = shared.store.clone();
+    let (id, at) = (object.id.clone(), ReadOptions::at(object.version));
+    let path = object.grant.file.path.clone();
+    let stat = {
+        let (store, id) = (store.clone(), id.clone());
+        // Looks whether the object is at this version; the body's reads make sure that it stays so.
+        let looked = move || store.read_at(&id, 0, &mut [], at).and_then(|_| store.stat(&id));
+        tokio::task::block_in_place(looked).map_err(|e| of_granted(&path, e))?
+    };
+    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
+    let (status, range) = match asked(range, stat.length) {
+        Asked::All => (StatusCode::OK, 0..stat.length),
+        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Asked::Nothing => return Ok(no_such_range(stat.length)),
+    };
+    let described = content_range(status, &range, stat.length);
+    let body = ReadBody::new(range, move |offset, buffer| match store.read_at(&id, offset, buffer, at) {
+        Ok(read) if read == buffer.len() => Ok(()),
+        Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        Err(error) => Err(io::Error::other(error)),
+    });
+    Ok((status, described, Body::new(body)).into_response())
+}
+
+/// The headers that say which bytes these are.
+pub(crate) fn content_range(
+    status: StatusCode,
+    range: &std::ops::Range<u64>,
+    length: u64,
+) -> [(header::HeaderName, String); 3] {
+    let part = match status {
+        StatusCode::PARTIAL_CONTENT => {
+            format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1))
+        }
+        _ => format!("bytes */{length}"),
+    };
+    // Only an answer with a part may say which.
+    let name = if status == StatusCode::PARTIAL_CONTENT {
+        header::CONTENT_RANGE
+    } else {
+        header::HeaderName::from_static("x-content-range")
+    };
+    [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+        (name, part),
+    ]
+}
+
+pub(crate) fn no_such_range(length: u64) -> Response {
+    (StatusCode::RANGE_NOT_SATISFIABLE, [(header::CONTENT_RANGE, format!("bytes */{length}"))])
+        .into_response()
+}
+
+async fn extents(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer<Response> {
+    let object = object(&shared, &name, &headers, Rights::Read)?;
+    let refuse = |text: String| Refusal::new(ErrorKind::Usage, text);
+    let body = axum::body::to_bytes(body, 16 * MAX_EXTENTS).await;
+    let body = body.map_err(|_| refuse(format!("give at most {MAX_EXTENTS} pairs of offset and length")))?;
+    let (words, rest) = body.as_chunks::<8>();
+    let (pairs, odd) = words.as_chunks::<2>();
+    if !rest.is_empty() || !odd.is_empty() || pairs.is_empty() {
+        return Err(refuse("give pairs of offset and length, 8 bytes each, little-endian".into()));
+    }
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    let extents: Vec<Extent> =
+        pairs.iter().map(|pair| Extent { offset: word(&pair[0]), len: word(&pair[1]) }).collect();
+    let total = extents.iter().try_fold(0u64, |sum, extent| sum.checked_add(extent.len));
+    let Some(total) = total.filter(|total| *total <= MAX_EXTENT_BYTES) else {
+        return Err(refuse(format!("ask for at most {MAX_EXTENT_BYTES} bytes at once")));
+    };
+    let (store, id, at) = (shared.store.clone(), object.id, ReadOptions::at(object.version));
+    let path = object.grant.file.path;
+    let bytes = blocking(move || {
+        let mut buffer = vec![0; total as usize];
+        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| of_granted(&path, e))?;
+        Ok::<_, Refusal>(buffer)
+    })
+    .await?;
+    Ok(Body::from(bytes).into_response())
+}
+
+async fn write(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer<Response> {
+    let object = object(&shared, &name, &headers, Rights::Write)?;
+    let receipt = upload::receive(&shared, object, body).await?;
+    let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
+    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+async fn remove(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Answer<StatusCode> {
+    let object = object(&shared, &name, &headers, Rights::Manage)?;
+    blocking(move || Ok::<_, Refusal>(target::remove(&shared.store, &object.id)?)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

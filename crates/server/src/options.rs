@@ -1,0 +1,59 @@
+//! How a node is started.
+
+use std::path::{Path, PathBuf};
+
+use gristmill_transport::Address;
+
+/// What a node needs to know.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Directory of the target; made where there is none.
+    pub target: PathBuf,
+    /// Where to listen.
+    pub listen: Address,
+    /// A Unix socket to listen on as well.
+    pub socket: Option<PathBuf>,
+    /// Address of the entry node; `None`: this node is the entry node.
+    pub join: Option<String>,
+    /// File with the key of the cluster. The entry node makes one in its target's directory where none is named.
+    pub key: Option<PathBuf>,
+    /// Certificate and private key, PEM. Needed to listen beyond this machine.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Certificate authority that other nodes are checked against, PEM.
+    pub ca: Option<PathBuf>,
+    /// Names and tokens, `NAME TOKEN` a line, readable by its owner only.
+    pub tokens: Option<PathBuf>,
+    /// Threads of one fold; all cores where nothing is said.
+    pub lanes: Option<usize>,
+    /// Address that others reach this node by, if it is not the one it listens on.
+    pub advertise: Option<String>,
+    /// Refuse whoever cannot be told from others: connections over loopback without a token.
+    pub require_identity: bool,
+    /// A principal who may do everything.
+    pub admin: Option<String>,
+}
+
+impl NodeOptions {
+    /// An entry node with nothing special about it.
+    pub fn entry(target: &Path, listen: Address) -> NodeOptions {
+        NodeOptions {
+            target: target.to_owned(),
+            listen,
+            socket: None,
+            join: None,
+            key: None,
+            tls: None,
+            ca: None,
+            tokens: None,
+            lanes: None,
+            advertise: None,
+            require_identity: false,
+            admin: None,
+        }
+    }
+
+    /// A storage node that joins the entry node at this address, with the key of its cluster.
+    pub fn storage(target: &Path, listen: Address, join: String, key: PathBuf) -> NodeOptions {
+        NodeOptions { join: Some(join), key: Some(key), ..NodeOptions::entry(target, listen) }
+    }
+}

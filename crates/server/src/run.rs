@@ -1,0 +1,123 @@
+//! A kernel over a file by path, coordinated here for clients that know nothing of layouts.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use gristmill_kernel::{Output, RowBatch, RowShape};
+use gristmill_namespace::Principal;
+use gristmill_peers::{ON_STORAGE, Plan, Question};
+use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
+use gristmill_wire::action::Opened;
+use gristmill_wire::{Place, RunRequest};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::answer::{row_batch, row_schema, value_batch};
+use crate::error::{Answer, Refusal};
+use crate::node::Shared;
+
+/// Where record batches go, each with what is known at its time.
+pub(crate) type Batches = mpsc::Sender<Result<RecordBatch, Refusal>>;
+
+/// A request that was checked and can run.
+pub(crate) struct Run {
+    shared: Arc<Shared>,
+    question: Question,
+    opened: Opened,
+    shape: Option<RowShape>,
+    pub control: Arc<Control>,
+}
+
+impl Run {
+    /// Checks a request. Blocks: the namespace is asked.
+    pub fn new(shared: &Arc<Shared>, who: &Principal, request: &RunRequest) -> Answer<Run> {
+        if request.place == Place::Client {
+            let text =
+                "place client means that the client reads and folds itself; ask a node for storage or auto";
+            return Err(Refusal::new(ErrorKind::Usage, text));
+        }
+        let question = Question {
+            kernel: request.kernel.clone(),
+            params: request.params()?,
+            input: request.input(),
+            range: request.range,
+        };
+        let spec = question.bind().map_err(RunError::from)?.spec();
+        let opened = shared.open(who, &request.path)?;
+        // Whether or not it was asked for: this node would have to read what storage refuses.
+        Plan::make(&question, &opened.info.file, Place::Storage)?;
+        let shape = match spec.output {
+            Output::Rows(shape) => Some(shape),
+            Output::Value => None,
+            Output::Bytes => {
+                let text =
+                    "gives bytes, which have no columns; use the command gristmill or the Python module";
+                return Err(Refusal::new(ErrorKind::Usage, format!("kernel '{}' {text}", spec.name)));
+            }
+        };
+        let control = Arc::new(Control::new());
+        Ok(Run { shared: shared.clone(), question, opened, shape, control })
+    }
+
+    /// Runs to the end; batches go to `out`. Blocks.
+    pub fn run(&self, out: &Batches) {
+        if let Err(refusal) = self.answer(out) {
+            // Nobody listens if the client is gone.
+            let _ = out.blocking_send(Err(refusal));
+        }
+    }
+
+    fn answer(&self, out: &Batches) -> Answer<()> {
+        let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD);
+        let max_record = options.max_record;
+        let request = self.question.request(&self.shared.peers, &self.opened, ON_STORAGE, options)?;
+        let crew = self.question.crew(&self.shared.peers, &self.opened, max_record)?;
+        let schema = self.shape.as_ref().map(row_schema);
+        let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema) };
+        let Outcome::Done(answer) = run_on(request, &crew, &mut rows, &self.control)? else {
+            return Err(Refusal::new(ErrorKind::Failed, "the request was given up"));
+        };
+        let metadata = report(&answer.report);
+        let batch = match &rows.shape {
+            None => value_batch(&answer.value).map_err(of_arrow)?,
+            // The last batch has no rows and says how it went.
+            Some((_, schema)) => RecordBatch::new_empty(schema.clone()),
+        };
+        let schema = arrow_schema::Schema::new_with_metadata(
+            batch.schema().fields().clone(),
+            std::collections::HashMap::from([("gristmill.report".to_owned(), metadata)]),
+        );
+        let batch = batch.with_schema(Arc::new(schema)).map_err(of_arrow)?;
+        let _ = out.blocking_send(Ok(batch));
+        Ok(())
+    }
+}
+
+fn of_arrow(error: ArrowError) -> Refusal {
+    Refusal::new(ErrorKind::Failed, error.to_string())
+}
+
+/// What a request reports about itself, as JSON.
+fn report(report: &Report) -> String {
+    json!({
+        "elapsed_seconds": report.elapsed.as_secs_f64(),
+        "rounds": report.rounds,
+        "bytes_read": report.bytes_read,
+        "bytes_between_nodes": report.bytes_moved,
+    })
+    .to_string()
+}
+
+struct ArrowRows<'a> {
+    out: &'a Batches,
+    shape: Option<(&'a RowShape, SchemaRef)>,
+}
+
+impl RowOutput for ArrowRows<'_> {
+    fn rows(&mut self, batch: &RowBatch) -> std::io::Result<()> {
+        let Some((shape, schema)) = &self.shape else { return Ok(()) };
+        let batch = row_batch(schema, shape, batch).map_err(std::io::Error::other)?;
+        self.out.blocking_send(Ok(batch)).map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))
+    }
+}

@@ -1,0 +1,88 @@
+//! A node's target: its store, its id, and what interrupted puts left in it.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use gristmill_store::{ArrivalState, LocalStore, ObjectId, ObjectStore, StoreError, write_atomic};
+use gristmill_wire::{Key, OBJECT_PREFIX};
+
+use crate::ServerError;
+
+/// Name of the file with the target's id.
+const ID_FILE: &str = "target.id";
+
+/// Name of the key file that an entry node makes.
+pub(crate) const KEY_FILE: &str = "cluster.key";
+
+/// Names asked for at once.
+const LIST_PAGE: usize = 256;
+
+/// Opens the store and clears away objects that were not complete when the node last stopped: whoever wrote them
+/// has lost the connection.
+pub(crate) fn open(dir: &Path) -> Result<Arc<LocalStore>, ServerError> {
+    let failed = |source| ServerError::Store { target: dir.to_owned(), source };
+    std::fs::create_dir_all(dir).map_err(|source| ServerError::File {
+        verb: "make",
+        path: dir.to_owned(),
+        source,
+    })?;
+    let store = LocalStore::open(dir.join("objects")).map_err(failed)?;
+    let mut after: Option<ObjectId> = None;
+    loop {
+        let page = store.list(OBJECT_PREFIX, after.as_ref(), LIST_PAGE).map_err(failed)?;
+        for id in &page {
+            if store.stat(id).map_err(failed)?.state != ArrivalState::Closed {
+                remove(&store, id).map_err(failed)?;
+            }
+        }
+        match page.last() {
+            Some(last) => after = Some(last.clone()),
+            None => return Ok(Arc::new(store)),
+        }
+    }
+}
+
+/// Removes an object; none is fine.
+pub(crate) fn remove(store: &LocalStore, id: &ObjectId) -> Result<(), StoreError> {
+    match store.remove(id) {
+        Err(StoreError::NotFound { .. }) => Ok(()),
+        other => other,
+    }
+}
+
+/// The id of a target, made on the first start.
+pub(crate) fn id(dir: &Path) -> Result<String, ServerError> {
+    let path = dir.join(ID_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let id = format!("{:032x}", fastrand::u128(..));
+            write_atomic(&path, format!("{id}\n").as_bytes())
+                .map_err(|source| ServerError::Store { target: dir.to_owned(), source })?;
+            Ok(id)
+        }
+        Err(source) => Err(ServerError::File { verb: "read", path, source }),
+    }
+}
+
+/// Reads the key of the cluster; makes one where `make` is given and there is none.
+pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
+    let read = |source| ServerError::File { verb: "read", path: path.to_owned(), source };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Key::from_hex(&text).ok_or_else(|| {
+            ServerError::Usage(format!("{} holds no key of 64 hexadecimal digits", path.display()))
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && make => {
+            let bytes = Key::random_bytes()?;
+            let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let write = |source| ServerError::File { verb: "write", path: path.to_owned(), source };
+            let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            let mut file = options.map_err(write)?;
+            writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(write)?;
+            Ok(Key::from_bytes(&bytes))
+        }
+        Err(error) => Err(read(error)),
+    }
+}

@@ -1,0 +1,113 @@
+//! Nodes in this process, and a client of them.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use gristmill_client::{Cluster, ClusterOptions, RemotePut};
+use gristmill_kernel::{RowBatch, Value};
+use gristmill_peers::Question;
+use gristmill_runtime::{Control, Options, Outcome, Report, RunError};
+use gristmill_server::{Node, NodeOptions};
+use gristmill_wire::{InputSpec, Place};
+use tokio::runtime::Runtime;
+
+/// Nodes that end with the test.
+pub struct Nodes {
+    pub dir: tempfile::TempDir,
+    pub nodes: Vec<Option<Node>>,
+    pub cluster: Cluster,
+    runtime: Option<Runtime>,
+}
+
+impl Nodes {
+    pub fn start(count: usize) -> Nodes {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+        let mut nodes = Vec::new();
+        for number in 0..count {
+            let options = options(dir.path(), number, nodes.first());
+            nodes.push(runtime.block_on(Node::start(options)).unwrap());
+        }
+        let entry = nodes[0].address().to_string();
+        let cluster = Cluster::connect(ClusterOptions { entry, ..ClusterOptions::default() }).unwrap();
+        Nodes { dir, nodes: nodes.into_iter().map(Some).collect(), cluster, runtime: Some(runtime) }
+    }
+
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub fn put(&self, path: &str, bytes: &[u8], how: &RemotePut) {
+        let source = self.file("source", bytes);
+        self.cluster.put(&source, path, how, &mut |_| ()).unwrap();
+    }
+
+    pub fn ask(
+        &self,
+        path: &str,
+        question: Question,
+        place: Place,
+    ) -> Result<(Value, RowBatch, Report), RunError> {
+        let planned = self.cluster.plan(path, question, place).map_err(|error| match error {
+            gristmill_client::ClientError::Run(error) => error,
+            other => panic!("{other}"),
+        })?;
+        let mut rows = RowBatch::default();
+        match self.cluster.run(&planned, Options::default(), &mut rows, &Control::new())? {
+            Outcome::Done(answer) => Ok((answer.value, rows, answer.report)),
+            Outcome::Stopped(_) => panic!("nobody stopped it"),
+        }
+    }
+
+    pub fn stop(&mut self, number: usize) {
+        let node = self.nodes[number].take().unwrap();
+        self.runtime.as_ref().unwrap().block_on(node.stop()).unwrap();
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        self.nodes.clear();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn options(dir: &Path, number: usize, entry: Option<&Node>) -> NodeOptions {
+    let target = dir.join(format!("node{number}"));
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let options = match entry {
+        None => NodeOptions::entry(&target, listen),
+        Some(entry) => {
+            NodeOptions::storage(&target, listen, entry.address().to_string(), dir.join("node0/cluster.key"))
+        }
+    };
+    NodeOptions { lanes: Some(2), ..options }
+}
+
+pub fn stripes(unit: u64) -> RemotePut {
+    RemotePut { unit, ..RemotePut::default() }
+}
+
+pub fn numbers(kernel: &str) -> Question {
+    let input = InputSpec { dtype: Some("f64".into()), ..InputSpec::default() };
+    Question { kernel: kernel.into(), input, ..Question::default() }
+}
+
+pub fn text(kernel: &str, params: &[(&str, &str)]) -> Question {
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Question { kernel: kernel.into(), params, ..Question::default() }
+}
+
+/// Numbers whose plain sum depends on how they are cut.
+pub fn mixed(count: u64) -> Vec<u8> {
+    let value = |n: u64| {
+        let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+        (n as f64 - (1u64 << 52) as f64) * 2f64.powi((n % 90) as i32 - 45)
+    };
+    (0..count).flat_map(|n| value(n).to_le_bytes()).collect()
+}

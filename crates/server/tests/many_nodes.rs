@@ -1,0 +1,83 @@
+//! More nodes than one place may ask at once: they ask each other, and the answers are the same.
+#![allow(clippy::unwrap_used)]
+
+mod cluster;
+
+use cluster::{Nodes, mixed, numbers, stripes, text};
+use gristmill_kernel::Value;
+use gristmill_wire::{FAN_IN, Place};
+
+const NODES: usize = FAN_IN + 5;
+
+#[test]
+fn answers_are_those_of_one_process() {
+    let nodes = Nodes::start(NODES);
+    nodes.put("/numbers", &mixed(50_000), &stripes(4096));
+    let lines: Vec<u8> = (0..20_000u32)
+        .flat_map(|n| format!("{n} {}\n", n.wrapping_mul(2_654_435_761)).into_bytes())
+        .collect();
+    nodes.put("/text", &lines, &stripes(1000));
+    let questions = [
+        ("/numbers", numbers("sum")),
+        ("/numbers", numbers("var")),
+        ("/numbers", numbers("minmax")),
+        ("/text", text("wc", &[])),
+        ("/text", text("last", &[])),
+        ("/text", text("grep", &[("pattern", "99")])),
+        ("/text", text("grep", &[("pattern", "7777"), ("count_only", "true")])),
+    ];
+    for (path, question) in questions {
+        let name = format!("{} {path}", question.kernel);
+        let (value, rows, report) = nodes.ask(path, question.clone(), Place::Storage).unwrap();
+        let (expected, expected_rows, _) = nodes.ask(path, question, Place::Client).unwrap();
+        assert_eq!(value, expected, "{name}");
+        assert_eq!(rows, expected_rows, "{name}");
+        assert_eq!(report.places.len(), NODES, "{name}");
+        assert!(report.places.iter().all(|place| place.bytes > 0), "{name}: every node took part");
+    }
+}
+
+#[test]
+fn an_early_answer_ends_the_others() {
+    let nodes = Nodes::start(NODES);
+    let lines: Vec<u8> = (0..200_000u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    nodes.put("/text", &lines, &stripes(1000));
+    let (value, _, _) = nodes.ask("/text", text("first", &[]), Place::Storage).unwrap();
+    assert_eq!(value.get("first"), Some(&Value::Text("0".into())));
+}
+
+#[test]
+fn a_failure_is_the_first_of_the_file_whoever_met_it() {
+    let nodes = Nodes::start(NODES);
+    let mut bytes = mixed(50_000);
+    for index in [40_000usize, 12_345, 33_333] {
+        bytes[8 * index..8 * index + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    }
+    nodes.put("/numbers", &bytes, &stripes(512));
+    let mut question = numbers("min");
+    question.params = vec![("nan".into(), "error".into())];
+    let error = nodes.ask("/numbers", question, Place::Storage).unwrap_err();
+    assert!(error.to_string().contains("element 12345 is NaN"), "{error}");
+}
+
+#[test]
+fn a_node_that_is_down_is_named() {
+    let mut nodes = Nodes::start(3);
+    nodes.put("/numbers", &mixed(5_000), &stripes(4096));
+    let address = nodes.nodes[2].as_ref().unwrap().address().to_string();
+    nodes.stop(2);
+    let error = nodes.ask("/numbers", numbers("sum"), Place::Storage).unwrap_err();
+    assert!(error.to_string().contains(&address), "{error}");
+    assert!(error.to_string().contains("start it again"), "{error}");
+    // What does not lie there is answered all the same.
+    nodes
+        .cluster
+        .put(
+            &nodes.file("s", b"x\n"),
+            "/small",
+            &gristmill_client::RemotePut { on: Some(vec![0, 1]), ..stripes(64) },
+            &mut |_| (),
+        )
+        .unwrap();
+    assert!(nodes.ask("/small", text("wc", &[]), Place::Storage).is_ok());
+}
