@@ -18,18 +18,17 @@ use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{self, FileInfo, List, names};
 use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::actions::{ACTIONS, answer};
 use crate::error::{Answer, Refusal};
-use crate::fold::{Fold, Seat};
+use crate::fold::Fold;
 use crate::guard::StopOnDrop;
-use crate::join::admit;
 use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
 use crate::node::{Shared, blocking};
 use crate::run::Run;
+use crate::seat::Seat;
 
 /// Room for what gRPC puts around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;
@@ -114,28 +113,6 @@ impl Flight {
         Ok(encoded(batches, None))
     }
 
-    /// Answers an action. Blocks.
-    fn action(shared: &Shared, who: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
-        match name {
-            names::OPEN => reply(&shared.open(who, &read::<action::Open>("open", body)?.path)?),
-            names::STAT => reply(&shared.stat(who, &read::<action::PathOf>("stat", body)?.path)?),
-            names::CREATE => reply(&shared.create(who, &read("create", body)?)?),
-            names::COMMIT => reply(&shared.commit(who, &read("commit", body)?)?),
-            names::RENEW => reply(&shared.renew(who, &read("renew", body)?)?),
-            names::ABANDON => reply(&shared.abandon(who, &read("abandon", body)?)?),
-            names::LIST => reply(&shared.list(&read("list", body)?)?),
-            names::REMOVE => reply(&shared.remove(who, &read("remove", body)?)?),
-            names::CHMOD => reply(&shared.chmod(who, &read("chmod", body)?)?),
-            names::NODES => reply(&shared.nodes()?),
-            names::JOIN => reply(&admit(shared, &read("join", body)?)?),
-            _ => {
-                let known =
-                    "open, stat, create, commit, renew, abandon, list, remove, chmod, nodes, join, ping";
-                Err(Refusal::new(ErrorKind::Usage, format!("there is no action '{name}'; there are {known}")))
-            }
-        }
-    }
-
     fn described(&self, who: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         match descriptor.r#type() {
@@ -164,14 +141,6 @@ fn file_info(info: &FileInfo) -> FlightInfo {
         .with_descriptor(FlightDescriptor::new_path(path))
         .with_total_bytes(length)
         .with_app_metadata(action::encode(info).unwrap_or_default())
-}
-
-fn read<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Answer<T> {
-    Ok(action::decode(what, body)?)
-}
-
-fn reply<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
-    Ok(action::encode(value)?)
 }
 
 fn encoded(
@@ -215,7 +184,7 @@ impl FlightService for Flight {
             // A node that joins proves who it is by its seal.
             let who = if name == names::JOIN { who.unwrap_or_else(|_| Principal::anonymous()) } else { who? };
             let shared = self.0.clone();
-            blocking(move || Flight::action(&shared, &who, &name, &body)).await?
+            blocking(move || answer(&shared, &who, &name, &body)).await?
         };
         let result = ActionResult { body: answer.into() };
         Ok(Response::new(Box::pin(stream::once(async move { Ok(result) }))))
@@ -256,20 +225,7 @@ impl FlightService for Flight {
     }
 
     async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
-        let known = [
-            (names::OPEN, "a file and a grant to read it"),
-            (names::STAT, "what is known about a file"),
-            (names::LIST, "the names of a directory"),
-            (names::CREATE, "begins a put"),
-            (names::COMMIT, "makes what was put visible"),
-            (names::RENEW, "a put is still going on"),
-            (names::ABANDON, "gives a put up"),
-            (names::REMOVE, "removes a file"),
-            (names::CHMOD, "changes who may read and write a file"),
-            (names::NODES, "the storage nodes"),
-            (names::PING, "answers nothing"),
-        ];
-        let types = known
+        let types = ACTIONS
             .map(|(name, what)| Ok(ActionType { r#type: name.to_owned(), description: what.to_owned() }));
         Ok(Response::new(Box::pin(stream::iter(types))))
     }

@@ -1,23 +1,23 @@
 //! Folding this node's part of a request, and passing on what other nodes make of theirs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use gristmill_kernel::{NoRows, RowBatch};
+use gristmill_kernel::NoRows;
 use gristmill_peers::{ON_STORAGE, Question, StorageCrew, file_parts};
 use gristmill_runtime::{
     Control, Crew, ErrorKind, Partial, PassOrder, RunError, Selection, Shard, ShardEnd, ShardJob, StorePart,
-    Tally, UnitEnd, UnitEvent, UnitOutput, UnitSource, merge_units,
+    Tally, UnitEvent, merge_units,
 };
 use gristmill_store::{ObjectId, StoreError, Version};
-use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, Rights, TallyFrame};
+use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, NodeShard, Rights, TallyFrame};
 use tokio::sync::mpsc;
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_ROW_FOLDS, MAX_WAITING, PARTIAL_STRETCH};
+use crate::limits::PARTIAL_STRETCH;
 use crate::node::Shared;
 use crate::objects::{elsewhere, of_granted};
+use crate::units::{EventOutput, EventSource, FrameOutput};
 
 /// Where frames go.
 pub(crate) type Frames = mpsc::Sender<Result<Frame, Refusal>>;
@@ -59,6 +59,7 @@ impl Fold {
         };
         let job = ShardJob::new(run, shard)?;
         let rest = request.rest.clone();
+        check_rest(&grant.file, &rest)?;
         let file = grant.file;
         let crew =
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
@@ -190,6 +191,21 @@ impl Fold {
     }
 }
 
+/// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
+fn check_rest(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
+    let known = |shard: &NodeShard, target: &u32| {
+        file.targets.get(*target as usize).is_some_and(|place| place.address == shard.address)
+    };
+    match rest.iter().find(|shard| shard.targets.is_empty() || !shard.targets.iter().all(|t| known(shard, t)))
+    {
+        None => Ok(()),
+        Some(shard) => {
+            let text = format!("{} is no node of these targets; open the file again", shard.address);
+            Err(Refusal::new(ErrorKind::Denied, text))
+        }
+    }
+}
+
 fn opened(grant: &Grant, request: &FoldRequest) -> gristmill_wire::action::Opened {
     let info = gristmill_wire::action::FileInfo {
         file: grant.file.clone(),
@@ -239,93 +255,4 @@ fn own_parts(
         *part = Arc::new(own);
     }
     Ok(file)
-}
-
-/// A place among the requests of a kind; given back when dropped.
-pub(crate) struct Seat(Arc<Shared>, bool);
-
-impl Seat {
-    /// Takes a place, or says that the node is busy.
-    pub fn take(shared: &Arc<Shared>, rows: bool) -> Answer<Seat> {
-        let (counter, most) = Seat::counter(shared, rows);
-        if counter.fetch_add(1, Ordering::Relaxed) >= most {
-            counter.fetch_sub(1, Ordering::Relaxed);
-            let text =
-                format!("storage node {} has {most} such requests at work; try again later", shared.address);
-            return Err(Refusal::new(ErrorKind::Busy, text));
-        }
-        Ok(Seat(shared.clone(), rows))
-    }
-
-    fn counter(shared: &Shared, rows: bool) -> (&AtomicUsize, usize) {
-        if rows { (&shared.row_folds, MAX_ROW_FOLDS) } else { (&shared.waiting, MAX_WAITING) }
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        Seat::counter(&self.0, self.1).0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-struct FrameOutput<'a> {
-    out: &'a Frames,
-}
-
-impl FrameOutput<'_> {
-    fn send(&self, frame: Frame) -> Result<(), RunError> {
-        self.out.blocking_send(Ok(frame)).map_err(|_| gone())
-    }
-}
-
-fn gone() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the client is gone".into() }
-}
-
-impl UnitOutput for FrameOutput<'_> {
-    fn begin(&mut self, at: u64) -> Result<(), RunError> {
-        self.send(Frame::Begin(at))
-    }
-
-    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        self.send(Frame::Rows(batch))
-    }
-
-    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
-        self.send(Frame::End(end))
-    }
-}
-
-struct EventOutput<'a> {
-    out: &'a std::sync::mpsc::SyncSender<UnitEvent>,
-}
-
-impl EventOutput<'_> {
-    fn send(&self, event: UnitEvent) -> Result<(), RunError> {
-        self.out.send(event).map_err(|_| gone())
-    }
-}
-
-impl UnitOutput for EventOutput<'_> {
-    fn begin(&mut self, at: u64) -> Result<(), RunError> {
-        self.send(UnitEvent::Begin(at))
-    }
-
-    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        self.send(UnitEvent::Rows(batch))
-    }
-
-    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
-        self.send(UnitEvent::End(end))
-    }
-}
-
-struct EventSource {
-    events: std::sync::mpsc::Receiver<UnitEvent>,
-}
-
-impl UnitSource for EventSource {
-    fn next(&mut self) -> Result<UnitEvent, RunError> {
-        self.events.recv().map_err(|_| RunError::Panicked)
-    }
 }

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod actions;
 mod answer;
 mod collect;
 mod entry;
@@ -37,7 +38,9 @@ mod objects;
 mod options;
 mod range;
 mod run;
+mod seat;
 mod target;
+mod units;
 mod upload;
 
 pub use error::ServerError;

@@ -1,0 +1,115 @@
+//! What the commands about files take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gristmill_client::Location;
+
+use crate::size::Size;
+
+const PUT_EXAMPLES: &str = "Examples:
+  gristmill put data.f64 grist://127.0.0.1:7440/data.f64
+  gristmill put rows.bin grist:///rows.bin --record 80 --stripe 64KiB
+  gristmill put run1.nc run2.nc grist:///runs/
+  gristmill put data.f64 data.grist --on /disk0,/disk1,/disk2";
+
+#[derive(Debug, Args)]
+#[command(after_help = PUT_EXAMPLES)]
+pub struct PutArgs {
+    /// The files to copy, and where to: grist://HOST:PORT/PATH (a directory, with / at its end, for several files),
+    /// or the layout file to make (*.grist) for a file striped over directories; '-' is standard input
+    #[arg(num_args = 2.., value_names = ["SOURCE", "DESTINATION"], required = true)]
+    pub paths: Vec<String>,
+    /// Which targets, in the order in which stripes are dealt: numbers of the cluster's targets, or directories
+    #[arg(long, value_name = "TARGET,TARGET,...", value_delimiter = ',')]
+    pub on: Vec<String>,
+    /// How many targets of the cluster [default: all]
+    #[arg(long, value_name = "N", conflicts_with = "on")]
+    pub targets: Option<u32>,
+    /// Stripe unit
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    pub stripe: Size,
+    /// Round the stripe unit up to whole records of this size
+    #[arg(long, value_name = "SIZE")]
+    pub record: Option<Size>,
+    /// Permission bits, as 640 [default: those of the file that is replaced, else 644]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub mode: Option<u16>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub tuning: QuietArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct QuietArgs {
+    /// Show no progress bar, even to a person
+    #[arg(long, env = "GRISTMILL_NO_PROGRESS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_progress: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The file to read
+    pub path: Location,
+    /// Where to write it; '-' is standard output
+    pub destination: PathBuf,
+    #[command(flatten)]
+    pub tuning: QuietArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    /// The directory, or file: grist://HOST:PORT/PATH
+    #[arg(default_value = "grist:///")]
+    pub path: Location,
+    /// Show owner, permission bits, size, stripe unit, targets and time
+    #[arg(short, long)]
+    pub long: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct StatArgs {
+    /// The file
+    pub path: Location,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RmArgs {
+    /// The files: grist://HOST:PORT/PATH, or layout files (*.grist)
+    #[arg(required = true)]
+    pub paths: Vec<Location>,
+}
+
+#[derive(Debug, Args)]
+pub struct ChmodArgs {
+    /// Permission bits, as 640
+    #[arg(value_parser = parse_mode)]
+    pub mode: u16,
+    /// The file: grist://HOST:PORT/PATH
+    pub path: Location,
+}
+
+#[derive(Debug, Args)]
+pub struct NodesArgs {
+    /// The cluster: grist://HOST:PORT/
+    #[arg(default_value = "grist:///")]
+    pub cluster: Location,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_mode(text: &str) -> Result<u16, String> {
+    match u16::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 && !text.starts_with('+') => Ok(mode),
+        _ => Err(format!("'{text}' is no mode; write permission bits as 640")),
+    }
+}

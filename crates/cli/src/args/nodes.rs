@@ -1,0 +1,97 @@
+//! What the commands about nodes take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const UP_EXAMPLES: &str = "Examples:
+  gristmill up --dir ./store --nodes 4 --listen 127.0.0.1:7440
+  gristmill up --dir ./store --nodes 2 --socket /run/user/1000/gristmill.sock
+
+Stop it with Ctrl-C. Files stay in --dir; the same command goes on with them. A node that dies is started again.";
+
+#[derive(Debug, Args)]
+#[command(after_help = UP_EXAMPLES)]
+pub struct UpArgs {
+    /// Where the nodes keep their files: node0, node1, ... in this directory
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// How many storage nodes
+    #[arg(long, default_value = "4", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub nodes: u32,
+    /// Where the entry node listens; the others take free ports of the same host
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7440")]
+    pub listen: String,
+    #[command(flatten)]
+    pub shared: NodeArgs,
+}
+
+const SERVE_EXAMPLES: &str = "Examples:
+  gristmill serve --target /data/t0 --listen 127.0.0.1:7440                       the entry node
+  gristmill serve --target /data/t1 --listen 127.0.0.1:0 --join 127.0.0.1:7440 \\
+      --key /data/t0/cluster.key                                                  a storage node
+
+The entry node makes the key of the cluster; every node that joins needs a copy of that file.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct ServeArgs {
+    /// Directory of the node's target; made where there is none
+    #[arg(long, value_name = "DIR")]
+    pub target: PathBuf,
+    /// Where to listen: HOST:PORT (port 0: a free one) or unix:SOCKET
+    #[arg(long, value_name = "ADDR")]
+    pub listen: String,
+    /// Address of the entry node; without it this node is one
+    #[arg(long, value_name = "ADDR")]
+    pub join: Option<String>,
+    /// File with the key of the cluster
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Address that others reach this node by, if it is not the one it listens on
+    #[arg(long, value_name = "ADDR")]
+    pub advertise: Option<String>,
+    /// Stop when standard input ends: for supervisors
+    #[arg(long, hide = true)]
+    pub supervised: bool,
+    #[command(flatten)]
+    pub shared: NodeArgs,
+}
+
+/// What `up` passes on to every node.
+#[derive(Clone, Debug, Args)]
+pub struct NodeArgs {
+    /// A Unix socket for the entry node to listen on as well: users are told apart by their uid
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Certificate, PEM: connections over TCP are made over TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Certificate authority that other nodes are checked against, PEM
+    #[arg(long, value_name = "FILE", env = "GRISTMILL_CA")]
+    pub ca: Option<PathBuf>,
+    /// File of names and tokens, 'NAME TOKEN' a line, readable by its owner only
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// Refuse connections that do not say who asks
+    #[arg(long)]
+    pub require_identity: bool,
+    /// A principal who may do everything, for example uid:1000
+    #[arg(long, value_name = "PRINCIPAL")]
+    pub admin: Option<String>,
+    /// Threads of one fold [default: all cores, divided among the nodes of 'up']
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct CertArgs {
+    /// Where to write ca.pem, cert.pem and key.pem
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Names and addresses that the certificate is for, besides those of this machine
+    pub names: Vec<String>,
+}

@@ -1,0 +1,97 @@
+//! What `run` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gristmill_client::Location;
+use gristmill_kernel::DType;
+use gristmill_wire::Place;
+
+use crate::size::{ByteRange, Size};
+
+const RUN_EXAMPLES: &str = "Examples:
+  gristmill run sum data.f64 --type f64
+  gristmill run sum wide.bin --type f32 --big-endian --skip 80 --record 40 --range 1GiB:512MiB
+  gristmill run grep corpus.txt --param pattern='[A-Z]{12,}K' --param count_only=true
+  gristmill run lookup data.f64 --type f64 --param where='> 3.5'
+  gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
+
+'gristmill kernels' lists the kernels, 'gristmill kernels NAME' the parameters of one.
+Exit code: 0 an answer, 1 a failure, 2 a request that makes no sense, 130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// What to compute, for example sum; 'gristmill kernels' lists them
+    pub kernel: String,
+    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, or the layout file (*.grist) of a striped one
+    pub path: Location,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A parameter of the kernel, NAME=VALUE; may be given several times
+    #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    pub params: Vec<(String, String)>,
+    /// Print one JSON object; integers beyond 2^53 and non-finite numbers are strings
+    #[arg(long)]
+    pub json: bool,
+    /// Where folds run: on the storage nodes, at the client over plain reads, or where less is moved
+    #[arg(long, value_name = "storage|client|auto", default_value = "auto", value_parser = parse_place)]
+    pub place: Place,
+    /// Say before the answer where it is computed, why, and what the other place would move
+    #[arg(long)]
+    pub explain: bool,
+    /// Save the state here if stopped by Ctrl-C, and go on from it if it is there
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
+}
+
+/// What the records are, and which of them.
+#[derive(Debug, Args)]
+pub struct SelectionArgs {
+    /// Type of the elements: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64; without it the file is text
+    #[arg(long = "type", value_name = "TYPE")]
+    pub dtype: Option<DType>,
+    /// The elements are big-endian
+    #[arg(long, requires = "dtype")]
+    pub big_endian: bool,
+    /// Bytes before the first record
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    pub skip: Size,
+    /// Bytes of a record: of several elements with --type, of text without
+    #[arg(long, value_name = "SIZE")]
+    pub record: Option<Size>,
+    /// Only records (or lines) whose first byte lies in LENGTH bytes from START on; START: is to the end
+    #[arg(long, value_name = "START:LENGTH")]
+    pub range: Option<ByteRange>,
+}
+
+#[derive(Debug, Args)]
+pub struct TuningArgs {
+    /// Threads that fold [default: all cores]
+    #[arg(long, value_name = "N", env = "GRISTMILL_LANES")]
+    pub lanes: Option<usize>,
+    /// Longest line, its newline counted [default: 4MiB]
+    #[arg(long, value_name = "SIZE", env = "GRISTMILL_MAX_RECORD")]
+    pub max_record: Option<Size>,
+    /// Show no progress bar, even to a person
+    #[arg(long, env = "GRISTMILL_NO_PROGRESS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_progress: bool,
+}
+
+fn parse_param(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("'{text}' is no NAME=VALUE; write for example --param pattern=abc")),
+    }
+}
+
+fn parse_place(text: &str) -> Result<Place, String> {
+    match text {
+        "storage" => Ok(Place::Storage),
+        "client" => Ok(Place::Client),
+        "auto" => Ok(Place::Auto),
+        _ => Err(format!("'{text}' is no place; use storage, client or auto")),
+    }
+}
