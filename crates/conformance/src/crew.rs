@@ -138,3 +138,44 @@ impl UnitSource for Heard {
         self.0.recv().map_err(|_| RunError::Panicked)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_kernel::{Input, KernelError, Value, catalog};
+    use gristmill_layout::Striped;
+    use gristmill_runtime::{Discard, Outcome, run_on};
+
+    use super::*;
+    use crate::placement::file;
+
+    /// What every order of answers comes to over short lines and one that is too long.
+    fn asked(kernel: &str, text: &str, check: impl Fn(Result<Outcome, RunError>)) {
+        for seed in 0..200 {
+            let mut rng = Rng::with_seed(seed);
+            let striped = Striped::new(rng.u64(1..200), rng.u32(2..6), 0).unwrap();
+            let kernel = catalog::bind(kernel, &[], &Input::lines()).unwrap();
+            let mut request = Request::new(kernel, Input::lines(), file(text.as_bytes(), striped).unwrap());
+            request.options.max_record = 200;
+            let crew = MemoryCrew::new(&request, &mut rng);
+            check(run_on(request, &crew, &mut Discard, &Control::new()));
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_matters_only_before_enough() {
+        let text = ["short\n".repeat(50), "x".repeat(900)].concat();
+        asked("first", &text, |outcome| {
+            let Ok(Outcome::Done(answer)) = outcome else { panic!("{outcome:?}") };
+            assert_eq!(answer.value.get("first"), Some(&Value::Text("short".into())));
+        });
+        asked("last", &text, |outcome| {
+            let Err(RunError::Kernel(KernelError::LineTooLong { offset, max: 200 })) = outcome else {
+                panic!("{outcome:?}")
+            };
+            // Where the fragment begins in which it was seen.
+            assert!((300..text.len() as u64).contains(&offset), "{offset}");
+        });
+    }
+}

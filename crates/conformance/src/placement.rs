@@ -167,7 +167,7 @@ fn random_layout(rng: &mut Rng, length: u64) -> Result<Striped, RunError> {
 }
 
 /// The bytes striped over as many memory stores.
-fn file(data: &[u8], striped: Striped) -> Result<FileParts, RunError> {
+pub(crate) fn file(data: &[u8], striped: Striped) -> Result<FileParts, RunError> {
     let layout = Layout::from(striped);
     let object = ObjectId::new("data").map_err(StoreError::from)?;
     let mut parts: Vec<Arc<dyn Part>> = Vec::new();

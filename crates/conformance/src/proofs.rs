@@ -3,6 +3,7 @@
 mod broken;
 mod centred;
 mod dot;
+mod echo;
 mod ends;
 mod generator;
 mod multiples;
@@ -15,6 +16,7 @@ mod welford;
 pub use broken::{BlockCounter, FirstWins, Forgetful, Idler, LeftHeavy, Panicky};
 pub use centred::CentredVariance;
 pub use dot::Dot;
+pub use echo::Echo;
 pub use ends::Ends;
 pub use generator::Triangle;
 pub use multiples::Multiples;

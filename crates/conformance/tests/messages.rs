@@ -5,11 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_conformance::proofs::Stencil;
-use gristmill_kernel::state::{StateReader, StateWriter};
-use gristmill_kernel::{
-    Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, RowBatch, Sink, Spec, Step, Value, catalog,
-};
+use gristmill_conformance::proofs::{Echo, Stencil};
+use gristmill_kernel::{DType, Input, Kernel, Next, RowBatch, catalog};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
     Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, Shard, ShardEnd, ShardJob,
@@ -268,43 +265,4 @@ fn nothing_is_asked_where_records_end_with_their_stripes() {
     };
     assert_eq!((answer.report.messages, answer.report.bytes_moved), (0, 0));
     assert_eq!(answer.report.bytes_read, data.len() as u64);
-}
-
-/// A sum over every byte and its neighbours at a distance.
-struct Echo(u64);
-
-struct EchoFold {
-    halo: usize,
-    sum: u64,
-}
-
-impl Kernel for Echo {
-    fn spec(&self) -> Spec {
-        Spec { halo: self.0, ..Spec::fixed("echo", 1) }
-    }
-    fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(EchoFold { halo: self.0 as usize, sum: 0 }))
-    }
-    fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        Ok(Next::Done(Value::from(StateReader::new("echo", whole).u64()?)))
-    }
-}
-
-impl Fold for EchoFold {
-    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
-        let bytes = [block.before(), block.data(), block.after()].concat();
-        let at = |i: Option<usize>| i.and_then(|i| bytes.get(i)).map_or(0, |x| u64::from(*x));
-        for i in block.before().len()..block.before().len() + block.data().len() {
-            let around = 3 * at(i.checked_sub(self.halo)) + 5 * at(Some(i + self.halo));
-            self.sum = self.sum.wrapping_add(at(Some(i)) + around);
-        }
-        Ok(Step::Took(block.count()))
-    }
-    fn save(&self, out: &mut Vec<u8>) {
-        out.put_u64(self.sum);
-    }
-    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        self.sum = self.sum.wrapping_add(StateReader::new("echo", later).u64()?);
-        Ok(())
-    }
 }

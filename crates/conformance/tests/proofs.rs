@@ -53,6 +53,12 @@ fn three_point_stencil() {
 }
 
 #[test]
+fn value_with_a_wide_halo() {
+    keeps(over_bytes(Echo(1), 100));
+    keeps(over_bytes(Echo(23), 100));
+}
+
+#[test]
 fn two_pass_variance() {
     over_floats(CentredVariance, 45);
 }

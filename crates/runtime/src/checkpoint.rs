@@ -8,7 +8,7 @@ use gristmill_kernel::{KernelError, Position};
 use crate::{Partial, RunError};
 
 /// First bytes of an encoded checkpoint; the last is the version of the format.
-const MAGIC: &[u8; 8] = b"gristck\x01";
+const MAGIC: &[u8; 8] = b"gristck\x02";
 
 /// Where a request stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use gristmill_kernel::{Ctx, Kernel, NoRows, RowBatch};
 
-use crate::job::{Prepared, complete};
+use crate::job::complete;
 use crate::pass::PassEnd;
+use crate::prepare::Prepared;
 use crate::rows::{Delivery, RowOutput, UnitEnd};
 use crate::{Control, Partial, RunError, Tally};
 

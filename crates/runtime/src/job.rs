@@ -4,18 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_kernel::{
-    ByteOrder, Ctx, DType, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Next, Output, Record,
-    RecordRule, Spec, Value,
-};
-use gristmill_layout::FixedRecords;
+use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, RecordRule, Value};
 
 use crate::crew::{Crew, crew_pass};
-use crate::lines::LineStarts;
-use crate::options::{MAX_BLOCK_BYTES, MAX_ROUNDS};
+use crate::options::MAX_ROUNDS;
 use crate::pass::run_pass;
-use crate::selection::{Domain, Selection};
-use crate::units::Ownership;
+use crate::prepare::{Prepared, prepare};
+use crate::selection::Selection;
 use crate::{Checkpoint, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Tally};
 
 /// A kernel, a file, and what of it.
@@ -69,39 +64,6 @@ impl Request {
             options: Options::default(),
             identity: String::new(),
         }
-    }
-}
-
-/// A request checked and resolved.
-pub(crate) struct Prepared {
-    pub kernel: Arc<dyn Kernel>,
-    pub spec: Spec,
-    pub collapses: bool,
-    pub input: Input,
-    pub byte_order: ByteOrder,
-    pub file: FileParts,
-    pub second: Option<PreparedSecond>,
-    pub domain: Domain,
-    pub ownership: Option<Ownership>,
-    /// Units are cut at line ends and their lines pulled whole.
-    pub whole_lines: bool,
-    pub line_starts: LineStarts,
-    pub side: Vec<Arc<[u8]>>,
-    pub options: Options,
-    pub identity: String,
-}
-
-pub(crate) struct PreparedSecond {
-    pub file: FileParts,
-    pub records: FixedRecords,
-    pub element: Option<DType>,
-    pub byte_order: ByteOrder,
-}
-
-impl Prepared {
-    /// Whether folds give anything but a value.
-    pub fn gives_rows(&self) -> bool {
-        self.spec.output != Output::Value
     }
 }
 
@@ -252,102 +214,6 @@ pub(crate) fn unchanged(job: &Prepared) -> Result<(), RunError> {
 pub(crate) fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
     let end = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
     Ok(partial.covered()?.gaps(extent.start..end).is_empty())
-}
-
-/// Checks a request. `select`: records that were made out before, so that nothing is read for it.
-pub(crate) fn prepare(request: Request, select: Option<Range<u64>>) -> Result<Prepared, RunError> {
-    let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
-    options.check()?;
-    let spec = kernel.spec();
-    fits(&spec, &input)?;
-    let domain = selection.resolve(&file, &input, &spec, options.max_record, select)?;
-    // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
-    // travel in the partial.
-    let whole_lines = spec.record == Record::Line && spec.output != Output::Value;
-    let kernel = if spec.record == Record::Line && !whole_lines {
-        Arc::new(Lines::new(kernel, options.max_record))
-    } else {
-        kernel
-    };
-    let spec = kernel.spec();
-    let ownership = match &domain.records {
-        None => None,
-        Some(records) => {
-            let bytes = records.size().saturating_mul(spec.halo.saturating_mul(2).saturating_add(1));
-            let bytes = bytes.max(spec.second.unwrap_or(0));
-            if bytes > MAX_BLOCK_BYTES {
-                return Err(RunError::RecordTooLong { bytes, max: MAX_BLOCK_BYTES });
-            }
-            file.layout.check_records(records)?;
-            Some(Ownership::new(records, spec.grain)?)
-        }
-    };
-    if let Some(side) = side.iter().find(|side| side.len() > MAX_SIDE_BYTES) {
-        let why = format!("a side input has {} bytes; the bound is {MAX_SIDE_BYTES}", side.len());
-        return Err(RunError::SecondInput { kernel: spec.name, why });
-    }
-    let second = prepare_second(&spec, second, domain.records.as_ref())?;
-    let collapses = crate::rope::collapses(&*kernel);
-    Ok(Prepared {
-        kernel,
-        spec,
-        collapses,
-        input,
-        byte_order,
-        file,
-        second,
-        domain,
-        ownership,
-        whole_lines,
-        line_starts: LineStarts::default(),
-        side,
-        options,
-        identity,
-    })
-}
-
-/// Whether the kernel was bound to records as these are.
-fn fits(spec: &Spec, input: &Input) -> Result<(), RunError> {
-    let fits = match (spec.record, input.record) {
-        (Record::Fixed(kernel), RecordRule::Fixed(file)) => kernel == file,
-        // A kernel over bytes takes lines apart itself.
-        (Record::Line | Record::Fixed(1), RecordRule::Lines) | (Record::Index(_), _) => true,
-        _ => false,
-    };
-    if fits {
-        return Ok(());
-    }
-    let why = format!(
-        "its records are {:?}, those of the request {:?}; bind it to the request's input",
-        spec.record, input.record
-    );
-    Err(KernelError::Contract { kernel: spec.name, why }.into())
-}
-
-fn prepare_second(
-    spec: &Spec,
-    second: Option<SecondFile>,
-    records: Option<&FixedRecords>,
-) -> Result<Option<PreparedSecond>, RunError> {
-    let refuse = |why: String| Err(RunError::SecondInput { kernel: spec.name, why });
-    match (spec.second, second, records) {
-        (None, None, _) => Ok(None),
-        (None, Some(_), _) => refuse("takes one file, and two were given".into()),
-        (Some(_), None, _) => refuse("reads two files side by side; name the second".into()),
-        (Some(_), _, None) => refuse("has no records to read side by side".into()),
-        (Some(size), Some(file), Some(first)) => {
-            let records = FixedRecords::from_file_len(file.skip, size, file.file.length)?;
-            if records.count() != first.count() {
-                return refuse(format!(
-                    "the first file has {} records and the second {}; they must have as many",
-                    first.count(),
-                    records.count()
-                ));
-            }
-            let SecondFile { file, element, byte_order, .. } = file;
-            Ok(Some(PreparedSecond { file, records, element, byte_order }))
-        }
-    }
 }
 
 impl Report {

@@ -38,6 +38,7 @@ mod lines;
 mod options;
 mod parts;
 mod pass;
+mod prepare;
 mod pulls;
 mod reader;
 mod report;

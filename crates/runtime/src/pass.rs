@@ -10,7 +10,7 @@ use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Position};
 use gristmill_layout::TargetIndex;
 
 use crate::fetch::Tally;
-use crate::job::Prepared;
+use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
 use crate::rows::{Delivery, Queued, RowOutput};

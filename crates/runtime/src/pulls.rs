@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_layout::{Extent, TargetIndex};
 
 use crate::fetch::Tally;
-use crate::job::Prepared;
 use crate::lines::LOOKS;
 use crate::parts::Want;
+use crate::prepare::Prepared;
 use crate::{ErrorKind, FileParts, RunError};
 
 /// Bytes that are pulled at once, besides the halo of one record; a lane holds no more of them than that.

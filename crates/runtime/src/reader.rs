@@ -11,8 +11,8 @@ use crate::RunError;
 use crate::buffer::Buffer;
 use crate::fetch::{Sight, Tally, read_range};
 use crate::gather::gather;
-use crate::job::Prepared;
 use crate::lines::Look;
+use crate::prepare::Prepared;
 use crate::pulls::Pulled;
 use crate::units::Unit;
 

@@ -1,21 +1,25 @@
 //! Partials as bytes, for the way to another machine and for checkpoints.
 
+use std::ops::Range;
+
 use gristmill_kernel::state::{StateReader, StateWriter};
 
 use crate::rope::start;
 use crate::{ExtentSet, MAX_PIECES, Partial, Piece, RunError};
 
 impl Partial {
-    /// Appends the partial as bytes, little-endian: pass, number of pieces, and of each the number of ranges,
-    /// the ranges and the state behind its length; last, a flag and where a fold had enough.
+    /// Appends the partial as bytes, little-endian: pass, number of pieces, and of each its ranges and the state
+    /// behind its length; last, a flag and where a fold had enough. Ranges of the same length at the same distance,
+    /// as stripes make them, are written once with their number, so that the covered set of a kernel of any order is
+    /// some bytes and not some for every stripe.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u64(u64::from(self.round));
         out.put_u64(self.pieces.len() as u64);
         for piece in &self.pieces {
-            out.put_u64(piece.covered.ranges().len() as u64);
-            for range in piece.covered.ranges() {
-                out.put_u64(range.start);
-                out.put_u64(range.end);
+            let series = series(piece.covered.ranges());
+            out.put_u64(series.len() as u64);
+            for Series { start, length, step, count } in series {
+                [start, length, step, count].into_iter().for_each(|word| out.put_u64(word));
             }
             out.put_blob(&piece.state);
         }
@@ -37,18 +41,19 @@ impl Partial {
             return Err(bad(format!("{count} pieces")));
         }
         let mut out = Partial::empty(round);
+        // A few bytes stand for many ranges, so these are bounded in all.
+        let mut left = MAX_PIECES as u64;
         for _ in 0..count {
-            let ranges = read.u64().map_err(inner)?;
-            if ranges > MAX_PIECES as u64 || ranges == 0 {
-                return Err(bad(format!("a piece of {ranges} ranges")));
+            let of_piece = read.u64().map_err(inner)?;
+            if of_piece > left || of_piece == 0 {
+                return Err(bad(format!("a piece of {of_piece} series of ranges")));
             }
             let mut list = Vec::new();
-            for _ in 0..ranges {
-                let range = read.u64().map_err(inner)?..read.u64().map_err(inner)?;
-                if range.is_empty() {
-                    return Err(bad("a piece of no records".into()));
-                }
-                list.push(range);
+            for _ in 0..of_piece {
+                let mut word = || read.u64().map_err(inner);
+                let series = Series { start: word()?, length: word()?, step: word()?, count: word()? };
+                left = left.checked_sub(series.count).ok_or_else(|| bad("too many ranges".into()))?;
+                series.ranges(&mut list).ok_or_else(|| bad("ranges that cannot be".into()))?;
             }
             let covered = ExtentSet::of_all(list)?;
             if out.pieces.last().is_some_and(|last| start(last) > covered.ranges()[0].start) {
@@ -64,4 +69,45 @@ impl Partial {
         out.covered()?;
         Ok(out)
     }
+}
+
+/// Ranges of one length at one distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Series {
+    start: u64,
+    length: u64,
+    /// From the start of one to the start of the next; 0 where there is only one.
+    step: u64,
+    count: u64,
+}
+
+impl Series {
+    /// Appends the ranges; `None` if they are empty, overlap or pass the end of all positions.
+    fn ranges(self, out: &mut Vec<Range<u64>>) -> Option<()> {
+        if self.length == 0 || self.count == 0 || self.count > 1 && self.step <= self.length {
+            return None;
+        }
+        for n in 0..self.count {
+            let start = self.step.checked_mul(n)?.checked_add(self.start)?;
+            out.push(start..start.checked_add(self.length)?);
+        }
+        Some(())
+    }
+}
+
+fn series(ranges: &[Range<u64>]) -> Vec<Series> {
+    let mut out: Vec<Series> = Vec::new();
+    let mut last_start = 0;
+    for range in ranges {
+        let length = range.end - range.start;
+        let step = range.start - last_start;
+        last_start = range.start;
+        match out.last_mut() {
+            Some(last) if last.length == length && (last.count == 1 || last.step == step) => {
+                (last.step, last.count) = (step, last.count + 1);
+            }
+            _ => out.push(Series { start: range.start, length, step: 0, count: 1 }),
+        }
+    }
+    out
 }

@@ -7,8 +7,9 @@ use gristmill_kernel::Ctx;
 use gristmill_layout::TargetIndex;
 
 use crate::crew::UnitOutput;
-use crate::job::{Prepared, prepare, unchanged};
+use crate::job::unchanged;
 use crate::pass::Pass;
+use crate::prepare::{Prepared, prepare};
 use crate::rows::Message;
 use crate::{Control, Partial, Request, RunError, ShardEnd, Tally};
 

@@ -96,6 +96,52 @@ proptest! {
     }
 
     #[test]
+    fn many_pieces_join_as_one_by_one(
+        // For each of the extents that follow each other: its length, and whose it is; nobody's, if neither's.
+        extents in prop::collection::vec((1u64..4, 0u8..7), 20..120),
+        twice in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let kernel = kernel("last");
+        let (mut left, mut right, mut single) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = 0;
+        for (len, whose) in extents {
+            let range = at..at + len;
+            at += len;
+            match whose {
+                0..3 => left.push(range.clone()),
+                3..6 => right.push(range.clone()),
+                _ => continue,
+            }
+            single.push(range);
+        }
+        let ctx = Ctx::first(0..at);
+        if let (Some(twice), false) = (&twice, left.is_empty()) {
+            let again = twice.get(&left).clone();
+            right.push(again);
+            right.sort_by_key(|range| range.start);
+        }
+        let of = |ranges: &[Range<u64>]| Partial {
+            pieces: ranges.iter().flat_map(|range| partial(&*kernel, range.clone()).pieces).collect(),
+            ..Partial::empty(0)
+        };
+        let mut whole = of(&left);
+        let overlaps = right.iter().any(|range| left.contains(range));
+        let result = whole.join(&*kernel, &ctx, of(&right), &mut NoRows);
+        prop_assert_eq!(matches!(result, Err(RunError::Overlap { .. })), overlaps);
+        if !overlaps {
+            prop_assert!(result.is_ok());
+            let mut expected = Partial::empty(0);
+            for range in single.iter().rev() {
+                expected.join(&*kernel, &ctx, of(std::slice::from_ref(range)), &mut NoRows).unwrap();
+            }
+            // Neighbours of one side meet only where the other's pieces do, so that is settled first.
+            let mut settled = Partial::empty(0);
+            settled.join(&*kernel, &ctx, whole, &mut NoRows).unwrap();
+            prop_assert_eq!(settled, expected);
+        }
+    }
+
+    #[test]
     fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), flips in prop::collection::vec((0usize..400, 0u8..8), 1..6)) {
         let _ = Partial::decode(&bytes);
         let _ = Checkpoint::decode(&bytes);
@@ -110,6 +156,24 @@ proptest! {
             let _ = partial.whole(&*kernel("sum"), &ctx());
         }
     }
+}
+
+#[test]
+fn thousands_of_pieces_join_to_one() {
+    let kernel = kernel("last");
+    let ctx = Ctx::first(0..20_000);
+    let every_other = |first: u64| Partial {
+        pieces: (first..20_000).step_by(2).flat_map(|at| partial(&*kernel, at..at + 1).pieces).collect(),
+        ..Partial::empty(0)
+    };
+    let mut whole = every_other(1);
+    assert_eq!(whole.pieces.len(), 10_000);
+    whole.join(&*kernel, &ctx, every_other(0), &mut NoRows).unwrap();
+    assert_eq!(whole.pieces.len(), 1);
+    assert_eq!(
+        whole.whole(&*kernel, &ctx).unwrap(),
+        partial(&*kernel, 0..20_000).whole(&*kernel, &ctx).unwrap()
+    );
 }
 
 #[test]

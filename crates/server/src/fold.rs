@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use gristmill_kernel::NoRows;
 use gristmill_peers::{ON_STORAGE, Question, StorageCrew, file_parts};
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, Partial, PassOrder, RunError, Selection, Shard, ShardEnd, ShardJob, StorePart,
-    Tally, UnitEvent, merge_units,
+    Control, Crew, ErrorKind, PassOrder, RunError, Selection, Shard, ShardEnd, ShardJob, StorePart, Tally,
+    UnitEvent, merge_units,
 };
 use gristmill_store::{ObjectId, StoreError, Version};
 use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, NodeShard, Rights, TallyFrame};
@@ -142,11 +141,7 @@ impl Fold {
 
     /// What the nodes asked in turn made of theirs.
     fn rest(&self, crew: &StorageCrew) -> Result<ShardEnd, RunError> {
-        let mut all = ShardEnd {
-            partial: Partial::empty(self.job.ctx().round),
-            failure: None,
-            tally: Tally::new(self.file.targets.len()),
-        };
+        let mut all = ShardEnd::new(self.job.ctx().round, self.file.targets.len());
         crew.values(&self.order(), &mut |end| self.join(&mut all, end).map(|()| true))?;
         // What nodes send each other crosses the network between them.
         all.tally.moved += std::mem::take(&mut all.tally.sent);
@@ -154,13 +149,7 @@ impl Fold {
     }
 
     fn join(&self, all: &mut ShardEnd, other: ShardEnd) -> Result<(), RunError> {
-        all.tally.add(&other.tally);
-        if let Some((at, error)) = other.failure
-            && all.failure.as_ref().is_none_or(|(lowest, _)| at < *lowest)
-        {
-            all.failure = Some((at, error));
-        }
-        all.partial.join(&**self.job.kernel(), self.job.ctx(), other.partial, &mut NoRows)
+        all.join(&**self.job.kernel(), self.job.ctx(), other)
     }
 
     fn rows(&self, out: &Frames) -> Result<(), RunError> {

@@ -68,7 +68,8 @@ impl Key {
     /// The key as 64 hexadecimal digits, as key files have it.
     pub fn from_hex(text: &str) -> Option<Key> {
         let text = text.trim();
-        if text.len() != 2 * KEY_BYTES || !text.is_ascii() {
+        // Reading a number alone would take signs as well.
+        if text.len() != 2 * KEY_BYTES || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
         let mut bytes = [0; KEY_BYTES];

@@ -8,6 +8,10 @@ const SAME_SIZE: u8 = 1;
 /// All rows are part 0 of their records.
 const WHOLE_RECORDS: u8 = 2;
 
+/// Most rows of a batch that is read. A row of no bytes takes one byte here and 24 in memory, so the length of a frame
+/// alone would be no bound; nodes send far fewer, since they hold back no more than a fraction of a megabyte.
+pub(crate) const MAX_ROWS: usize = 1 << 20;
+
 /// Longest LEB128 of a u64.
 const MAX_VARINT: usize = 10;
 
@@ -38,13 +42,14 @@ pub(crate) fn encode(batch: &RowBatch, out: &mut Vec<u8>) {
     out.extend_from_slice(batch.bytes());
 }
 
-/// Reads what [`encode`] wrote; `None` for anything else. Allocates no more than a few times the bytes given.
+/// Reads what [`encode`] wrote; `None` for anything else, and for more than [`MAX_ROWS`] rows. Allocates no more than
+/// a few times the bytes given and 24 bytes a row.
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<RowBatch> {
     let flags = *bytes.first()?;
     bytes = bytes.get(1..)?;
     let count = usize::try_from(take(&mut bytes)?).ok()?;
     // Every row has at least one byte of position.
-    if count > bytes.len() || flags & !(SAME_SIZE | WHOLE_RECORDS) != 0 {
+    if count > bytes.len().min(MAX_ROWS) || flags & !(SAME_SIZE | WHOLE_RECORDS) != 0 {
         return None;
     }
     let same = if flags & SAME_SIZE != 0 { Some(usize::try_from(take(&mut bytes)?).ok()?) } else { None };

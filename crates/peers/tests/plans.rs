@@ -1,0 +1,187 @@
+//! What a request would move, before it runs.
+#![allow(clippy::unwrap_used)]
+
+use gristmill_peers::{Plan, Question};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::{FileMap, InputSpec, Place, TargetPlace};
+use proptest::prelude::*;
+
+const MIB: u64 = 1 << 20;
+
+fn file(length: u64, unit: u64, targets: u32) -> FileMap {
+    let place = |number| TargetPlace { number, address: format!("10.0.0.{number}:1"), version: 1 };
+    FileMap {
+        id: "0".repeat(32),
+        path: "/data".into(),
+        length,
+        unit,
+        first: 0,
+        record: None,
+        targets: (0..targets).map(place).collect(),
+    }
+}
+
+fn sum() -> Question {
+    Question {
+        kernel: "sum".into(),
+        input: InputSpec { dtype: Some("f64".into()), ..InputSpec::default() },
+        ..Question::default()
+    }
+}
+
+/// A kernel over text records of this size.
+fn records(size: u64) -> Question {
+    Question {
+        kernel: "grep".into(),
+        params: vec![("pattern".into(), "x".into())],
+        input: InputSpec { record: Some(size), ..InputSpec::default() },
+        range: None,
+    }
+}
+
+fn lines() -> Question {
+    Question { kernel: "wc".into(), ..Question::default() }
+}
+
+const PLACES: [Place; 3] = [Place::Auto, Place::Storage, Place::Client];
+
+#[test]
+fn aligned_elements_stay_where_they_are() {
+    let file = file(64 * MIB, 64 << 10, 4);
+    for (wanted, place) in
+        [(Place::Auto, Place::Storage), (Place::Storage, Place::Storage), (Place::Client, Place::Client)]
+    {
+        let plan = Plan::make(&sum(), &file, wanted).unwrap();
+        assert_eq!(plan.place, place);
+        assert_eq!((plan.pulled_bytes, plan.pull_messages), (0, 0));
+        assert_eq!(plan.client_bytes, 64 * MIB);
+        assert!(!plan.estimated);
+        let answer = plan.answer_bytes.unwrap();
+        assert!(answer > 0 && answer < 64 << 10, "{answer}");
+        assert_eq!(plan.storage_bytes(), answer);
+    }
+}
+
+#[test]
+fn records_much_longer_than_stripes_are_refused_on_storage_with_a_remedy() {
+    let file = file(64 * MIB, 4 << 10, 4);
+    let question = records(MIB);
+    let error = Plan::make(&question, &file, Place::Storage).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    let text = error.to_string();
+    for part in ["--place client", &format!("--record {MIB}"), "stripes of 4096 bytes on 4 targets"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn records_much_longer_than_stripes_are_read_where_they_are_wanted() {
+    // One record in four is its owner's own only in a quarter; several owners pull the same stretch.
+    let file = file(64 * MIB, 4 << 10, 4);
+    let plan = Plan::make(&records(MIB), &file, Place::Client).unwrap();
+    let auto = Plan::make(&records(MIB), &file, Place::Auto);
+    assert_eq!(plan.client_bytes, 64 * MIB);
+    assert!(plan.pulled_bytes > 0);
+    let expected = if plan.pulled_bytes > plan.client_bytes { Place::Client } else { Place::Storage };
+    assert_eq!(auto.unwrap().place, expected);
+}
+
+#[test]
+fn a_unit_of_whole_records_needs_no_pulling() {
+    let plan = Plan::make(&records(96), &file(96 * 10_000, 96 * 128, 5), Place::Storage).unwrap();
+    assert_eq!(plan.pulled_bytes, 0);
+    assert_eq!(plan.answer_bytes, None, "how many rows there are depends on the data");
+}
+
+#[test]
+fn lines_are_expected_to_move_nothing() {
+    for wanted in [Place::Auto, Place::Storage] {
+        let plan = Plan::make(&lines(), &file(10 * MIB, 1000, 4), wanted).unwrap();
+        assert_eq!((plan.place, plan.pulled_bytes, plan.pull_messages), (Place::Storage, 0, 0));
+        assert_eq!(plan.client_bytes, 10 * MIB);
+    }
+}
+
+#[test]
+fn a_range_and_a_header_say_what_a_plain_read_would_move() {
+    let file = file(1000, 64, 4);
+    let bytes = |skip, range| {
+        let mut question = lines();
+        (question.input.skip, question.range) = (skip, range);
+        Plan::make(&question, &file, Place::Client).unwrap().client_bytes
+    };
+    assert_eq!(bytes(0, None), 1000);
+    assert_eq!(bytes(100, None), 900);
+    assert_eq!(bytes(1000, None), 0);
+    assert_eq!(bytes(0, Some((200, None))), 800);
+    assert_eq!(bytes(0, Some((200, Some(50)))), 50);
+    assert_eq!(bytes(0, Some((200, Some(u64::MAX)))), 800);
+    assert_eq!(bytes(300, Some((200, Some(50)))), 0);
+    assert_eq!(bytes(220, Some((200, Some(50)))), 30);
+    assert_eq!(bytes(0, Some((u64::MAX, Some(u64::MAX)))), 0);
+}
+
+#[test]
+fn what_lies_beyond_the_file_moves_nothing() {
+    let file = file(1000, 64, 4);
+    for skip in [1000, 1001, u64::MAX] {
+        for mut question in [sum(), lines()] {
+            question.input.skip = skip;
+            let plan = Plan::make(&question, &file, Place::Auto).unwrap();
+            assert_eq!((plan.client_bytes, plan.pulled_bytes), (0, 0), "skip {skip}");
+        }
+    }
+    let empty = Plan::make(&sum(), &self::file(0, 64, 4), Place::Auto).unwrap();
+    assert_eq!((empty.client_bytes, empty.pulled_bytes), (0, 0));
+}
+
+#[test]
+fn what_the_kernel_refuses_is_refused_before_anything_moves() {
+    let question = Question { kernel: "summ".into(), ..sum() };
+    let error = Plan::make(&question, &file(1000, 64, 4), Place::Auto).unwrap_err();
+    assert!(error.to_string().contains("did you mean 'sum'?"), "{error}");
+    let question = Question { input: InputSpec::default(), ..sum() };
+    assert_eq!(Plan::make(&question, &file(1000, 64, 4), Place::Auto).unwrap_err().kind(), ErrorKind::Usage);
+    let no_targets = file(1000, 64, 0);
+    assert!(matches!(Plan::make(&sum(), &no_targets, Place::Auto), Err(RunError::Layout(_))));
+}
+
+proptest! {
+    #[test]
+    fn auto_never_moves_more_than_a_plain_read(
+        length in 0..1u64 << 22, unit in 1..1u64 << 14, targets in 1..9u32, size in 1..1u64 << 16,
+        skip in 0..1u64 << 10, range in prop::option::of((0..1u64 << 22, prop::option::of(0..1u64 << 22))),
+    ) {
+        let mut question = records(size);
+        question.input.skip = skip;
+        question.range = range;
+        let file = file(length, unit, targets);
+        let plan = Plan::make(&question, &file, Place::Auto).unwrap();
+        prop_assert!(plan.client_bytes <= length);
+        if plan.place == Place::Storage {
+            prop_assert!(plan.pulled_bytes <= plan.client_bytes);
+        }
+        let storage = Plan::make(&question, &file, Place::Storage);
+        prop_assert_eq!(storage.is_ok(), plan.place == Place::Storage);
+        if targets == 1 {
+            prop_assert_eq!(plan.pulled_bytes, 0);
+        }
+    }
+
+    #[test]
+    fn nothing_overflows(
+        length in 0..=i64::MAX as u64, unit in 1..=i64::MAX as u64, size in 1..=u64::MAX, skip in any::<u64>(),
+        range in any::<Option<(u64, Option<u64>)>>(),
+    ) {
+        let mut question = records(size);
+        question.input.skip = skip;
+        question.range = range;
+        for place in PLACES {
+            // Some of these are refused; none panics or runs for ever.
+            if let Ok(plan) = Plan::make(&question, &file(length, unit, 3), place) {
+                prop_assert!(plan.client_bytes <= length);
+                prop_assert!(plan.storage_bytes() >= plan.pulled_bytes);
+            }
+        }
+    }
+}

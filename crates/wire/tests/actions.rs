@@ -1,0 +1,131 @@
+//! Bodies of actions, and errors on their way.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Debug;
+
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::action::*;
+use gristmill_wire::{ErrorBody, FileMap, MAX_REQUEST_BYTES, TargetPlace, WireError};
+use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Result<(), TestCaseError> {
+    prop_assert_eq!(decode::<T>("message", &encode(&value).unwrap()).unwrap(), value);
+    Ok(())
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]
+}
+
+prop_compose! {
+    fn info()(
+        (id, path, owner) in any::<(String, String, String)>(),
+        (length, unit, created) in (number(), number(), number()),
+        (first, mode, record) in any::<(u32, u16, Option<u64>)>(),
+        targets in prop::collection::vec((any::<u32>(), any::<String>(), number()), 0..4),
+    ) -> FileInfo {
+        let targets = targets.into_iter()
+            .map(|(number, address, version)| TargetPlace { number, address, version }).collect();
+        FileInfo { file: FileMap { id, path, length, unit, first, record, targets }, owner, mode, created }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_message_comes_through(
+        info in info(),
+        (a, b, c) in any::<(String, String, String)>(),
+        (n, m) in (number(), number()),
+        (number, mode) in any::<(u32, u16)>(),
+        (record, targets, on) in any::<(Option<u64>, Option<u32>, Option<Vec<u32>>)>(),
+        (flag, maybe) in any::<(bool, Option<u16>)>(),
+        receipts in prop::collection::vec(any::<Option<(u64, u64, String)>>(), 0..4),
+    ) {
+        same(PathOf { path: a.clone() })?;
+        same(info.clone())?;
+        same(Opened { info: info.clone(), grant: a.clone() })?;
+        same(Create { path: a.clone(), unit: n, record, targets, on, mode: maybe })?;
+        same(Created { file: info.file.clone(), grant: b.clone(), lease_seconds: m })?;
+        same(Attempt { id: c.clone() })?;
+        let receipts: Vec<_> = receipts.into_iter()
+            .map(|receipt| receipt.map(|(length, version, seal)| Receipt { length, version, seal })).collect();
+        same(Commit { id: c.clone(), length: n, receipts })?;
+        same(List { path: a.clone(), after: flag.then(|| b.clone()) })?;
+        let entries = vec![Entry { name: a.clone(), info: Some(info) }, Entry { name: b.clone(), info: None }];
+        same(Listing { entries, more: flag })?;
+        same(SetMode { path: a.clone(), mode })?;
+        same(Join { target: a.clone(), address: b.clone(), at: m, seal: c.clone() })?;
+        same(Joined { number })?;
+        same(Nodes { nodes: vec![Node { number, target: a.clone(), address: b.clone() }] })?;
+        same(ErrorBody { kind: a, message: b })?;
+    }
+
+    #[test]
+    fn nonsense_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        prop_assert!(decode::<Create>("create", &bytes).is_err());
+        prop_assert!(decode::<Commit>("commit", &bytes).is_err());
+        prop_assert!(decode::<Join>("join", &bytes).is_err());
+    }
+}
+
+#[test]
+fn requests_with_unknown_fields_are_refused_by_name() {
+    fn refused<T: DeserializeOwned + Debug>(json: &str) {
+        let known = decode::<T>("message", json.as_bytes());
+        assert!(known.is_ok(), "{json}: {known:?}");
+        let error = decode::<T>("message", json.replacen('{', r#"{"extra":1,"#, 1).as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("extra"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Usage);
+    }
+    refused::<PathOf>(r#"{"path":"/a"}"#);
+    refused::<Create>(r#"{"path":"/a","unit":1}"#);
+    refused::<Attempt>(r#"{"id":"0"}"#);
+    refused::<Commit>(r#"{"id":"0","length":1,"receipts":[null]}"#);
+    refused::<List>(r#"{"path":"/"}"#);
+    refused::<SetMode>(r#"{"path":"/a","mode":420}"#);
+    refused::<Join>(r#"{"target":"0","address":"a:1","at":1,"seal":""}"#);
+}
+
+#[test]
+fn an_empty_body_is_null_and_a_long_one_is_not_read() {
+    decode::<()>("ping", b"").unwrap();
+    decode::<()>("ping", b"null").unwrap();
+    assert!(decode::<PathOf>("stat", b"").is_err());
+    let long = vec![b'['; MAX_REQUEST_BYTES + 1];
+    assert!(matches!(decode::<PathOf>("stat", &long), Err(WireError::TooLong { what: "stat", .. })));
+}
+
+#[test]
+fn what_is_signed_says_all_of_it() {
+    let join = Join { target: "t".into(), address: "a:1".into(), at: 5, seal: "x".into() };
+    for changed in [
+        Join { target: "u".into(), ..join.clone() },
+        Join { address: "a:2".into(), ..join.clone() },
+        Join { at: 6, ..join.clone() },
+    ] {
+        assert_ne!(changed.signed_text(), join.signed_text());
+    }
+    let receipt = Receipt::signed_text("f", 1, 2, 3);
+    for changed in [("g", 1, 2, 3), ("f", 2, 2, 3), ("f", 1, 3, 3), ("f", 1, 2, 4)] {
+        assert_ne!(Receipt::signed_text(changed.0, changed.1, changed.2, changed.3), receipt);
+    }
+    assert_ne!(receipt, join.signed_text());
+}
+
+#[test]
+fn an_error_is_the_same_behind_the_network() {
+    for (kind, _) in ErrorKind::NAMES {
+        let body = ErrorBody::new(kind, "what and why");
+        let sent: ErrorBody = serde_json::from_slice(&serde_json::to_vec(&body).unwrap()).unwrap();
+        let error = sent.into_error();
+        assert_eq!((error.kind(), error.to_string()), (kind, "what and why".to_owned()));
+        assert_eq!(ErrorBody::from(&error), body);
+    }
+    // A newer node may know kinds that we do not.
+    let error = ErrorBody { kind: "melted".into(), message: "m".into() }.into_error();
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Failed, "m".to_owned()));
+    let error = RunError::from(WireError::Expired);
+    assert_eq!(error.kind(), ErrorKind::Stale);
+}
