@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
-use crate::ClientError;
+use crate::{ClientError, Location, Url};
 
 /// Threads that drive connections; folds have their own.
 const NETWORK_THREADS: usize = 2;
@@ -40,6 +40,11 @@ impl ClusterOptions {
                 "the URL names no cluster; write grist://HOST:PORT/PATH or set GRISTMILL_CLUSTER".into(),
             )
         })?;
+        // As `gristmill up` prints it is right too.
+        let entry = match Location::parse(&entry) {
+            Ok(Location::Remote(Url { entry: Some(named), .. })) => named,
+            _ => entry.strip_prefix("grist://").map_or(entry.clone(), str::to_owned),
+        };
         let token = match (variable("GRISTMILL_TOKEN"), variable("GRISTMILL_TOKEN_FILE")) {
             (Some(token), _) => Some(token),
             (None, Some(path)) => {
@@ -61,6 +66,7 @@ impl ClusterOptions {
 pub struct Cluster {
     pub(crate) peers: Peers,
     pub(crate) entry: String,
+    tls: bool,
     // Dropped last: everything above runs on it.
     _runtime: Arc<Running>,
 }
@@ -93,12 +99,13 @@ impl Cluster {
         if let Some(stall) = options.stall {
             (dial.stall, how.stall) = (stall, stall);
         }
+        let tls = options.ca.is_some();
         let entry: gristmill_transport::Address = options.entry.parse()?;
         let peers = {
             let _inside = runtime.enter();
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
-        Ok(Cluster { peers, entry: entry.to_string(), _runtime: Arc::new(Running(Some(runtime))) })
+        Ok(Cluster { peers, entry: entry.to_string(), tls, _runtime: Arc::new(Running(Some(runtime))) })
     }
 
     /// Address of the entry node.
@@ -113,12 +120,27 @@ impl Cluster {
     ) -> Result<R, RunError> {
         let answer = self.peers.action(&self.entry, name, body).await;
         answer.map_err(|error| match error {
-            RunError::Remote { kind: ErrorKind::Unavailable, message } => RunError::Remote {
-                kind: ErrorKind::Unavailable,
-                message: message.replacen("storage node", "the entry node", 1),
-            },
+            RunError::Remote { kind: ErrorKind::Unavailable, message } => {
+                RunError::Remote { kind: ErrorKind::Unavailable, message: self.of_entry(&message) }
+            }
             other => other,
         })
+    }
+
+    /// A failure to reach the entry node, with what is most likely behind it.
+    fn of_entry(&self, message: &str) -> String {
+        let message = message.replacen("storage node", "the entry node", 1);
+        let said = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        if self.tls && said(&["corrupt message", "InvalidContentType"]) {
+            return format!(
+                "the node at {} does not speak TLS; leave GRISTMILL_CA out, or start it with --cert and --tls-key",
+                self.entry
+            );
+        }
+        if !self.tls && said(&["closed", "reset", "broken pipe", "Broken pipe"]) {
+            return format!("{message}; if it speaks TLS only, set GRISTMILL_CA");
+        }
+        message
     }
 
     fn wait<Q: Serialize, R: DeserializeOwned>(&self, name: &str, body: &Q) -> Result<R, ClientError> {

@@ -1,11 +1,20 @@
 //! What a request would move at either place, before it runs.
 
-use gristmill_kernel::{Output, Record, RecordRule};
+use gristmill_kernel::{Order, Output, Record, RecordRule};
 use gristmill_layout::{FixedRecords, fit_unit, traffic};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::{FileMap, Place};
 
 use crate::Question;
+
+/// What a piece of a partial costs beside its state.
+const PIECE_BYTES: u64 = 40;
+
+/// Bytes that are looked at for the end of a stripe's last line.
+const LINE_LOOK: u64 = 256;
+
+/// Nobody minds where so few bytes move.
+const SMALL: u64 = 64 << 10;
 
 /// Bytes that cross the network at either place, as far as the layout tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +48,35 @@ impl Plan {
         let skip = question.input.skip.min(file.length);
         let (start, length) = question.range.unwrap_or((skip, None));
         let end = length.map_or(file.length, |length| start.saturating_add(length)).min(file.length);
-        let bytes = start.clamp(skip, file.length)..end.max(start.clamp(skip, file.length));
+        let start = start.clamp(skip, file.length);
+        let bytes = start..end.max(start);
         let (mut pulled, mut messages, mut estimated) = (0, 0, false);
-        let client_bytes = match spec.record {
-            Record::Index(_) => 0,
-            _ => bytes.end - bytes.start,
-        };
-        if let RecordRule::Fixed(size) = input.record {
-            let (records, _) = FixedRecords::fitting(skip, size, file.length)?;
-            let cost = traffic(&layout, &records, records.starting_in(bytes), spec.halo);
-            (pulled, messages, estimated) = (cost.moved_bytes, cost.messages, cost.estimated);
-        }
+        let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
-        let answer_bytes = (spec.output == Output::Value).then_some(nodes * spec.state_hint);
+        // Runs of stripes, each a piece of its own until what lies between is known.
+        let stripes = client_bytes.div_ceil(file.unit.max(1)).max(1);
+        let pieces = if nodes > 1 { stripes } else { 1 };
+        match (spec.record, input.record) {
+            (Record::Index(_), _) => client_bytes = 0,
+            (_, RecordRule::Fixed(size)) => {
+                let (records, _) = FixedRecords::fitting(skip, size, file.length)?;
+                let select = records.starting_in(bytes);
+                // A record that begins in the range is read to its end.
+                let whole = records.bytes(select.clone());
+                client_bytes = whole.end - whole.start;
+                let cost = traffic(&layout, &records, select, spec.halo);
+                (pulled, messages, estimated) = (cost.moved_bytes, cost.messages, cost.estimated);
+            }
+            (_, RecordRule::Lines) if spec.output != Output::Value && nodes > 1 => {
+                // The owner of a stripe's last line looks for its end.
+                (pulled, messages) = (stripes.saturating_mul(LINE_LOOK), stripes);
+                estimated = true;
+            }
+            _ => {}
+        }
+        let states = if spec.order == Order::Any { nodes } else { nodes.max(pieces) };
+        let answer_bytes =
+            (spec.output == Output::Value).then_some(states.saturating_mul(spec.state_hint + PIECE_BYTES));
         let plan = |place, why: String| Plan {
             place,
             why,
@@ -61,17 +86,18 @@ impl Plan {
             answer_bytes,
             estimated,
         };
-        let misfit = pulled > client_bytes;
+        let moved = pulled.saturating_add(answer_bytes.unwrap_or(0));
+        let misfit = moved > client_bytes.saturating_add(SMALL);
         match wanted {
             Place::Client => Ok(plan(Place::Client, "asked for".into())),
             Place::Auto if misfit => {
-                Ok(plan(Place::Client, misfit_text(file, &input.record, pulled, client_bytes)))
+                Ok(plan(Place::Client, misfit_text(spec.name, file, &input.record, moved, client_bytes)))
             }
             Place::Storage if misfit => Err(RunError::Remote {
                 kind: ErrorKind::Usage,
                 message: format!(
                     "{}; use --place client or auto, or put the file again{}",
-                    misfit_text(file, &input.record, pulled, client_bytes),
+                    misfit_text(spec.name, file, &input.record, moved, client_bytes),
                     better_unit(file, &input.record)
                 ),
             }),
@@ -86,23 +112,26 @@ impl Plan {
     }
 }
 
-fn misfit_text(file: &FileMap, record: &RecordRule, pulled: u64, read: u64) -> String {
-    let size = match record {
-        RecordRule::Fixed(size) => *size,
-        RecordRule::Lines => 0,
+fn misfit_text(kernel: &str, file: &FileMap, record: &RecordRule, moved: u64, read: u64) -> String {
+    let records = match record {
+        RecordRule::Fixed(size) => format!("records of {size} bytes"),
+        RecordRule::Lines => "lines".to_owned(),
     };
     format!(
-        "records of {size} bytes in stripes of {} bytes on {} targets would move {pulled} bytes between storage nodes, \
-         more than the {read} bytes of a plain read",
+        "'{kernel}' over {records} in stripes of {} bytes on {} targets would move about {moved} bytes from and between \
+         storage nodes, more than the {read} bytes of a plain read",
         file.unit,
         file.targets.len()
     )
 }
 
 fn better_unit(file: &FileMap, record: &RecordRule) -> String {
-    let RecordRule::Fixed(size) = record else { return String::new() };
-    match fit_unit(file.unit.max(1 << 20), *size) {
-        Ok(unit) => format!(" with --record {size} (a stripe unit of {unit} bytes, for example)"),
-        Err(_) => String::new(),
+    let size = match record {
+        RecordRule::Fixed(size) => *size,
+        RecordRule::Lines => 1,
+    };
+    match fit_unit(file.unit.max(1 << 20), size) {
+        Ok(unit) if size > 1 => format!(" with --record {size} (a stripe unit of {unit} bytes, for example)"),
+        _ => " with larger stripes (--stripe 1MiB)".to_owned(),
     }
 }

@@ -63,27 +63,15 @@ fn aligned_elements_stay_where_they_are() {
 }
 
 #[test]
-fn records_much_longer_than_stripes_are_refused_on_storage_with_a_remedy() {
+fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
+    // Of each record its owner holds a quarter and pulls the rest, window by window, from three others.
     let file = file(64 * MIB, 4 << 10, 4);
-    let question = records(MIB);
-    let error = Plan::make(&question, &file, Place::Storage).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Usage);
-    let text = error.to_string();
-    for part in ["--place client", &format!("--record {MIB}"), "stripes of 4096 bytes on 4 targets"] {
-        assert!(text.contains(part), "{part}: {text}");
+    for wanted in [Place::Auto, Place::Storage] {
+        let plan = Plan::make(&records(MIB), &file, wanted).unwrap();
+        assert_eq!((plan.place, plan.client_bytes), (Place::Storage, 64 * MIB));
+        assert_eq!(plan.pulled_bytes, 48 * MIB);
+        assert!(plan.pull_messages >= 3 * 64);
     }
-}
-
-#[test]
-fn records_much_longer_than_stripes_are_read_where_they_are_wanted() {
-    // One record in four is its owner's own only in a quarter; several owners pull the same stretch.
-    let file = file(64 * MIB, 4 << 10, 4);
-    let plan = Plan::make(&records(MIB), &file, Place::Client).unwrap();
-    let auto = Plan::make(&records(MIB), &file, Place::Auto);
-    assert_eq!(plan.client_bytes, 64 * MIB);
-    assert!(plan.pulled_bytes > 0);
-    let expected = if plan.pulled_bytes > plan.client_bytes { Place::Client } else { Place::Storage };
-    assert_eq!(auto.unwrap().place, expected);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{self, FileInfo, List, names};
 use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{ACTIONS, answer};
@@ -98,19 +98,25 @@ impl Flight {
         let shared = self.0.clone();
         let run = blocking(move || Run::new(&shared, &who, &request)).await?;
         let guard = StopOnDrop(run.control.clone());
+        let schema = run.schema();
         let (sender, batches) = mpsc::channel(FRAMES_WAITING);
+        let (done, report) = oneshot::channel();
         let shared = self.0.clone();
         tokio::spawn(async move {
             // Waits for its turn; a client that goes away meanwhile is found out by the first send.
             let Ok(_turn) = shared.runs.acquire().await else { return };
-            let _ = tokio::task::spawn_blocking(move || run.run(&sender)).await;
+            let _ = tokio::task::spawn_blocking(move || run.run(&sender, done)).await;
         });
         let batches = stream::unfold((batches, guard), |(mut batches, guard)| async move {
             let batch = batches.recv().await?;
             let batch = batch.map_err(|refusal: Refusal| FlightError::Tonic(Box::new(refusal.into())));
             Some((batch, (batches, guard)))
         });
-        Ok(encoded(batches, None))
+        // A message of metadata alone, behind everything else.
+        let report = stream::once(report).filter_map(|report| async move {
+            report.ok().map(|text| Ok(FlightData::new().with_app_metadata(text)))
+        });
+        Ok(Box::pin(encoded(batches, schema).chain(report)))
     }
 
     fn described(&self, who: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {

@@ -11,13 +11,13 @@ use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError
 use gristmill_wire::action::Opened;
 use gristmill_wire::{Place, RunRequest};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{row_batch, row_schema, value_batch};
 use crate::error::{Answer, Refusal};
 use crate::node::Shared;
 
-/// Where record batches go, each with what is known at its time.
+/// Where record batches go.
 pub(crate) type Batches = mpsc::Sender<Result<RecordBatch, Refusal>>;
 
 /// A request that was checked and can run.
@@ -60,15 +60,20 @@ impl Run {
         Ok(Run { shared: shared.clone(), question, opened, shape, control })
     }
 
-    /// Runs to the end; batches go to `out`. Blocks.
-    pub fn run(&self, out: &Batches) {
-        if let Err(refusal) = self.answer(out) {
+    /// Schema of the rows; `None` where the answer is a value, whose columns are known when it is.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        self.shape.as_ref().map(row_schema)
+    }
+
+    /// Runs to the end; batches go to `out` and, behind rows, the report to `done`. Blocks.
+    pub fn run(&self, out: &Batches, done: oneshot::Sender<String>) {
+        if let Err(refusal) = self.answer(out, done) {
             // Nobody listens if the client is gone.
             let _ = out.blocking_send(Err(refusal));
         }
     }
 
-    fn answer(&self, out: &Batches) -> Answer<()> {
+    fn answer(&self, out: &Batches, done: oneshot::Sender<String>) -> Answer<()> {
         let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD);
         let max_record = options.max_record;
         let request = self.question.request(&self.shared.peers, &self.opened, ON_STORAGE, options)?;
@@ -79,11 +84,12 @@ impl Run {
             return Err(Refusal::new(ErrorKind::Failed, "the request was given up"));
         };
         let metadata = report(&answer.report);
-        let batch = match &rows.shape {
-            None => value_batch(&answer.value).map_err(of_arrow)?,
-            // The last batch has no rows and says how it went.
-            Some((_, schema)) => RecordBatch::new_empty(schema.clone()),
-        };
+        if rows.shape.is_some() {
+            // The schema went out long ago, so how it went follows the rows. Nobody listens if the client is gone.
+            let _ = done.send(metadata);
+            return Ok(());
+        }
+        let batch = value_batch(&answer.value).map_err(of_arrow)?;
         let schema = arrow_schema::Schema::new_with_metadata(
             batch.schema().fields().clone(),
             std::collections::HashMap::from([("gristmill.report".to_owned(), metadata)]),
@@ -104,7 +110,7 @@ fn report(report: &Report) -> String {
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "rounds": report.rounds,
         "bytes_read": report.bytes_read,
-        "bytes_between_nodes": report.bytes_moved,
+        "bytes_moved": report.bytes_moved,
     })
     .to_string()
 }
