@@ -38,7 +38,7 @@ pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};
 pub use flight::{FRAME_COLUMN, frame_batch, frame_schema};
 pub use fold::{FoldEnd, FrameStream};
-pub use peers::{ACTION_TIMEOUT, Peers, PeersOptions};
+pub use peers::{Peers, PeersOptions};
 pub use plan::Plan;
 pub use put::Written;
 pub use run::{AT_CLIENT, ON_STORAGE, Question};

@@ -16,9 +16,6 @@ use tonic::transport::Channel;
 
 use crate::error::{from_status, transport, unavailable};
 
-/// How long an action may take.
-pub const ACTION_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// Room for what gRPC and Arrow put around a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
 
@@ -101,11 +98,11 @@ impl Peers {
             let mut answers = client.do_action(request).await?.into_inner();
             answers.message().await
         };
-        let answer = match tokio::time::timeout(ACTION_TIMEOUT, call).await {
+        let answer = match tokio::time::timeout(self.stall, call).await {
             Err(_) => {
                 return Err(unavailable(
                     address,
-                    format_args!("no answer in {} s", ACTION_TIMEOUT.as_secs()),
+                    format_args!("no answer in {} s", self.stall.as_secs_f64()),
                 ));
             }
             Ok(answer) => answer.map_err(|status| from_status(address, &status))?,

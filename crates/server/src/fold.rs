@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::error::{Answer, Refusal};
 use crate::limits::PARTIAL_STRETCH;
 use crate::node::Shared;
-use crate::objects::{elsewhere, of_granted};
+use crate::objects::elsewhere;
 use crate::units::{EventOutput, EventSource, FrameOutput};
 
 /// Where frames go.
@@ -82,7 +82,7 @@ impl Fold {
 
     fn refusal(&self, error: RunError) -> Refusal {
         match error {
-            RunError::Store(error) => of_granted(&self.path, error),
+            RunError::Store(error) => self.shared.of_store(&self.path, error),
             other => other.into(),
         }
     }
@@ -227,7 +227,7 @@ fn own_parts(
         let node = format!("{number} ({})", shared.address);
         let own = StorePart::open_at(shared.store.clone(), object.clone(), Version(place.version), node);
         let own = own.map_err(|error| match error {
-            RunError::Store(error) => of_granted(&grant.file.path, error),
+            RunError::Store(error) => shared.of_store(&grant.file.path, error),
             other => other.into(),
         })?;
         let expected = file.layout.bytes_on(*target, 0..file.length);

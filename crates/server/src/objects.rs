@@ -68,16 +68,26 @@ pub(crate) fn elsewhere(address: &str) -> Refusal {
     Refusal::new(ErrorKind::Stale, text)
 }
 
-/// What a store's error means for an object that a grant names: if it is gone, the file was replaced or removed.
-pub(crate) fn of_granted(path: &str, error: StoreError) -> Refusal {
-    match error {
-        StoreError::NotFound { .. } | StoreError::Stale { .. } | StoreError::Unflushed { .. } => {
-            Refusal::new(
-                ErrorKind::Stale,
-                format!("{path} was replaced or removed after it was opened; open it again and start over"),
-            )
-        }
-        other => other.into(),
+impl Shared {
+    /// What an error of this node's store means to whoever uses the file: an object that is gone, or at another
+    /// version, was replaced or removed; any other is this node's, and the file's.
+    pub fn of_store(&self, path: &str, error: StoreError) -> Refusal {
+        let kind = ErrorKind::of_store(&error);
+        let text = match &error {
+            StoreError::NotFound { .. } | StoreError::Stale { .. } | StoreError::Unflushed { .. } => {
+                let text = format!(
+                    "{path} was replaced or removed after it was opened; open it again and start over"
+                );
+                return Refusal::new(ErrorKind::Stale, text);
+            }
+            StoreError::NoSpace { .. } => {
+                "its disk is full; free space there, or put the file on other targets with --on".to_owned()
+            }
+            StoreError::Damaged { .. } => format!("{error} To users: put {path} again from its source"),
+            other => other.to_string(),
+        };
+        let number = self.number().map_or_else(|_| "?".to_owned(), |number| number.to_string());
+        Refusal::new(kind, format!("storage node {number} ({}): {path}: {text}", self.address))
     }
 }
 
@@ -94,7 +104,7 @@ async fn read(
         let (store, id) = (store.clone(), id.clone());
         // Looks whether the object is at this version; the body's reads make sure that it stays so.
         let looked = move || store.read_at(&id, 0, &mut [], at).and_then(|_| store.stat(&id));
-        tokio::task::block_in_place(looked).map_err(|e| of_granted(&path, e))?
+        tokio::task::block_in_place(looked).map_err(|e| shared.of_store(&path, e))?
     };
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let (status, range) = match asked(range, stat.length) {
@@ -167,7 +177,7 @@ async fn extents(
     let path = object.grant.file.path;
     let bytes = blocking(move || {
         let mut buffer = vec![0; total as usize];
-        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| of_granted(&path, e))?;
+        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| shared.of_store(&path, e))?;
         Ok::<_, Refusal>(buffer)
     })
     .await?;

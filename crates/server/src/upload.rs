@@ -28,10 +28,8 @@ pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) ->
     let Object { id, grant, number, .. } = object;
     let (sender, chunks) = mpsc::channel(CHUNKS_WAITING);
     let state = shared.clone();
-    let writer = {
-        let id = id.clone();
-        tokio::spawn(blocking(move || write(&state, &id, chunks)))
-    };
+    let path = grant.file.path.clone();
+    let writer = tokio::spawn(blocking(move || write(&state, &path, &id, chunks)));
     let fed = feed(body, sender).await;
     let written =
         writer.await.map_err(|e| Refusal::new(ErrorKind::Failed, format!("a write panicked: {e}")))?;
@@ -63,22 +61,28 @@ async fn feed(body: Body, sender: mpsc::Sender<Chunk>) -> Answer<()> {
 }
 
 /// Writes what comes. Without the client's word that this was all, nothing stays.
-fn write(shared: &Shared, id: &ObjectId, mut chunks: mpsc::Receiver<Chunk>) -> Answer<(u64, u64)> {
+fn write(
+    shared: &Shared,
+    path: &str,
+    id: &ObjectId,
+    mut chunks: mpsc::Receiver<Chunk>,
+) -> Answer<(u64, u64)> {
     let store = &shared.store;
+    let failed = |error| shared.of_store(path, error);
     let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
     match store.create(id, &open) {
         Err(StoreError::Exists { .. }) => {
             let text = "this object was written already; begin another put";
             return Err(Refusal::new(ErrorKind::Conflict, text));
         }
-        other => other?,
+        other => other.map_err(failed)?,
     };
     let written = (|| -> Answer<(u64, u64)> {
         let mut length = 0;
         loop {
             match chunks.blocking_recv() {
                 Some(Chunk::Bytes(bytes)) => {
-                    store.write_at(id, length, &bytes, WriteOptions::default())?;
+                    store.write_at(id, length, &bytes, WriteOptions::default()).map_err(failed)?;
                     length += bytes.len() as u64;
                 }
                 Some(Chunk::End) => break,
@@ -88,7 +92,7 @@ fn write(shared: &Shared, id: &ObjectId, mut chunks: mpsc::Receiver<Chunk>) -> A
                 }
             }
         }
-        let version = store.close(id)?;
+        let version = store.close(id).map_err(failed)?;
         Ok((length, version.0))
     })();
     if written.is_err() {

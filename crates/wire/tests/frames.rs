@@ -37,8 +37,11 @@ fn rows() -> impl Strategy<Value = RowBatch> {
 
 fn unit_end() -> impl Strategy<Value = UnitEnd> {
     let piece = (number(), number(), bytes()).prop_map(|(a, b, state)| (a.min(b)..a.max(b), state));
-    (prop::option::of(piece), any::<bool>(), any::<bool>())
-        .prop_map(|(piece, enough, cut)| UnitEnd { piece, enough, cut })
+    (prop::option::of(piece), any::<bool>(), any::<bool>()).prop_map(|(piece, enough, cut)| UnitEnd {
+        piece,
+        enough,
+        cut,
+    })
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
@@ -132,7 +135,9 @@ fn a_count_without_the_bytes_for_it_is_refused() {
         assert!(Frame::decode(&[&[PARTIAL], count.as_slice(), &filler].concat()).is_err());
         assert!(Frame::decode(&[&[FINISHED], count.as_slice(), &filler].concat()).is_err());
         assert!(Frame::decode(&[&[FAILED], &filler[..8], count.as_slice(), &filler].concat()).is_err());
-        assert!(Frame::decode(&[&[END, 0, 0, 1], &filler[..16], count.as_slice(), &filler].concat()).is_err());
+        assert!(
+            Frame::decode(&[&[END, 0, 0, 1], &filler[..16], count.as_slice(), &filler].concat()).is_err()
+        );
     }
     // Two rows of nearly all there is: their sum is no size.
     let sizes = [&[ROWS, 3, 2], leb(u64::MAX / 2 + 2).as_slice(), &filler].concat();

@@ -225,7 +225,8 @@ fn counts_beyond_their_bounds_are_refused() {
     assert!(error.to_string().contains("4 to 3"), "{error}");
 
     let mut run = run_json();
-    run["params"] = (0..=MAX_PARAMS).map(|n| (n.to_string(), json!(n))).collect::<serde_json::Map<_, _>>().into();
+    run["params"] =
+        (0..=MAX_PARAMS).map(|n| (n.to_string(), json!(n))).collect::<serde_json::Map<_, _>>().into();
     assert!(run_refused(&run).to_string().contains("at most"));
 }
 
