@@ -100,7 +100,7 @@ impl Crew for StorageCrew {
             let Some(end) = end else { continue };
             waiting -= 1;
             let FoldEnd { mut end, received } = end?;
-            end.tally.sent += received;
+            end.tally.sent = end.tally.sent.saturating_add(received);
             if !take(end)? {
                 return Ok(());
             }

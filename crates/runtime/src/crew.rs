@@ -115,7 +115,7 @@ pub fn merge_units(
     tally: &mut Tally,
 ) -> Result<(), RunError> {
     let merged = merge(&mut sources, out, tally);
-    tally.sent += sources.iter().map(|source| source.received()).sum::<u64>();
+    tally.sent = sources.iter().fold(tally.sent, |sent, source| sent.saturating_add(source.received()));
     merged
 }
 

@@ -32,14 +32,15 @@ impl Tally {
     /// Adds what somebody else counted of the same file.
     pub fn add(&mut self, other: &Tally) {
         for (mine, theirs) in self.read.iter_mut().zip(&other.read) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
         for (mine, theirs) in self.records.iter_mut().zip(&other.records) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
-        self.moved += other.moved;
-        self.messages += other.messages;
-        self.sent += other.sent;
+        // What other nodes counted may be anything.
+        self.moved = self.moved.saturating_add(other.moved);
+        self.messages = self.messages.saturating_add(other.messages);
+        self.sent = self.sent.saturating_add(other.sent);
     }
 
     /// Bytes that a target read of its own part.

@@ -90,7 +90,7 @@ impl Control {
 
     /// Counts positions and says whether to stop.
     pub fn folded(&self, positions: u64) {
-        let done = self.done.fetch_add(positions, Ordering::Relaxed) + positions;
+        let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);
         if self.budget.is_some_and(|budget| done >= budget) {
             self.stop();
         }

@@ -185,6 +185,10 @@ impl Partial {
         piece: Piece,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
+        // A partial that came from elsewhere may have several.
+        for other in self.pieces.split_off(self.pieces.len().min(1)) {
+            self.collapse(kernel, ctx, other, sink)?;
+        }
         match self.pieces.first_mut() {
             None => self.pieces.push(piece),
             Some(mine) => {

@@ -177,6 +177,20 @@ fn thousands_of_pieces_join_to_one() {
 }
 
 #[test]
+fn several_pieces_of_a_kernel_of_any_order_count_each_record_once() {
+    let kernel = kernel("sum");
+    let mut several = Partial {
+        pieces: [0..2, 4..6].into_iter().flat_map(|at| partial(&*kernel, at).pieces).collect(),
+        ..Partial::empty(0)
+    };
+    let twice = several.clone().join(&*kernel, &ctx(), partial(&*kernel, 5..6), &mut NoRows);
+    assert!(matches!(twice, Err(RunError::Overlap { .. })), "{twice:?}");
+    several.join(&*kernel, &ctx(), partial(&*kernel, 2..4), &mut NoRows).unwrap();
+    assert_eq!(several.pieces.len(), 1);
+    assert_eq!(several.pieces[0].covered.ranges(), [0..6]);
+}
+
+#[test]
 fn partials_of_two_passes_do_not_mix() {
     let kernel = kernel("sum");
     let mut first = partial(&*kernel, 0..4);

@@ -74,7 +74,9 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self> {
         let bad = |reason| TransportError::BadAddress { text: text.chars().take(300).collect(), reason };
-        if let Some(path) = text.strip_prefix("unix:") {
+        // A host cannot be called unix, however it is written: the address would print as a socket.
+        let socket = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("unix:"));
+        if let Some(path) = socket.and_then(|_| text.get(5..)) {
             if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
                 return Err(bad("the path of a Unix socket must be absolute and name a file"));
             }
@@ -139,6 +141,7 @@ mod tests {
             "user@a:1",
             "unix:",
             "unix:g.sock",
+            "Unix:57",
             "unix:/",
             "unix:/run/",
             "[fe80::1%eth0]:1",

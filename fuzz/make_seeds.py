@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets: a few small, well-formed inputs for each. Run it after a format changed."""
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "seeds"
+
+
+def u64(*numbers):
+    return struct.pack(f"<{len(numbers)}Q", *numbers)
+
+
+def blob(data):
+    return u64(len(data)) + data
+
+
+def text(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+FILE = {
+    "id": "0123456789abcdef" * 2, "path": "/d", "length": 800, "unit": 64, "first": 1, "record": 8,
+    "targets": [{"number": 0, "address": "127.0.0.1:1", "version": 3}, {"number": 4, "address": "unix:/s", "version": 1}],
+}
+INFO = {"file": FILE, "owner": "alice", "mode": 420, "created": 9}
+FOLD = {
+    "gristmill": 1, "grant": "g.s", "kernel": "sum", "params": [], "input": {"type": "f64", "skip": 0, "big_endian": False},
+    "max_record": 65536, "targets": [0, 2], "rest": [{"address": "a:1", "targets": [1]}], "depth": 1, "round": 1,
+    "shared": "AAAA", "select": [0, 100],
+}
+RUN = {"gristmill": 1, "kernel": "histogram", "path": "/d", "type": "f32", "params": {"bins": 4, "range": "0:1"}}
+
+# One piece over 0..8 and one over 8..16 with a state of 8 bytes, and 16 with none.
+PARTIAL = u64(0, 1, 1, 0, 8) + blob(u64(8)) + b"\0"
+OTHER = u64(0, 1, 1, 8, 16) + blob(u64(8)) + b"\1" + u64(12)
+
+
+def http(line, *headers, body=b""):
+    return "\r\n".join([line + " HTTP/1.1", "Host: n", *headers, "Connection: close", "", ""]).encode() + body
+
+
+def grpc(kind, flags, stream, payload):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+SEEDS = {
+    "fold_request": [
+        text({"fold": FOLD}),
+        text({"fold": FOLD | {"kernel": "grep", "params": [["pattern", "a.c"], ["fixed", "true"]], "input": {}}}),
+        text({"fold": FOLD | {"gristmill": 2}}),
+        text(RUN),
+        text({"gristmill": 1, "kernel": "lookup", "path": "/d", "type": "i32", "range": [8, None], "place": "client",
+              "params": {"where": ">= 1 and < 5"}}),
+    ],
+    "frame": [
+        b"\1" + u64(7), b"\2" + u64(4096), b"\3\3\2\1\5\5ab", b"\4\1\0\1" + u64(3, 9) + blob(b"state"), b"\4\0\1\0",
+        b"\5" + blob(PARTIAL), b"\6" + u64(5) + blob(b"data") + blob(b"element 5 is NaN"),
+        b"\7" + u64(2, 0, 10, 2, 3, 7, 1, 5, 6),
+    ],
+    "rows": [b"\3\2\1\5\5ab", b"\1\2\2\0\1\1\7abcd", b"\2\2\4\1\1\2xyz", b"\0\1\0\0\3xyz", b"\3\0\0"],
+    "partial": [bytes([kernel]) + struct.pack("<H", len(PARTIAL)) + PARTIAL + OTHER for kernel in (0, 5, 19)],
+    "join": [
+        bytes([kernel]) + bytes([6, 0, 3, 7, 8, 3, 9]) + bytes([6, 4, 3, 1, 8, 3, 2]) for kernel in (0, 2, 4, 8, 13, 19, 21)
+    ],
+    "grant": [
+        text({"principal": "alice", "rights": rights, "file": FILE, "expires": 2000}) for rights in ("read", "write", "manage")
+    ],
+    "action": [
+        bytes([n]) + text(body) for n, body in enumerate([
+            {"path": "/d"}, INFO, {"info": INFO, "grant": "g.s"},
+            {"path": "/d", "unit": 4096, "record": 8, "targets": 2, "on": [0, 1], "mode": 416},
+            {"file": FILE, "grant": "g.s", "lease_seconds": 60}, {"id": "0" * 32},
+            {"id": "0" * 32, "length": 8, "receipts": [None, {"length": 8, "version": 1, "seal": "s"}]},
+            {"length": 8, "version": 1, "seal": "s"}, {"path": "/", "after": "d"},
+            {"entries": [{"name": "d", "info": INFO}, {"name": "e", "info": None}], "more": True},
+            {"path": "/d", "mode": 420}, {"target": "0" * 32, "address": "127.0.0.1:1", "at": 9, "seal": "s"},
+            {"number": 3}, {"nodes": [{"number": 0, "target": "0" * 32, "address": "a:1"}]},
+            {"kind": "not-found", "message": "there is no /d"}, {"name": "d", "info": INFO},
+        ])
+    ],
+    "checkpoint": [b"", b"\0", b"\x08", b"\x20" + u64(5), b"\x60" + u64(1, 2, 3), b"\xff" + u64(7)],
+    "kernel_state": [
+        bytes([kernel]) + shared + bytes([16]) + u64(3, 4) + u64(3, 4)
+        for kernel in range(24) for shared in ([b"\0", b"\x10" + struct.pack("<dd", 0, 1)] if kernel in (8, 10) else [b"\0"])
+    ],
+    "names": [
+        b"127.0.0.1:7440", b"[::1]:7440", b"unix:/run/n.sock", b"grist://h:1/a/b", b"grist+unix:///s:/a", b"grist:///a",
+        b"/a/b.f64", b"/a/", b"alice", b"uid:1000", b"640", b"0123456789abcdef0123456789abcdef", b"/tmp/x",
+    ],
+    "plan": [
+        u64(*(n << 8 for n in numbers)) for numbers in (
+            (1 << 26, 4096, 0, 4, 1 << 20, 0, 1), (1 << 20, 1000, 1, 3, 96, 7, 0, 500, 9000), (1 << 40, 1 << 16, 2, 5, 24, 8, 1),
+        )
+    ],
+    "range": [u64(1000 << 8) + header for header in (b"bytes=0-99", b"bytes=900-", b"bytes=-5", b"bytes=1-2,4-5")],
+    "node": [
+        http("GET /health"), http("GET /files/a", "Range: bytes=0-9"), http("GET /files/"), http("HEAD /files/a"),
+        http("PUT /files/a", "Content-Length: 3", body=b"abc"), http("DELETE /files/a"),
+        http("PUT /files/b", "Transfer-Encoding: chunked", body=b"3\r\nabc\r\n0\r\n\r\n"),
+        http("GET /objects/file-0", "x-gristmill-grant: g.s"),
+        http("POST /objects/file-0/extents", "x-gristmill-grant: g.s", "Content-Length: 16", body=u64(0, 8)),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + grpc(4, 0, 0, b"") + grpc(6, 0, 0, u64(1)) + grpc(7, 0, 0, u64(0)),
+    ],
+}
+
+for target, seeds in SEEDS.items():
+    folder = HERE / target
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for number, seed in enumerate(seeds):
+        (folder / f"{number:02}").write_bytes(seed)

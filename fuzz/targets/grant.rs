@@ -1,0 +1,26 @@
+//! Grants: as they come, and with a true seal around nonsense, as an older or newer node of the cluster might give.
+#![no_main]
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gristmill_fuzz as _;
+use gristmill_peers::shards;
+use gristmill_wire::Key;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let key = Key::from_bytes(&[7; 32]);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        // Nobody guesses a seal.
+        assert!(key.open(text, 0).is_err());
+    }
+    let body = URL_SAFE_NO_PAD.encode(bytes);
+    let sealed = format!("{body}.{}", key.sign(body.as_bytes()));
+    let Ok(grant) = key.open(&sealed, 1_000) else { return };
+    assert!(grant.expires >= 1_000);
+    grant.file.layout().expect("an opened grant has a layout");
+    let nodes = shards(&grant.file);
+    assert_eq!(nodes.iter().map(|node| node.targets.len()).sum::<usize>(), grant.file.targets.len());
+    let again = key.seal(&grant).expect("an opened grant can be sealed");
+    assert_eq!(key.open(&again, 1_000).expect("and opened"), grant);
+});
