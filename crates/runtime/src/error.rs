@@ -232,6 +232,7 @@ impl ErrorKind {
             StoreError::Exists { .. } | StoreError::Locked { .. } => ErrorKind::Conflict,
             StoreError::NoSpace { .. } => ErrorKind::NoSpace,
             StoreError::Permission { .. } => ErrorKind::Denied,
+            StoreError::OutOfRange { .. } | StoreError::InvalidId(_) => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         }
     }

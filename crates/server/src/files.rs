@@ -131,7 +131,7 @@ async fn write(
 async fn receive(shared: &Arc<Shared>, who: &Principal, created: &Created, body: Body) -> Answer<Written> {
     let stream = body.into_data_stream().map(|bytes| {
         bytes.map_err(|error| RunError::Remote {
-            kind: ErrorKind::Unavailable,
+            kind: ErrorKind::Usage,
             message: format!("the upload was cut off: {error}"),
         })
     });
@@ -162,7 +162,7 @@ where
             Err(_) => {
                 let message =
                     format!("the upload was cut off: nothing came for {} s", UPLOAD_STALL.as_secs());
-                Some((Err(RunError::Remote { kind: ErrorKind::Unavailable, message }), None))
+                Some((Err(RunError::Remote { kind: ErrorKind::Usage, message }), None))
             }
         }
     })

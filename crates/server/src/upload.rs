@@ -42,7 +42,7 @@ pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) ->
 
 async fn feed(body: Body, sender: mpsc::Sender<Chunk>) -> Answer<()> {
     let mut stream = body.into_data_stream();
-    let cut = |why: String| Refusal::new(ErrorKind::Unavailable, format!("the upload was cut off: {why}"));
+    let cut = |why: String| Refusal::new(ErrorKind::Usage, format!("the upload was cut off: {why}"));
     loop {
         let next = tokio::time::timeout(UPLOAD_STALL, stream.next()).await;
         match next.map_err(|_| cut(format!("nothing came for {} s", UPLOAD_STALL.as_secs())))? {
@@ -88,7 +88,7 @@ fn write(
                 Some(Chunk::End) => break,
                 None => {
                     let text = "the upload was cut off before its end; nothing of it was kept";
-                    return Err(Refusal::new(ErrorKind::Unavailable, text));
+                    return Err(Refusal::new(ErrorKind::Usage, text));
                 }
             }
         }
