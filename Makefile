@@ -6,6 +6,8 @@
 CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
+# The package as 'pip install .' builds it, but without optimisation and with what is built already.
+PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 
 .PHONY: run test bench bench-quick build clean
@@ -22,7 +24,9 @@ test: $(VENV)/ready $(RG)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	$(CARGO) test --workspace --all-features
 	$(CARGO) build -p gristmill -p gristmill-probe
+	$(PYTHON_DOOR)
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
+	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 
 bench: build $(VENV)/ready $(RG)

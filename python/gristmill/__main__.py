@@ -1,0 +1,10 @@
+"""``python -m gristmill``: the command."""
+
+from __future__ import annotations
+
+import sys
+
+from ._command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

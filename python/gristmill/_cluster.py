@@ -1,0 +1,173 @@
+"""A cluster of storage nodes on this machine, for as long as it is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from collections import deque
+from types import TracebackType
+from typing import IO, Any
+
+from ._command import command
+from ._errors import GristmillError, Usage
+
+#: How long the nodes may take to stop before they are killed, in seconds.
+STOP_TIMEOUT = 30.0
+
+#: Lines of the nodes' messages that are kept.
+MESSAGES_KEPT = 100
+
+#: Exit code of the command for a request that makes no sense.
+_USAGE = 2
+
+
+class Cluster:
+    """Storage nodes of this machine that :func:`up` started.
+
+    They stop with :meth:`stop`, at the end of a ``with``, when nothing refers to this object any more, and at the
+    latest with the interpreter, however that ends.
+    """
+
+    #: URL of the root directory: ``grist://HOST:PORT/``.
+    url: str
+    #: Where the nodes keep their files.
+    dir: str
+    #: What the nodes said last on standard error, for example that one died and was started again.
+    messages: deque[str]
+
+    def __init__(self, nodes: int, dir: str | os.PathLike[str] | None, listen: str, flags: dict[str, Any]) -> None:
+        # A directory of ours goes at the end.
+        made = tempfile.mkdtemp(prefix="gristmill-") if dir is None else None
+        self.dir = os.fsdecode(made or dir or "")
+        self.messages = deque(maxlen=MESSAGES_KEPT)
+        arguments = ["up", "--dir", self.dir, "--nodes", str(nodes), "--listen", listen, *_flags(flags)]
+        *python, _ = command()
+        try:
+            process = subprocess.Popen(
+                [*python, "gristmill._keeper", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Ctrl-C in a terminal is for whoever started us; they stop the nodes in order.
+                start_new_session=True,
+            )
+        except BaseException:
+            _clear(made)
+            raise
+        self._process = process
+        self._end = weakref.finalize(self, _stop, process, made, os.getpid())
+        _running.add(self)
+        assert process.stdout is not None and process.stderr is not None
+        listening = threading.Thread(target=_hear, args=(process.stderr, self.messages), daemon=True)
+        listening.start()
+        try:
+            said = process.stdout.readline().decode("utf-8", "replace")
+            _, found, self.url = said.strip().partition("files are at ")
+            if not found:
+                code = process.wait(STOP_TIMEOUT)
+                listening.join(STOP_TIMEOUT)
+                text = " ".join(line.removeprefix("gristmill: ").removeprefix("error: ") for line in self.messages)
+                raise (Usage if code == _USAGE else GristmillError)(text or f"the nodes ended with code {code}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def path(self, name: str) -> str:
+        """URL of the file of this name."""
+        return self.url + name.lstrip("/")
+
+    def stop(self) -> None:
+        """Stops the nodes and waits for them; a directory that :func:`up` made is removed. Again: nothing."""
+        self._end()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<gristmill.Cluster {'at ' + self.url if self._end.alive else 'stopped'}>"
+
+
+_running: weakref.WeakSet[Cluster] = weakref.WeakSet()
+
+
+def up(
+    nodes: int = 4,
+    dir: str | os.PathLike[str] | None = None,
+    listen: str = "127.0.0.1:0",
+    **flags: str | int | bool | os.PathLike[str],
+) -> Cluster:
+    """Starts storage nodes on this machine and waits until they can be asked.
+
+    >>> import gristmill, numpy as np
+    >>> with gristmill.up(nodes=2) as two:
+    ...     _ = gristmill.put(np.arange(10.0), two.path("ten.f64"))
+    ...     gristmill.run("sum", two.path("ten.f64"), type="f64")
+    Answer(sum=45.0, count=10)
+
+    dir
+        Where they keep their files; where nothing is said, in a temporary directory that is removed at the end.
+    listen
+        Where the entry node listens; port 0 is a free one.
+    flags
+        Those of ``gristmill up``, with underscores: ``lanes=1``, ``socket="/run/g.sock"``, ``require_identity=True``.
+    """
+    return Cluster(nodes, dir, listen, flags)
+
+
+def _flags(given: dict[str, Any]) -> list[str]:
+    words = []
+    for name, value in given.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, str(value) if isinstance(value, int) else os.fsdecode(value)]
+    return words
+
+
+def _hear(pipe: IO[bytes], messages: deque[str]) -> None:
+    with pipe:
+        for line in pipe:
+            messages.append(line.decode("utf-8", "replace").strip())
+
+
+def _clear(made: str | None) -> None:
+    if made is not None:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _stop(process: subprocess.Popen[bytes], made: str | None, starter: int) -> None:
+    if starter != os.getpid():
+        # A forked child: the nodes are its parent's.
+        return
+    try:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.close()
+        # The nodes stop when this side is closed, as it is too if we are killed.
+        process.stdin.close()
+        try:
+            process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    finally:
+        _clear(made)
+
+
+def _after_fork() -> None:
+    # Or the nodes would live as long as the child.
+    for cluster in list(_running):
+        if cluster._process.stdin is not None:
+            cluster._process.stdin.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,84 @@
+"""Open files."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+from . import _gristmill
+from ._errors import Usage
+from ._place import Location, integer, located
+
+#: Bytes read ahead of an open file: a question over the network is worth more than a few.
+BUFFER_BYTES = 1 << 20
+
+#: Most bytes of one read.
+_MAX_READ = 16 << 20
+
+
+class _Raw(io.RawIOBase):
+    """A file of targets as Python reads files; unbuffered."""
+
+    def __init__(self, url: Location) -> None:
+        super().__init__()
+        self.name = os.fsdecode(url)
+        self.mode = "rb"
+        self._at = 0
+        connection, path = located(url)
+        self._reader = _gristmill.Reader(connection, path)
+        self._process = os.getpid()
+
+    def readable(self) -> bool:
+        self._check()
+        return True
+
+    def seekable(self) -> bool:
+        self._check()
+        return True
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError(f"{self.name} is closed; open it again")
+
+    def readinto(self, buffer: Any) -> int:
+        self._check()
+        if self._process != os.getpid():
+            # The threads behind the connection stayed with the parent.
+            reader = self._reader.reopened(located(self.name)[0])
+            self._reader, self._process = reader, os.getpid()
+        view = memoryview(buffer).cast("B")
+        bytes_ = self._reader.read_at(self._at, min(len(view), _MAX_READ))
+        view[: len(bytes_)] = bytes_
+        self._at += len(bytes_)
+        return len(bytes_)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._check()
+        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reader.length}
+        if whence not in starts:
+            raise Usage(f"whence={whence!r}; use 0 (start), 1 (here) or 2 (end)")
+        at = starts[whence] + integer(offset, "offset")
+        if at < 0:
+            raise Usage(f"byte {at} lies before the start of {self.name}")
+        self._at = at
+        return at
+
+    def tell(self) -> int:
+        self._check()
+        return self._at
+
+
+def open(url: Location, *, buffering: int = BUFFER_BYTES) -> io.BufferedReader:
+    """Opens a file for reading, as a binary file of Python: with ``read``, ``seek``, ``readinto``, in a ``with``.
+
+    It is one state of the file: if that is changed or replaced meanwhile, reading raises :class:`Stale`.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"some bytes", cluster.path("notes"))
+    >>> with gristmill.open(cluster.path("notes")) as file:
+    ...     _ = file.seek(5)
+    ...     file.read()
+    b'bytes'
+    """
+    return io.BufferedReader(_Raw(url), max(1, integer(buffering, "buffering")))

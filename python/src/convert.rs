@@ -1,0 +1,56 @@
+//! Answers and reports as Python values.
+
+use gristmill_kernel::Value;
+use gristmill_runtime::Report;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+/// A value: `int` of any size, `float`, `str`, `bytes`, `list`, `dict`.
+pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Int(n) => n.into_bound_py_any(py),
+        Value::Float(x) => x.into_bound_py_any(py),
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_bound_py_any(py),
+        Value::List(values) => {
+            let list = PyList::empty(py);
+            for item in values {
+                list.append(self::value(py, item)?)?;
+            }
+            list.into_bound_py_any(py)
+        }
+        Value::Map(entries) => {
+            let dict = PyDict::new(py);
+            for (key, item) in entries {
+                dict.set_item(*key, self::value(py, item)?)?;
+            }
+            dict.into_bound_py_any(py)
+        }
+    }
+}
+
+/// What a request reports about itself, under the names that `gristmill run --json` has.
+pub fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let places = PyList::empty(py);
+    for place in &report.places {
+        let one = PyDict::new(py);
+        one.set_item("place", place.place)?;
+        one.set_item("node", &place.node)?;
+        one.set_item("records", place.records)?;
+        one.set_item("bytes", place.bytes)?;
+        one.set_item("why", place.why)?;
+        places.append(one)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
+    dict.set_item("rounds", report.rounds)?;
+    dict.set_item("lanes", report.lanes)?;
+    dict.set_item("bytes_read", report.bytes_read)?;
+    dict.set_item("bytes_moved", report.bytes_moved)?;
+    dict.set_item("messages", report.messages)?;
+    dict.set_item("bytes_to_client", report.bytes_to_client)?;
+    dict.set_item("bytes_not_moved", report.bytes_not_moved)?;
+    dict.set_item("places", places)?;
+    Ok(dict)
+}

@@ -1,0 +1,106 @@
+//! What is known about files, by path.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gristmill_layout::Layout;
+use gristmill_runtime::{Control, ErrorKind};
+use gristmill_wire::action::FileInfo;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::connection::{Connection, cluster_of};
+use crate::errors::Failure;
+use crate::wait::wait;
+
+/// A path of a cluster, which is text.
+pub fn remote(path: &Path) -> Result<String, Failure> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::usage(format!("{} is not UTF-8, as names of a cluster are; choose another", path.display()))
+    })
+}
+
+/// A file's description under the names of the Python class `FileInfo`.
+pub fn info<'py>(py: Python<'py>, info: &FileInfo) -> PyResult<Bound<'py, PyDict>> {
+    let file = &info.file;
+    let dict = PyDict::new(py);
+    dict.set_item("path", &file.path)?;
+    dict.set_item("length", file.length)?;
+    dict.set_item("stripe_unit", file.unit)?;
+    dict.set_item("record", file.record)?;
+    let numbers: Vec<u32> = file.targets.iter().map(|target| target.number).collect();
+    dict.set_item("targets", numbers)?;
+    dict.set_item("owner", &info.owner)?;
+    dict.set_item("mode", info.mode)?;
+    dict.set_item("created", info.created)?;
+    dict.set_item("id", &file.id)?;
+    Ok(dict)
+}
+
+/// What is known about a file. Of one of this machine: how it lies on its targets.
+#[pyfunction]
+pub fn stat<'py>(
+    py: Python<'py>,
+    connection: Option<&Bound<'py, Connection>>,
+    path: PathBuf,
+) -> PyResult<Bound<'py, PyDict>> {
+    let stop = Arc::new(Control::new());
+    if let Some(cluster) = cluster_of(connection)? {
+        let found = wait(py, &stop, None, move || Ok(cluster.stat(&remote(&path)?)?))?;
+        return info(py, &found);
+    }
+    let (file, path) = wait(py, &stop, None, move || Ok((gristmill_client::open(&path)?, path)))?;
+    let dict = PyDict::new(py);
+    let targets: Vec<String> = file.parts.iter().map(|part| part.describe()).collect();
+    let unit = match &file.layout {
+        Layout::Striped(striped) if path.extension().is_some_and(|e| e == gristmill_client::EXTENSION) => {
+            Some(striped.unit())
+        }
+        _ => None,
+    };
+    dict.set_item("path", path)?;
+    dict.set_item("length", file.length)?;
+    dict.set_item("stripe_unit", unit)?;
+    dict.set_item("targets", targets)?;
+    Ok(dict)
+}
+
+/// Names of a directory, in ascending order, each with what is known about its file; `None` for a directory.
+#[pyfunction]
+pub fn ls<'py>(
+    py: Python<'py>,
+    connection: &Bound<'py, Connection>,
+    path: String,
+) -> PyResult<Vec<(String, Option<Bound<'py, PyDict>>)>> {
+    let cluster = connection.get().cluster()?;
+    let entries = wait(py, &Arc::new(Control::new()), None, move || match cluster.list(&path) {
+        Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.name, entry.info)).collect()),
+        // Perhaps a file.
+        Err(error) => match cluster.stat(&path) {
+            Ok(info) => {
+                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                Ok(vec![(name, Some(info))])
+            }
+            Err(_) => Err(Failure::from(error)),
+        },
+    })?;
+    entries
+        .into_iter()
+        .map(|(name, found)| Ok((name, found.map(|found| info(py, &found)).transpose()?)))
+        .collect()
+}
+
+/// Removes a file.
+#[pyfunction]
+pub fn remove(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: PathBuf) -> PyResult<()> {
+    let cluster = cluster_of(connection)?;
+    wait(py, &Arc::new(Control::new()), None, move || match cluster {
+        Some(cluster) => Ok(cluster.remove(&remote(&path)?)?),
+        None => Ok(gristmill_client::remove(&path)?),
+    })
+}
+
+/// The failure of work that was told to stop; nobody sees it but the work itself.
+pub fn given_up() -> Failure {
+    Failure::new(ErrorKind::Failed, "given up")
+}

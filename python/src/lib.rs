@@ -1,0 +1,38 @@
+//! The extension module of the Python package `gristmill`: what its Python sources build on, private to them.
+//!
+//! Whatever waits does so on a thread of its own while the caller holds no lock of the interpreter, so that other
+//! threads of Python go on and Ctrl-C is heard. Sizes are bytes, positions count from 0, elements of rows are
+//! little-endian.
+
+mod connection;
+mod convert;
+mod copy;
+mod errors;
+mod files;
+mod held;
+mod program;
+mod reader;
+mod rows;
+mod run;
+mod source;
+mod wait;
+
+#[pyo3::pymodule]
+mod _gristmill {
+    #[pymodule_export]
+    use super::connection::{Connection, parse};
+    #[pymodule_export]
+    use super::copy::{get, get_bytes, put, put_local};
+    #[pymodule_export]
+    use super::files::{ls, remove, stat};
+    #[pymodule_export]
+    use super::program::main;
+    #[pymodule_export]
+    use super::reader::Reader;
+    #[pymodule_export]
+    use super::run::{parameters, run};
+
+    /// Version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,157 @@
+//! Running a kernel.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_client::Cluster;
+use gristmill_kernel::{Output, Value, catalog};
+use gristmill_peers::Question;
+use gristmill_runtime::{Control, ErrorKind, Options, Outcome, Report, Request, Selection};
+use gristmill_wire::{InputSpec, Place};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::connection::{Connection, cluster_of};
+use crate::convert;
+use crate::errors::Failure;
+use crate::rows::Collected;
+use crate::wait::wait;
+
+/// A request as the Python side puts it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    kernel: String,
+    params: Vec<(String, String)>,
+    r#type: Option<String>,
+    record: Option<u64>,
+    skip: u64,
+    big_endian: bool,
+    range: Option<(u64, Option<u64>)>,
+    place: String,
+    lanes: Option<usize>,
+    max_record: Option<u64>,
+    timeout: Option<f64>,
+}
+
+/// `(result, rows or None, report, numerics)`.
+type Said<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyDict>, String);
+
+/// An answer before it is made of Python values.
+struct Found {
+    value: Value,
+    rows: Collected,
+    report: Report,
+    numerics: String,
+}
+
+/// Names of a kernel's parameters.
+#[pyfunction]
+pub fn parameters(kernel: &str) -> PyResult<Vec<&'static str>> {
+    let declaration = catalog::find(kernel).map_err(Failure::from)?;
+    Ok(declaration.params.iter().map(|param| param.name).collect())
+}
+
+/// Runs a kernel.
+#[pyfunction]
+pub fn run<'py>(
+    py: Python<'py>,
+    connection: Option<&Bound<'py, Connection>>,
+    path: PathBuf,
+    asked: Asked,
+) -> PyResult<Said<'py>> {
+    let place = place(&asked.place)?;
+    let limit = match asked.timeout {
+        None => None,
+        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
+            Failure::usage(format!("timeout={seconds} is no number of seconds; give 10 or 0.5, or None"))
+        })?),
+    };
+    let mut options = Options::default();
+    options.lanes = asked.lanes.unwrap_or(options.lanes);
+    options.max_record = asked.max_record.unwrap_or(options.max_record);
+    let question = Question {
+        kernel: asked.kernel,
+        params: asked.params,
+        input: InputSpec {
+            dtype: asked.r#type,
+            record: asked.record,
+            skip: asked.skip,
+            big_endian: asked.big_endian,
+        },
+        range: asked.range,
+    };
+    let cluster = cluster_of(connection)?;
+    let control = Arc::new(Control::new());
+    let told = control.clone();
+    let found = wait(py, &control, limit, move || {
+        let job = Job { question, options, control: told };
+        match cluster {
+            Some(cluster) => job.on_cluster(&cluster, &path, place),
+            None => job.here(&path, place),
+        }
+    })?;
+    let rows = found.rows.into_python(py)?;
+    let report = convert::report(py, &found.report)?;
+    Ok((convert::value(py, &found.value)?, rows, report, found.numerics))
+}
+
+fn place(text: &str) -> Result<Place, Failure> {
+    match text {
+        "storage" => Ok(Place::Storage),
+        "client" => Ok(Place::Client),
+        "auto" => Ok(Place::Auto),
+        _ => Err(Failure::usage(format!("place={text:?} is no place; use 'storage', 'client' or 'auto'"))),
+    }
+}
+
+struct Job {
+    question: Question,
+    options: Options,
+    control: Arc<Control>,
+}
+
+impl Job {
+    fn on_cluster(self, cluster: &Cluster, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
+        let (mut rows, numerics) = self.output()?;
+        let planned = cluster.plan(&crate::files::remote(path)?, self.question, place)?;
+        let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
+        found(outcome, rows, numerics)
+    }
+
+    fn here(self, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
+        if place == Place::Storage {
+            let text =
+                format!("{} is a file of this machine and is folded here; leave place out", path.display());
+            return Err(Failure::usage(text));
+        }
+        let (mut rows, numerics) = self.output()?;
+        let (input, byte_order) = self.question.input.input()?;
+        let mut request = Request::new(self.question.bind()?, input, gristmill_client::open(path)?);
+        request.byte_order = byte_order;
+        request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
+        request.options = self.options;
+        let outcome = gristmill_runtime::run(request, &mut rows, &self.control)?;
+        found(outcome, rows, numerics)
+    }
+
+    /// What takes the rows, and the promise about the bits.
+    fn output(&self) -> Result<(Collected, String), Failure> {
+        let spec = self.question.bind()?.spec();
+        let shape = match spec.output {
+            Output::Rows(shape) => Some(shape),
+            _ => None,
+        };
+        Ok((Collected::new(shape), spec.numerics.to_string()))
+    }
+}
+
+fn found(outcome: Outcome, rows: Collected, numerics: String) -> Result<Found, Failure> {
+    match outcome {
+        Outcome::Done(answer) => Ok(Found { value: answer.value, report: answer.report, rows, numerics }),
+        Outcome::Stopped(_) => {
+            Err(Failure::new(ErrorKind::Failed, "the request was given up before its answer"))
+        }
+    }
+}
