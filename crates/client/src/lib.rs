@@ -34,7 +34,8 @@ mod error;
 mod location;
 mod open;
 mod put;
-mod remote_copy;
+mod remote_get;
+mod remote_put;
 mod remote_run;
 
 pub use cluster::{Cluster, ClusterOptions};
@@ -44,5 +45,5 @@ pub use error::ClientError;
 pub use location::{Location, Url};
 pub use open::open;
 pub use put::{DEFAULT_UNIT, MAX_LOCAL_TARGETS, PutOptions, put, remove};
-pub use remote_copy::RemotePut;
+pub use remote_put::RemotePut;
 pub use remote_run::Planned;

@@ -49,42 +49,6 @@ pub fn file_parts(
     Ok(FileParts { name: file.path.clone(), length: file.length, layout: file.layout()?, parts, place })
 }
 
-impl Peers {
-    /// Reads the whole object of one target, at the version of the grant; `write` gets its bytes in order.
-    pub async fn read_object(
-        &self,
-        file: &FileMap,
-        target: usize,
-        grant: &str,
-        length: u64,
-        mut write: impl FnMut(&[u8]) -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
-        let Some(place) = file.targets.get(target) else {
-            return Err(unavailable("", "the file has no such target"));
-        };
-        let node = node_name(place.number, &place.address);
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(format!("/objects/{}", file.object()))
-            .header(GRANT_HEADER, grant)
-            .body(Bytes::new());
-        let client = self.dialer().http(&parse(&place.address)?);
-        let mut response = client.send(built(request)?).await.map_err(|e| transport(&node, &e))?;
-        if !response.status().is_success() {
-            return Err(refusal(&node, &mut response).await);
-        }
-        let mut read = 0;
-        while let Some(chunk) = response.chunk().await.map_err(|e| transport(&node, &e))? {
-            read += chunk.len() as u64;
-            write(&chunk)?;
-        }
-        if read != length {
-            return Err(unavailable(&node, format_args!("it sent {read} of {length} bytes")));
-        }
-        Ok(())
-    }
-}
-
 /// How messages name a node.
 pub(crate) fn node_name(number: u32, address: &str) -> String {
     format!("{number} ({address})")

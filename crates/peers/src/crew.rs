@@ -228,6 +228,8 @@ impl UnitSource for RemoteUnits<'_> {
                 Frame::End(end) => UnitEvent::End(end),
                 Frame::Failed(_, error) => UnitEvent::Failed(error.into_error()),
                 Frame::Finished(tally) => {
+                    // To the end of the stream, which would else be reset.
+                    while self.frames.blocking_recv().is_some() {}
                     let tally: Tally = tally.tally(self.targets);
                     UnitEvent::Finished(tally)
                 }

@@ -102,6 +102,8 @@ impl Peers {
                 }
                 Frame::Failed(at, error) => failure = Some((at, error.into_error())),
                 Frame::Finished(tally) => {
+                    // Read to its end: a stream that is dropped before is reset, and servers count resets.
+                    while frames.next().await?.is_some() {}
                     let end = ShardEnd {
                         partial: Partial::decode(&partial)?,
                         failure,

@@ -96,7 +96,10 @@ impl Peers {
         let mut client = self.flight(address)?;
         let call = async {
             let mut answers = client.do_action(request).await?.into_inner();
-            answers.message().await
+            let answer = answers.message().await?;
+            // Read to its end: a stream that is dropped before is reset, and servers count resets.
+            while answers.message().await?.is_some() {}
+            Ok::<_, tonic::Status>(answer)
         };
         let answer = match tokio::time::timeout(self.stall, call).await {
             Err(_) => {

@@ -81,3 +81,18 @@ fn a_node_that_is_down_is_named() {
         .unwrap();
     assert!(nodes.ask("/small", text("wc", &[]), Place::Storage).is_ok());
 }
+
+#[test]
+fn thousands_of_requests_share_a_connection() {
+    let nodes = Nodes::start(1);
+    nodes.put("/one", &1f64.to_le_bytes(), &stripes(64));
+    for _ in 0..3000 {
+        nodes.cluster.ping().unwrap();
+    }
+    let rows =
+        gristmill_peers::Question { params: vec![("where".into(), "> 0".into())], ..numbers("lookup") };
+    for _ in 0..1500 {
+        nodes.ask("/one", numbers("sum"), Place::Storage).unwrap();
+        nodes.ask("/one", rows.clone(), Place::Storage).unwrap();
+    }
+}

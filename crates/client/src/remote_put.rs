@@ -1,8 +1,8 @@
-//! Copying files to and from a cluster.
+//! Copying files to a cluster.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use gristmill_layout::Striped;
 use gristmill_peers::Written;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::FAN_IN;
-use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, Opened, names};
+use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -27,7 +26,7 @@ const STREAM_BYTES: usize = 256 << 10;
 const CHUNKS_AHEAD: usize = 4;
 
 /// How often progress is told.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// How a file is to lie on the targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,86 +232,4 @@ impl Cluster {
             }
         }
     }
-
-    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable.
-    pub fn get(
-        &self,
-        opened: &Opened,
-        destination: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), ClientError> {
-        crate::copy::write_whole(destination, &mut |out| {
-            let done = AtomicU64::new(0);
-            let copied = self.peers.wait(self.download(opened, out, &done, progress));
-            copied.map_err(|error| ClientError::Run(self.explain(opened, error)))
-        })
-    }
-
-    /// All objects at once, each with one request, written where their stripes belong.
-    async fn download(
-        &self,
-        opened: &Opened,
-        out: &File,
-        done: &AtomicU64,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
-        let file = &opened.info.file;
-        let targets = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
-        let striped = Striped::new(file.unit, targets, file.first)?;
-        let objects = (0..targets).filter(|target| striped.object_len(*target, file.length) > 0);
-        let copies = objects.map(|target| async move {
-            let length = striped.object_len(target, file.length);
-            let mut at = 0;
-            let write = |bytes: &[u8]| {
-                write_stripes(out, &striped, target, at, bytes)
-                    .map_err(|source| RunError::Rows(std::io::Error::other(source)))?;
-                at += bytes.len() as u64;
-                done.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                Ok(())
-            };
-            self.peers.read_object(file, target as usize, &opened.grant, length, write).await
-        });
-        let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
-        loop {
-            match tokio::time::timeout(TICK, copies.next()).await {
-                Ok(Some(copied)) => copied?,
-                Ok(None) => return Ok(()),
-                Err(_) => progress(done.load(Ordering::Relaxed)),
-            }
-        }
-    }
-
-    /// Writes all bytes of a file to `out`, in order.
-    pub fn read_to(
-        &self,
-        opened: &Opened,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), ClientError> {
-        crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
-            ClientError::Run(error) => ClientError::Run(self.explain(opened, error)),
-            other => other,
-        })
-    }
-}
-
-/// Writes a stretch of an object where its bytes belong in the file.
-fn write_stripes(
-    out: &File,
-    striped: &Striped,
-    target: u32,
-    offset: u64,
-    bytes: &[u8],
-) -> std::io::Result<()> {
-    let mut rest = bytes;
-    let mut at = offset;
-    while !rest.is_empty() {
-        let left = striped.unit() - at % striped.unit();
-        let part = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let (now, later) = rest.split_at(part);
-        out.write_all_at(now, striped.file_offset(target, at).map_err(std::io::Error::other)?)?;
-        at += part as u64;
-        rest = later;
-    }
-    Ok(())
 }

@@ -1,0 +1,158 @@
+//! Copying files from a cluster.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use futures_util::stream::{self, StreamExt};
+use gristmill_layout::Striped;
+use gristmill_runtime::RunError;
+use gristmill_wire::action::Opened;
+use gristmill_wire::{FAN_IN, FileMap};
+
+use crate::remote_put::TICK;
+use crate::{ClientError, Cluster};
+
+/// Objects whose stripes together are no longer than this are read side by side where bytes are wanted in order: none
+/// of the connections then stands still for long.
+const MAX_ROW: u64 = 64 << 20;
+
+/// What a copy failed with.
+enum Failure {
+    Read(RunError),
+    Write(io::Error),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        Failure::Read(error)
+    }
+}
+
+fn striped(file: &FileMap) -> Result<Striped, RunError> {
+    Ok(Striped::new(file.unit, u32::try_from(file.targets.len()).unwrap_or(u32::MAX), file.first)?)
+}
+
+impl Cluster {
+    fn failed(&self, opened: &Opened, destination: &Path, failure: Failure) -> ClientError {
+        match failure {
+            Failure::Read(error) => ClientError::Run(self.explain(opened, error)),
+            Failure::Write(source) => ClientError::Io { verb: "write", path: destination.to_owned(), source },
+        }
+    }
+
+    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable.
+    pub fn get(
+        &self,
+        opened: &Opened,
+        destination: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        crate::copy::write_whole(destination, &mut |out: &File| {
+            let copied = self.peers.wait(self.download(opened, out, progress));
+            copied.map_err(|failure| self.failed(opened, destination, failure))
+        })
+    }
+
+    /// All objects at once, each with one request; their bytes go where they belong in the file.
+    async fn download(
+        &self,
+        opened: &Opened,
+        out: &File,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
+        let file = &opened.info.file;
+        let striped = striped(file)?;
+        let done = Cell::new(0u64);
+        let objects = (0..striped.targets()).filter(|target| striped.object_len(*target, file.length) > 0);
+        let done_now = &done;
+        let copies = objects.map(|target| async move {
+            let mut object = self.peers.object(file, target as usize, &opened.grant).await?;
+            let mut at = 0;
+            while let Some(bytes) = object.chunk().await? {
+                scatter(&striped, target, at, &bytes, out).map_err(Failure::Write)?;
+                at += bytes.len() as u64;
+                done_now.set(done_now.get() + bytes.len() as u64);
+            }
+            object.complete(at, striped.object_len(target, file.length))?;
+            Ok::<(), Failure>(())
+        });
+        let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
+        loop {
+            match tokio::time::timeout(TICK, copies.next()).await {
+                Ok(Some(copied)) => copied?,
+                Ok(None) => return Ok(()),
+                Err(_) => progress(done.get()),
+            }
+        }
+    }
+
+    /// Writes all bytes of a file to `out`, in order.
+    pub fn read_to(
+        &self,
+        opened: &Opened,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        let file = &opened.info.file;
+        let row = file.unit.saturating_mul(file.targets.len() as u64);
+        if row > MAX_ROW || file.targets.len() > FAN_IN {
+            return crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
+                ClientError::Run(error) => ClientError::Run(self.explain(opened, error)),
+                other => other,
+            });
+        }
+        let copied = self.peers.wait(self.in_order(opened, out, progress));
+        copied.map_err(|failure| self.failed(opened, &PathBuf::from("standard output"), failure))
+    }
+
+    /// All objects side by side, a stripe of each in turn.
+    async fn in_order(
+        &self,
+        opened: &Opened,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
+        let file = &opened.info.file;
+        let striped = striped(file)?;
+        let mut objects = Vec::new();
+        for target in 0..striped.targets() {
+            objects.push(match striped.object_len(target, file.length) {
+                0 => None,
+                _ => Some(self.peers.object(file, target as usize, &opened.grant).await?),
+            });
+        }
+        let mut at = 0;
+        while at < file.length {
+            let stripe = (striped.unit() - at % striped.unit()).min(file.length - at);
+            let object = objects.get_mut(striped.target_of(at) as usize).and_then(Option::as_mut);
+            let Some(object) = object else { return Err(RunError::Panicked.into()) };
+            let mut left = stripe;
+            while left > 0 {
+                let bytes = object.at_most(usize::try_from(left).unwrap_or(usize::MAX)).await?;
+                out.write_all(&bytes).map_err(Failure::Write)?;
+                left -= bytes.len() as u64;
+            }
+            at += stripe;
+            progress(at);
+        }
+        Ok(())
+    }
+}
+
+/// Writes a stretch of an object where its bytes belong in the file.
+fn scatter(striped: &Striped, target: u32, offset: u64, bytes: &[u8], out: &File) -> io::Result<()> {
+    let mut rest = bytes;
+    let mut at = offset;
+    while !rest.is_empty() {
+        let left = striped.unit() - at % striped.unit();
+        let part = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let (now, later) = rest.split_at(part);
+        out.write_all_at(now, striped.file_offset(target, at).map_err(io::Error::other)?)?;
+        at += part as u64;
+        rest = later;
+    }
+    Ok(())
+}
