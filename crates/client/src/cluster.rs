@@ -192,10 +192,10 @@ impl Cluster {
         Ok(nodes.nodes)
     }
 
-    /// An opened file as parts that are read over the network.
+    /// An opened file, to be read over the network.
     pub fn parts(&self, opened: &Opened) -> Result<FileParts, ClientError> {
         let grant: Arc<str> = opened.grant.as_str().into();
-        Ok(gristmill_peers::file_parts(&self.peers, &opened.info.file, &grant, gristmill_peers::AT_CLIENT)?)
+        Ok(gristmill_peers::whole_file(&self.peers, &opened.info.file, &grant)?)
     }
 
     /// The error of a request about an opened file: if a node broke off because the file was replaced or removed, it

@@ -36,6 +36,7 @@ mod open;
 mod put;
 mod remote_get;
 mod remote_put;
+mod remote_put_many;
 mod remote_run;
 
 pub use cluster::{Cluster, ClusterOptions};

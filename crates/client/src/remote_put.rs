@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream;
 use gristmill_peers::Written;
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_wire::FAN_IN;
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -50,7 +49,7 @@ impl Default for RemotePut {
 }
 
 impl RemotePut {
-    fn create(&self, path: &str) -> Create {
+    pub(crate) fn create(&self, path: &str) -> Create {
         Create {
             path: path.to_owned(),
             unit: self.unit,
@@ -63,14 +62,15 @@ impl RemotePut {
 }
 
 /// A source file, and what tells one state of it from another.
-struct Source {
-    file: Arc<File>,
-    path: PathBuf,
-    state: (u64, i64, i64),
+pub(crate) struct Source {
+    pub file: Arc<File>,
+    pub path: PathBuf,
+    /// Length, and time of the last change.
+    pub state: (u64, i64, i64),
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Source, ClientError> {
+    pub fn open(path: &Path) -> Result<Source, ClientError> {
         // Says what is wrong with a path that is no regular file.
         gristmill_runtime::FileParts::plain(path)?;
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
@@ -80,7 +80,7 @@ impl Source {
         Ok(Source { file: Arc::new(file), path: path.to_owned(), state })
     }
 
-    fn unchanged(&self) -> Result<(), RunError> {
+    pub fn unchanged(&self) -> Result<(), RunError> {
         match state(&self.file) {
             Ok(now) if now == self.state => Ok(()),
             _ => Err(RunError::Changed { name: self.path.display().to_string() }),
@@ -106,29 +106,6 @@ impl Cluster {
         let source = Source::open(source)?;
         let create = how.create(path);
         Ok(self.peers.wait(self.put_source(&source, &create, progress))?)
-    }
-
-    /// Copies many files, several at once; `each` hears of every file how it went, in no order.
-    pub fn put_many(
-        &self,
-        files: Vec<(PathBuf, String)>,
-        how: &RemotePut,
-        each: &mut dyn FnMut(&Path, Result<FileInfo, ClientError>),
-    ) {
-        let puts = files.into_iter().map(|(source, path)| async move {
-            let put = async {
-                let opened = Source::open(&source)?;
-                Ok(self.put_source(&opened, &how.create(&path), &mut |_| ()).await?)
-            };
-            let result = put.await;
-            (source, result)
-        });
-        self.peers.wait(async {
-            let mut puts = stream::iter(puts).buffer_unordered(2 * FAN_IN);
-            while let Some((source, result)) = puts.next().await {
-                each(&source, result);
-            }
-        });
     }
 
     async fn put_source(

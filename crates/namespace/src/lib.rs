@@ -89,4 +89,4 @@ pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
 pub use puts::MAX_LEASE;
 pub use readers::READERS;
 pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
-pub use writer::{MAX_GROUP, MAX_QUEUED};
+pub use writer::{MAX_GROUP, MAX_QUEUED, Pending};

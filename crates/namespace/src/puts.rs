@@ -9,6 +9,7 @@ use crate::layout::{MAX_FILE_BYTES, check_layout};
 use crate::listing::{exists, file_above};
 use crate::rows::{Row, number_bytes, stored, to_nanos, version_bytes};
 use crate::targets::{MAX_CLUSTER_TARGETS, check_known};
+use crate::writer::Pending;
 use crate::{
     Attempt, Committed, DirPath, FileEntry, FileId, FilePath, Mode, Namespace, NamespaceError, NewFile,
     PathConflict, Principal, Result, schema,
@@ -29,10 +30,18 @@ impl Namespace {
     /// [`MAX_FILE_BYTES`], a `first` behind the last target, or a lease above [`MAX_LEASE`]; or a failure of
     /// the system.
     pub fn begin(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<FileId> {
+        self.begin_later(who, file, lease)?.wait()
+    }
+
+    /// [`begin`](Self::begin) for many at once: they share commits.
+    ///
+    /// # Errors
+    /// Those of [`begin`](Self::begin), some now and the others when it is waited for.
+    pub fn begin_later(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<Pending<FileId>> {
         check_layout(file.unit, file.first, &file.targets, file.record)?;
         check_lease(lease)?;
         let (rules, who, file) = (self.rules.clone(), who.clone(), file.clone());
-        self.writer.call(move |connection| {
+        self.writer.later(move |connection| {
             check_known(connection, &file.targets)?;
             check_place(connection, &rules, &who, &file.path, file.mode)?;
             let mut insert = connection.prepare_cached(
@@ -103,6 +112,20 @@ impl Namespace {
     /// [`MAX_FILE_BYTES`], not one version for each target, or others than in a first commit; or a failure of
     /// the system. After any of these but the first the attempt goes on as before.
     pub fn commit(&self, who: &Principal, id: &FileId, length: u64, versions: &[u64]) -> Result<Committed> {
+        self.commit_later(who, id, length, versions)?.wait()
+    }
+
+    /// [`commit`](Self::commit) for many at once: they share commits.
+    ///
+    /// # Errors
+    /// Those of [`commit`](Self::commit), some now and the others when it is waited for.
+    pub fn commit_later(
+        &self,
+        who: &Principal,
+        id: &FileId,
+        length: u64,
+        versions: &[u64],
+    ) -> Result<Pending<Committed>> {
         if length > MAX_FILE_BYTES {
             return Err(NamespaceError::invalid(
                 format!("a file of {length} bytes is too long"),
@@ -114,7 +137,7 @@ impl Namespace {
         }
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         let versions = versions.to_vec();
-        self.writer.call(move |connection| commit(connection, &rules, &who, &id, length, &versions))
+        self.writer.later(move |connection| commit(connection, &rules, &who, &id, length, &versions))
     }
 
     /// Ends an attempt; it becomes garbage. Fine if it ended already; a commit is not undone.

@@ -40,6 +40,15 @@ impl Writer {
         self.enqueue(work)?.recv().map_err(|_| NamespaceError::Stopped)?
     }
 
+    /// Queues `work`, which shares a commit with what else is queued.
+    pub(crate) fn later<T, W>(&self, work: W) -> Result<Pending<T>>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        Ok(Pending(self.enqueue(work)?))
+    }
+
     /// Queues `work`; the answer comes through the channel.
     fn enqueue<T, W>(&self, work: W) -> Result<Receiver<Result<T>>>
     where
@@ -51,6 +60,20 @@ impl Writer {
         let queue = self.queue.as_ref().ok_or(NamespaceError::Stopped)?;
         queue.send(change).map_err(|_| NamespaceError::Stopped)?;
         Ok(answer)
+    }
+}
+
+/// A change that is queued or done. It is made also if nobody waits for it.
+#[must_use = "whether it was made is known when it was waited for"]
+pub struct Pending<T>(Receiver<Result<T>>);
+
+impl<T> Pending<T> {
+    /// What came of it, once it is durable.
+    ///
+    /// # Errors
+    /// Those of the change itself.
+    pub fn wait(self) -> Result<T> {
+        self.0.recv().map_err(|_| NamespaceError::Stopped)?
     }
 }
 

@@ -35,18 +35,27 @@ pub fn file_parts(
     grant: &Arc<str>,
     place: Placement,
 ) -> Result<FileParts, RunError> {
-    let mut parts: Vec<Arc<dyn Part>> = Vec::with_capacity(file.targets.len());
-    for target in &file.targets {
-        parts.push(Arc::new(RemotePart {
+    let parts = remote_parts(peers, file, grant)?.into_iter().map(|part| Arc::new(part) as Arc<dyn Part>);
+    let (name, layout) = (file.path.clone(), file.layout()?);
+    Ok(FileParts { name, length: file.length, layout, parts: parts.collect(), place })
+}
+
+pub(crate) fn remote_parts(
+    peers: &Peers,
+    file: &FileMap,
+    grant: &Arc<str>,
+) -> Result<Vec<RemotePart>, RunError> {
+    let part = |target: &gristmill_wire::TargetPlace| {
+        Ok(RemotePart {
             peers: peers.clone(),
             address: parse(&target.address)?,
             node: node_name(target.number, &target.address),
             object: file.object(),
             grant: grant.clone(),
             version: target.version,
-        }));
-    }
-    Ok(FileParts { name: file.path.clone(), length: file.length, layout: file.layout()?, parts, place })
+        })
+    };
+    file.targets.iter().map(part).collect()
 }
 
 /// How messages name a node.
@@ -55,6 +64,16 @@ pub(crate) fn node_name(number: u32, address: &str) -> String {
 }
 
 impl RemotePart {
+    /// Fills `buffer` from `offset` of the object.
+    pub(crate) async fn fetch_range(&self, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
+        let request = self.request(Method::GET, "").header(header::RANGE, range).body(Bytes::new());
+        self.fetch(built(request)?, buffer).await
+    }
+
     async fn fetch(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
         let client = self.peers.dialer().http(&self.address);
         let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
@@ -106,12 +125,7 @@ fn built(request: Result<Request<Bytes>, http::Error>) -> Result<Request<Bytes>,
 
 impl Part for RemotePart {
     fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
-        let request = self.request(Method::GET, "").header(header::RANGE, range).body(Bytes::new());
-        self.peers.wait(self.fetch(built(request)?, buffer))
+        self.peers.wait(self.fetch_range(offset, buffer))
     }
 
     fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {

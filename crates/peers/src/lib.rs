@@ -33,6 +33,7 @@ mod plan;
 mod put;
 mod run;
 mod tree;
+mod whole;
 
 pub use bytes::{RemotePart, file_parts};
 pub use crew::StorageCrew;
@@ -45,3 +46,4 @@ pub use plan::Plan;
 pub use put::Written;
 pub use run::{AT_CLIENT, ON_STORAGE, Question};
 pub use tree::{groups, shards};
+pub use whole::whole_file;

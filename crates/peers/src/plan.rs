@@ -10,6 +10,9 @@ use crate::Question;
 /// What a piece of a partial costs beside its state.
 const PIECE_BYTES: u64 = 40;
 
+/// What a run of records costs in the set of those that a partial covers.
+const RUN_BYTES: u64 = 32;
+
 /// Bytes that are looked at for the end of a stripe's last line.
 const LINE_LOOK: u64 = 256;
 
@@ -75,8 +78,12 @@ impl Plan {
             _ => {}
         }
         let states = if spec.order == Order::Any { nodes } else { nodes.max(pieces) };
-        let answer_bytes =
-            (spec.output == Output::Value).then_some(states.saturating_mul(spec.state_hint + PIECE_BYTES));
+        // Where records lie across stripes, what a node covers is written down run by run.
+        let cut =
+            matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && !file.unit.is_multiple_of(size));
+        let runs = if cut { stripes.saturating_mul(RUN_BYTES) } else { 0 };
+        let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
+        let answer_bytes = (spec.output == Output::Value).then_some(states);
         let plan = |place, why: String| Plan {
             place,
             why,

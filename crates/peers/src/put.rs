@@ -27,6 +27,9 @@ use crate::peers::parse;
 /// Chunks that wait for one target's connection.
 const CHUNKS_AHEAD: usize = 4;
 
+/// Objects up to this length are sent from memory: threads that read ahead cost more than the reading.
+const SMALL_OBJECT: u64 = 64 << 10;
+
 /// Longest receipt.
 const MAX_RECEIPT_BYTES: usize = 4096;
 
@@ -86,7 +89,16 @@ impl Peers {
                 done.fetch_add(buffer.len() as u64, Ordering::Relaxed);
                 Ok(())
             };
-            let body = RequestBody::from(ReadBody::new(0..bytes, read));
+            let body = if bytes <= SMALL_OBJECT {
+                let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
+                match read(0, &mut all) {
+                    Ok(()) => RequestBody::from(all),
+                    // The body fails in its turn, and with it the put.
+                    Err(_) => RequestBody::from(ReadBody::new(0..bytes, read)),
+                }
+            } else {
+                RequestBody::from(ReadBody::new(0..bytes, read))
+            };
             (bytes > 0).then_some(async move { (target, self.put_object(created, target, body).await) })
         });
         let mut uploads = futures_util::stream::iter(uploads).buffer_unordered(FAN_IN);

@@ -7,7 +7,7 @@ use gristmill_runtime::{Options, Placement, Request, RunError, Selection};
 use gristmill_wire::action::Opened;
 use gristmill_wire::{FoldRequest, InputSpec};
 
-use crate::{Peers, StorageCrew, file_parts, shards};
+use crate::{Peers, StorageCrew, file_parts, shards, whole_file};
 
 /// What is asked of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,12 @@ impl Question {
     ) -> Result<Request, RunError> {
         let (input, byte_order) = self.input.input()?;
         let grant: Arc<str> = opened.grant.as_str().into();
-        let file = file_parts(peers, &opened.info.file, &grant, place)?;
+        let map = &opened.info.file;
+        let file = if place.remote {
+            whole_file(peers, map, &grant)?
+        } else {
+            file_parts(peers, map, &grant, place)?
+        };
         let mut request = Request::new(self.bind()?, input, file);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.input.skip, range: self.range };

@@ -32,6 +32,8 @@ pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) 
         names::STAT => reply(&shared.stat(who, &read::<action::PathOf>("stat", body)?.path)?),
         names::CREATE => reply(&shared.create(who, &read("create", body)?)?),
         names::COMMIT => reply(&shared.commit(who, &read("commit", body)?)?),
+        names::CREATE_MANY => reply(&shared.create_many(who, &read("create-many", body)?)?),
+        names::COMMIT_MANY => reply(&shared.commit_many(who, &read("commit-many", body)?)?),
         names::RENEW => reply(&shared.renew(who, &read("renew", body)?)?),
         names::ABANDON => reply(&shared.abandon(who, &read("abandon", body)?)?),
         names::LIST => reply(&shared.list(&read("list", body)?)?),
@@ -40,7 +42,7 @@ pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) 
         names::NODES => reply(&shared.nodes()?),
         names::JOIN => reply(&admit(shared, &read("join", body)?)?),
         _ => {
-            let known = "open, stat, create, commit, renew, abandon, list, remove, chmod, nodes, join, ping";
+            let known = "open, stat, create, commit, create-many, commit-many, renew, abandon, list, remove, chmod, nodes, join, ping";
             Err(Refusal::new(ErrorKind::Usage, format!("there is no action '{name}'; there are {known}")))
         }
     }

@@ -3,16 +3,10 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use gristmill_layout::fit_unit;
-use gristmill_namespace::{
-    Access, DirPath, FileEntry, FileId, FilePath, ListEntry, Mode, Namespace, NewFile, Principal,
-};
-use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_wire::action::{
-    Attempt, Commit, Create, Created, Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, Receipt,
-    SetMode,
-};
-use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, MAX_FILE_TARGETS, Rights, TargetPlace};
+use gristmill_namespace::{Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, Principal};
+use gristmill_runtime::ErrorKind;
+use gristmill_wire::action::{Attempt, Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode};
+use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
@@ -33,7 +27,7 @@ impl Shared {
         })
     }
 
-    fn addresses(&self) -> Answer<HashMap<u32, String>> {
+    pub fn addresses(&self) -> Answer<HashMap<u32, String>> {
         let targets = self.namespace()?.targets()?;
         Ok(targets.into_iter().map(|target| (target.number, target.address)).collect())
     }
@@ -50,109 +44,6 @@ impl Shared {
     pub fn stat(&self, who: &Principal, path: &str) -> Answer<FileInfo> {
         let entry = self.namespace()?.lookup(who, &FilePath::parse(path)?, Access::Read)?;
         Ok(info(&entry, &self.addresses()?))
-    }
-
-    /// Begins a put.
-    pub fn create(&self, who: &Principal, create: &Create) -> Answer<Created> {
-        let namespace = self.namespace()?;
-        let unit = match create.record {
-            Some(record) => fit_unit(create.unit, record).map_err(RunError::from)?,
-            None => create.unit,
-        };
-        let (targets, first) = self.choose(create)?;
-        let file = NewFile {
-            path: FilePath::parse(&create.path)?,
-            unit,
-            first,
-            targets,
-            record: create.record,
-            mode: create.mode.map(Mode::new).transpose()?,
-        };
-        let addresses = self.addresses()?;
-        let id = namespace.begin(who, &file, PUT_LEASE)?;
-        let places = file.targets.iter().map(|number| place(*number, &addresses, 0));
-        let map = FileMap {
-            id: id.to_string(),
-            path: create.path.clone(),
-            length: 0,
-            unit,
-            first,
-            record: create.record,
-            targets: places.collect(),
-        };
-        // The same bounds hold for whoever reads it back.
-        map.check()?;
-        let expires = now() + GRANT_SECONDS;
-        let grant = Grant { principal: who.to_string(), rights: Rights::Write, file: map.clone(), expires };
-        Ok(Created { file: map, grant: self.key.seal(&grant)?, lease_seconds: PUT_LEASE.as_secs() })
-    }
-
-    /// Which targets a file goes to, and which of them has the first stripe.
-    fn choose(&self, create: &Create) -> Answer<(Vec<u32>, u32)> {
-        let usage = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
-        if let Some(on) = &create.on {
-            if on.is_empty() || on.len() > MAX_FILE_TARGETS {
-                return usage(format!("name 1 to {MAX_FILE_TARGETS} targets, not {}", on.len()));
-            }
-            return Ok((on.clone(), 0));
-        }
-        let mut numbers: Vec<u32> = self.namespace()?.targets()?.iter().map(|target| target.number).collect();
-        let all = numbers.len();
-        let count = create.targets.map_or(all, |count| count as usize);
-        if count == 0 || count > all {
-            return usage(format!("the cluster has {all} targets; give --targets 1 to {all}"));
-        }
-        // Small files begin, and mostly end, with their first stripe: it goes to another target each time.
-        let turn = fastrand::usize(..all);
-        if count < all {
-            numbers.rotate_left(turn);
-            numbers.truncate(count);
-            return Ok((numbers, 0));
-        }
-        Ok((numbers, u32::try_from(turn).unwrap_or(0)))
-    }
-
-    /// Makes a file visible, if every node's word is there for what it must have.
-    pub fn commit(&self, who: &Principal, commit: &Commit) -> Answer<FileInfo> {
-        let namespace = self.namespace()?;
-        let id = commit.id.parse::<FileId>()?;
-        let refuse = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
-        let attempt = namespace.attempt(&id)?;
-        if !attempt.committed {
-            let (unit, first, targets) = (attempt.unit, attempt.first, attempt.targets);
-            let count = u32::try_from(targets.len()).unwrap_or(u32::MAX);
-            let layout = gristmill_layout::Striped::new(unit, count, first).map_err(RunError::from)?;
-            if commit.receipts.len() != targets.len() {
-                return refuse(format!("{} receipts for {} targets", commit.receipts.len(), targets.len()));
-            }
-            for ((place, number), receipt) in (0..).zip(&targets).zip(&commit.receipts) {
-                let expected = layout.object_len(place, commit.length);
-                let word = match receipt {
-                    None if expected == 0 => continue,
-                    None => return refuse(format!("target {number} gave no receipt for {expected} bytes")),
-                    Some(receipt) => receipt,
-                };
-                let text = Receipt::signed_text(&commit.id, *number, word.length, word.version);
-                if !self.key.signed(text.as_bytes(), &word.seal) {
-                    return refuse(format!(
-                        "the receipt of target {number} is not its own; put the file again"
-                    ));
-                }
-                if word.length != expected {
-                    return refuse(format!(
-                        "target {number} has {} bytes of the file and should have {expected}; put it again",
-                        word.length
-                    ));
-                }
-            }
-        }
-        let version = |receipt: &Option<Receipt>| receipt.as_ref().map_or(0, |receipt| receipt.version);
-        let versions: Vec<u64> = commit.receipts.iter().map(version).collect();
-        let committed = namespace.commit(who, &id, commit.length, &versions)?;
-        if committed.replaced.is_some() {
-            self.garbage.notify_one();
-        }
-        Ok(info(&committed.file, &self.addresses()?))
     }
 
     /// A put is still going on.
@@ -206,11 +97,11 @@ impl Shared {
     }
 }
 
-fn place(number: u32, addresses: &HashMap<u32, String>, version: u64) -> TargetPlace {
+pub(crate) fn place(number: u32, addresses: &HashMap<u32, String>, version: u64) -> TargetPlace {
     TargetPlace { number, address: addresses.get(&number).cloned().unwrap_or_default(), version }
 }
 
-fn info(entry: &FileEntry, addresses: &HashMap<u32, String>) -> FileInfo {
+pub(crate) fn info(entry: &FileEntry, addresses: &HashMap<u32, String>) -> FileInfo {
     let places = entry.targets.iter().zip(&entry.versions);
     FileInfo {
         file: FileMap {

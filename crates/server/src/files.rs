@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
 use gristmill_namespace::Principal;
-use gristmill_peers::{AT_CLIENT, Written, file_parts};
+use gristmill_peers::{Written, whole_file};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::ReadBody;
 use gristmill_wire::action::{Attempt, Commit, Create, Created, List, PathOf};
@@ -89,7 +89,7 @@ async fn read(
     };
     let described = content_range(status, &range, length);
     let grant: Arc<str> = opened.grant.as_str().into();
-    let file = file_parts(&shared.peers, &opened.info.file, &grant, AT_CLIENT)?;
+    let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
     let body = ReadBody::new(range, move |offset, buffer| {
         file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
     });

@@ -36,6 +36,7 @@ pub mod limits;
 mod node;
 mod objects;
 mod options;
+mod puts;
 mod range;
 mod run;
 mod seat;

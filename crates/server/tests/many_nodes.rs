@@ -96,3 +96,33 @@ fn thousands_of_requests_share_a_connection() {
         nodes.ask("/one", rows.clone(), Place::Storage).unwrap();
     }
 }
+
+#[test]
+fn many_small_files_are_put_each_by_itself() {
+    let nodes = Nodes::start(3);
+    let content = |n: u64| mixed(n % 700);
+    let mut files = Vec::new();
+    for n in 0..150 {
+        files.push((nodes.file(&format!("s{n}"), &content(n)), format!("/many/{n:03}")));
+    }
+    // Neither a path that cannot be, nor a source that is not there, keeps the others from arriving.
+    files.insert(40, (nodes.file("bad", b"x"), "/many/../x".into()));
+    files.insert(70, (nodes.dir.path().join("missing"), "/many/missing".into()));
+    let (mut done, mut failed) = (0, Vec::new());
+    nodes.cluster.put_many(files, &stripes(4096), &mut |source, result| match result {
+        Ok(_) => done += 1,
+        Err(error) => failed.push((source.to_owned(), error.to_string())),
+    });
+    failed.sort();
+    assert_eq!(done, 150);
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert!(failed[0].0.ends_with("bad") && failed[1].0.ends_with("missing"), "{failed:?}");
+    let listed = nodes.cluster.list("/many").unwrap();
+    assert_eq!(listed.len(), 150);
+    for n in [0u64, 1, 77, 149] {
+        let mut back = Vec::new();
+        let opened = nodes.cluster.open(&format!("/many/{n:03}")).unwrap();
+        nodes.cluster.read_to(&opened, &mut back, &mut |_| ()).unwrap();
+        assert_eq!(back, content(n), "{n}");
+    }
+}

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{FileMap, MAX_REQUEST_BYTES, WireError};
+use crate::{ErrorBody, FileMap, MAX_REQUEST_BYTES, WireError};
 
 /// Names of the actions.
 pub mod names {
@@ -13,6 +13,10 @@ pub mod names {
     pub const CREATE: &str = "create";
     /// [`Commit`](super::Commit) to [`FileInfo`](super::FileInfo): makes what was put visible.
     pub const COMMIT: &str = "commit";
+    /// [`Many`](super::Many) of [`Create`](super::Create) to as many outcomes: begins the puts of small files.
+    pub const CREATE_MANY: &str = "create-many";
+    /// [`Many`](super::Many) of [`Commit`](super::Commit) to as many outcomes.
+    pub const COMMIT_MANY: &str = "commit-many";
     /// [`Attempt`](super::Attempt) to nothing: a put is still going on.
     pub const RENEW: &str = "renew";
     /// [`Attempt`](super::Attempt) to nothing: a put is given up.
@@ -31,6 +35,26 @@ pub mod names {
     pub const JOIN: &str = "join";
     /// To every node: nothing to nothing, the shortest request there is.
     pub const PING: &str = "ping";
+}
+
+/// Most requests of one [`Many`].
+pub const MAX_MANY: usize = 256;
+
+/// Requests that travel together, each answered by itself, at most [`MAX_MANY`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Many<T> {
+    /// In order.
+    pub each: Vec<T>,
+}
+
+/// How one of [`Many`] went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome<T> {
+    /// Its answer.
+    Done(T),
+    /// Why not.
+    Error(ErrorBody),
 }
 
 /// A file by its path.

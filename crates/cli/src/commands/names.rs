@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use gristmill_client::{Location, Url};
+use gristmill_client::{ClientError, Location, Url};
+use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
@@ -28,10 +29,13 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     let found: Vec<(String, Option<FileInfo>)> = match cluster.list(&url.path) {
         Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.info)).collect(),
         // Perhaps a file.
-        Err(error) => match cluster.stat(&url.path) {
-            Ok(info) => vec![(info.file.path.clone(), Some(info))],
-            Err(_) => return Err(error.into()),
-        },
+        Err(error) if matches!(&error, ClientError::Run(error) if error.kind() == ErrorKind::NotFound) => {
+            match cluster.stat(&url.path) {
+                Ok(info) => vec![(info.file.path.clone(), Some(info))],
+                Err(_) => return Err(error.into()),
+            }
+        }
+        Err(error) => return Err(error.into()),
     };
     if args.json {
         let entry = |(name, info): &(String, Option<FileInfo>)| match info {

@@ -1,0 +1,185 @@
+//! Puts, as the entry node sees them: where a file goes, and whether all of it is there. Many small ones share
+//! messages and commits.
+
+use std::collections::HashMap;
+
+use gristmill_layout::{Striped, fit_unit};
+use gristmill_namespace::{Attempt, Committed, FileId, FilePath, Mode, NewFile, Pending, Principal};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::action::{Commit, Create, Created, FileInfo, MAX_MANY, Many, Outcome, Receipt};
+use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, MAX_FILE_TARGETS, Rights};
+
+use crate::entry::{info, place};
+use crate::error::{Answer, Refusal};
+use crate::limits::PUT_LEASE;
+use crate::node::{Shared, now};
+
+/// A put whose beginning is on its way to the disk.
+struct Beginning {
+    path: String,
+    file: NewFile,
+    id: Pending<FileId>,
+}
+
+impl Shared {
+    /// Begins a put.
+    pub fn create(&self, who: &Principal, create: &Create) -> Answer<Created> {
+        self.created(who, self.begin(who, create)?, &self.addresses()?)
+    }
+
+    /// Begins many.
+    pub fn create_many(&self, who: &Principal, many: &Many<Create>) -> Answer<Many<Outcome<Created>>> {
+        bounded(many)?;
+        let addresses = self.addresses()?;
+        // All are queued before the first is waited for.
+        let begun: Vec<Answer<Beginning>> = many.each.iter().map(|create| self.begin(who, create)).collect();
+        let created = begun.into_iter().map(|begun| self.created(who, begun?, &addresses));
+        Ok(Many { each: created.map(outcome).collect() })
+    }
+
+    fn begin(&self, who: &Principal, create: &Create) -> Answer<Beginning> {
+        let unit = match create.record {
+            Some(record) => fit_unit(create.unit, record).map_err(RunError::from)?,
+            None => create.unit,
+        };
+        let (targets, first) = self.choose(create)?;
+        let file = NewFile {
+            path: FilePath::parse(&create.path)?,
+            unit,
+            first,
+            targets,
+            record: create.record,
+            mode: create.mode.map(Mode::new).transpose()?,
+        };
+        let id = self.namespace()?.begin_later(who, &file, PUT_LEASE)?;
+        Ok(Beginning { path: create.path.clone(), file, id })
+    }
+
+    fn created(
+        &self,
+        who: &Principal,
+        begun: Beginning,
+        addresses: &HashMap<u32, String>,
+    ) -> Answer<Created> {
+        let Beginning { path, file, id } = begun;
+        let map = FileMap {
+            id: id.wait()?.to_string(),
+            path,
+            length: 0,
+            unit: file.unit,
+            first: file.first,
+            record: file.record,
+            targets: file.targets.iter().map(|number| place(*number, addresses, 0)).collect(),
+        };
+        // The same bounds hold for whoever reads it back.
+        map.check()?;
+        let expires = now() + GRANT_SECONDS;
+        let grant = Grant { principal: who.to_string(), rights: Rights::Write, file: map.clone(), expires };
+        Ok(Created { file: map, grant: self.key.seal(&grant)?, lease_seconds: PUT_LEASE.as_secs() })
+    }
+
+    /// Which targets a file goes to, and which of them has the first stripe.
+    fn choose(&self, create: &Create) -> Answer<(Vec<u32>, u32)> {
+        let usage = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
+        if let Some(on) = &create.on {
+            if on.is_empty() || on.len() > MAX_FILE_TARGETS {
+                return usage(format!("name 1 to {MAX_FILE_TARGETS} targets, not {}", on.len()));
+            }
+            return Ok((on.clone(), 0));
+        }
+        let mut numbers: Vec<u32> = self.namespace()?.targets()?.iter().map(|target| target.number).collect();
+        let all = numbers.len();
+        let count = create.targets.map_or(all, |count| count as usize);
+        if count == 0 || count > all {
+            return usage(format!("the cluster has {all} targets; give --targets 1 to {all}"));
+        }
+        // Small files begin, and mostly end, with their first stripe: it goes to another target each time.
+        let turn = fastrand::usize(..all);
+        if count < all {
+            numbers.rotate_left(turn);
+            numbers.truncate(count);
+            return Ok((numbers, 0));
+        }
+        Ok((numbers, u32::try_from(turn).unwrap_or(0)))
+    }
+
+    /// Makes a file visible, if every node's word is there for what it must have.
+    pub fn commit(&self, who: &Principal, commit: &Commit) -> Answer<FileInfo> {
+        self.committed(self.swap(who, commit)?, &self.addresses()?)
+    }
+
+    /// Makes many visible, each by itself.
+    pub fn commit_many(&self, who: &Principal, many: &Many<Commit>) -> Answer<Many<Outcome<FileInfo>>> {
+        bounded(many)?;
+        let addresses = self.addresses()?;
+        let swaps: Vec<_> = many.each.iter().map(|commit| self.swap(who, commit)).collect();
+        let committed = swaps.into_iter().map(|swap| self.committed(swap?, &addresses));
+        Ok(Many { each: committed.map(outcome).collect() })
+    }
+
+    fn swap(&self, who: &Principal, commit: &Commit) -> Answer<Pending<Committed>> {
+        let namespace = self.namespace()?;
+        let id = commit.id.parse::<FileId>()?;
+        let attempt = namespace.attempt(&id)?;
+        if !attempt.committed {
+            self.check_receipts(commit, attempt)?;
+        }
+        let version = |receipt: &Option<Receipt>| receipt.as_ref().map_or(0, |receipt| receipt.version);
+        let versions: Vec<u64> = commit.receipts.iter().map(version).collect();
+        Ok(namespace.commit_later(who, &id, commit.length, &versions)?)
+    }
+
+    fn committed(&self, swap: Pending<Committed>, addresses: &HashMap<u32, String>) -> Answer<FileInfo> {
+        let committed = swap.wait()?;
+        if committed.replaced.is_some() {
+            self.garbage.notify_one();
+        }
+        Ok(info(&committed.file, addresses))
+    }
+
+    fn check_receipts(&self, commit: &Commit, attempt: Attempt) -> Answer<()> {
+        let refuse = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
+        let (unit, first, targets) = (attempt.unit, attempt.first, attempt.targets);
+        let count = u32::try_from(targets.len()).unwrap_or(u32::MAX);
+        let layout = Striped::new(unit, count, first).map_err(RunError::from)?;
+        if commit.receipts.len() != targets.len() {
+            return refuse(format!("{} receipts for {} targets", commit.receipts.len(), targets.len()));
+        }
+        for ((place, number), receipt) in (0..).zip(&targets).zip(&commit.receipts) {
+            let expected = layout.object_len(place, commit.length);
+            let word = match receipt {
+                None if expected == 0 => continue,
+                None => return refuse(format!("target {number} gave no receipt for {expected} bytes")),
+                Some(receipt) => receipt,
+            };
+            let text = Receipt::signed_text(&commit.id, *number, word.length, word.version);
+            if !self.key.signed(text.as_bytes(), &word.seal) {
+                return refuse(format!("the receipt of target {number} is not its own; put the file again"));
+            }
+            if word.length != expected {
+                return refuse(format!(
+                    "target {number} has {} bytes of the file and should have {expected}; put it again",
+                    word.length
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bounded<T>(many: &Many<T>) -> Answer<()> {
+    if many.each.len() <= MAX_MANY {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        ErrorKind::Usage,
+        format!("{} requests in one; at most {MAX_MANY} are possible", many.each.len()),
+    ))
+}
+
+fn outcome<T>(answer: Answer<T>) -> Outcome<T> {
+    match answer {
+        Ok(done) => Outcome::Done(done),
+        Err(refusal) => Outcome::Error(refusal.0),
+    }
+}
