@@ -42,15 +42,17 @@ class Gristmill:
         self.cwd = cwd
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("GRISTMILL_")}
 
-    def __call__(self, *args, env=None, cwd=None, stdout=subprocess.PIPE):
+    def __call__(
+        self, *args, env=None, cwd=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=TIMEOUT
+    ):
         done = subprocess.run(
             [self.path, *map(str, args)],
             cwd=cwd or self.cwd,
             env={**self.env, **(env or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
-            timeout=TIMEOUT,
+            timeout=timeout,
         )
         sane(done.returncode, done.stderr)
         return done
@@ -108,6 +110,24 @@ def one_message(stderr: bytes) -> str:
 @pytest.fixture
 def grist(tmp_path):
     return Gristmill(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory):
+    """Starts storage nodes, clusters(Up, nodes=2), that end with the tests of the module."""
+    from cluster import Started
+
+    with Started(lambda: tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture
+def nodes_of_test(tmp_path_factory):
+    """As `clusters`, but the nodes end with the test: for those that break them."""
+    from cluster import Started
+
+    with Started(lambda: tmp_path_factory.mktemp("cluster")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -137,7 +137,9 @@ impl Cluster {
                 self.entry
             );
         }
-        if !self.tls && said(&["closed", "reset", "broken pipe", "Broken pipe"]) {
+        if !self.tls
+            && said(&["closed", "reset", "roken pipe", "invalid size", "http2 error", "protocol error"])
+        {
             return format!("{message}; if it speaks TLS only, set GRISTMILL_CA");
         }
         message

@@ -232,7 +232,11 @@ impl ErrorKind {
             StoreError::Exists { .. } | StoreError::Locked { .. } => ErrorKind::Conflict,
             StoreError::NoSpace { .. } => ErrorKind::NoSpace,
             StoreError::Permission { .. } => ErrorKind::Denied,
-            StoreError::OutOfRange { .. } | StoreError::InvalidId(_) => ErrorKind::Usage,
+            StoreError::OutOfRange { .. }
+            | StoreError::InvalidId(_)
+            | StoreError::InvalidAttribute { .. }
+            | StoreError::Invalid { .. }
+            | StoreError::TooLarge { .. } => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         }
     }

@@ -1,0 +1,86 @@
+"""What tests of failures share: requests in the background, errors that name a node, what stays behind."""
+
+import json
+import signal
+import subprocess
+
+import numpy as np
+from cluster import until
+from conftest import binary, one_message, sane
+
+MIB = 1 << 20
+BOUND = 30  # seconds in which a request of a silent node must have ended
+
+
+def noise(count, seed=1) -> bytes:
+    return np.random.default_rng(seed).bytes(count)
+
+
+def numbers(count, seed=1) -> bytes:
+    return np.random.default_rng(seed).normal(size=count).tobytes()
+
+
+def fails(cluster, *args, names=(), **how) -> str:
+    """A command that fails for want of a node: the error names it and says what to do."""
+    done = cluster.grist(*args, timeout=BOUND, **how)
+    assert done.returncode == 1, (args, done.returncode, done.stdout[:200], done.stderr)
+    text = one_message(done.stderr)
+    for name in names:
+        assert name in text, text
+    return text
+
+
+def source(cluster, content, name="source"):
+    path = cluster.folder / name
+    path.write_bytes(content)
+    return path
+
+
+def visible(cluster, path="/"):
+    listed = json.loads(cluster.grist.ok("ls", cluster.url(path), "--json"))["entries"]
+    return {entry["name"] for entry in listed}
+
+
+def identity(cluster, path):
+    return "file-" + json.loads(cluster.grist.ok("stat", cluster.url(path), "--json"))["id"]
+
+
+def only_objects_of(cluster, *paths):
+    """Waits until nothing lies on the nodes but these files."""
+    wanted = {identity(cluster, path) for path in paths}
+    until(lambda: {path.name for path in cluster.objects()} == wanted, "what was not finished is cleared away", 90)
+
+
+def queued(address) -> bool:
+    """Whether somebody sent something to this address that is not read yet."""
+    port = f"{int(address.rpartition(':')[2]):04X}"
+    with open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            words = line.split()
+            if words[1].endswith(f":{port}") and words[3] == "01" and int(words[4].split(":")[1], 16) > 0:
+                return True
+    return False
+
+
+class Background:
+    """A command of a client that goes on while things happen."""
+
+    def __init__(self, started, cluster, *args, stdin=subprocess.DEVNULL):
+        self.child = subprocess.Popen(
+            [binary(), *map(str, args)], cwd=cluster.folder, env=cluster.grist.env, stdin=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        started.processes.append(self)
+
+    def signal(self, number):
+        if self.child.poll() is None:
+            self.child.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.child.communicate()
+
+    def wait(self):
+        out, err = self.child.communicate(timeout=BOUND)
+        sane(self.child.returncode, err)
+        return self.child.returncode, out, err.decode()
