@@ -11,7 +11,17 @@ from pathlib import Path
 from probe import ROOT
 
 # Each program, and the options it takes that not all take.
-PROGRAMS = {"sum": ["probe"], "kernels": ["probe"], "grep": ["gristmill", "rg"], "growth": ["probe"]}
+PROGRAMS = {
+    "sum": ["probe"],
+    "kernels": ["probe"],
+    "grep": ["gristmill", "rg"],
+    "growth": ["probe"],
+    **dict.fromkeys(
+        ("nodes", "link", "transfer", "latency", "small", "scale", "reductionist"), ["probe", "gristmill"]
+    ),
+}
+# Not part of a quick run: they need what is not installed everywhere, and say little when small.
+FULL_ONLY = ["reductionist"]
 SHARED = ["data", "results"]
 
 
@@ -29,7 +39,8 @@ def main():
     results.mkdir(parents=True, exist_ok=True)
     failed = []
     with open(results / "summary.txt", "w") as summary:
-        for program in given["programs"] or PROGRAMS:
+        usual = [program for program in PROGRAMS if not (given["quick"] and program in FULL_ONLY)]
+        for program in given["programs"] or usual:
             command = [sys.executable, str(Path(__file__).with_name(f"{program}.py"))]
             command += ["--quick"] if given["quick"] else []
             for name in [*SHARED, *PROGRAMS[program]]:

@@ -183,7 +183,7 @@ def draw(path, found, sizes, varied, foot):
 def main():
     options = pairs.arguments(__doc__, min_rounds=ROUNDS, quick_rounds=QUICK_ROUNDS, probe=pairs.PROBE)
     sizes, varied = (QUICK_SIZES, QUICK_SIZE) if options.quick else (SIZES, SIZE)
-    print(f"# Growth of the sum ({pairs.host()}{', QUICK: no figures to keep' if options.quick else ''})")
+    print(f"# Growth of the sum ({pairs.described(options)})")
     print(f"# medians of {options.rounds} rounds", flush=True)
     found = measure_all(options, sizes, varied)
     rows = [
@@ -194,7 +194,7 @@ def main():
     header = ["bytes", "targets", "unit", "lanes", "round", "seconds", "floor_seconds", "peak_rss_bytes"]
     pairs.write_csv(options.results / "growth.csv", header, rows)
     note = "line: median, bar: fastest to slowest round; dotted: only reading the plain file"
-    draw(options.results / "growth.png", found, sizes, varied, pairs.footer(options.rounds, note, options.quick))
+    draw(options.results / "growth.png", found, sizes, varied, pairs.footer(options, note))
     peak = max(f.peak_rss for f in found.values())
     verdict = "reached" if peak <= MEMORY_BOUND else "NOT reached"
     print(f"peak memory anywhere: {peak / data.MIB:.1f} MiB  goal <= {MEMORY_BOUND // data.MIB} MiB: {verdict}")

@@ -9,6 +9,8 @@ import argparse
 import csv
 import os
 import platform
+import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,13 +59,19 @@ class Ratio:
     word: str = "goal"
 
     def line(self):
-        text = f"{self.over} / {self.base}: {self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        low, high = short(self.low), short(self.high)
+        text = f"{self.over} / {self.base}: {short(self.median)} [{low}, {high}]"
         if self.goal is None:
             return f"{text}  (reported, no goal)"
         verdict = "reached" if self.median <= self.goal else "NOT reached"
         if self.low <= self.goal < self.high:
             verdict += ", the interval crosses it"
-        return f"{text}  {self.word} <= {self.goal:g}: {verdict}"
+        return f"{text}  {self.word} <= {self.goal:.3g}: {verdict}"
+
+
+def short(ratio):
+    """Two digits behind the point, or as many as a small ratio needs."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def arguments(about, min_rounds=MIN_ROUNDS, quick_rounds=QUICK_ROUNDS, **more):
@@ -86,7 +94,15 @@ def arguments(about, min_rounds=MIN_ROUNDS, quick_rounds=QUICK_ROUNDS, **more):
     if options.results is None:
         options.results = ROOT / ("target/bench-quick" if options.quick else "bench/results")
     options.results.mkdir(parents=True, exist_ok=True)
+    options.load = load()
+    # Told to stop, a program still clears away what it made.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     return options
+
+
+def load():
+    """How many threads wanted to run in the last minute, and so whether others were at work."""
+    return os.getloadavg()[0]
 
 
 def warm(*paths):
@@ -173,18 +189,23 @@ def times_to_csv(path, times, sizes):
 
 def report(name, title, options, times, sizes, ratios, note=""):
     """Prints the ratios, keeps the raw times and draws both."""
-    count = options.rounds
-    quick = ", QUICK: no figures to keep" if options.quick else ""
-    print(f"# {title} ({host()}{quick})")
-    print(f"# median of {count} paired ratios of times [95 % bootstrap interval]; below 1: gristmill is faster")
+    print(f"# {title} ({described(options)})")
+    print(f"# median of {options.rounds} paired ratios of times [95 % bootstrap interval]; below 1: gristmill is faster")
     for found in ratios:
         print(found.line(), flush=True)
     times_to_csv(options.results / f"{name}.csv", times, sizes)
-    draw(options.results / f"{name}.png", title, times, sizes, ratios, footer(count, note, options.quick))
+    draw(options.results / f"{name}.png", title, times, sizes, ratios, footer(options, note))
 
 
-def footer(count, note, quick):
-    parts = [host(), f"{count} interleaved rounds", note, "QUICK RUN: no figures to keep" if quick else ""]
+def described(options):
+    """The machine, and what kind of run this was."""
+    quick = "; QUICK: no figures to keep" if options.quick else ""
+    return f"{host()}; load {options.load:.1f} before{quick}"
+
+
+def footer(options, note=""):
+    quick = "QUICK RUN: no figures to keep" if options.quick else ""
+    parts = [host(), f"load {options.load:.1f} before", f"{options.rounds} interleaved rounds", note, quick]
     return "; ".join(part for part in parts if part)
 
 
@@ -202,7 +223,7 @@ def draw(path, title, times, sizes, ratios, foot):
         if found.goal is not None:
             left.plot([found.goal] * 2, [y - 0.36, y + 0.36], color=GOAL, lw=2, zorder=3)
         left.annotate(
-            f"{found.median:.2f}", (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=10
+            short(found.median), (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=10
         )
     left.axvline(1, color=RULE, lw=0.8, zorder=1)
     left.set_xscale("log")

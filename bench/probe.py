@@ -17,11 +17,12 @@ def release_binary(name):
 class Probe:
     """One running gristmill-probe; use with `with`."""
 
-    def __init__(self, binary):
+    def __init__(self, binary, prefix=()):
+        """`prefix` is a command that runs another one, for example in a network namespace."""
         if not Path(binary).is_file():
             raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p gristmill-probe")
         self.process = subprocess.Popen(
-            [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [*prefix, str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
 
     def __enter__(self):
@@ -34,14 +35,21 @@ class Probe:
 
     def ask(self, op, **command):
         """The answer to one command; its paths may be Path."""
-        command = {name: value for name, value in command.items() if value is not None}
-        self.process.stdin.write(json.dumps({"op": op, **command}, default=str) + "\n")
+        self.send(op, **command)
+        return self.receive()
+
+    def send(self, op, **command):
+        """Begins a command, whose answer `receive` waits for."""
+        self.asked = json.dumps({"op": op, **{n: v for n, v in command.items() if v is not None}}, default=str)
+        self.process.stdin.write(self.asked + "\n")
+
+    def receive(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"gristmill-probe ended while it was asked {op} {command}")
+            raise SystemExit(f"gristmill-probe ended while it was asked {self.asked}")
         answer = json.loads(line)
         if "error" in answer:
-            raise SystemExit(f"gristmill-probe {op} {command}: {answer['error']}")
+            raise SystemExit(f"gristmill-probe {self.asked}: {answer['error']}")
         return answer
 
     def run(self, kernel, path, **options):

@@ -23,6 +23,9 @@ pub struct Answer {
     pub result: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowDigest>,
+    /// Seconds of every single request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<f64>,
 }
 
 /// What tells collected rows of 8-byte elements from other rows, without sending them.
@@ -43,6 +46,11 @@ impl Answer {
             peak_rss_bytes: peak_rss_bytes(),
             ..Answer::default()
         }
+    }
+
+    /// An answer that says nothing yet.
+    pub fn now() -> Answer {
+        Answer { peak_rss_bytes: peak_rss_bytes(), ..Answer::default() }
     }
 
     pub fn failed(error: String) -> Answer {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use gristmill_wire::Place;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -12,6 +13,17 @@ pub enum Command {
     Plain(Scan),
     Run(Run),
     Put(Put),
+    Ping(Ping),
+    Ask(Ask),
+    Upload(Upload),
+    Download(Download),
+    PutMany(PutMany),
+    FoldMany(FoldMany),
+    Copies(Copies),
+    Tcp(Tcp),
+    Echo(Echo),
+    Feed(Feed),
+    Drain(Drain),
 }
 
 /// Reading a plain file without the runtime.
@@ -63,4 +75,133 @@ pub struct Put {
     pub targets: Vec<PathBuf>,
     /// Bytes of a stripe.
     pub stripe: u64,
+}
+
+/// Storage nodes, and who asks them.
+#[derive(Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Address of the entry node.
+    pub address: String,
+    /// Certificate authority, PEM.
+    pub ca: Option<PathBuf>,
+    pub token: Option<String>,
+}
+
+/// The shortest request, so many times on one connection.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {
+    pub cluster: Entry,
+    pub count: usize,
+}
+
+/// What is asked of a file of storage nodes.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    pub kernel: String,
+    #[serde(rename = "type")]
+    pub element: Option<String>,
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    pub place: Place,
+}
+
+/// A request to storage nodes, so many times from each of so many clients with connections of their own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    pub cluster: Entry,
+    pub file: String,
+    pub what: Asked,
+    #[serde(default = "one")]
+    pub count: usize,
+    #[serde(default = "one")]
+    pub clients: usize,
+}
+
+/// Copying a file to storage nodes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upload {
+    pub cluster: Entry,
+    pub source: PathBuf,
+    pub file: String,
+    pub targets: Option<u32>,
+    /// Bytes of a stripe.
+    pub stripe: u64,
+}
+
+/// Copying a file from storage nodes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Download {
+    pub cluster: Entry,
+    pub file: String,
+    pub destination: PathBuf,
+}
+
+/// Copying all files of a directory to storage nodes, each to one target.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PutMany {
+    pub cluster: Entry,
+    pub source: PathBuf,
+    /// Directory on the storage nodes.
+    pub folder: String,
+}
+
+/// One request to each file of a directory on storage nodes, on so many threads over one connection.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoldMany {
+    pub cluster: Entry,
+    pub folder: String,
+    pub what: Asked,
+    pub threads: usize,
+}
+
+/// Durable copies of all files of a directory to another one, on so many threads.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copies {
+    pub source: PathBuf,
+    pub folder: PathBuf,
+    pub threads: usize,
+}
+
+/// A file through TCP connections of this machine into files of a directory, one for each connection, made durable.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    pub source: PathBuf,
+    pub folder: PathBuf,
+    pub streams: usize,
+}
+
+/// A byte to and fro over a TCP connection of this machine, so many times.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Echo {
+    pub count: usize,
+}
+
+/// Waits for one TCP connection and sends it a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feed {
+    pub listen: String,
+    pub source: PathBuf,
+}
+
+/// Connects and reads until the other side has sent all, and does nothing with it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drain {
+    pub from: String,
+}
+
+fn one() -> usize {
+    1
 }

@@ -24,6 +24,19 @@ const BLOCK: usize = BLOCK_PAGES * PAGE;
 #[repr(C, align(4096))]
 struct Page([u8; PAGE]);
 
+/// A block that begins at a page.
+pub struct Pages(Vec<Page>);
+
+impl Pages {
+    pub fn new() -> Pages {
+        Pages(vec![Page::zeroed(); BLOCK_PAGES])
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
 /// Reads and does nothing.
 pub fn floor(scan: &Scan) -> Result<Answer, String> {
     let begun = Instant::now();
@@ -53,8 +66,8 @@ fn over(scan: &Scan, each: impl Fn(&[u8]) -> f64 + Sync) -> Result<(u64, f64), S
     let length = file.metadata().map_err(failed)?.len();
     let next = AtomicU64::new(0);
     let lane = || -> std::io::Result<(u64, f64)> {
-        let mut pages = vec![Page::zeroed(); BLOCK_PAGES];
-        let buffer: &mut [u8] = bytemuck::cast_slice_mut(&mut pages);
+        let mut pages = Pages::new();
+        let buffer = pages.bytes();
         let (mut bytes, mut sum) = (0, 0.0);
         loop {
             let mut at = next.fetch_add(UNIT, Ordering::Relaxed);

@@ -110,3 +110,66 @@ fn a_command_that_fails_says_why_and_the_next_is_answered() {
     }
     assert_eq!(answers[6]["result"]["sum"], json!(sum));
 }
+
+#[test]
+fn copies_and_connections_move_every_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, folder) = (dir.path().join("data"), dir.path().join("source"));
+    // Not a multiple of the streams, nor of a block.
+    let bytes: Vec<u8> = (0..(1u32 << 20) + 13).map(|i| (i % 251) as u8).collect();
+    std::fs::write(&data, &bytes).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["a", "b", "c"] {
+        std::fs::write(folder.join(name), name.repeat(5)).unwrap();
+    }
+    let (parts, copied) = (dir.path().join("parts"), dir.path().join("copied"));
+    let answers = ask(&[
+        json!({"op": "tcp", "source": data, "folder": parts, "streams": 3}),
+        json!({"op": "copies", "source": folder, "folder": copied, "threads": 2}),
+        json!({"op": "echo", "count": 20}),
+        json!({"op": "tcp", "source": data, "folder": parts, "streams": 0}),
+        json!({"op": "copies", "source": folder, "folder": copied, "threads": 0}),
+    ]);
+    assert_eq!(answers[0]["bytes_read"], json!(bytes.len()));
+    let together: Vec<u8> =
+        (0..3).flat_map(|n| std::fs::read(parts.join(format!("part{n}"))).unwrap()).collect();
+    assert_eq!(together, bytes);
+    assert_eq!(answers[1]["bytes_read"], json!(15));
+    assert_eq!(std::fs::read(copied.join("b")).unwrap(), b"bbbbb");
+    assert_eq!(std::fs::read_dir(&copied).unwrap().count(), 3);
+    assert_eq!(answers[2]["each"].as_array().unwrap().len(), 20);
+    assert!(answers[3]["error"].as_str().unwrap().contains("streams"));
+    assert!(answers[4]["error"].as_str().unwrap().contains("threads"));
+}
+
+#[test]
+fn a_file_is_fed_to_who_connects() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    std::fs::write(&data, vec![7; 1_000_003]).unwrap();
+    // A port that was free just now.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let feeding = {
+        let feed = json!({"op": "feed", "listen": address, "source": data});
+        std::thread::spawn(move || ask(&[feed]))
+    };
+    let drained = ask(&[json!({"op": "drain", "from": address})]);
+    assert_eq!(drained[0]["bytes_read"], json!(1_000_003), "{drained:?}");
+    assert_eq!(feeding.join().unwrap()[0]["bytes_read"], json!(1_000_003));
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = json!({"address": "127.0.0.1:1"});
+    let what = json!({"kernel": "sum", "type": "f64", "place": "storage"});
+    let answers = ask(&[
+        json!({"op": "ping", "cluster": nowhere, "count": 1}),
+        json!({"op": "ask", "cluster": nowhere, "file": "/x", "what": what, "clients": 0}),
+        json!({"op": "putmany", "cluster": nowhere, "source": dir.path(), "folder": "/x"}),
+    ]);
+    for (answer, word) in answers.iter().zip(["127.0.0.1:1", "clients", "127.0.0.1:1"]) {
+        assert!(answer["error"].as_str().unwrap().contains(word), "{answer}");
+    }
+}
