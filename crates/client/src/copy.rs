@@ -55,6 +55,14 @@ pub(crate) fn write_whole(
     write: &mut dyn FnMut(&File) -> Result<(), ClientError>,
 ) -> Result<(), ClientError> {
     let io = |source| ClientError::Io { verb: "write", path: destination.to_owned(), source };
+    // A link stays, and what it leads to is replaced.
+    let target = destination.canonicalize().unwrap_or_else(|_| destination.to_owned());
+    let destination = &*target;
+    if destination.exists() && !destination.is_file() && !destination.is_dir() {
+        // A rename would put a plain file in the place of a device or a pipe.
+        let why = format!("{} is no regular file; write to '-' and redirect that", destination.display());
+        return Err(ClientError::Usage(why));
+    }
     if destination.is_dir() {
         let why = format!("{} is a directory; give a file name", destination.display());
         return Err(ClientError::Usage(why));

@@ -15,6 +15,9 @@ use crate::peers::parse;
 /// Most extents of one message; more are asked for in several.
 const MAX_EXTENTS: usize = 4096;
 
+/// Most bytes of one message, as long as it is of more than one extent.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
 /// Longest error text that is read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -130,7 +133,7 @@ impl Part for RemotePart {
 
     fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
         let mut rest = out;
-        for wants in wants.chunks(MAX_EXTENTS) {
+        for wants in messages(wants) {
             if let ([want], true) = (wants, rest.len() >= wants[0].len) {
                 let (buffer, after) = rest.split_at_mut(want.len);
                 self.read(want.object, want.offset, buffer)?;
@@ -163,4 +166,20 @@ impl Part for RemotePart {
     fn describe(&self) -> String {
         self.node.clone()
     }
+}
+
+/// Divides what is wanted into messages.
+fn messages<'w, 'a>(wants: &'w [Want<'a>]) -> impl Iterator<Item = &'w [Want<'a>]> {
+    let mut rest = wants;
+    std::iter::from_fn(move || {
+        let mut bytes = 0usize;
+        let fits = |want: &&Want<'_>| {
+            bytes = bytes.saturating_add(want.len);
+            bytes <= MAX_MESSAGE_BYTES
+        };
+        let count = rest.iter().take(MAX_EXTENTS).take_while(fits).count().max(1);
+        let (now, later) = rest.split_at_checked(count)?;
+        rest = later;
+        Some(now)
+    })
 }

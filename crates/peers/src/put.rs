@@ -131,7 +131,15 @@ impl Peers {
                 let target = striped.target_of(at - 1) as usize;
                 let Some(slot) = uploads.get_mut(target) else { continue };
                 let upload = slot.get_or_insert_with(|| Upload::begin(self, created, target));
-                if upload.chunks.send(Chunk::Bytes(part)).await.is_err() {
+                let sent = tokio::time::timeout(self.stall, upload.chunks.send(Chunk::Bytes(part))).await;
+                if sent.is_err() {
+                    let (_, node) = place(&created.file, target)?;
+                    return Err(unavailable(
+                        &node,
+                        format_args!("it took nothing for {} s", self.stall.as_secs_f64()),
+                    ));
+                }
+                if !matches!(sent, Ok(Ok(()))) {
                     // The node refused or is gone; its answer says why.
                     return Err(match slot.take() {
                         Some(upload) => upload.failure().await,

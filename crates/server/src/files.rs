@@ -107,6 +107,11 @@ async fn write(
     request: Request,
 ) -> Answer<Response> {
     let who = principal(&shared, &request)?;
+    if request.headers().contains_key(header::CONTENT_RANGE) {
+        // A part, taken for the whole, would replace the file by its end.
+        let text = "a file is written whole; leave the range out (curl: without -C)";
+        return Err(Refusal::new(ErrorKind::Usage, text));
+    }
     let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
     let (state, by) = (shared.clone(), who.clone());
     let created = blocking(move || state.create(&by, &create)).await?;

@@ -13,7 +13,7 @@ use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, Node
 use tokio::sync::mpsc;
 
 use crate::error::{Answer, Refusal};
-use crate::limits::PARTIAL_STRETCH;
+use crate::limits::{MAX_MAX_RECORD, PARTIAL_STRETCH};
 use crate::node::Shared;
 use crate::objects::elsewhere;
 use crate::units::{EventOutput, EventSource, FrameOutput};
@@ -39,6 +39,13 @@ impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
     pub fn new(shared: &Arc<Shared>, request: FoldRequest) -> Answer<Fold> {
         let grant = shared.grant(&request.grant, Rights::Read)?;
+        if request.max_record > MAX_MAX_RECORD {
+            let text = format!(
+                "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
+                request.max_record
+            );
+            return Err(Refusal::new(ErrorKind::Usage, text));
+        }
         let question = Question {
             kernel: request.kernel.clone(),
             params: request.params.clone(),

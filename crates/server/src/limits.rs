@@ -33,11 +33,9 @@ pub const MAX_EXTENTS: usize = 4096;
 /// Bytes of the answer to one message of extents, at most.
 pub const MAX_EXTENT_BYTES: u64 = 64 << 20;
 
-/// Chunks of an upload that wait for the disk.
-pub const CHUNKS_WAITING: usize = 4;
-
-/// How long an upload may stand still before it is given up.
-pub const UPLOAD_STALL: Duration = Duration::from_secs(30);
+/// How long an upload may stand still before it is given up. Of a slow source that is dealt over many targets, each
+/// gets its next stripe only when all others had theirs.
+pub const UPLOAD_STALL: Duration = Duration::from_secs(300);
 
 /// How long a put may go on without saying so.
 pub const PUT_LEASE: Duration = Duration::from_secs(60);
@@ -61,3 +59,9 @@ pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
 
 /// How long a node that stops waits for requests at work.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// KiB of answers to messages of extents that are in memory at once; more messages wait.
+pub const EXTENT_KIB: usize = 128 << 10;
+
+/// Longest line that a request may allow, in bytes.
+pub const MAX_MAX_RECORD: u64 = 32 << 20;

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Answer, Refusal};
 use crate::identity::Identities;
-use crate::limits::{MAX_FOLDS, MAX_RUNS, ROW_BYTES, STOP_GRACE};
+use crate::limits::{EXTENT_KIB, MAX_FOLDS, MAX_RUNS, ROW_BYTES, STOP_GRACE};
 use crate::{NodeOptions, ServerError, files, flight, join, objects, target};
 
 /// Number of a target that has not joined a cluster yet.
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub waiting: AtomicUsize,
     pub row_folds: AtomicUsize,
     pub runs: Semaphore,
+    /// Memory for answers to messages of extents, in KiB.
+    pub extents: Semaphore,
     lanes: Option<usize>,
     number: AtomicU32,
 }
@@ -153,6 +155,7 @@ impl Node {
             waiting: AtomicUsize::new(0),
             row_folds: AtomicUsize::new(0),
             runs: Semaphore::new(MAX_RUNS),
+            extents: Semaphore::new(EXTENT_KIB),
             lanes: options.lanes,
             number: AtomicU32::new(NOT_JOINED),
         });

@@ -175,9 +175,13 @@ async fn extents(
     };
     let (store, id, at) = (shared.store.clone(), object.id, ReadOptions::at(object.version));
     let path = object.grant.file.path;
+    let kib = u32::try_from(total.div_ceil(1024)).unwrap_or(u32::MAX);
+    let room = shared.extents.acquire_many(kib).await;
+    let _room = room.map_err(|_| Refusal::new(ErrorKind::Unavailable, "the node is stopping"))?;
+    let state = shared.clone();
     let bytes = blocking(move || {
         let mut buffer = vec![0; total as usize];
-        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| shared.of_store(&path, e))?;
+        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| state.of_store(&path, e))?;
         Ok::<_, Refusal>(buffer)
     })
     .await?;

@@ -37,7 +37,7 @@ pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client may leave the server waiting in the middle of an HTTP/1.1 upload, or take nothing of
 /// what the server writes.
-pub const CLIENT_STALL: Duration = Duration::from_secs(60);
+pub const CLIENT_STALL: Duration = Duration::from_secs(300);
 
 /// How much of an HTTP/1.1 upload that the handler did not want is still read, in bytes, so that the client
 /// sees the answer and not only a connection cut under its hands.

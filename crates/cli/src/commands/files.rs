@@ -98,7 +98,15 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     for source in sources {
         let name = Path::new(source).file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| CliError::Usage(format!("{source} has no file name")))?;
-        files.push((PathBuf::from(source), format!("{}{name}", url.path)));
+        let to = format!("{}{name}", url.path);
+        if let Some((other, _)) = files.iter().find(|(_, path)| *path == to) {
+            let other: &PathBuf = other;
+            return Err(CliError::Usage(format!(
+                "{} and {source} would both be {to}; put one elsewhere",
+                other.display()
+            )));
+        }
+        files.push((PathBuf::from(source), to));
     }
     let begun = Instant::now();
     let (mut failed, mut out) = (None, Ok(ExitCode::SUCCESS));
