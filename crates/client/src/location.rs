@@ -76,7 +76,7 @@ impl FromStr for Url {
             (Some(format!("unix:{socket}")), path)
         } else {
             let rest = text.strip_prefix(TCP).ok_or_else(|| wrong("it is no URL of a cluster"))?;
-            let (host, path) = rest.split_once('/').ok_or_else(|| wrong("it has no path"))?;
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
             ((!host.is_empty()).then(|| host.to_owned()), path)
         };
         if let Some(entry) = &entry {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
-        for text in ["http://a/b", "grist://host:1", "grist://host/x", "grist+unix:///run/g.sock"] {
+        for text in ["http://a/b", "grist://host", "grist://host/x", "grist+unix:///run/g.sock"] {
             let error = Location::parse(text).unwrap_err();
             assert!(error.is_usage());
             assert!(error.to_string().contains("write grist://"), "{error}");

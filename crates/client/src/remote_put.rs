@@ -24,6 +24,10 @@ const STREAM_BYTES: usize = 256 << 10;
 /// Chunks of such a source that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
 
+/// How often a commit is asked for, and the time between.
+const COMMIT_TRIES: u32 = 4;
+const COMMIT_PAUSE: Duration = Duration::from_millis(700);
+
 /// How often progress is told.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
@@ -75,7 +79,6 @@ impl Source {
         gristmill_runtime::FileParts::plain(path)?;
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
-        // Best effort: a hint to the page cache.
         let state = state(&file).map_err(io)?;
         Ok(Source { file: Arc::new(file), path: path.to_owned(), state })
     }
@@ -169,6 +172,20 @@ impl Cluster {
         Ok(self.peers.wait(put)?)
     }
 
+    /// Asks again where the answer was lost: a commit that was made answers the same.
+    async fn commit(&self, commit: &Commit) -> Result<FileInfo, RunError> {
+        let mut tries = 1;
+        loop {
+            match self.ask(names::COMMIT, commit).await {
+                Err(error) if error.kind() == ErrorKind::Unavailable && tries < COMMIT_TRIES => {
+                    tokio::time::sleep(COMMIT_PAUSE).await;
+                    tries += 1;
+                }
+                committed => return committed,
+            }
+        }
+    }
+
     /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
     async fn putting(
         &self,
@@ -200,7 +217,7 @@ impl Cluster {
         tick();
         match written {
             Ok(Written { length, receipts }) => {
-                self.ask(names::COMMIT, &Commit { id: attempt.id, length, receipts }).await
+                self.commit(&Commit { id: attempt.id, length, receipts }).await
             }
             Err(error) => {
                 // What cannot be given up now runs out by itself.

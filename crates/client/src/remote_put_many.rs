@@ -12,7 +12,7 @@ use crate::remote_put::{RemotePut, Source};
 use crate::{ClientError, Cluster};
 
 /// Files up to this length are put together, so that a batch ends long before its lease.
-const SMALL: u64 = 1 << 20;
+const SMALL: u64 = 128 << 10;
 
 /// Files of a batch.
 const BATCH: usize = 64;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_runtime::{FileParts, Part, Placement, RunError, Want};
+use gristmill_runtime::{ErrorKind, FileParts, Part, Placement, RunError, Want};
 use gristmill_transport::{Address, Response};
 use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER};
 use http::{Method, Request, StatusCode, header};
 
 use crate::Peers;
+use crate::crew::{PAUSE, TRIES};
 use crate::error::{transport, unavailable};
 use crate::peers::parse;
 
@@ -77,7 +78,27 @@ impl RemotePart {
         self.fetch(built(request)?, buffer).await
     }
 
+    /// Asks again where the node could not be reached or broke off: supervised nodes are back soon, and reading twice
+    /// changes nothing.
     async fn fetch(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
+        let mut tries = 1;
+        loop {
+            let begun = tokio::time::Instant::now();
+            match self.fetch_once(request.clone(), out).await {
+                Err(error)
+                    if error.kind() == ErrorKind::Unavailable
+                        && tries < TRIES
+                        && begun.elapsed() < self.peers.stall =>
+                {
+                    tokio::time::sleep(PAUSE).await;
+                    tries += 1;
+                }
+                fetched => return fetched,
+            }
+        }
+    }
+
+    async fn fetch_once(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
         let client = self.peers.dialer().http(&self.address);
         let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
         if !response.status().is_success() {

@@ -18,8 +18,8 @@ use crate::fold::FoldEnd;
 use crate::{Peers, groups};
 
 /// How often a value is asked for again when its node cannot be reached: supervised nodes are back soon.
-const TRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(700);
+pub(crate) const TRIES: u32 = 3;
+pub(crate) const PAUSE: Duration = Duration::from_millis(700);
 
 /// How often somebody who waits looks whether the request was given up.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,8 +1,9 @@
 //! Clearing away objects of files that were replaced, removed or never finished.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use gristmill_namespace::{FileId, Garbage};
+use gristmill_namespace::Garbage;
 use gristmill_runtime::RunError;
 use gristmill_store::ObjectId;
 use gristmill_transport::Address;
@@ -44,25 +45,31 @@ async fn round(shared: &Arc<Shared>) -> Answer<()> {
         Ok::<_, Refusal>((namespace.garbage(COLLECT_AT_ONCE)?, namespace.targets()?))
     })
     .await?;
-    let mut gone: Vec<FileId> = Vec::new();
+    // Nodes that did not answer are asked again in the next round only.
+    let mut silent = HashSet::new();
     for file in garbage {
-        let places =
-            file.targets.iter().filter_map(|number| targets.iter().find(|target| target.number == *number));
-        let places = places.map(|target| TargetPlace {
-            number: target.number,
-            address: target.address.clone(),
-            version: 0,
+        let places = file.targets.iter().filter_map(|number| {
+            targets.iter().find(|target| target.number == *number).map(|target| TargetPlace {
+                number: target.number,
+                address: target.address.clone(),
+                version: 0,
+            })
         });
-        if clear(shared, &file, places.collect()).await.is_ok() {
-            gone.push(file.id);
+        if clear(shared, &file, places.collect(), &mut silent).await? {
+            let state = shared.clone();
+            blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&[file.id])?)).await?;
         }
     }
-    let state = shared.clone();
-    blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&gone)?)).await
+    Ok(())
 }
 
-/// Removes the objects of a file from all its targets.
-async fn clear(shared: &Arc<Shared>, file: &Garbage, targets: Vec<TargetPlace>) -> Answer<()> {
+/// Removes the objects of a file from its targets, and says whether all are gone.
+async fn clear(
+    shared: &Arc<Shared>,
+    file: &Garbage,
+    targets: Vec<TargetPlace>,
+    silent: &mut HashSet<u32>,
+) -> Answer<bool> {
     let map = FileMap {
         id: file.id.to_string(),
         path: String::new(),
@@ -78,24 +85,37 @@ async fn clear(shared: &Arc<Shared>, file: &Garbage, targets: Vec<TargetPlace>) 
     let expires = now() + GRANT_HOLDS;
     let grant = Grant { principal: "entry".into(), rights: Rights::Manage, file: map, expires };
     let sealed = shared.key.seal(&grant)?;
+    let mut all = true;
     for place in targets {
-        if place.number == own {
+        let cleared = if place.number == own {
             let (state, id) =
                 (shared.clone(), ObjectId::new(&object).map_err(gristmill_store::StoreError::from)?);
-            blocking(move || Ok::<_, Refusal>(target::remove(&state.store, &id)?)).await?;
+            blocking(move || Ok::<_, Refusal>(target::remove(&state.store, &id)?)).await
+        } else if silent.contains(&place.number) {
+            all = false;
             continue;
+        } else {
+            ask(shared, &place, &object, &sealed).await
+        };
+        if cleared.is_err() {
+            all = false;
+            silent.insert(place.number);
         }
-        let request = Request::builder()
-            .method(Method::DELETE)
-            .uri(format!("/objects/{object}"))
-            .header(GRANT_HEADER, &sealed)
-            .body(());
-        let request = request.map_err(|e| failed(&e))?;
-        let address: Address = place.address.parse().map_err(|e| failed(&e))?;
-        let response = shared.peers.dialer().http(&address).send(request).await.map_err(|e| failed(&e))?;
-        if response.status() != StatusCode::NO_CONTENT {
-            return Err(failed(&response.status()));
-        }
+    }
+    Ok(all)
+}
+
+async fn ask(shared: &Shared, place: &TargetPlace, object: &str, sealed: &str) -> Answer<()> {
+    let request = Request::builder()
+        .method(Method::DELETE)
+        .uri(format!("/objects/{object}"))
+        .header(GRANT_HEADER, sealed)
+        .body(());
+    let request = request.map_err(|e| failed(&e))?;
+    let address: Address = place.address.parse().map_err(|e| failed(&e))?;
+    let response = shared.peers.dialer().http(&address).send(request).await.map_err(|e| failed(&e))?;
+    if response.status() != StatusCode::NO_CONTENT {
+        return Err(failed(&response.status()));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
 use gristmill_namespace::Principal;
@@ -23,7 +23,7 @@ use http::{HeaderMap, StatusCode, header};
 use crate::error::{Answer, Refusal};
 use crate::limits::{PUT_LEASE, UPLOAD_STALL};
 use crate::node::{Shared, blocking};
-use crate::objects::{content_range, no_such_range};
+use crate::objects::{content_range, has_length, no_such_range};
 use crate::range::{Asked, asked};
 
 /// Stripe unit of files that come this way.
@@ -82,7 +82,14 @@ async fn read(
     let state = shared.clone();
     let opened = blocking(move || state.open(&who, &path)).await?;
     let length = opened.info.file.length;
-    let (status, range) = match asked(text(request.headers(), header::RANGE), length) {
+    let tag = format!("\"{}\"", opened.info.file.id);
+    if text(request.headers(), header::IF_NONE_MATCH) == Some(&tag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+    }
+    // The rest of another state of the file must not be joined to what the client has: it gets all of this one.
+    let same = text(request.headers(), header::IF_RANGE).is_none_or(|wanted| wanted == tag);
+    let wanted = text(request.headers(), header::RANGE).filter(|_| same);
+    let (status, range) = match asked(wanted, length) {
         Asked::All => (StatusCode::OK, 0..length),
         Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
         Asked::Nothing => return Ok(no_such_range(length)),
@@ -93,8 +100,7 @@ async fn read(
     let body = ReadBody::new(range, move |offset, buffer| {
         file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
     });
-    let tag = [(header::ETAG, format!("\"{}\"", opened.info.file.id))];
-    Ok((status, described, tag, Body::new(body)).into_response())
+    Ok((status, AppendHeaders(described), [(header::ETAG, tag)], Body::new(body)).into_response())
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
@@ -107,6 +113,8 @@ async fn write(
     request: Request,
 ) -> Answer<Response> {
     let who = principal(&shared, &request)?;
+    unconditional(request.headers())?;
+    has_length(request.headers(), request.version())?;
     if request.headers().contains_key(header::CONTENT_RANGE) {
         // A part, taken for the whole, would replace the file by its end.
         let text = "a file is written whole; leave the range out (curl: without -C)";
@@ -173,12 +181,25 @@ where
     })
 }
 
+/// Refuses what would be done whatever the condition says.
+fn unconditional(headers: &HeaderMap) -> Answer<()> {
+    let conditions = [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_UNMODIFIED_SINCE];
+    match conditions.iter().find(|name| headers.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => {
+            let text = format!("the condition {name} is not understood here; leave it out");
+            Err(Refusal::new(ErrorKind::Usage, text))
+        }
+    }
+}
+
 async fn remove(
     State(shared): State<Arc<Shared>>,
     Path(path): Path<String>,
     request: Request,
 ) -> Answer<StatusCode> {
     let who = principal(&shared, &request)?;
+    unconditional(request.headers())?;
     let path = PathOf { path: format!("/{path}") };
     blocking(move || shared.remove(&who, &path)).await?;
     Ok(StatusCode::NO_CONTENT)

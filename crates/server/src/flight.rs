@@ -105,7 +105,12 @@ impl Flight {
         tokio::spawn(async move {
             // Waits for its turn; a client that goes away meanwhile is found out by the first send.
             let Ok(_turn) = shared.runs.acquire().await else { return };
-            let _ = tokio::task::spawn_blocking(move || run.run(&sender, done)).await;
+            let last = sender.clone();
+            if tokio::task::spawn_blocking(move || run.run(&sender, done)).await.is_err() {
+                // Rows that just ended would be taken for all.
+                let text = "the request panicked; please report it";
+                let _ = last.send(Err(Refusal::new(ErrorKind::Failed, text))).await;
+            }
         });
         let batches = stream::unfold((batches, guard), |(mut batches, guard)| async move {
             let batch = batches.recv().await?;

@@ -65,7 +65,7 @@ impl Fold {
         };
         let job = ShardJob::new(run, shard)?;
         let rest = request.rest.clone();
-        check_rest(&grant.file, &rest)?;
+        check_rest(&grant.file, &request.targets, &rest)?;
         let file = grant.file;
         let crew =
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
@@ -188,7 +188,15 @@ impl Fold {
 }
 
 /// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
-fn check_rest(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
+fn check_rest(file: &FileMap, own: &[u32], rest: &[NodeShard]) -> Answer<()> {
+    let mut named: Vec<u32> =
+        own.iter().chain(rest.iter().flat_map(|shard| &shard.targets)).copied().collect();
+    let count = named.len();
+    named.sort_unstable();
+    named.dedup();
+    if named.len() < count {
+        return Err(Refusal::new(ErrorKind::Usage, "a target is named twice; name each once"));
+    }
     let known = |shard: &NodeShard, target: &u32| {
         file.targets.get(*target as usize).is_some_and(|place| place.address == shard.address)
     };

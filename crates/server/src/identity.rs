@@ -94,10 +94,27 @@ impl Identities {
                 let name = format!("uid:{uid}").parse::<Principal>();
                 name.map_err(|e| Refusal::new(ErrorKind::Denied, e.to_string()))
             }
+            Origin::Tcp(_) if local && !self.required && !named_so(headers) => {
+                denied("the request was meant for another host; write 127.0.0.1 or localhost")
+            }
             Origin::Tcp(_) if local && !self.required => Ok(Principal::anonymous()),
             Origin::Tcp(_) => {
                 denied("this node wants to know who asks: set GRISTMILL_TOKEN, or use its Unix socket")
             }
         }
     }
+}
+
+/// Whether a request over loopback was meant for this machine: a page of somewhere else, whose name was made to lead here,
+/// must not act as its reader.
+fn named_so(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let Ok(host) = host.to_str() else { return false };
+    let name = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(host, |(name, _)| name);
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

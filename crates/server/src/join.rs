@@ -1,6 +1,7 @@
 //! Making a node known to the entry node, and keeping it known.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant as Moment;
 
 use gristmill_namespace::TargetId;
 use gristmill_runtime::{ErrorKind, RunError};
@@ -68,7 +69,9 @@ pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
     if now().abs_diff(join.at) > JOIN_AGE {
         return denied("the clocks of the node and of the entry node differ by minutes; set them");
     }
-    Ok(Joined { number: take_in(shared, &join.target, &join.address)? })
+    let number = take_in(shared, &join.target, &join.address)?;
+    shared.heard.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Moment::now());
+    Ok(Joined { number })
 }
 
 fn take_in(shared: &Shared, id: &str, address: &str) -> Answer<u32> {

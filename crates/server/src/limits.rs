@@ -43,6 +43,9 @@ pub const PUT_LEASE: Duration = Duration::from_secs(60);
 /// How often a storage node makes itself known to the entry node.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 
+/// How long a storage node may be silent before files that name no targets are put elsewhere.
+pub const SILENCE: Duration = Duration::from_secs(20);
+
 /// How long a node that starts tries to reach the entry node.
 pub const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
 

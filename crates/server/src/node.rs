@@ -1,9 +1,10 @@
 //! A running node: what its requests share, starting and stopping it.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
@@ -18,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Answer, Refusal};
 use crate::identity::Identities;
-use crate::limits::{EXTENT_KIB, MAX_FOLDS, MAX_RUNS, ROW_BYTES, STOP_GRACE};
+use crate::limits::{EXTENT_KIB, MAX_FOLDS, MAX_RUNS, ROW_BYTES, SILENCE, STOP_GRACE};
 use crate::{NodeOptions, ServerError, files, flight, join, objects, target};
 
 /// Number of a target that has not joined a cluster yet.
@@ -43,7 +44,10 @@ pub(crate) struct Shared {
     pub row_folds: AtomicUsize,
     pub runs: Semaphore,
     /// Memory for answers to messages of extents, in KiB.
-    pub extents: Semaphore,
+    pub extents: Arc<Semaphore>,
+    /// When each storage node last made itself known, on the entry node.
+    pub heard: Mutex<HashMap<u32, Instant>>,
+    started: Instant,
     lanes: Option<usize>,
     number: AtomicU32,
 }
@@ -61,6 +65,14 @@ impl Shared {
             )),
             number => Ok(number),
         }
+    }
+
+    /// Whether a target's node has made itself known lately; just after the start nobody can have.
+    pub fn alive(&self, number: u32) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).get(&number).copied();
+        self.number().is_ok_and(|own| own == number)
+            || self.started.elapsed() < SILENCE
+            || heard.is_some_and(|heard| heard.elapsed() < SILENCE)
     }
 
     pub fn set_number(&self, number: u32) {
@@ -155,7 +167,9 @@ impl Node {
             waiting: AtomicUsize::new(0),
             row_folds: AtomicUsize::new(0),
             runs: Semaphore::new(MAX_RUNS),
-            extents: Semaphore::new(EXTENT_KIB),
+            extents: Arc::new(Semaphore::new(EXTENT_KIB)),
+            heard: Mutex::default(),
+            started: Instant::now(),
             lanes: options.lanes,
             number: AtomicU32::new(NOT_JOINED),
         });

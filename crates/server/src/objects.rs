@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
 use gristmill_runtime::ErrorKind;
 use gristmill_store::{Extent, ObjectId, ObjectStore, ReadOptions, StoreError, Version};
@@ -118,7 +118,7 @@ async fn read(
         Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         Err(error) => Err(io::Error::other(error)),
     });
-    Ok((status, described, Body::new(body)).into_response())
+    Ok((status, AppendHeaders(described), Body::new(body)).into_response())
 }
 
 /// The headers that say which bytes these are.
@@ -126,24 +126,16 @@ pub(crate) fn content_range(
     status: StatusCode,
     range: &std::ops::Range<u64>,
     length: u64,
-) -> [(header::HeaderName, String); 3] {
-    let part = match status {
-        StatusCode::PARTIAL_CONTENT => {
-            format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1))
-        }
-        _ => format!("bytes */{length}"),
-    };
-    // Only an answer with a part may say which.
-    let name = if status == StatusCode::PARTIAL_CONTENT {
-        header::CONTENT_RANGE
-    } else {
-        header::HeaderName::from_static("x-content-range")
-    };
-    [
+) -> Vec<(header::HeaderName, String)> {
+    let mut headers = vec![
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::ACCEPT_RANGES, "bytes".to_owned()),
-        (name, part),
-    ]
+    ];
+    if status == StatusCode::PARTIAL_CONTENT {
+        let part = format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1));
+        headers.push((header::CONTENT_RANGE, part));
+    }
+    headers
 }
 
 pub(crate) fn no_such_range(length: u64) -> Response {
@@ -176,8 +168,8 @@ async fn extents(
     let (store, id, at) = (shared.store.clone(), object.id, ReadOptions::at(object.version));
     let path = object.grant.file.path;
     let kib = u32::try_from(total.div_ceil(1024)).unwrap_or(u32::MAX);
-    let room = shared.extents.acquire_many(kib).await;
-    let _room = room.map_err(|_| Refusal::new(ErrorKind::Unavailable, "the node is stopping"))?;
+    let room = shared.extents.clone().acquire_many_owned(kib).await;
+    let room = room.map_err(|_| Refusal::new(ErrorKind::Unavailable, "the node is stopping"))?;
     let state = shared.clone();
     let bytes = blocking(move || {
         let mut buffer = vec![0; total as usize];
@@ -185,19 +177,39 @@ async fn extents(
         Ok::<_, Refusal>(buffer)
     })
     .await?;
-    Ok(Body::from(bytes).into_response())
+    // The room is given back when the last byte has left.
+    let body = ReadBody::new(0..total, move |offset, buffer| {
+        let _held = &room;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let part = start.checked_add(buffer.len()).and_then(|end| bytes.get(start..end));
+        buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    });
+    Ok(Body::new(body).into_response())
 }
 
 async fn write(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
+    version: http::Version,
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Response> {
+    has_length(&headers, version)?;
     let object = object(&shared, &name, &headers, Rights::Write)?;
     let receipt = upload::receive(&shared, object, body).await?;
     let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// Refuses a body whose end could not be told from a cut.
+pub(crate) fn has_length(headers: &HeaderMap, version: http::Version) -> Answer<()> {
+    let told =
+        headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
+    if told || version >= http::Version::HTTP_2 {
+        return Ok(());
+    }
+    Err(Refusal::new(ErrorKind::Usage, "say how long the body is: Content-Length, or chunks"))
 }
 
 async fn remove(

@@ -87,11 +87,14 @@ impl Shared {
             }
             return Ok((on.clone(), 0));
         }
-        let mut numbers: Vec<u32> = self.namespace()?.targets()?.iter().map(|target| target.number).collect();
+        let targets = self.namespace()?.targets()?;
+        // A target that is lost, or was never started again, must not keep every file from being put.
+        let mut numbers: Vec<u32> =
+            targets.iter().map(|target| target.number).filter(|number| self.alive(*number)).collect();
         let all = numbers.len();
         let count = create.targets.map_or(all, |count| count as usize);
         if count == 0 || count > all {
-            return usage(format!("the cluster has {all} targets; give --targets 1 to {all}"));
+            return usage(format!("{all} targets of the cluster are there; give --targets 1 to {all}"));
         }
         // Small files begin, and mostly end, with their first stripe: it goes to another target each time.
         let turn = fastrand::usize(..all);

@@ -78,9 +78,13 @@ pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
             let bytes = Key::random_bytes()?;
             let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             let write = |source| ServerError::File { verb: "write", path: path.to_owned(), source };
-            let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-            let mut file = options.map_err(write)?;
+            // Whole or not at all: half a key would keep the node from ever starting.
+            let new = path.with_extension("new");
+            let made =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+            let mut file = made.map_err(write)?;
             writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(write)?;
+            std::fs::rename(&new, path).map_err(write)?;
             Ok(Key::from_bytes(&bytes))
         }
         Err(error) => Err(read(error)),

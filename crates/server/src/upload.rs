@@ -19,8 +19,11 @@ pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) ->
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
     let (state, new, name) = (shared.clone(), id.clone(), path.clone());
-    blocking(move || create(&state, &name, &new)).await?;
-    let mut unfinished = Unfinished { shared: shared.clone(), id: Some(id.clone()) };
+    let mut unfinished = blocking(move || {
+        create(&state, &name, &new)?;
+        Ok::<_, Refusal>(Unfinished { shared: state, id: Some(new) })
+    })
+    .await?;
     let length = write(shared, path, &id, body).await?;
     let (state, name) = (shared.clone(), path.clone());
     let version =
@@ -69,9 +72,13 @@ struct Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            // Nothing points to it; if it cannot be removed now, the next start of the node does.
-            let _ = target::remove(&self.shared.store, id);
+        let Some(id) = self.id.take() else { return };
+        let shared = self.shared.clone();
+        // Nothing points to it; if it cannot be removed now, the next start of the node does.
+        let remove = move || drop(target::remove(&shared.store, &id));
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+            Err(_) => remove(),
         }
     }
 }

@@ -96,6 +96,9 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     }
     let mut files = Vec::new();
     for source in sources {
+        if source == DASH {
+            return Err(CliError::Usage(format!("standard input has no name; write {url}NAME")));
+        }
         let name = Path::new(source).file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| CliError::Usage(format!("{source} has no file name")))?;
         let to = format!("{}{name}", url.path);

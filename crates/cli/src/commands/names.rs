@@ -79,13 +79,23 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
 
 /// Removes files.
 pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
+    let mut failed: Option<CliError> = None;
     for path in &args.paths {
-        match path {
-            Location::Local(path) => gristmill_client::remove(path)?,
-            Location::Remote(url) => connect(url)?.remove(&url.path)?,
+        let removed = match path {
+            Location::Local(path) => gristmill_client::remove(path).map_err(CliError::from),
+            Location::Remote(url) => connect(url).and_then(|cluster| Ok(cluster.remove(&url.path)?)),
+        };
+        // One that cannot be removed keeps no other.
+        if let Err(error) = removed
+            && let Some(earlier) = failed.replace(error)
+        {
+            eprintln!("gristmill: {earlier}");
         }
     }
-    Ok(ExitCode::SUCCESS)
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Changes permission bits.
