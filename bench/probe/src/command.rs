@@ -26,11 +26,14 @@ pub enum Command {
     Drain(Drain),
 }
 
-/// Reading a plain file without the runtime.
+/// Reading plain files without the runtime.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
     pub path: PathBuf,
+    /// Files to be read besides.
+    #[serde(default)]
+    pub also: Vec<PathBuf>,
     pub lanes: usize,
 }
 

@@ -61,17 +61,29 @@ fn over(scan: &Scan, each: impl Fn(&[u8]) -> f64 + Sync) -> Result<(u64, f64), S
     if !(1..=MAX_LANES).contains(&scan.lanes) {
         return Err(format!("{} lanes are not 1 to {MAX_LANES}", scan.lanes));
     }
+    let mut files = Vec::new();
+    // Units of the files before.
+    let mut first = 0;
+    for path in std::iter::once(&scan.path).chain(&scan.also) {
+        let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        files.push((first, length, file));
+        first += length.div_ceil(UNIT);
+    }
     let failed = |e: std::io::Error| format!("{}: {e}", scan.path.display());
-    let file = File::open(&scan.path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
     let next = AtomicU64::new(0);
     let lane = || -> std::io::Result<(u64, f64)> {
         let mut pages = Pages::new();
         let buffer = pages.bytes();
         let (mut bytes, mut sum) = (0, 0.0);
         loop {
-            let mut at = next.fetch_add(UNIT, Ordering::Relaxed);
-            let end = length.min(at.saturating_add(UNIT));
+            let unit = next.fetch_add(1, Ordering::Relaxed);
+            let Some((first, length, file)) = files.iter().rfind(|(first, ..)| *first <= unit) else {
+                return Ok((bytes, sum));
+            };
+            let mut at = (unit - first) * UNIT;
+            let end = (*length).min(at + UNIT);
             if at >= end {
                 return Ok((bytes, sum));
             }

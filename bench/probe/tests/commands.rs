@@ -43,6 +43,10 @@ fn every_way_of_adding_up_gives_the_same() {
     let sum = counting(&data, count);
     let layout = dir.path().join("data.grist");
     let targets: Vec<_> = (0..3).map(|n| dir.path().join(format!("target{n}"))).collect();
+    // Half of a unit, and a file that is empty.
+    let (more, none) = (dir.path().join("more.f64"), dir.path().join("none.f64"));
+    let further = counting(&more, (2 << 20) / 8);
+    std::fs::write(&none, []).unwrap();
     let run = |path: &Path, lanes| json!({"op": "run", "kernel": "sum", "type": "f64", "path": path, "lanes": lanes});
     let answers = ask(&[
         json!({"op": "floor", "path": data, "lanes": 2}),
@@ -50,8 +54,11 @@ fn every_way_of_adding_up_gives_the_same() {
         run(&data, 1),
         json!({"op": "put", "source": data, "path": layout, "targets": targets, "stripe": 65536}),
         run(&layout, 2),
+        json!({"op": "plain", "path": none, "also": [more, data, none], "lanes": 2}),
     ]);
-    for answer in &answers {
+    assert_eq!(answers[5]["result"]["sum"], json!(sum + further));
+    assert_eq!(answers[5]["bytes_read"], json!(u64::from(count) * 8 + (2 << 20)));
+    for answer in answers.iter().take(5) {
         assert_eq!(answer.get("error"), None);
         assert!(answer["seconds"].as_f64().unwrap() > 0.0);
         assert!(answer["peak_rss_bytes"].as_u64().unwrap() > 256 << 10);
