@@ -55,7 +55,7 @@ pub fn ping(clusters: &mut Clusters, ping: &Ping) -> Result<Answer, String> {
 pub fn ask(clusters: &mut Clusters, ask: &Ask) -> Result<Answer, String> {
     let clients = clusters.some(&ask.cluster, ask.clients)?;
     let ready = Barrier::new(clients.len());
-    let client = |cluster: &Cluster| -> Result<(Instant, Vec<(f64, Folded)>, Instant), String> {
+    let client = |cluster: &Cluster| -> Result<Turn, String> {
         ready.wait();
         let begun = Instant::now();
         let asked = (0..ask.count).map(|_| timed(|| fold(cluster, &ask.file, &ask.what)));
@@ -137,6 +137,9 @@ pub fn fold_many(clusters: &mut Clusters, many: &FoldMany) -> Result<Answer, Str
         ..Answer::timed(elapsed, folded.iter().map(|(_, (_, bytes))| bytes).sum())
     })
 }
+
+/// When a client began, the seconds and answers of its requests, and when it was done.
+type Turn = (Instant, Vec<(f64, Folded)>, Instant);
 
 /// An answer, and the bytes that were folded for it.
 type Folded = (Value, u64);
