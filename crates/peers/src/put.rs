@@ -16,6 +16,7 @@ use gristmill_wire::{FAN_IN, FileMap, GRANT_HEADER};
 use http::{Method, Request};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use rustix::io::{ReadWriteFlags, preadv2};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -29,6 +30,9 @@ const CHUNKS_AHEAD: usize = 4;
 
 /// Objects up to this length are sent from memory: threads that read ahead cost more than the reading.
 const SMALL_OBJECT: u64 = 64 << 10;
+
+/// Reads of the page cache that one frame may take on the connection's own thread.
+const MAX_READS_AT_ONCE: u64 = 16;
 
 /// Longest receipt.
 const MAX_RECEIPT_BYTES: usize = 4096;
@@ -78,16 +82,27 @@ impl Peers {
         length: u64,
         done: Arc<AtomicU64>,
     ) -> Result<Written, RunError> {
-        let striped = striped(&created.file)?;
+        let striped = created.file.striped()?;
         let mut receipts = vec![None; created.file.targets.len()];
         let uploads = (0..created.file.targets.len()).filter_map(|target| {
             let place = u32::try_from(target).ok()?;
             let bytes = striped.object_len(place, length);
             let (file, done) = (file.clone(), done.clone());
+            let (cached, counted) = (file.clone(), done.clone());
             let read = move |offset: u64, buffer: &mut [u8]| {
-                read_stripes(&file, &striped, place, offset, buffer)?;
+                read_stripes(&striped, place, offset, buffer, |part, at| file.read_exact_at(part, at))?;
                 done.fetch_add(buffer.len() as u64, Ordering::Relaxed);
                 Ok(())
+            };
+            let at_once = move |offset: u64, buffer: &mut [u8]| {
+                let few = buffer.len() as u64 / striped.unit() <= MAX_READS_AT_ONCE;
+                let length = buffer.len() as u64;
+                let read = |part: &mut [u8], at| cached_exact_at(&cached, part, at);
+                let done = few && read_stripes(&striped, place, offset, buffer, read).is_ok();
+                if done {
+                    counted.fetch_add(length, Ordering::Relaxed);
+                }
+                done
             };
             let body = if bytes <= SMALL_OBJECT {
                 let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
@@ -97,7 +112,7 @@ impl Peers {
                     Err(_) => RequestBody::from(ReadBody::new(0..bytes, read)),
                 }
             } else {
-                RequestBody::from(ReadBody::new(0..bytes, read))
+                RequestBody::from(ReadBody::new(0..bytes, read).or_at_once(at_once))
             };
             (bytes > 0).then_some(async move { (target, self.put_object(created, target, body).await) })
         });
@@ -118,7 +133,7 @@ impl Peers {
     where
         S: Stream<Item = Result<Bytes, RunError>>,
     {
-        let striped = striped(&created.file)?;
+        let striped = created.file.striped()?;
         let mut uploads: Vec<Option<Upload>> = (0..created.file.targets.len()).map(|_| None).collect();
         let mut at = 0u64;
         let mut stream = std::pin::pin!(stream);
@@ -161,10 +176,6 @@ impl Peers {
     }
 }
 
-fn striped(file: &FileMap) -> Result<Striped, RunError> {
-    Ok(Striped::new(file.unit, u32::try_from(file.targets.len()).unwrap_or(u32::MAX), file.first)?)
-}
-
 fn place(file: &FileMap, target: usize) -> Result<(Address, String), RunError> {
     match file.targets.get(target) {
         Some(place) => Ok((parse(&place.address)?, node_name(place.number, &place.address))),
@@ -174,11 +185,11 @@ fn place(file: &FileMap, target: usize) -> Result<(Address, String), RunError> {
 
 /// Reads a stretch of an object from the file that it is to be a part of.
 fn read_stripes(
-    file: &File,
     striped: &Striped,
     target: u32,
     offset: u64,
     buffer: &mut [u8],
+    read: impl Fn(&mut [u8], u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -187,11 +198,18 @@ fn read_stripes(
         let part = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let at = striped.file_offset(target, object_at).map_err(io::Error::other)?;
         if let Some(rest) = rest.get_mut(..part) {
-            file.read_exact_at(rest, at)?;
+            read(rest, at)?;
         }
         done += part;
     }
     Ok(())
+}
+
+/// Reads what the page cache holds, or fails at once.
+fn cached_exact_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
+    let length = buffer.len();
+    let read = preadv2(file, &mut [io::IoSliceMut::new(buffer)], at, ReadWriteFlags::NOWAIT)?;
+    if read == length { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
 enum Chunk {

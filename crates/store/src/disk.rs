@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub(crate) mod faulty;
+mod write_behind;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -37,6 +38,8 @@ pub(crate) trait DataFile: Send + Sync {
     /// Turns bytes within the file into zeros, giving space back where the file system can.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;
+    /// Begins to write a stretch to the device, without waiting. A hint.
+    fn write_behind(&self, offset: u64, len: u64);
     fn advise_sequential(&self) -> io::Result<()>;
     /// Forgets what memory holds of a synced file, so that reads come from the device. Best effort.
     fn drop_cache(&self) -> io::Result<()>;
@@ -146,6 +149,10 @@ impl DataFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn write_behind(&self, offset: u64, len: u64) {
+        write_behind::begin(self, offset, len);
     }
 
     fn advise_sequential(&self) -> io::Result<()> {

@@ -85,7 +85,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Another process has the store open for writing.
-    #[error("store {} is open for writing in another process: stop that process, or open the store read-only", dir.display())]
+    #[error("store {} is open for writing in another process: stop that process", dir.display())]
     Locked {
         /// The directory of the store.
         dir: PathBuf,

@@ -2,9 +2,9 @@
 //!
 //! Reads may wait for a disk, so they run on Tokio's blocking threads, one frame ahead of the connection: the
 //! disk works while the network does. A thread is held for one read, not while a client is slow, so slow
-//! clients cannot use the threads up. `block_in_place` within `poll_frame` gave the same speed within noise
-//! (`examples/copy_speed.rs`, two cores: each 0.75 to 1.0 of plain TCP), but needs the multi-thread runtime
-//! and does not read ahead.
+//! clients cannot use the threads up. Handing each frame over costs several wake-ups, though; a body that can tell
+//! what is in memory already gives those bytes on the connection's own thread
+//! ([`or_at_once`](ReadBody::or_at_once)).
 
 use std::fmt;
 use std::future::Future;
@@ -23,6 +23,7 @@ use crate::frame_buffer::FrameBuffer;
 pub const FRAME: usize = 256 << 10;
 
 type Read = Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()> + Send>;
+type AtOnce = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
 
 /// A request or answer body over a range of bytes that a function reads.
 ///
@@ -46,6 +47,7 @@ type Read = Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()> + Send>;
 /// ```
 pub struct ReadBody {
     state: State,
+    at_once: Option<AtOnce>,
     /// Where the next read begins.
     at: u64,
     end: u64,
@@ -67,12 +69,39 @@ impl ReadBody {
         read: impl FnMut(u64, &mut [u8]) -> io::Result<()> + Send + 'static,
     ) -> Self {
         let end = range.end.max(range.start);
-        Self { state: State::Idle(Box::new(read)), at: range.start, end, remaining: end - range.start }
+        let remaining = end - range.start;
+        Self { state: State::Idle(Box::new(read)), at_once: None, at: range.start, end, remaining }
+    }
+
+    /// Tries `at_once` before each read: it fills the whole buffer and says true, or says false. It is called on the
+    /// connection's thread, so it must never wait. Nothing is read ahead then: what is slow enough to need that is
+    /// read ahead by the kernel.
+    #[must_use]
+    pub fn or_at_once(mut self, at_once: impl FnMut(u64, &mut [u8]) -> bool + Send + 'static) -> Self {
+        self.at_once = Some(Box::new(at_once));
+        self
+    }
+
+    fn next_length(&self) -> usize {
+        usize::try_from(self.end - self.at).unwrap_or(FRAME).min(FRAME)
+    }
+
+    /// The next frame, if it can be had without waiting.
+    fn ready(&mut self) -> Option<Bytes> {
+        let length = self.next_length();
+        let at_once = self.at_once.as_mut().filter(|_| length > 0)?;
+        let mut buffer = FrameBuffer::new(length);
+        if !at_once(self.at, buffer.get()) {
+            return None;
+        }
+        self.at += length as u64;
+        self.remaining -= length as u64;
+        Some(buffer.freeze())
     }
 
     /// Begins to read the next frame, if there is one.
     fn begin(&mut self, mut read: Read) {
-        let length = usize::try_from(self.end - self.at).unwrap_or(FRAME).min(FRAME);
+        let length = self.next_length();
         if length == 0 {
             self.state = State::Over;
             return;
@@ -95,7 +124,13 @@ impl Body for ReadBody {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return Poll::Ready(None),
-                State::Idle(read) => self.begin(read),
+                State::Idle(read) => match self.ready() {
+                    Some(data) => {
+                        self.state = State::Idle(read);
+                        return Poll::Ready(Some(Ok(Frame::data(data))));
+                    }
+                    None => self.begin(read),
+                },
                 State::Reading(mut reading) => {
                     let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
                         self.state = State::Reading(reading);
@@ -105,7 +140,10 @@ impl Body for ReadBody {
                     let (read, done) = done.map_err(io::Error::other)?;
                     let data = done?;
                     self.remaining -= data.len() as u64;
-                    self.begin(read);
+                    match self.at_once {
+                        Some(_) => self.state = State::Idle(read),
+                        None => self.begin(read),
+                    }
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
             }
@@ -164,6 +202,28 @@ mod tests {
             assert_eq!(at, range.end);
             assert!(body.is_end_stream());
         }
+    }
+
+    #[tokio::test]
+    async fn frames_in_memory_come_at_once_and_others_are_read() {
+        const STEP: u64 = FRAME as u64;
+        let waited = Arc::new(AtomicUsize::new(0));
+        let counted = waited.clone();
+        let read = move |at, buffer: &mut [u8]| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            fill(at, buffer)
+        };
+        // Every other frame is in memory.
+        let at_once = |at, buffer: &mut [u8]| (at - 5) % (2 * STEP) == 0 && fill(at, buffer).is_ok();
+        let mut body = ReadBody::new(5..5 * STEP + 17, read).or_at_once(at_once);
+        let mut at = 5;
+        while let Some(frame) = body.frame().await {
+            let data = frame.unwrap().into_data().unwrap();
+            assert!(data.iter().zip(at..).all(|(got, at)| *got == byte(at)));
+            at += data.len() as u64;
+            assert_eq!(body.size_hint().exact(), Some(5 * STEP + 17 - at));
+        }
+        assert_eq!((at, waited.load(Ordering::SeqCst)), (5 * STEP + 17, 3));
     }
 
     #[tokio::test]

@@ -41,10 +41,15 @@ pub struct FileMap {
 }
 
 impl FileMap {
+    /// How its stripes are dealt.
+    pub fn striped(&self) -> Result<Striped, LayoutError> {
+        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
+        Striped::new(self.unit, targets, self.first)
+    }
+
     /// The layout.
     pub fn layout(&self) -> Result<Layout, LayoutError> {
-        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
-        Ok(Layout::from(Striped::new(self.unit, targets, self.first)?))
+        self.striped().map(Layout::from)
     }
 
     /// Name of the object on every target.

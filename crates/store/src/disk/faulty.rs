@@ -300,6 +300,8 @@ impl DataFile for FaultyFile {
         Ok(())
     }
 
+    fn write_behind(&self, _: u64, _: u64) {}
+
     fn advise_sequential(&self) -> io::Result<()> {
         Ok(())
     }

@@ -19,6 +19,10 @@ use crate::{
 /// One change can pass it by at most the attributes an object may have.
 pub(super) const MAX_PENDING_BYTES: usize = 4 << 20;
 
+/// An object that grows is written to its device in steps of so many bytes while more arrive, so that its flush does
+/// not begin with all of them still to be written.
+const WRITE_BEHIND: u64 = 8 << 20;
+
 impl LocalStore {
     /// Runs `change` on a live object while no other thread changes it.
     pub(super) fn change<T>(
@@ -109,6 +113,11 @@ impl LocalStore {
         shared.length = length.max(end);
         insert(&mut shared.written);
         shared.pending.extend(attributes);
+        drop(shared);
+        if end > length && end - writer.begun.min(end) >= WRITE_BEHIND {
+            file.write_behind(writer.begun, end - writer.begun);
+            writer.begun = end;
+        }
         Ok(version)
     }
 

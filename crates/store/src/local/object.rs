@@ -36,6 +36,8 @@ pub(super) struct Writer {
     pub(super) durable_length: u64,
     /// Bytes, length or state changed since the last flush.
     pub(super) changed: bool,
+    /// Up to here the device was told to begin writing.
+    pub(super) begun: u64,
 }
 
 pub(super) struct Shared {
@@ -53,7 +55,7 @@ pub(super) struct Shared {
 
 impl Object {
     pub(super) fn new(id: ObjectId, birth: u64, now: SystemTime, lease: Option<SystemTime>) -> Self {
-        let writer = Writer { persisted: false, marked: false, durable_length: 0, changed: true };
+        let writer = Writer { persisted: false, marked: false, durable_length: 0, changed: true, begun: 0 };
         let shared = Shared {
             removed: false,
             version: Version(birth),
@@ -68,8 +70,13 @@ impl Object {
     }
 
     pub(super) fn from_row(id: ObjectId, row: Row) -> Self {
-        let writer =
-            Writer { persisted: true, marked: row.dirty, durable_length: row.length, changed: row.dirty };
+        let writer = Writer {
+            persisted: true,
+            marked: row.dirty,
+            durable_length: row.length,
+            changed: row.dirty,
+            begun: row.length,
+        };
         let shared = Shared {
             removed: false,
             version: Version(row.version),
