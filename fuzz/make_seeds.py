@@ -25,7 +25,7 @@ FILE = {
     "id": "0123456789abcdef" * 2, "path": "/d", "length": 800, "unit": 64, "first": 1, "record": 8,
     "targets": [{"number": 0, "address": "127.0.0.1:1", "version": 3}, {"number": 4, "address": "unix:/s", "version": 1}],
 }
-INFO = {"file": FILE, "owner": "alice", "mode": 420, "created": 9}
+INFO = {"file": FILE, "owner": "alice", "mode": "644", "created": 9}
 FOLD = {
     "gristmill": 1, "grant": "g.s", "kernel": "sum", "params": [], "input": {"type": "f64", "skip": 0, "big_endian": False},
     "max_record": 65536, "targets": [0, 2], "rest": [{"address": "a:1", "targets": [1]}], "depth": 1, "round": 1,
@@ -71,12 +71,12 @@ SEEDS = {
     "action": [
         bytes([n]) + text(body) for n, body in enumerate([
             {"path": "/d"}, INFO, {"info": INFO, "grant": "g.s"},
-            {"path": "/d", "unit": 4096, "record": 8, "targets": 2, "on": [0, 1], "mode": 416},
+            {"path": "/d", "unit": 4096, "record": 8, "targets": 2, "on": [0, 1], "mode": "640"},
             {"file": FILE, "grant": "g.s", "lease_seconds": 60}, {"id": "0" * 32},
             {"id": "0" * 32, "length": 8, "receipts": [None, {"length": 8, "version": 1, "seal": "s"}]},
             {"length": 8, "version": 1, "seal": "s"}, {"path": "/", "after": "d"},
             {"entries": [{"name": "d", "info": INFO}, {"name": "e", "info": None}], "more": True},
-            {"path": "/d", "mode": 420}, {"target": "0" * 32, "address": "127.0.0.1:1", "at": 9, "seal": "s"},
+            {"path": "/d", "mode": "644"}, {"target": "0" * 32, "address": "127.0.0.1:1", "at": 9, "seal": "s"},
             {"number": 3}, {"nodes": [{"number": 0, "target": "0" * 32, "address": "a:1"}]},
             {"kind": "not-found", "message": "there is no /d"}, {"name": "d", "info": INFO},
         ])

@@ -199,7 +199,11 @@ def repeated(nodes, commit, content):
 
 def test_a_write_grant_is_good_for_one_object_once(nodes):
     created, receipt, at = write(nodes, "/written")
-    refused(409, ask(*at, b"y" * 100))  # before it is visible
+    for other in (b"y" * 100, b"x" * 99, b"x" * 101, b""):
+        refused(409, ask(*at, other))  # before it is visible
+    # The same object once more, as after a connection that broke before the receipt came.
+    status, again = ask(*at, b"x" * 100)
+    assert (status, json.loads(again)) == (201, receipt)
     commit = {"id": created["file"]["id"], "length": 100, "receipts": [receipt]}
     action(nodes, "commit", commit)
     assert nodes.get("/written") == b"x" * 100

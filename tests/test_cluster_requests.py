@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import resource
 import socket
 import time
 
@@ -165,16 +166,50 @@ def test_other_methods(nodes):
         assert 400 <= ask(nodes.entry, method, "/files/file")[0] < 500
 
 
-def test_many_quiet_connections_leave_room_for_others(nodes, content):
+PLACES = 1024  # transport::MAX_CONNECTIONS
+
+
+@pytest.fixture
+def many_files():
+    """Room for more connections than a node has."""
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4 * PLACES), most))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+
+
+def test_quiet_connections_leave_room_for_others_however_many(nodes, content, many_files):
     host, _, port = nodes.entry.rpartition(":")
-    quiet = [socket.create_connection((host, int(port)), timeout=30) for _ in range(200)]
+    quiet = [socket.create_connection((host, int(port)), timeout=30) for _ in range(PLACES + 50)]
     try:
-        for connection in quiet[:100]:
+        for connection in quiet[: PLACES // 2]:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost")
-        assert nodes.get("/file") == content
+        for _ in range(3):
+            assert nodes.get("/file") == content
     finally:
         for connection in quiet:
             connection.close()
+
+
+def test_an_action_that_is_none_is_told_what_there_is(nodes):
+    with pytest.raises(pyarrow.ArrowInvalid) as error:
+        action(nodes, "melt" * 1000, {})
+    assert len(str(error.value)) < 2000
+    known = str(error.value).split("there are ")[1]
+    with flight.connect(f"grpc://{nodes.entry}") as client:
+        listed = [kind.type for kind in client.list_actions()]
+    assert known.startswith(", ".join(listed)) and {"create-many", "commit-many", "join", "ping"} <= set(listed)
+
+
+def test_modes_are_octal_text(nodes):
+    about = action(nodes, "stat", {"path": "/other"})
+    assert about["mode"] == "644"
+    action(nodes, "chmod", {"path": "/other", "mode": "600"})
+    assert action(nodes, "stat", {"path": "/other"})["mode"] == "600"
+    for wrong in (0o644, 644, "888", "rw-r--r--", "1777", None):
+        with pytest.raises(pyarrow.ArrowInvalid, match="644"):
+            action(nodes, "chmod", {"path": "/other", "mode": wrong})
+    assert action(nodes, "stat", {"path": "/other"})["mode"] == "600"
 
 
 def test_strangers_do_not_join(nodes):

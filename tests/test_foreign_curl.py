@@ -51,6 +51,7 @@ def test_curl_reads_a_file_and_parts_of_it(curl, up, values):
     for asked in ("320000-", "999999-1000000"):
         status, headers, body = curl("-r", asked, up.http("/data.f64"))
         assert status == 416 and headers["content-range"] == f"bytes */{total}"
+        assert f"{total} bytes" in json.loads(body)["message"]
         assert not body.startswith(content[:8])
 
 
@@ -85,12 +86,31 @@ def test_curl_lists(curl, up):
     assert status == 200 and headers["content-type"] == "application/json"
     entries = {entry["name"]: entry["info"] for entry in json.loads(body)["entries"]}
     assert entries["dir"] is None and entries["data.f64"]["file"]["length"] == 320_000
+    assert entries["data.f64"]["mode"] == "644"
     status, _, body = curl(up.http("/dir/"))
     assert [entry["name"] for entry in json.loads(body)["entries"]] == ["inner"]
     assert curl(up.http("/absent/"))[0] == 404
     status, _, body = curl(f"http://{up.entry}/health")
     assert (status, body) == (200, b"ok\n")
-    assert curl(f"http://{up.entry}/nothing-here")[0] == 404
+
+
+def test_curl_asks_for_what_no_route_takes(curl, up):
+    for path in ("/nothing-here", "/", "/files", "/objects/a/b/c"):
+        for node in up.addresses().values():
+            status, headers, body = curl(f"http://{node}{path}")
+            assert (status, headers["content-type"]) == (404, "application/json"), path
+            error = json.loads(body)
+            assert error["kind"] == "not-found" and f"at {path};" in error["message"]
+            assert "/files/PATH" in error["message"], "what to do"
+    status, headers, body = curl(up.http("/%ff%fe"))
+    assert (status, headers["content-type"]) == (400, "application/json")
+    assert "UTF-8" in json.loads(body)["message"]
+    for method, path in (("POST", "/files/data.f64"), ("PATCH", "/files/"), ("PUT", "/health"), ("BREW", "/health")):
+        status, headers, body = curl("-X", method, f"http://{up.entry}{path}")
+        assert (status, headers["content-type"]) == (405, "application/json"), (method, path)
+        error = json.loads(body)
+        assert error["kind"] == "usage" and method in error["message"] and path in error["message"]
+        assert "Allow" in error["message"] and "GET" in headers["allow"].split(",")
 
 
 def test_curl_and_names_that_need_escapes(curl, up):

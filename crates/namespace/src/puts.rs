@@ -235,7 +235,7 @@ pub(crate) fn discard(connection: &Connection, n: i64) -> Result<()> {
     Ok(())
 }
 
-fn check_lease(lease: Duration) -> Result<()> {
+pub(crate) fn check_lease(lease: Duration) -> Result<()> {
     if lease > MAX_LEASE {
         return Err(NamespaceError::invalid("the lease is longer than 30 days", "renew a shorter one"));
     }

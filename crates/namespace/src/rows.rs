@@ -68,9 +68,10 @@ impl Row {
         })
     }
 
-    /// The put of this id, if there is one.
+    /// The put of this id, if there is one that was not collected.
     pub(crate) fn find(connection: &Connection, id: &FileId) -> Result<Option<Self>> {
-        one(connection, &format!("SELECT {COLUMNS} FROM files WHERE id = ?"), id.as_str())
+        let sql = format!("SELECT {COLUMNS} FROM files WHERE id = ? AND state < {}", schema::HELD);
+        one(connection, &sql, id.as_str())
     }
 
     /// The file at this path, if there is one.

@@ -1,8 +1,9 @@
 //! The SQLite file: its tables, and how it is opened.
 //!
-//! One row per put, from `begin` until its objects are collected. `state` moves from [`ATTEMPT`] to [`LIVE`]
-//! to [`GARBAGE`], or straight to the last; the columns after `lease` are filled when it becomes live and
-//! stay, so that a commit repeated later can still be answered.
+//! One row per put, from `begin` until its objects are collected for good. `state` moves from [`ATTEMPT`] to
+//! [`LIVE`] to [`GARBAGE`], or straight to the last; the columns after `lease` are filled when it becomes live
+//! and stay, so that a commit repeated later can still be answered. While its objects may be written once more,
+//! what was collected is [`HELD`], with the end of that time in `lease`; then it is garbage again, with a lease.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +17,9 @@ const DATABASE_FILE: &str = "namespace.sqlite";
 /// Marks the SQLite file as ours ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// The form of the tables below.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
+/// The form before it, which lacks [`HELD`].
+const WITHOUT_HELD: i64 = 1;
 /// How long a statement waits for a lock of SQLite; within one process there is next to nothing to wait for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements kept by each connection.
@@ -28,6 +31,8 @@ const CHECKPOINT_PAGES: i64 = 4_096;
 pub(crate) const ATTEMPT: i64 = 0;
 pub(crate) const LIVE: i64 = 1;
 pub(crate) const GARBAGE: i64 = 2;
+/// Nobody asks for these by their id: [`Row::find`](crate::rows::Row::find) does not see them.
+pub(crate) const HELD: i64 = 3;
 
 /// The numbers of the states stand in the indexes, and in each query that is to use one.
 const SCHEMA: &str = "
@@ -41,6 +46,8 @@ CREATE INDEX leases ON files (lease) WHERE state = 0;
 CREATE INDEX garbage ON files (n) WHERE state = 2;
 ";
 
+const HELD_INDEX: &str = "CREATE INDEX held ON files (lease) WHERE state = 3;";
+
 /// Opens the file in `dir` for writing, making it if there is none.
 pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
     let path = dir.join(DATABASE_FILE);
@@ -52,6 +59,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
     if is_blank(&connection)? {
         let transaction = connection.transaction()?;
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(HELD_INDEX)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
         transaction.commit()?;
@@ -59,6 +67,12 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         File::open(dir)
             .and_then(|dir| dir.sync_all())
             .map_err(|error| NamespaceError::io("sync", dir, error))?;
+    }
+    if is_ours(&connection, WITHOUT_HELD)? {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(HELD_INDEX)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        transaction.commit()?;
     }
     check_format(&connection)?;
     Ok(connection)
@@ -90,6 +104,11 @@ fn is_blank(connection: &Connection) -> Result<bool> {
     Ok(tables == 0 && pragma(connection, "application_id")? == 0 && pragma(connection, "user_version")? == 0)
 }
 
+fn is_ours(connection: &Connection, format: i64) -> Result<bool> {
+    Ok(pragma(connection, "application_id")? == APPLICATION_ID
+        && pragma(connection, "user_version")? == format)
+}
+
 fn check_format(connection: &Connection) -> Result<()> {
     let (application, found) = (pragma(connection, "application_id")?, pragma(connection, "user_version")?);
     if application != APPLICATION_ID {
@@ -104,11 +123,11 @@ fn check_format(connection: &Connection) -> Result<()> {
     }
     let parts: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema
-         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage')",
+         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage', 'held')",
         [],
         |row| row.get(0),
     )?;
-    if parts != 5 {
+    if parts != 6 {
         return Err(NamespaceError::damaged(format!("{DATABASE_FILE} lacks a table or an index")));
     }
     Ok(())
@@ -128,6 +147,17 @@ mod tests {
             let mode: String = writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
             assert_eq!((mode.as_str(), pragma(&writer, "synchronous").unwrap()), ("wal", 2));
             assert!(open_reader(dir.path()).unwrap().execute("DELETE FROM files", []).is_err());
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_form_before_is_brought_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = open_writer(dir.path()).unwrap();
+        old.execute_batch("DROP INDEX held; PRAGMA user_version = 1").unwrap();
+        drop(old);
+        for _ in 0..2 {
+            assert_eq!(pragma(&open_writer(dir.path()).unwrap(), "user_version").unwrap(), FORMAT);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use cluster::{MINUTE, file, open, target, who};
+use cluster::{MINUTE, OVER, file, open, target, who};
 use gristmill_namespace::{Access, FileId, ListEntry, Namespace, NewFile};
 
 const DIR: &str = "GRISTMILL_NAMESPACE_TEST_DIR";
@@ -107,7 +107,7 @@ fn kill_at_any_point_loses_no_acknowledged_file() {
                 from = from.max(n + THREADS as u64);
             }
         }
-        namespace.collected(&garbage).unwrap();
+        namespace.collected(&garbage, OVER).unwrap();
         acknowledged.extend(reports.iter().map(|(n, _)| *n));
         for n in &acknowledged {
             namespace.lookup(&who("alice"), &numbered(*n).0.path, Access::Read).unwrap();

@@ -248,7 +248,7 @@ fn step(cluster: &Cluster, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         Op::Collect => {
             let found = cluster.garbage();
             prop_assert_eq!(&found, &model.garbage.iter().cloned().collect::<Vec<_>>());
-            namespace.collected(&found).unwrap();
+            namespace.collected(&found, OVER).unwrap();
             model.garbage.clear();
             for put in &mut model.puts {
                 if found.contains(&put.id) {

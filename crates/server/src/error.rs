@@ -65,6 +65,7 @@ impl ServerError {
                     | TransportError::NotLocal { .. }
                     | TransportError::NotLocalListen { .. }
             ),
+            ServerError::Namespace(error) => error.is_usage(),
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
@@ -22,6 +22,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::{PUT_LEASE, UPLOAD_STALL};
+use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::objects::{content_range, has_length, no_such_range};
 use crate::range::{Asked, asked};
@@ -69,11 +70,7 @@ fn json<T: serde::Serialize>(status: StatusCode, value: &T) -> Answer<Response> 
     Ok((status, [(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-async fn read(
-    State(shared): State<Arc<Shared>>,
-    Path(path): Path<String>,
-    request: Request,
-) -> Answer<Response> {
+async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
     let who = principal(&shared, &request)?;
     let path = format!("/{path}");
     if path.ends_with('/') {
@@ -107,11 +104,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-async fn write(
-    State(shared): State<Arc<Shared>>,
-    Path(path): Path<String>,
-    request: Request,
-) -> Answer<Response> {
+async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
     let who = principal(&shared, &request)?;
     unconditional(request.headers())?;
     has_length(request.headers(), request.version())?;
@@ -120,6 +113,7 @@ async fn write(
         let text = "a file is written whole; leave the range out (curl: without -C)";
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
+    let _seat = shared.file_uploads.take(&shared.address)?;
     let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
     let (state, by) = (shared.clone(), who.clone());
     let created = blocking(move || state.create(&by, &create)).await?;
@@ -195,7 +189,7 @@ fn unconditional(headers: &HeaderMap) -> Answer<()> {
 
 async fn remove(
     State(shared): State<Arc<Shared>>,
-    Path(path): Path<String>,
+    Named(path): Named,
     request: Request,
 ) -> Answer<StatusCode> {
     let who = principal(&shared, &request)?;

@@ -28,7 +28,6 @@ use crate::guard::StopOnDrop;
 use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
 use crate::node::{Shared, blocking};
 use crate::run::Run;
-use crate::seat::Seat;
 
 /// Room for what gRPC puts around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;
@@ -67,14 +66,10 @@ impl Flight {
     async fn fold(&self, request: FoldRequest) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
         let fold = blocking(move || Fold::new(&shared, request)).await?;
-        let seat = Seat::take(&self.0, fold.gives_rows())?;
         let control = fold.control.clone();
         let guard = StopOnDrop(control.clone());
         let (sender, frames) = mpsc::channel(FRAMES_WAITING);
-        tokio::task::spawn_blocking(move || {
-            fold.run(&sender);
-            drop(seat);
-        });
+        tokio::spawn(fold.run(sender));
         let schema = frame_schema();
         let batches = stream::unfold((frames, guard), move |(mut frames, guard)| {
             let (control, schema) = (control.clone(), frame_schema());
@@ -96,6 +91,7 @@ impl Flight {
 
     async fn run(&self, who: Principal, request: RunRequest) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
+        let seat = shared.waiting_runs.take(&shared.address)?;
         let run = blocking(move || Run::new(&shared, &who, &request)).await?;
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
@@ -103,8 +99,12 @@ impl Flight {
         let (done, report) = oneshot::channel();
         let shared = self.0.clone();
         tokio::spawn(async move {
-            // Waits for its turn; a client that goes away meanwhile is found out by the first send.
-            let Ok(_turn) = shared.runs.acquire().await else { return };
+            let _seat = seat;
+            let turn = tokio::select! {
+                turn = shared.runs.acquire() => turn,
+                () = sender.closed() => return,
+            };
+            let Ok(_turn) = turn else { return };
             let last = sender.clone();
             if tokio::task::spawn_blocking(move || run.run(&sender, done)).await.is_err() {
                 // Rows that just ended would be taken for all.
@@ -236,8 +236,9 @@ impl FlightService for Flight {
     }
 
     async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
-        let types = ACTIONS
-            .map(|(name, what)| Ok(ActionType { r#type: name.to_owned(), description: what.to_owned() }));
+        let types = ACTIONS.map(|action| {
+            Ok(ActionType { r#type: action.name.to_owned(), description: action.what.to_owned() })
+        });
         Ok(Response::new(Box::pin(stream::iter(types))))
     }
 

@@ -10,12 +10,13 @@ use gristmill_runtime::{
 };
 use gristmill_store::{ObjectId, StoreError, Version};
 use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, NodeShard, Rights, TallyFrame};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::{MAX_MAX_RECORD, PARTIAL_STRETCH};
 use crate::node::Shared;
 use crate::objects::elsewhere;
+use crate::seat::Seat;
 use crate::units::{EventOutput, EventSource, FrameOutput};
 
 /// Where frames go.
@@ -32,7 +33,11 @@ pub(crate) struct Fold {
     file: FileMap,
     /// Nodes that are to be asked in turn.
     crew: Option<StorageCrew>,
+    /// How many nodes have passed the request on.
+    depth: usize,
     pub control: Arc<Control>,
+    /// Given back when the last thread that works at this is done.
+    _seat: Seat,
 }
 
 impl Fold {
@@ -64,26 +69,41 @@ impl Fold {
             select: request.select.0..request.select.1,
         };
         let job = ShardJob::new(run, shard)?;
+        let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
+        let seat = seats.take(&shared.address)?;
         let rest = request.rest.clone();
         check_rest(&grant.file, &request.targets, &rest)?;
         let file = grant.file;
+        let depth = request.depth as usize;
         let crew =
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
         let path = file.path.clone();
-        Ok(Fold { shared: shared.clone(), job, path, file, crew, control: Arc::new(Control::new()) })
+        let control = Arc::new(Control::new());
+        Ok(Fold { shared: shared.clone(), job, path, file, crew, depth, control, _seat: seat })
     }
 
-    /// Whether it gives rows.
-    pub fn gives_rows(&self) -> bool {
-        self.job.gives_rows()
-    }
-
-    /// Runs to the end; frames go to `out`. Blocks.
-    pub fn run(&self, out: &Frames) {
-        let result = if self.gives_rows() { self.rows(out) } else { self.values(out) };
-        if let Err(error) = result {
-            // Nobody listens if the client is gone.
-            let _ = out.blocking_send(Err(self.refusal(error)));
+    /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
+    /// `control` too.
+    pub async fn run(self, out: Frames) {
+        let fold = Arc::new(self);
+        let work = async {
+            if fold.job.gives_rows() {
+                let out = out.clone();
+                return fold.on_thread(None, move |fold| fold.rows(&out)).await;
+            }
+            for frame in fold.values().await? {
+                if out.send(Ok(frame)).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            () = out.closed() => {}
+            result = work => if let Err(error) = result {
+                // Nobody listens if the client is gone.
+                let _ = out.send(Err(fold.refusal(error))).await;
+            },
         }
     }
 
@@ -98,21 +118,44 @@ impl Fold {
         PassOrder { kernel: self.job.kernel(), ctx: self.job.ctx(), control: &self.control }
     }
 
-    fn values(&self, out: &Frames) -> Result<(), RunError> {
-        let end = std::thread::scope(|scope| {
-            let rest = self.crew.as_ref().map(|crew| scope.spawn(|| self.rest(crew)));
-            let own = self.own_values();
-            if own.is_err() {
-                // Nobody needs the others' part any more.
-                self.control.stop();
-            }
-            let mut end = own?;
-            if let Some(rest) = rest {
-                let rest = rest.join().map_err(|_| RunError::Panicked)??;
-                self.join(&mut end, rest)?;
-            }
-            Ok::<_, RunError>(end)
-        })?;
+    /// Does what blocks on a thread of its own; with `turns`, once one of them is free, which it then keeps to the end.
+    async fn on_thread<T: Send + 'static>(
+        self: &Arc<Fold>,
+        turns: Option<&Arc<Semaphore>>,
+        work: impl FnOnce(&Fold) -> Result<T, RunError> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let turn = match turns {
+            Some(turns) => Some(turns.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?),
+            None => None,
+        };
+        let fold = self.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&fold)
+        });
+        done.await.map_err(|_| RunError::Panicked)?
+    }
+
+    async fn values(self: &Arc<Fold>) -> Result<Vec<Frame>, RunError> {
+        let turns = Some(&self.shared.folds);
+        if self.crew.is_none() {
+            return self.on_thread(turns, |fold| fold.frames(fold.job.values(&fold.control)?)).await;
+        }
+        // Who waits for other nodes has no turn here, or nodes could wait for each other's for ever.
+        let own = self.on_thread(turns, |fold| fold.job.values(&fold.control));
+        let rest = self.on_thread(self.shared.relays.get(self.depth), Fold::rest);
+        let both = async { tokio::try_join!(own, rest) }.await;
+        // Where one failed, nobody needs the other's part any more.
+        let (mut end, rest) = both.inspect_err(|_| self.control.stop())?;
+        let joined = move |fold: &Fold| {
+            fold.join(&mut end, rest)?;
+            fold.frames(end)
+        };
+        self.on_thread(turns, joined).await
+    }
+
+    /// What a fold for values ends with, as it is sent.
+    fn frames(&self, end: ShardEnd) -> Result<Vec<Frame>, RunError> {
         let ShardEnd { partial, failure, tally } = end;
         let mut bytes = Vec::new();
         partial.encode(&mut bytes);
@@ -131,24 +174,13 @@ impl Fold {
             frames.push(Frame::Failed(at, self.refusal(error).0));
         }
         frames.push(Frame::Finished(TallyFrame::of(&tally)));
-        for frame in frames {
-            if out.blocking_send(Ok(frame)).is_err() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// This node's own part, once it is its turn.
-    fn own_values(&self) -> Result<ShardEnd, RunError> {
-        let turn = self.shared.peers.wait(self.shared.folds.acquire());
-        let _turn = turn.map_err(|_| RunError::Panicked)?;
-        self.job.values(&self.control)
+        Ok(frames)
     }
 
     /// What the nodes asked in turn made of theirs.
-    fn rest(&self, crew: &StorageCrew) -> Result<ShardEnd, RunError> {
+    fn rest(&self) -> Result<ShardEnd, RunError> {
         let mut all = ShardEnd::new(self.job.ctx().round, self.file.targets.len());
+        let Some(crew) = &self.crew else { return Ok(all) };
         crew.values(&self.order(), &mut |end| self.join(&mut all, end).map(|()| true))?;
         // What nodes send each other crosses the network between them.
         all.tally.moved += std::mem::take(&mut all.tally.sent);

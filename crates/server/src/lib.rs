@@ -23,6 +23,8 @@
 
 mod actions;
 mod answer;
+#[cfg(test)]
+mod bounds_tests;
 mod collect;
 mod entry;
 mod error;
@@ -33,6 +35,7 @@ mod guard;
 mod identity;
 mod join;
 pub mod limits;
+mod no_route;
 mod node;
 mod objects;
 mod options;
@@ -41,6 +44,8 @@ mod range;
 mod run;
 mod seat;
 mod target;
+#[cfg(test)]
+mod test_node;
 mod units;
 mod upload;
 

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-/// Folds for a value that run at once; more wait for their turn.
+/// Folds for a value that run at once; more wait for their turn. They wait without a thread: threads are for what
+/// works, and for [`open`](gristmill_wire::action::names::OPEN) and reads, which must not wait for folds.
 pub const MAX_FOLDS: usize = 8;
 
-/// Folds for a value that may wait; more are refused as busy.
+/// Folds for a value, at work or waiting; more are refused as busy.
 pub const MAX_WAITING: usize = 4096;
+
+/// Folds for a value that other nodes are asked for at once, on each level of nodes asking nodes; more wait. Each has
+/// a thread. A level waits only for those below it, so nodes that ask each other never wait in a circle.
+pub const MAX_RELAYS: usize = 32;
 
 /// Folds for rows at once. They never wait for each other, since a reader needs the rows of several nodes together;
 /// more are refused as busy.
@@ -14,6 +19,13 @@ pub const MAX_ROW_FOLDS: usize = 128;
 
 /// Requests by path that the entry node coordinates at once; more wait.
 pub const MAX_RUNS: usize = 64;
+
+/// Requests by path, at work or waiting; more are refused as busy.
+pub const MAX_WAITING_RUNS: usize = 1024;
+
+/// Objects that are being written at once, and, on the entry node, whole files that come over HTTP; more are refused
+/// as busy. As many as a port has connections: only over HTTP/2 can there be more.
+pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS;
 
 /// Bytes of rows that a lane holds back.
 pub const ROW_BYTES: usize = 128 << 10;
@@ -36,6 +48,9 @@ pub const MAX_EXTENT_BYTES: u64 = 64 << 20;
 /// How long an upload may stand still before it is given up. Of a slow source that is dealt over many targets, each
 /// gets its next stripe only when all others had theirs.
 pub const UPLOAD_STALL: Duration = Duration::from_secs(300);
+
+/// How long an object that is sent again waits for the end of the connection it was sent over before.
+pub const CUT_SEEN: Duration = Duration::from_secs(2);
 
 /// How long a put may go on without saying so.
 pub const PUT_LEASE: Duration = Duration::from_secs(60);

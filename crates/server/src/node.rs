@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,15 +12,19 @@ use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::{ErrorKind, Options};
 use gristmill_store::LocalStore;
 use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls};
-use gristmill_wire::{Grant, Key, Rights};
+use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::{Answer, Refusal};
 use crate::identity::Identities;
-use crate::limits::{EXTENT_KIB, MAX_FOLDS, MAX_RUNS, ROW_BYTES, SILENCE, STOP_GRACE};
-use crate::{NodeOptions, ServerError, files, flight, join, objects, target};
+use crate::limits::{
+    EXTENT_KIB, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS,
+    ROW_BYTES, SILENCE, STOP_GRACE,
+};
+use crate::seat::Seats;
+use crate::{NodeOptions, ServerError, files, flight, join, no_route, objects, target};
 
 /// Number of a target that has not joined a cluster yet.
 const NOT_JOINED: u32 = u32::MAX;
@@ -39,10 +43,19 @@ pub(crate) struct Shared {
     pub entry: Option<String>,
     /// Something may be cleared away.
     pub garbage: Notify,
-    pub folds: Semaphore,
-    pub waiting: AtomicUsize,
-    pub row_folds: AtomicUsize,
+    /// Turns of folds for values.
+    pub folds: Arc<Semaphore>,
+    /// Turns to ask other nodes for folds, by how many nodes have passed the request on.
+    pub relays: [Arc<Semaphore>; MAX_DEPTH as usize + 1],
+    pub value_folds: Seats,
+    pub row_folds: Seats,
+    /// Turns of requests by path.
     pub runs: Semaphore,
+    pub waiting_runs: Seats,
+    /// Objects that come in.
+    pub uploads: Seats,
+    /// Whole files that come in.
+    pub file_uploads: Seats,
     /// Memory for answers to messages of extents, in KiB.
     pub extents: Arc<Semaphore>,
     /// When each storage node last made itself known, on the entry node.
@@ -163,10 +176,14 @@ impl Node {
             namespace,
             entry: options.join.clone(),
             garbage: Notify::new(),
-            folds: Semaphore::new(MAX_FOLDS),
-            waiting: AtomicUsize::new(0),
-            row_folds: AtomicUsize::new(0),
+            folds: Arc::new(Semaphore::new(MAX_FOLDS)),
+            relays: std::array::from_fn(|_| Arc::new(Semaphore::new(MAX_RELAYS))),
+            value_folds: Seats::new(MAX_WAITING, "folds for values"),
+            row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
             runs: Semaphore::new(MAX_RUNS),
+            waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
+            uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
+            file_uploads: Seats::new(MAX_UPLOADS, "uploads of files"),
             extents: Arc::new(Semaphore::new(EXTENT_KIB)),
             heard: Mutex::default(),
             started: Instant::now(),
@@ -189,6 +206,11 @@ impl Node {
             node.tasks.push(tokio::spawn(join::keep(shared, id, stopped)));
         }
         Ok(node)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Where it listens.
@@ -237,6 +259,8 @@ async fn bind_socket(path: &Path) -> Result<Listener, ServerError> {
 fn router(shared: &Arc<Shared>) -> Router {
     objects::routes()
         .merge(files::routes())
+        .fallback(no_route::no_path)
+        .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())
         .route_service("/arrow.flight.protocol.FlightService/{*method}", flight::service(shared.clone()))
 }

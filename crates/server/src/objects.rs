@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
 use gristmill_runtime::ErrorKind;
@@ -22,6 +22,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::{MAX_EXTENT_BYTES, MAX_EXTENTS};
+use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::range::{Asked, asked};
 use crate::{target, upload};
@@ -91,11 +92,7 @@ impl Shared {
     }
 }
 
-async fn read(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Answer<Response> {
+async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: HeaderMap) -> Answer<Response> {
     let object = object(&shared, &name, &headers, Rights::Read)?;
     let store = shared.store.clone();
     let (id, at) = (object.id.clone(), ReadOptions::at(object.version));
@@ -139,13 +136,15 @@ pub(crate) fn content_range(
 }
 
 pub(crate) fn no_such_range(length: u64) -> Response {
-    (StatusCode::RANGE_NOT_SATISFIABLE, [(header::CONTENT_RANGE, format!("bytes */{length}"))])
-        .into_response()
+    let text = format!("nothing lies in this range: there are {length} bytes; ask for some of these");
+    let refusal = Refusal::new(ErrorKind::Usage, text);
+    let length = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
+    (StatusCode::RANGE_NOT_SATISFIABLE, length, refusal).into_response()
 }
 
 async fn extents(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Response> {
@@ -190,13 +189,14 @@ async fn extents(
 
 async fn write(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     version: http::Version,
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Response> {
     has_length(&headers, version)?;
     let object = object(&shared, &name, &headers, Rights::Write)?;
+    let _seat = shared.uploads.take(&shared.address)?;
     let receipt = upload::receive(&shared, object, body).await?;
     let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())
@@ -214,7 +214,7 @@ pub(crate) fn has_length(headers: &HeaderMap, version: http::Version) -> Answer<
 
 async fn remove(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
 ) -> Answer<StatusCode> {
     let object = object(&shared, &name, &headers, Rights::Manage)?;

@@ -1,37 +1,43 @@
-//! How many requests of a kind a node has at work.
+//! How many requests of a kind a node has, at work or waiting.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gristmill_runtime::ErrorKind;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_ROW_FOLDS, MAX_WAITING};
-use crate::node::Shared;
 
 /// A place among the requests of a kind; given back when dropped.
-pub(crate) struct Seat(Arc<Shared>, bool);
+pub(crate) type Seat = OwnedSemaphorePermit;
 
-impl Seat {
-    /// Takes a place, or says that the node is busy.
-    pub fn take(shared: &Arc<Shared>, rows: bool) -> Answer<Seat> {
-        let (counter, most) = Seat::counter(shared, rows);
-        if counter.fetch_add(1, Ordering::Relaxed) >= most {
-            counter.fetch_sub(1, Ordering::Relaxed);
-            let text =
-                format!("storage node {} has {most} such requests at work; try again later", shared.address);
-            return Err(Refusal::new(ErrorKind::Busy, text));
-        }
-        Ok(Seat(shared.clone(), rows))
-    }
-
-    fn counter(shared: &Shared, rows: bool) -> (&AtomicUsize, usize) {
-        if rows { (&shared.row_folds, MAX_ROW_FOLDS) } else { (&shared.waiting, MAX_WAITING) }
-    }
+/// The places for requests of a kind. Nobody waits for one: who finds none is told that the node is busy.
+pub(crate) struct Seats {
+    free: Arc<Semaphore>,
+    most: usize,
+    /// The requests, as an error names them.
+    what: &'static str,
 }
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        Seat::counter(&self.0, self.1).0.fetch_sub(1, Ordering::Relaxed);
+impl Seats {
+    pub fn new(most: usize, what: &'static str) -> Seats {
+        Seats { free: Arc::new(Semaphore::new(most)), most, what }
+    }
+
+    /// Takes a place on the node of this address, or says that it is busy.
+    pub fn take(&self, node: &str) -> Answer<Seat> {
+        self.free.clone().try_acquire_owned().map_err(|_| {
+            let text = format!(
+                "storage node {node} has {} {} already, as many as it takes; try again when some have ended",
+                self.most, self.what
+            );
+            Refusal::new(ErrorKind::Busy, text)
+        })
+    }
+
+    /// Takes all places once nobody has one.
+    #[cfg(test)]
+    pub async fn all(&self) -> Seat {
+        let most = u32::try_from(self.most).unwrap_or(u32::MAX);
+        self.free.clone().acquire_many_owned(most).await.unwrap_or_else(|_| unreachable!("never closed"))
     }
 }

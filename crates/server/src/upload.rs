@@ -1,15 +1,20 @@
 //! Taking an object in: chunks are written as they come, and the receipt is given when all is durable.
+//!
+//! A client whose connection breaks cannot tell whether its object arrived and may send it once more. So an object that
+//! is complete may be sent again: it is compared, never changed, and the same receipt is given.
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use gristmill_runtime::ErrorKind;
-use gristmill_store::{CreateOptions, ObjectId, ObjectStore, StoreError, WriteOptions};
+use gristmill_store::{
+    ArrivalState, CreateOptions, ObjectId, ObjectStore, ReadOptions, StoreError, Version, WriteOptions,
+};
 use gristmill_wire::action::Receipt;
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{PUT_LEASE, UPLOAD_STALL};
+use crate::limits::{CUT_SEEN, PUT_LEASE, UPLOAD_STALL};
 use crate::node::{Shared, blocking};
 use crate::objects::Object;
 use crate::target;
@@ -18,50 +23,111 @@ use crate::target;
 pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
-    let (state, new, name) = (shared.clone(), id.clone(), path.clone());
-    let mut unfinished = blocking(move || {
-        create(&state, &name, &new)?;
-        Ok::<_, Refusal>(Unfinished { shared: state, id: Some(new) })
-    })
-    .await?;
-    let length = write(shared, path, &id, body).await?;
-    let (state, name) = (shared.clone(), path.clone());
-    let version =
-        blocking(move || state.store.close(&id).map_err(|error| state.of_store(&name, error))).await?;
-    unfinished.id = None;
+    let (length, version) = match create(shared, path, &id).await? {
+        Begun::New(mut unfinished) => {
+            let length = write(shared, path, &id, body).await?;
+            let (state, name) = (shared.clone(), path.clone());
+            let version =
+                blocking(move || state.store.close(&id).map_err(|error| state.of_store(&name, error)))
+                    .await?;
+            unfinished.id = None;
+            (length, version)
+        }
+        Begun::Complete { length, version } => {
+            compare(shared, &id, (length, version), body).await?;
+            // Complete is said before all is durable.
+            let (state, name) = (shared.clone(), path.clone());
+            blocking(move || state.store.flush(&id).map_err(|error| state.of_store(&name, error))).await?;
+            (length, version)
+        }
+    };
     let text = Receipt::signed_text(&grant.file.id, number, length, version.0);
     Ok(Receipt { length, version: version.0, seal: shared.key.sign(text.as_bytes()) })
 }
 
-fn create(shared: &Shared, path: &str, id: &ObjectId) -> Answer<()> {
-    let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
-    match shared.store.create(id, &open) {
-        Ok(_) => Ok(()),
-        Err(StoreError::Exists { .. }) => {
-            Err(Refusal::new(ErrorKind::Conflict, "this object was written already; begin another put"))
+enum Begun {
+    New(Unfinished),
+    Complete { length: u64, version: Version },
+}
+
+/// Makes the object, or finds it complete. One that is on its way over another connection may be so because that is
+/// broken and this node has not seen it yet.
+async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Begun> {
+    let patience = tokio::time::Instant::now() + CUT_SEEN;
+    loop {
+        let (state, name, new) = (shared.clone(), path.to_owned(), id.clone());
+        let begun = blocking(move || {
+            let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
+            match state.store.create(&new, &open) {
+                Ok(_) => Ok(Some(Begun::New(Unfinished { shared: state, id: Some(new) }))),
+                Err(StoreError::Exists { .. }) => match state.store.stat(&new) {
+                    Ok(found) if found.state == ArrivalState::Closed => {
+                        Ok(Some(Begun::Complete { length: found.length, version: found.version }))
+                    }
+                    Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
+                    Err(error) => Err(state.of_store(&name, error)),
+                },
+                Err(error) => Err(state.of_store(&name, error)),
+            }
+        });
+        if let Some(begun) = begun.await? {
+            return Ok(begun);
         }
-        Err(error) => Err(shared.of_store(path, error)),
+        if tokio::time::Instant::now() >= patience {
+            let text =
+                "this object is being written over another connection; wait for that, or begin another put";
+            return Err(Refusal::new(ErrorKind::Conflict, text));
+        }
+        tokio::time::sleep(CUT_SEEN / 40).await;
     }
+}
+
+/// The next bytes, none at the end.
+async fn next(stream: &mut BodyDataStream) -> Answer<Option<Bytes>> {
+    let cut = |why: String| Refusal::new(ErrorKind::Usage, format!("the upload was cut off: {why}"));
+    let next = tokio::time::timeout(UPLOAD_STALL, stream.next()).await;
+    let next = next.map_err(|_| cut(format!("nothing came for {} s", UPLOAD_STALL.as_secs())))?;
+    next.transpose().map_err(|error| cut(error.to_string()))
 }
 
 /// Writes what comes, and gives its length.
 async fn write(shared: &Shared, path: &str, id: &ObjectId, body: Body) -> Answer<u64> {
     let mut stream = body.into_data_stream();
-    let cut = |why: String| Refusal::new(ErrorKind::Usage, format!("the upload was cut off: {why}"));
     let mut length = 0;
-    loop {
-        let next = tokio::time::timeout(UPLOAD_STALL, stream.next()).await;
-        match next.map_err(|_| cut(format!("nothing came for {} s", UPLOAD_STALL.as_secs())))? {
-            None => return Ok(length),
-            Some(Err(error)) => return Err(cut(error.to_string())),
-            Some(Ok(bytes)) => {
-                // On this thread, whose cache has the bytes: handing them to another one costs a third of the speed.
-                let write = || shared.store.write_at(id, length, &bytes, WriteOptions::default());
-                tokio::task::block_in_place(write).map_err(|error| shared.of_store(path, error))?;
-                length += bytes.len() as u64;
-            }
-        }
+    while let Some(bytes) = next(&mut stream).await? {
+        // On this thread, whose cache has the bytes: handing them to another one costs a third of the speed.
+        let write = || shared.store.write_at(id, length, &bytes, WriteOptions::default());
+        tokio::task::block_in_place(write).map_err(|error| shared.of_store(path, error))?;
+        length += bytes.len() as u64;
     }
+    Ok(length)
+}
+
+/// Compares what comes with a complete object.
+async fn compare(
+    shared: &Shared,
+    id: &ObjectId,
+    (length, version): (u64, Version),
+    body: Body,
+) -> Answer<()> {
+    let other = || {
+        let text = "this object was written already, with other bytes; begin another put";
+        Refusal::new(ErrorKind::Conflict, text)
+    };
+    let mut stream = body.into_data_stream();
+    let mut at = 0;
+    while let Some(bytes) = next(&mut stream).await? {
+        let read = || {
+            let mut held = vec![0; bytes.len()];
+            let read = shared.store.read_at(id, at, &mut held, ReadOptions::at(version));
+            read.is_ok_and(|read| read == held.len()) && held == *bytes
+        };
+        if !tokio::task::block_in_place(read) {
+            return Err(other());
+        }
+        at += bytes.len() as u64;
+    }
+    if at == length { Ok(()) } else { Err(other()) }
 }
 
 /// Removes an object unless it was finished: also where the request ends because its connection does.

@@ -5,6 +5,7 @@ mod cluster;
 
 use cluster::{Nodes, mixed, numbers, stripes, text};
 use gristmill_kernel::Value;
+use gristmill_server::limits::MAX_RELAYS;
 use gristmill_wire::{FAN_IN, Place};
 
 const NODES: usize = FAN_IN + 5;
@@ -35,6 +36,20 @@ fn answers_are_those_of_one_process() {
         assert_eq!(report.places.len(), NODES, "{name}");
         assert!(report.places.iter().all(|place| place.bytes > 0), "{name}: every node took part");
     }
+}
+
+#[test]
+fn more_requests_than_a_node_passes_on_at_once_are_all_answered() {
+    let nodes = Nodes::start(NODES);
+    nodes.put("/numbers", &mixed(5_000), &stripes(512));
+    let (expected, _, _) = nodes.ask("/numbers", numbers("sum"), Place::Client).unwrap();
+    let ask = || nodes.ask("/numbers", numbers("sum"), Place::Storage).unwrap().0;
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..MAX_RELAYS + 8).map(|_| scope.spawn(ask)).collect();
+        for asked in asking {
+            assert_eq!(asked.join().unwrap(), expected);
+        }
+    });
 }
 
 #[test]

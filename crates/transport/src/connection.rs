@@ -12,7 +12,8 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 use tower_service::Service;
 
@@ -53,18 +54,55 @@ impl Serving {
     }
 }
 
+/// A connection as long as nobody knows whether it will ever ask anything.
+pub(crate) struct Newcomer {
+    pub since: Instant,
+    /// It has asked, or was told to leave: whichever came first.
+    settled: AtomicBool,
+    leave: Notify,
+}
+
+impl Newcomer {
+    pub fn new() -> Self {
+        Self { since: Instant::now(), settled: AtomicBool::new(false), leave: Notify::new() }
+    }
+
+    /// Whether it still says nothing.
+    pub fn is_silent(&self) -> bool {
+        !self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection; `false` if it has asked something, and so stays.
+    pub fn send_away(&self) -> bool {
+        let first = !self.settled.swap(true, Ordering::Relaxed);
+        if first {
+            self.leave.notify_one();
+        }
+        first
+    }
+
+    fn has_asked(&self) {
+        self.settled.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Serves one client. What goes wrong here concerns this client alone, and it sees it by itself.
-pub(crate) async fn serve_connection(serving: &Serving, socket: Socket, origin: Origin) {
+pub(crate) async fn serve_connection(
+    serving: &Serving,
+    socket: Socket,
+    origin: Origin,
+    newcomer: Arc<Newcomer>,
+) {
     let mut stopped = serving.stopped.clone();
     let socket = tokio::select! {
         socket = secure(serving, socket) => socket,
+        () = newcomer.leave.notified() => return,
         _ = stopped.wait_for(|stopped| *stopped) => return,
     };
     let Some(socket) = socket else { return };
     let peer = Peer { origin, encrypted: matches!(socket, Socket::Tls(_)) };
-    let asked = Arc::new(AtomicBool::new(false));
     let service = service_fn(|request: Request<Incoming>| {
-        asked.store(true, Ordering::Relaxed);
+        newcomer.has_asked();
         answer(serving.router.clone(), request, peer)
     });
     let io = TokioIo::new(Stream::new(socket, Some(CLIENT_STALL)));
@@ -73,9 +111,10 @@ pub(crate) async fn serve_connection(serving: &Serving, socket: Socket, origin: 
     // hyper's own limit begins only when it knows the protocol, so a client that says nothing would stay.
     tokio::select! {
         _ = &mut connection => return,
+        () = newcomer.leave.notified() => return,
         _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
         () = tokio::time::sleep(HEADER_TIMEOUT) => {
-            if !asked.load(Ordering::Relaxed) {
+            if newcomer.is_silent() {
                 return;
             }
         }

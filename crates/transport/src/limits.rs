@@ -5,6 +5,10 @@ use std::time::Duration;
 /// Most connections a [`Listener`](crate::Listener) serves at once; others wait to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;
 
+/// How long a connection keeps its place without a request while others wait for one. Of those that had so long,
+/// the oldest is let go.
+pub const SILENT_WHEN_FULL: Duration = Duration::from_secs(2);
+
 /// Most HTTP/2 streams at once on one connection.
 pub const MAX_STREAMS: u32 = 256;
 

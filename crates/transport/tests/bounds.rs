@@ -12,7 +12,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, put};
 use gristmill_transport::{
-    Address, Dialer, FRAME, Listener, ReadBody, ServerTls, TransportError, make_test_certificates,
+    Address, Dialer, FRAME, Listener, ReadBody, SILENT_WHEN_FULL, ServerTls, TransportError,
+    make_test_certificates,
 };
 use http::Request;
 use support::{any_port, plain, router, serve};
@@ -124,6 +125,43 @@ async fn a_client_without_a_handshake_is_let_go() {
     let server = serve(Listener::bind(&any_port(), Some(tls)).await.unwrap(), router());
     let mut silent = socket(&server.address).await.unwrap();
     assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_places_are_taken_the_oldest_silent_client_makes_room() {
+    let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(2);
+    let server = serve(listener, router());
+    let mut oldest = socket(&server.address).await.unwrap();
+    let mut other = socket(&server.address).await.unwrap();
+    // The beginning of a request is none.
+    for silent in [&mut oldest, &mut other] {
+        silent.write_all(b"GET /peer HTTP/1.1\r\n").await.unwrap();
+    }
+    let request = Request::get("/peer").body(()).unwrap();
+    let response = Dialer::default().http(&server.address).send(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let mut answer = Vec::new();
+    let _ = oldest.read_to_end(&mut answer).await;
+    assert!(answer.is_empty());
+    // One place was enough: the other client goes on.
+    other.write_all(b"host: a\r\nconnection: close\r\n\r\n").await.unwrap();
+    other.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_asked_keeps_the_place_while_others_wait() {
+    let (router, mut gate) = gate();
+    let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(1);
+    let server = serve(listener, router);
+    let first = tokio::spawn(ask(server.address.clone()));
+    gate.entered.recv().await.unwrap();
+    let second = tokio::spawn(ask(server.address.clone()));
+    tokio::time::sleep(2 * SILENT_WHEN_FULL).await;
+    gate.permits.add_permits(2);
+    assert_eq!(first.await.unwrap().unwrap(), "done");
+    assert_eq!(second.await.unwrap().unwrap(), "done");
+    assert_eq!(gate.most.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(start_paused = true)]

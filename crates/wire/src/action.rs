@@ -75,7 +75,8 @@ pub struct FileInfo {
     pub file: FileMap,
     /// Its owner.
     pub owner: String,
-    /// Permission bits, as in `0o644`.
+    /// Permission bits, `0o644`; `"644"` in JSON.
+    #[serde(with = "crate::mode")]
     pub mode: u16,
     /// When it became visible, in seconds since 1970.
     pub created: u64,
@@ -107,8 +108,8 @@ pub struct Create {
     /// Which targets by number, in the order in which stripes are dealt.
     #[serde(default)]
     pub on: Option<Vec<u32>>,
-    /// Permission bits; of the file that is replaced, or `0o644`, where nothing is said.
-    #[serde(default)]
+    /// Permission bits, `"644"` in JSON; of the file that is replaced, or `0o644`, where nothing is said.
+    #[serde(default, with = "crate::mode::optional")]
     pub mode: Option<u16>,
 }
 
@@ -196,7 +197,8 @@ pub struct Entry {
 pub struct SetMode {
     /// Absolute path.
     pub path: String,
-    /// The bits.
+    /// The bits, `0o600`; `"600"` in JSON.
+    #[serde(with = "crate::mode")]
     pub mode: u16,
 }
 

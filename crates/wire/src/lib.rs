@@ -37,6 +37,7 @@ mod grant;
 mod input;
 mod limits;
 mod map;
+mod mode;
 mod rows;
 mod run;
 

@@ -84,8 +84,30 @@ fn requests_with_unknown_fields_are_refused_by_name() {
     refused::<Attempt>(r#"{"id":"0"}"#);
     refused::<Commit>(r#"{"id":"0","length":1,"receipts":[null]}"#);
     refused::<List>(r#"{"path":"/"}"#);
-    refused::<SetMode>(r#"{"path":"/a","mode":420}"#);
+    refused::<SetMode>(r#"{"path":"/a","mode":"644"}"#);
     refused::<Join>(r#"{"target":"0","address":"a:1","at":1,"seal":""}"#);
+}
+
+#[test]
+fn modes_are_octal_text() {
+    let set = |mode: &str| decode::<SetMode>("chmod", format!(r#"{{"path":"/a","mode":{mode}}}"#).as_bytes());
+    for (text, bits) in [("\"644\"", 0o644), ("\"0600\"", 0o600), ("\"4\"", 4), ("\"777\"", 0o777)] {
+        assert_eq!(set(text).unwrap().mode, bits, "{text}");
+    }
+    // A number may mean either, so it means neither.
+    for wrong in
+        ["420", "644", "null", "\"\"", "\"8\"", "\"rw\"", "\"+644\"", "\"0o644\"", "\"7777777\"", "[6]"]
+    {
+        let text = set(wrong).unwrap_err().to_string();
+        assert!(text.contains("octal") && text.contains("\"644\""), "{wrong}: {text}");
+    }
+    let said = encode(&SetMode { path: "/a".into(), mode: 0o44 }).unwrap();
+    assert_eq!(said, br#"{"path":"/a","mode":"044"}"#);
+    let begin = |json: &str| decode::<Create>("create", json.as_bytes()).map(|create| create.mode);
+    assert_eq!(begin(r#"{"path":"/a","unit":1}"#).unwrap(), None);
+    assert_eq!(begin(r#"{"path":"/a","unit":1,"mode":null}"#).unwrap(), None);
+    assert_eq!(begin(r#"{"path":"/a","unit":1,"mode":"640"}"#).unwrap(), Some(0o640));
+    assert!(begin(r#"{"path":"/a","unit":1,"mode":640}"#).is_err());
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! What a node does when it has as many requests of a kind as it takes.
+#![allow(clippy::unwrap_used)]
+
+use arrow_flight::{FlightData, Ticket};
+use gristmill_runtime::ErrorKind;
+use gristmill_wire::action::{FileInfo, Opened, PathOf, names};
+use gristmill_wire::{ErrorBody, FoldRequest, InputSpec};
+use http::StatusCode;
+use tonic::{Status, Streaming};
+
+use crate::limits::{MAX_FOLDS, MAX_RUNS};
+use crate::test_node::{NUMBERS, THREADS, TestNode, with_node};
+
+impl TestNode {
+    async fn stat(&self) -> FileInfo {
+        let path = PathOf { path: "/numbers".into() };
+        self.shared.peers.action(&self.address, names::STAT, &path).await.unwrap()
+    }
+
+    async fn get(&self, ticket: Vec<u8>) -> Result<Streaming<FlightData>, Status> {
+        let mut flight = self.shared.peers.flight(&self.address).unwrap();
+        Ok(flight.do_get(Ticket { ticket: ticket.into() }).await?.into_inner())
+    }
+
+    /// A ticket for the sum of the file.
+    async fn fold(&self) -> Vec<u8> {
+        let path = PathOf { path: "/numbers".into() };
+        let opened: Opened = self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap();
+        let input = InputSpec { dtype: Some("f64".into()), ..InputSpec::default() };
+        let mut fold = FoldRequest::new(opened.grant, "sum".into(), vec![], input);
+        fold.targets = vec![0];
+        fold.select = (0, NUMBERS);
+        fold.encode().unwrap()
+    }
+
+    /// Folds that wait for their turn, each of which has given a sign of life.
+    async fn waiting(&self) -> Vec<Streaming<FlightData>> {
+        let ticket = self.fold().await;
+        let mut folds = Vec::new();
+        for _ in 0..3 * THREADS {
+            folds.push(self.get(ticket.clone()).await.unwrap());
+        }
+        for fold in &mut folds {
+            // The schema, and then the sign.
+            for _ in 0..2 {
+                assert!(fold.message().await.unwrap().is_some());
+            }
+        }
+        folds
+    }
+}
+
+#[test]
+fn folds_that_wait_keep_nobody_else_from_being_answered() {
+    with_node(async |test| {
+        let turns = test.shared.folds.clone().acquire_many_owned(MAX_FOLDS as u32).await.unwrap();
+        let folds = test.waiting().await;
+        assert_eq!(test.stat().await.file.length, 8 * NUMBERS);
+        drop(turns);
+        for mut fold in folds {
+            let mut last = None;
+            while let Some(message) = fold.message().await.unwrap() {
+                last = Some(message);
+            }
+            assert!(last.is_some(), "signs of life, and then the answer");
+        }
+    });
+}
+
+#[test]
+fn a_client_that_goes_gives_up_its_place_among_those_that_wait() {
+    with_node(async |test| {
+        let _turns = test.shared.folds.clone().acquire_many_owned(MAX_FOLDS as u32).await.unwrap();
+        let folds = test.waiting().await;
+        drop(folds);
+        drop(test.shared.value_folds.all().await);
+
+        let _turns = test.shared.runs.acquire_many(MAX_RUNS as u32).await.unwrap();
+        let ticket = br#"{"gristmill": 1, "kernel": "grep", "path": "/numbers", "params": {"pattern": "x"}}"#;
+        let run = test.get(ticket.to_vec()).await.unwrap();
+        drop(run);
+        drop(test.shared.waiting_runs.all().await);
+    });
+}
+
+fn busy(error: &Status, of: &str) {
+    let body: ErrorBody = serde_json::from_slice(error.details()).unwrap();
+    assert_eq!(ErrorKind::named(&body.kind), ErrorKind::Busy, "{body:?}");
+    assert!(body.message.contains(of) && body.message.contains("try again"), "{body:?}");
+}
+
+#[test]
+fn requests_beyond_the_bound_are_refused_as_busy() {
+    with_node(async |test| {
+        let fold = test.fold().await;
+        let run = br#"{"gristmill": 1, "kernel": "sum", "path": "/numbers", "type": "f64"}"#.to_vec();
+        let places = test.shared.value_folds.all().await;
+        busy(&test.get(fold.clone()).await.unwrap_err(), "folds for values");
+        drop(places);
+        assert!(test.get(fold).await.is_ok());
+
+        let places = test.shared.waiting_runs.all().await;
+        busy(&test.get(run.clone()).await.unwrap_err(), "requests by path");
+        drop(places);
+        assert!(test.get(run).await.is_ok());
+    });
+}
+
+#[test]
+fn uploads_beyond_the_bound_are_refused_as_busy() {
+    with_node(async |test| {
+        for (seats, of) in
+            [(&test.shared.uploads, "uploads of objects"), (&test.shared.file_uploads, "uploads of files")]
+        {
+            let places = seats.all().await;
+            let (status, body) = test.put("/files/more", b"12345678".to_vec()).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{body}");
+            assert!(body.contains(of) && body.contains("try again"), "{body}");
+            drop(places);
+            assert_eq!(test.put("/files/more", b"12345678".to_vec()).await.0, StatusCode::CREATED);
+        }
+    });
+}

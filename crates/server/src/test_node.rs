@@ -1,0 +1,63 @@
+//! An entry node in the process of a test.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gristmill_transport::HttpClient;
+use http::{Request, StatusCode};
+
+use crate::node::Shared;
+use crate::{Node, NodeOptions};
+
+/// Threads for what blocks.
+pub(crate) const THREADS: usize = 4;
+
+/// A bound on a hang, not a measure of speed.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// Elements of the file `/numbers`, f64.
+pub(crate) const NUMBERS: u64 = 1000;
+
+pub(crate) struct TestNode {
+    pub shared: Arc<Shared>,
+    pub address: String,
+    node: Node,
+    _dir: tempfile::TempDir,
+}
+
+/// Runs a test against a node with one file.
+pub(crate) fn with_node(test: impl AsyncFnOnce(TestNode)) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(THREADS)
+        .enable_all()
+        .build()
+        .unwrap();
+    let all = async {
+        let dir = tempfile::tempdir().unwrap();
+        let options = NodeOptions::entry(dir.path(), "127.0.0.1:0".parse().unwrap());
+        let node = Node::start(NodeOptions { lanes: Some(1), ..options }).await.unwrap();
+        let (shared, address) = (node.shared().clone(), node.address().to_string());
+        let started = TestNode { shared, address, node, _dir: dir };
+        let numbers: Vec<u8> = (0..NUMBERS).flat_map(|n| (n as f64).to_le_bytes()).collect();
+        assert_eq!(started.put("/files/numbers", numbers).await.0, StatusCode::CREATED);
+        test(started).await;
+    };
+    runtime.block_on(async { tokio::time::timeout(HANGS, all).await }).unwrap();
+}
+
+impl TestNode {
+    pub fn http(&self) -> HttpClient {
+        self.shared.peers.dialer().http(self.node.address())
+    }
+
+    /// Status and body of the answer.
+    pub async fn put(&self, at: &str, content: Vec<u8>) -> (StatusCode, String) {
+        let request = Request::put(at).body(Bytes::from(content)).unwrap();
+        let response = self.http().send(request).await.unwrap();
+        let status = response.status();
+        (status, String::from_utf8(response.bytes(10_000).await.unwrap().to_vec()).unwrap())
+    }
+}
