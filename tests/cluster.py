@@ -1,5 +1,6 @@
 """Storage nodes as processes of their own: started, found, signalled, and ended whatever happens."""
 
+import json
 import os
 import signal
 import subprocess
@@ -121,9 +122,10 @@ class Cluster:
     def get(self, name, **how) -> bytes:
         return self.grist.ok("get", self.url(name), "-", **how)
 
-    def addresses(self) -> dict:
-        import json
+    def stat(self, name) -> dict:
+        return json.loads(self.grist.ok("stat", self.url(name), "--json"))
 
+    def addresses(self) -> dict:
         nodes = json.loads(self.grist.ok("nodes", self.url(), "--json"))["nodes"]
         return {node["target"]: node["address"] for node in nodes}
 

@@ -105,6 +105,10 @@ def test_version_and_help(grist):
         text = grist.ok(command, "--help").decode()
         assert f"Usage: {grist.path.name} {command}" in text
     assert b"Examples:" in grist.ok("run", "--help")
+    assert b"<SOURCE>... <DESTINATION>\n" in grist.ok("put", "--help")
+    overview = grist.ok("--help").decode()
+    for name in ("gristmill up", "grist://HOST:PORT/PATH", "GRISTMILL_CLUSTER", "GRISTMILL_TOKEN", "GRISTMILL_CA"):
+        assert name in overview
 
 
 def test_an_answer_for_people_is_apart_from_what_is_said_about_it(grist, values):
@@ -198,6 +202,18 @@ def test_put_fits_stripes_to_records(grist, tmp_path, values):
 def test_get_of_a_plain_file_is_a_copy(grist, values, tmp_path):
     grist.ok("get", values, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == values.read_bytes()
+
+
+def test_get_into_a_directory(grist, values, striped, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    values.chmod(0o600)
+    for source, name in ((values, "values.f64"), (striped(values, "1KiB", 2), "file")):
+        grist.ok("get", source, folder)
+        assert [path.name for path in folder.iterdir()] == [name]
+        assert (folder / name).read_bytes() == values.read_bytes()
+        assert name == "file" or (folder / name).stat().st_mode & 0o777 == 0o600
+        (folder / name).unlink()
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(grist, tmp_path):

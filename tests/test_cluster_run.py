@@ -5,67 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from cluster import Up
-
-KIB = 1 << 10
-PLACES = ("storage", "client", "auto")
-
-
-@pytest.fixture(scope="module")
-def up(clusters):
-    return clusters(Up, nodes=4)
-
-
-class Pair:
-    """The same bytes as a plain file and on the cluster."""
-
-    def __init__(self, up, folder):
-        self.up, self.folder, self.made = up, folder, 0
-
-    def store(self, content, *args):
-        self.made += 1
-        plain = self.folder / f"plain{self.made}"
-        plain.write_bytes(content)
-        url = self.up.url(f"/pairs/{self.folder.name}/{self.made}")
-        self.up.grist.ok("put", plain, url, *args)
-        return plain, url
-
-    def same(self, files, kernel, *args, places=PLACES):
-        """The answers, or refusals, are the same; gives the plain one."""
-        plain, url = files
-        here = self.up.grist("run", kernel, plain, "--json", *args)
-        for place in places:
-            there = self.up.grist("run", kernel, url, "--json", "--place", place, *args)
-            about = (kernel, args, place, there.stderr)
-            assert there.returncode == here.returncode, about
-            if here.returncode == 0:
-                assert result(there.stdout) == result(here.stdout), about
-            else:
-                assert said(there.stderr, url) == said(here.stderr, str(plain)), about
-        return result(here.stdout) if here.returncode == 0 else here.stderr.decode()
-
-    def report(self, url, kernel, *args):
-        return json.loads(self.up.grist.ok("run", kernel, url, "--json", *args))["report"]
-
-
-def result(stdout: bytes) -> bytes:
-    """The answer without the report on how it was found."""
-    head, mark, _ = stdout.rpartition(b',"report":{')
-    assert mark, stdout[:500]
-    json.loads(head + b"}")
-    return head
-
-
-def said(stderr: bytes, name: str) -> str:
-    """An error without the file's name in it."""
-    text = stderr.decode().removeprefix("gristmill: ")
-    path = "/" + name.split("://")[1].split("/", 1)[1] if "://" in name else name
-    return text.replace(name, "FILE").replace(path, "FILE")
-
-
-@pytest.fixture
-def pair(up, tmp_path):
-    return Pair(up, tmp_path)
+from plain_and_stored import pair, params, up  # noqa: F401
 
 
 def test_every_kernel_is_tried_here(up):
@@ -84,12 +24,6 @@ TEXT = [
     ("grep", "pattern=A", "ignore_case=true", "count_only=true"), ("grep", "pattern=a.b", "fixed=true"),
     ("grep", "pattern=^$"),
 ]  # fmt: skip
-
-
-def params(given):
-    return [word for param in given for word in ("--param", param)]
-
-
 # In stripes of a few bytes files are small: with bigger ones nodes would move more than a plain read, and refuse.
 LAYOUTS = [
     (401, ("--stripe", "13B")),
@@ -238,104 +172,6 @@ def test_a_line_that_is_too_long(pair):
     assert "6000" in message, message
 
 
-def test_the_answer_to_a_person(up, pair):
-    values = np.arange(1000.0)
-    plain, url = pair.store(values.tobytes(), "--stripe", "1KiB")
-    for kernel, *given in (("sum",), ("minmax",), ("lookup", "where=> 990"), ("histogram", "bins=30")):
-        args = ("--type", "f64", *params(given))
-        assert up.grist.ok("run", kernel, url, *args) == up.grist.ok("run", kernel, plain, *args)
-
-
-def test_the_report_of_an_aligned_sum(pair):
-    length = 8 * 500_000
-    _, url = pair.store(np.ones(500_000).tobytes(), "--stripe", "64KiB")
-    storage = pair.report(url, "sum", "--type", "f64", "--place", "storage")
-    assert storage["bytes_read"] == length
-    assert storage["bytes_moved"] == 0
-    assert 0 < storage["bytes_to_client"] < 64 * KIB
-    assert storage["bytes_not_moved"] == length - storage["bytes_to_client"]
-    assert [place["place"] for place in storage["places"]] == ["storage"] * 4
-    assert sum(place["records"] for place in storage["places"]) == 500_000
-    assert sum(place["bytes"] for place in storage["places"]) == length
-    client = pair.report(url, "sum", "--type", "f64", "--place", "client")
-    assert client["bytes_read"] == length
-    assert client["bytes_to_client"] >= length
-    assert client["bytes_moved"] == 0
-    assert client["bytes_not_moved"] == 0
-    assert {place["place"] for place in client["places"]} == {"client"}
-    chosen = pair.report(url, "sum", "--type", "f64")
-    assert {place["place"] for place in chosen["places"]} == {"storage"}
-
-
-def test_bytes_between_nodes_are_counted(pair):
-    # Every record reaches over into a stripe of the next node.
-    values = np.random.default_rng(7).normal(size=64 * 1024)
-    plain, url = pair.store(values.tobytes(), "--stripe", "4092B")
-    report = pair.report(url, "sum", "--type", "f64", "--place", "storage")
-    stripes = -(-values.nbytes // 4092)
-    assert stripes // 2 * 4 <= report["bytes_moved"] <= stripes * 8
-    assert report["messages"] > 0
-    assert report["bytes_to_client"] < 64 * KIB
-    text = pair.store(b"some words in a line\n" * 50_000, "--stripe", "64KiB")
-    for kernel, *given in (("wc",), ("grep", "pattern=words", "count_only=true")):
-        # Lines are joined where stripes meet: their ends travel in the partial results.
-        report = pair.report(text[1], kernel, "--place", "storage", *params(given))
-        assert report["bytes_moved"] == 0 and report["bytes_to_client"] < 64 * KIB
-    rows = pair.report(text[1], "grep", "--place", "storage", *params(["pattern=words"]))
-    assert rows["bytes_to_client"] >= 50_000 * len("some words in a line")
-    assert rows["bytes_moved"] > 0  # the ends of lines, which their owners need to show them
-
-
-def test_explanations_name_the_place_and_what_the_other_would_move(up, pair):
-    _, url = pair.store(np.ones(500_000).tobytes(), "--stripe", "64KiB")
-    for place, words in (
-        ("storage", ("place: storage", "storage would move", "a plain read would move 3.81 MiB to the client")),
-        ("client", ("place: client", "a plain read would move 3.81 MiB", "storage would move 0 B between nodes")),
-        ("auto", ("place: storage", "0 B between nodes", "3.81 MiB")),
-    ):
-        done = up.grist("run", "sum", url, "--type", "f64", "--place", place, "--explain", "--json")
-        assert done.returncode == 0
-        text = done.stderr.decode()
-        assert text.count("\n") == 1, text
-        for word in words:
-            assert word in text, text
-
-
-def test_records_far_longer_than_the_stripes(pair):
-    values = np.random.default_rng(8).normal(size=4 << 17)
-    for stripe in ("4KiB", "5000B"):
-        files = pair.store(values.tobytes(), "--stripe", stripe)
-        args = ("--type", "f64", "--record", "1MiB")
-        for kernel, *given in (("sum",), ("max",), ("lookup", "where=> 4")):
-            pair.same(files, kernel, *args, *params(given))
-        # The owner of a record pulls the rest of it; that is still less than a plain read.
-        report = pair.report(files[1], "sum", *args, "--place", "storage")
-        assert values.nbytes // 2 < report["bytes_moved"] < values.nbytes
-
-
-def test_stripes_too_small_for_storage_are_read_by_the_client(up, pair):
-    # Every stripe gives an end of a line, or of a word, to be joined: more than the text itself.
-    files = plain, url = pair.store(b"some words in a line\n" * 1000, "--stripe", "13B")
-    for kernel, *given in (("wc",), ("grep", "pattern=words")):
-        message = up.grist.refuses(2, "run", kernel, url, *params(given), "--place", "storage")
-        assert "--stripe" in message and "--place" in message, message
-        pair.same(files, kernel, *params(given), places=("client", "auto"))
-    done = up.grist("run", "wc", url, "--explain", "--json")
-    assert b"place: client" in done.stderr, done.stderr
-    report = json.loads(done.stdout)["report"]
-    assert {place["place"] for place in report["places"]} == {"client"}
-
-
-@pytest.mark.parametrize("stripe", ["13B", "20B", "1000B", "64KiB"])
-@pytest.mark.parametrize("kernel", ["sum", "minmax", "last"])
-def test_auto_never_moves_much_more_than_a_plain_read(pair, stripe, kernel):
-    values = np.random.default_rng(9).normal(size=40_000)
-    _, url = pair.store(values.tobytes(), "--stripe", stripe)
-    report = pair.report(url, kernel, "--type", "f64")
-    moved = report["bytes_moved"] + report["bytes_to_client"]
-    assert moved <= values.nbytes + 64 * KIB, report
-
-
 def test_mistakes_are_refused_as_locally(up, pair):
     files = pair.store(b"12345678" * 10, "--stripe", "13B")
     for args in (
@@ -346,11 +182,3 @@ def test_mistakes_are_refused_as_locally(up, pair):
     ):  # fmt: skip
         pair.same(files, *args)
         assert up.grist("run", args[0], files[1], *args[1:]).returncode == 2
-
-
-def test_a_checkpoint_goes_on_where_folds_run_at_the_client(up, pair, tmp_path):
-    files = pair.store(np.ones(1000).tobytes(), "--stripe", "64B")
-    args = ("--type", "f64", "--checkpoint", tmp_path / "state")
-    pair.same(files, "sum", *args, places=("client", "auto"))
-    message = up.grist.refuses(2, "run", "sum", files[1], *args, "--place", "storage")
-    assert "--checkpoint" in message

@@ -126,6 +126,26 @@ def test_a_checkpoint_fits_only_its_own_request(grist, sparse, tmp_path):
     assert "changed" in grist.refuses(1, "run", *how)
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_copy_that_is_stopped_leaves_nothing(grist, tmp_path, how):
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        file.truncate(1 << 40)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    process = subprocess.Popen(
+        [grist.path, "get", source, folder / "copy"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=grist.env,
+    )  # fmt: skip
+    patience = time.monotonic() + TIMEOUT
+    while not any(path.stat().st_size for path in folder.iterdir()):
+        assert process.poll() is None and time.monotonic() < patience
+        os.sched_yield()
+    process.send_signal(how)
+    code, out, err = end(process)
+    assert (code, out, list(folder.iterdir())) == (130, b"", []) and str(folder / "copy") in one_message(err)
+
+
 OTHER_QUESTIONS = {
     "condition": (("lookup", "--type", "f64", "-pcount_only=true", "-pwhere=!= 0"), "-pwhere=> -1e308"),
     "NaN rule": (("mean", "--type", "f64"), "-pnan=skip"),

@@ -79,8 +79,9 @@ class Answer(Mapping[str, Any]):
     kernel: str
     #: The rows, of kernels that give any.
     rows: Rows | None
-    #: Where and how it was computed: ``elapsed_seconds``, ``rounds``, ``lanes``, ``bytes_read``, ``bytes_moved``
-    #: between targets in so many ``messages``, ``bytes_to_client``, ``bytes_not_moved``, and ``places``.
+    #: Where and how it was computed: ``elapsed_seconds``, ``rounds``, ``lanes`` (``None`` where storage nodes folded, which
+    #: have their own), ``bytes_read``, ``bytes_moved`` between targets in so many ``messages``, ``bytes_to_client``,
+    #: ``bytes_not_moved``, and ``places``.
     report: dict[str, Any]
     #: What is promised about the bits: ``exact``, ``fixed`` or ``approximate``.
     numerics: str

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import errno as _errno
+from errno import EACCES, EBUSY, EEXIST, EHOSTUNREACH, ENOENT, ENOSPC, ESTALE, ETIMEDOUT
+from typing import Any, ClassVar
+
+_BY_KIND: dict[str, type[GristmillError]] = {}
 
 
 class GristmillError(Exception):
@@ -16,81 +19,56 @@ class GristmillError(Exception):
     not-found - cannot open nowhere.f64: there is no such file; check the path
     """
 
-    kind: str = "failed"
+    kind: ClassVar[str] = "failed"
+
+    def __init_subclass__(cls, kind: str | None = None, errno: int | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind is not None:
+            cls.kind = kind
+            _BY_KIND[kind] = cls
+        if errno is not None:
+            # Of the class, for an OSError that is made with one sentence alone has none; its type differs by the base.
+            setattr(cls, "errno", errno)
 
 
-class NotFound(GristmillError, FileNotFoundError):
+class NotFound(GristmillError, FileNotFoundError, kind="not-found", errno=ENOENT):
     """There is no such file."""
 
-    kind = "not-found"
-    errno = _errno.ENOENT
 
-
-class Denied(GristmillError, PermissionError):
+class Denied(GristmillError, PermissionError, kind="denied", errno=EACCES):
     """Whoever asks may not do this."""
 
-    kind = "denied"
-    errno = _errno.EACCES
 
-
-class Usage(GristmillError, ValueError):
+class Usage(GristmillError, ValueError, kind="usage"):
     """The request makes no sense, whatever the data."""
 
-    kind = "usage"
 
-
-class Stale(GristmillError, OSError):
+class Stale(GristmillError, OSError, kind="stale", errno=ESTALE):
     """The file changed or was replaced meanwhile; the request can be made again."""
 
-    kind = "stale"
-    errno = _errno.ESTALE
 
-
-class Conflict(GristmillError, FileExistsError):
+class Conflict(GristmillError, FileExistsError, kind="conflict", errno=EEXIST):
     """There is something of this name already, or somebody else is at it."""
 
-    kind = "conflict"
-    errno = _errno.EEXIST
 
-
-class Busy(GristmillError, OSError):
+class Busy(GristmillError, OSError, kind="busy", errno=EBUSY):
     """Too much at once; the request can be made again later."""
 
-    kind = "busy"
-    errno = _errno.EBUSY
 
-
-class Unavailable(GristmillError, ConnectionError):
+class Unavailable(GristmillError, ConnectionError, kind="unavailable", errno=EHOSTUNREACH):
     """A storage node does not answer."""
 
-    kind = "unavailable"
-    errno = _errno.EHOSTUNREACH
 
-
-class NoSpace(GristmillError, OSError):
+class NoSpace(GristmillError, OSError, kind="no-space", errno=ENOSPC):
     """A disk is full."""
 
-    kind = "no-space"
-    errno = _errno.ENOSPC
 
-
-class DataError(GristmillError, ArithmeticError):
+class DataError(GristmillError, ArithmeticError, kind="data"):
     """The data does not allow an answer, for example the mean of nothing."""
 
-    kind = "data"
 
-
-class TimedOut(GristmillError, TimeoutError):
+class TimedOut(GristmillError, TimeoutError, kind="timed-out", errno=ETIMEDOUT):
     """There was no answer within the ``timeout`` that was given."""
-
-    kind = "timed-out"
-    errno = _errno.ETIMEDOUT
-
-
-_BY_KIND: dict[str, type[GristmillError]] = {
-    one.kind: one
-    for one in (NotFound, Denied, Usage, Stale, Conflict, Busy, Unavailable, NoSpace, DataError, TimedOut)
-}
 
 
 def of(kind: str, message: str) -> GristmillError:

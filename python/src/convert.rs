@@ -30,8 +30,9 @@ pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
     }
 }
 
-/// What a request reports about itself, under the names that `gristmill run --json` has.
-pub fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+/// What a request reports about itself, under the names that `gristmill run --json` has. Lanes are told only of folds
+/// of this process: storage nodes have their own.
+pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyResult<Bound<'py, PyDict>> {
     let places = PyList::empty(py);
     for place in &report.places {
         let one = PyDict::new(py);
@@ -45,7 +46,7 @@ pub fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDi
     let dict = PyDict::new(py);
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     dict.set_item("rounds", report.rounds)?;
-    dict.set_item("lanes", report.lanes)?;
+    dict.set_item("lanes", folded_here.then_some(report.lanes))?;
     dict.set_item("bytes_read", report.bytes_read)?;
     dict.set_item("bytes_moved", report.bytes_moved)?;
     dict.set_item("messages", report.messages)?;

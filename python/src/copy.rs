@@ -1,7 +1,7 @@
 //! Copying files to and from targets.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use gristmill_client::{PutOptions, RemotePut};
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::connection::{Connection, cluster_of};
 use crate::errors::Failure;
-use crate::files::{given_up, info, remote};
+use crate::files::{info, remote};
 use crate::source::Source;
 use crate::wait::wait;
 
@@ -94,38 +94,20 @@ pub fn get(
     let stop = Arc::new(Control::new());
     let told = stop.clone();
     wait(py, &stop, None, move || {
-        if destination.is_dir() {
-            let text = format!("{} is a directory; give a file name", destination.display());
-            return Err(Failure::usage(text));
-        }
-        let whole = beside(&destination);
         match cluster {
-            Some(cluster) => cluster.get(&cluster.open(&remote(&path)?)?, &whole, &mut |_| ())?,
-            None => gristmill_client::get(&gristmill_client::open(&path)?, &whole, &mut |_| ())?,
+            Some(cluster) => {
+                let opened = cluster.open(&remote(&path)?)?;
+                cluster.get_unless(&opened, &destination, &told, &mut |_| ())?;
+            }
+            None => {
+                let file = gristmill_client::open(&path)?;
+                let about = std::fs::metadata(&path).map_err(|e| Failure::of_file("read", &path, &e))?;
+                let mode = about.permissions().mode();
+                gristmill_client::get(&file, mode, &destination, &told, &mut |_| ())?;
+            }
         }
-        let placed = if told.stopped() { Err(given_up()) } else { rename(&whole, &destination) };
-        if placed.is_err() {
-            // Fine if it is gone.
-            let _ = std::fs::remove_file(&whole);
-        }
-        placed
+        Ok(())
     })
-}
-
-/// A name in the same directory that nobody else has: of this process, and of this call.
-fn beside(destination: &Path) -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
-    let name = destination.file_name().unwrap_or_default().to_string_lossy();
-    destination.with_file_name(format!(".{name}.{process}.{call}.whole"))
-}
-
-fn rename(whole: &Path, destination: &Path) -> Result<(), Failure> {
-    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let placed = std::fs::rename(whole, destination)
-        .and_then(|()| File::open(parent.unwrap_or(Path::new(".")))?.sync_all());
-    placed.map_err(|error| Failure::of_file("write", destination, &error))
 }
 
 /// All bytes of a file.

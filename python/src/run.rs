@@ -43,6 +43,7 @@ struct Found {
     value: Value,
     rows: Collected,
     report: Report,
+    folded_here: bool,
     numerics: String,
 }
 
@@ -93,7 +94,7 @@ pub fn run<'py>(
         }
     })?;
     let rows = found.rows.into_python(py)?;
-    let report = convert::report(py, &found.report)?;
+    let report = convert::report(py, &found.report, found.folded_here)?;
     Ok((convert::value(py, &found.value)?, rows, report, found.numerics))
 }
 
@@ -117,7 +118,7 @@ impl Job {
         let (mut rows, numerics) = self.output()?;
         let planned = cluster.plan(&crate::files::remote(path)?, self.question, place)?;
         let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
-        found(outcome, rows, numerics)
+        found(outcome, rows, planned.plan.place == Place::Client, numerics)
     }
 
     fn here(self, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
@@ -133,7 +134,7 @@ impl Job {
         request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
         request.options = self.options;
         let outcome = gristmill_runtime::run(request, &mut rows, &self.control)?;
-        found(outcome, rows, numerics)
+        found(outcome, rows, true, numerics)
     }
 
     /// What takes the rows, and the promise about the bits.
@@ -147,9 +148,11 @@ impl Job {
     }
 }
 
-fn found(outcome: Outcome, rows: Collected, numerics: String) -> Result<Found, Failure> {
+fn found(outcome: Outcome, rows: Collected, folded_here: bool, numerics: String) -> Result<Found, Failure> {
     match outcome {
-        Outcome::Done(answer) => Ok(Found { value: answer.value, report: answer.report, rows, numerics }),
+        Outcome::Done(answer) => {
+            Ok(Found { value: answer.value, report: answer.report, rows, folded_here, numerics })
+        }
         Outcome::Stopped(_) => {
             Err(Failure::new(ErrorKind::Failed, "the request was given up before its answer"))
         }

@@ -12,10 +12,14 @@ use crate::errors::Failure;
 /// How long a signal may wait to be heard.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long work that was given up may take to put away what it began, a half of a file for example. If the program
+/// ends after that, it may stay.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Has `work` done on a thread of its own and waits for it.
 ///
-/// On a signal whose handler raises, and once `limit` is over, `stop` is told and the work is left to end by itself:
-/// it looks at `stop` and everything it waits for has a bound.
+/// On a signal whose handler raises, and once `limit` is over, `stop` is told; after a signal there is a moment's grace,
+/// and then the work is left to end by itself: it looks at `stop` and everything it waits for has a bound.
 pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
@@ -48,7 +52,12 @@ pub fn wait<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        py.check_signals().inspect_err(|_| stop.stop())?;
+        if let Err(raised) = py.check_signals() {
+            stop.stop();
+            // Whatever it says: what is raised is the signal.
+            let _ = py.detach(move || waiting.recv_timeout(GRACE));
+            return Err(raised);
+        }
         if let Some(limit) = limit.filter(|limit| begun.elapsed() >= *limit) {
             stop.stop();
             let text = format!("no answer within {} s; the request was given up", limit.as_secs_f64());

@@ -9,12 +9,21 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, RmArgs, StatArgs};
-pub use nodes::{CertArgs, NodeArgs, ServeArgs, UpArgs};
+pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
+
+const OVERVIEW: &str = "To begin:
+  gristmill up --dir ./store --nodes 4 &
+  gristmill put data.f64 grist://127.0.0.1:7440/data.f64
+  gristmill run sum grist://127.0.0.1:7440/data.f64 --type f64
+
+A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:/PATH, by the entry node's address.
+GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and
+GRISTMILL_CA names the certificate authority of nodes that speak TLS.";
 
 /// Active storage: run the computation where the data is stored, and send back only the answer.
 #[derive(Debug, Parser)]
-#[command(name = "gristmill", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "gristmill", version, propagate_version = true, arg_required_else_help = true, after_help = OVERVIEW)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -26,15 +35,15 @@ pub enum Command {
     Run(RunArgs),
     /// List the kernels, or explain one
     Kernels(KernelsArgs),
-    /// Copy files to storage nodes, or stripe one over local targets
+    /// Copy files to storage nodes, or stripe one over directories
     Put(PutArgs),
-    /// Copy a file out of its targets
+    /// Copy a file from storage nodes, or from the directories it is striped over
     Get(GetArgs),
-    /// List files of a cluster
+    /// List the files of a directory of a cluster
     Ls(LsArgs),
-    /// Show how a file lies on its targets
+    /// Show the size, owner and stripes of a file
     Stat(StatArgs),
-    /// Remove a striped file and its objects
+    /// Remove files of a cluster, or files striped over directories
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
@@ -42,7 +51,7 @@ pub enum Command {
     Nodes(NodesArgs),
     /// Start a cluster on this machine: several storage nodes, supervised, and one entry port
     Up(UpArgs),
-    /// Run one storage node
+    /// Run one storage node, for clusters of several machines
     Serve(Box<ServeArgs>),
     /// Make a certificate authority and a server certificate for tests
     Cert(CertArgs),

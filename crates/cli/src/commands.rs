@@ -1,21 +1,38 @@
-//! One module for each group of commands.
+//! One module for each command or group of commands, and what they share.
 
 pub mod bench;
 pub mod cert;
-pub mod files;
+pub mod get;
 pub mod kernels;
 pub mod names;
+pub mod put;
 pub mod run;
 pub mod serve;
+pub mod stat;
 pub mod up;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use gristmill_client::{Cluster, ClusterOptions, Url};
 
 use crate::args::Cli;
 use crate::error::CliError;
+
+/// Where standard input, or output, is meant.
+const DASH: &str = "-";
+
+/// A connection to the cluster of a URL.
+fn connect(url: &Url) -> Result<Cluster, CliError> {
+    Ok(Cluster::connect(ClusterOptions::from_env(url.entry.as_deref())?)?)
+}
+
+/// Prints a line of an answer.
+fn line(text: &str) -> Result<ExitCode, CliError> {
+    writeln!(std::io::stdout(), "{text}").map_err(CliError::Output)?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Prints the script that completes our commands in a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, CliError> {

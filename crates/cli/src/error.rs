@@ -39,8 +39,14 @@ pub enum CliError {
     Usage(String),
 }
 
+/// Exit code after Ctrl-C, as shells have it.
+pub const INTERRUPTED: u8 = 130;
+
 impl CliError {
     pub fn code(&self) -> ExitCode {
+        if matches!(self, CliError::Client(ClientError::Stopped { .. })) {
+            return ExitCode::from(INTERRUPTED);
+        }
         let usage = match self {
             CliError::Kernel(error) => error.is_usage(),
             CliError::Run(error) | CliError::Request { source: error, .. } => error.is_usage(),

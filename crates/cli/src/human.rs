@@ -93,18 +93,21 @@ pub fn plan(planned: &Planned) -> String {
     }
 }
 
-/// What a request reports about itself, in one line.
-pub fn report(report: &Report, numerics: Numerics) -> String {
+/// What a request reports about itself, in one line. Lanes are told only of folds of this process: storage nodes have
+/// their own.
+pub fn report(report: &Report, folded_here: bool, numerics: Numerics) -> String {
     let seconds = report.elapsed.as_secs_f64();
     let speed = readable((report.bytes_read as f64 / seconds.max(1e-9)) as u64);
     let mut text = format!("read {} in {seconds:.3} s ({speed}/s)", readable(report.bytes_read));
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
-    // Storage nodes have lanes of their own.
-    if !report.places.iter().any(|place| place.place == "storage") || report.bytes_to_client == 0 {
-        text.push_str(&format!(", {} lane{}", report.lanes, plural(report.lanes)));
+    let some = |n: usize, what: &str| format!(", {n} {what}{}", if n == 1 { "" } else { "s" });
+    if folded_here {
+        text.push_str(&some(report.lanes, "lane"));
     }
-    if report.places.len() > 1 {
-        text.push_str(&format!(", {} targets", report.places.len()));
+    let targets = report.places.len();
+    if !folded_here || targets > 1 {
+        text.push_str(&some(targets, "target"));
+    }
+    if targets > 1 {
         text.push_str(&format!(", {} between targets", readable(report.bytes_moved)));
     }
     if report.bytes_to_client > 0 {

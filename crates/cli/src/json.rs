@@ -53,8 +53,8 @@ pub fn row(shape: &RowShape, at: Position, bytes: &[u8]) -> Json {
     Json::Object(out)
 }
 
-/// What a request reports about itself.
-pub fn report(report: &Report) -> Json {
+/// What a request reports about itself. Lanes are told only of folds of this process: storage nodes have their own.
+pub fn report(report: &Report, folded_here: bool) -> Json {
     let places: Vec<Json> = report
         .places
         .iter()
@@ -71,7 +71,7 @@ pub fn report(report: &Report) -> Json {
     json!({
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "rounds": report.rounds,
-        "lanes": report.lanes,
+        "lanes": folded_here.then_some(report.lanes),
         "bytes_read": integer(i128::from(report.bytes_read)),
         "bytes_moved": integer(i128::from(report.bytes_moved)),
         "messages": integer(i128::from(report.messages)),

@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod error;
 mod human;
+mod interrupt;
 mod json;
 mod progress;
 mod size;
@@ -56,9 +57,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Kernels(args) => commands::kernels::kernels(&args),
-        Command::Put(args) => commands::files::put(&args),
-        Command::Get(args) => commands::files::get(&args),
-        Command::Stat(args) => commands::files::stat(&args),
+        Command::Put(args) => commands::put::put(&args),
+        Command::Get(args) => commands::get::get(&args),
+        Command::Stat(args) => commands::stat::stat(&args),
         Command::Ls(args) => commands::names::ls(&args),
         Command::Rm(args) => commands::names::rm(&args),
         Command::Chmod(args) => commands::names::chmod(&args),

@@ -149,6 +149,28 @@ impl Cluster {
         Ok(self.peers.wait(self.ask(name, body))?)
     }
 
+    /// Asks about the file at `path`. Where that is a directory, the error says so.
+    fn about<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        name: &str,
+        path: &str,
+        body: &Q,
+    ) -> Result<R, ClientError> {
+        self.peers.wait(async {
+            let error = match self.ask(name, body).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let perhaps = error.kind() == ErrorKind::NotFound || path.ends_with('/');
+            let list = List { path: path.to_owned(), after: None };
+            if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
+                let message = format!("{path} is a directory; name a file in it, as 'ls' lists them");
+                return Err(RunError::Remote { kind: ErrorKind::Usage, message }.into());
+            }
+            Err(error.into())
+        })
+    }
+
     /// The shortest request there is.
     pub fn ping(&self) -> Result<(), ClientError> {
         self.wait(names::PING, &())
@@ -156,12 +178,12 @@ impl Cluster {
 
     /// Opens a file for reading.
     pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
-        self.wait(names::OPEN, &PathOf { path: path.to_owned() })
+        self.about(names::OPEN, path, &PathOf { path: path.to_owned() })
     }
 
     /// What is known about a file.
     pub fn stat(&self, path: &str) -> Result<FileInfo, ClientError> {
-        self.wait(names::STAT, &PathOf { path: path.to_owned() })
+        self.about(names::STAT, path, &PathOf { path: path.to_owned() })
     }
 
     /// The names of a directory, in ascending order.
@@ -180,12 +202,12 @@ impl Cluster {
 
     /// Removes a file. Its space is given back soon after.
     pub fn remove(&self, path: &str) -> Result<(), ClientError> {
-        self.wait(names::REMOVE, &PathOf { path: path.to_owned() })
+        self.about(names::REMOVE, path, &PathOf { path: path.to_owned() })
     }
 
     /// Changes who may read and write a file: permission bits as in `0o640`.
     pub fn set_mode(&self, path: &str, mode: u16) -> Result<(), ClientError> {
-        self.wait(names::CHMOD, &SetMode { path: path.to_owned(), mode })
+        self.about(names::CHMOD, path, &SetMode { path: path.to_owned(), mode })
     }
 
     /// The storage nodes.

@@ -1,10 +1,11 @@
 //! Reading a whole file back.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use gristmill_runtime::FileParts;
+use gristmill_runtime::{Control, FileParts};
 
 use crate::ClientError;
 
@@ -15,6 +16,18 @@ pub fn read_to(
     file: &FileParts,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
+) -> Result<(), ClientError> {
+    copy(file, out, &mut |at| {
+        progress(at);
+        Ok(())
+    })
+}
+
+/// Writes all bytes to `out` for as long as `each`, which gets the bytes written so far, has nothing against it.
+fn copy(
+    file: &FileParts,
+    out: &mut dyn Write,
+    each: &mut dyn FnMut(u64) -> Result<(), ClientError>,
 ) -> Result<(), ClientError> {
     let mut buffer = vec![0; COPY_BYTES];
     let mut at = 0;
@@ -28,7 +41,7 @@ pub fn read_to(
             source,
         })?;
         at += n;
-        progress(at);
+        each(at)?;
     }
     for part in &file.parts {
         part.unchanged()?;
@@ -37,10 +50,24 @@ pub fn read_to(
 }
 
 /// Copies a file to a new plain one, which appears under its name only when it is whole and durable. Replaces
-/// what was there.
-pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), ClientError> {
-    write_whole(destination, &mut |out| {
-        read_to(file, &mut &*out, progress).map_err(|error| match error {
+/// what was there. The new file has the permission bits `mode`, less what the umask takes away. `progress` gets the
+/// bytes written so far.
+///
+/// # Errors
+/// [`ClientError::Stopped`] once `stop` was told; nothing is left then, nor after any other error.
+pub fn get(
+    file: &FileParts,
+    mode: u32,
+    destination: &Path,
+    stop: &Control,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ClientError> {
+    write_whole(destination, mode, stop, &mut |out| {
+        copy(file, &mut &*out, &mut |at| {
+            progress(at);
+            if stop.stopped() { Err(stopped(destination)) } else { Ok(()) }
+        })
+        .map_err(|error| match error {
             ClientError::Io { verb: "write", source, .. } => {
                 ClientError::Io { verb: "write", path: destination.to_owned(), source }
             }
@@ -49,32 +76,44 @@ pub fn get(file: &FileParts, destination: &Path, progress: &mut dyn FnMut(u64)) 
     })
 }
 
-/// Makes a file that appears under its name only when `write` has written all of it and it is durable.
+/// The failure of a copy that was told to stop.
+pub(crate) fn stopped(destination: &Path) -> ClientError {
+    ClientError::Stopped { path: destination.to_owned() }
+}
+
+/// Makes a file that appears under its name only when `write` has written all of it and it is durable. Whatever ends
+/// it before, `stop` included, leaves nothing.
 pub(crate) fn write_whole(
     destination: &Path,
+    mode: u32,
+    stop: &Control,
     write: &mut dyn FnMut(&File) -> Result<(), ClientError>,
 ) -> Result<(), ClientError> {
     let io = |source| ClientError::Io { verb: "write", path: destination.to_owned(), source };
     // A link stays, and what it leads to is replaced.
     let target = destination.canonicalize().unwrap_or_else(|_| destination.to_owned());
-    let destination = &*target;
-    if destination.exists() && !destination.is_file() && !destination.is_dir() {
+    if target.is_dir() {
+        let why = format!("{} is a directory; give a file name", target.display());
+        return Err(ClientError::Usage(why));
+    }
+    if target.exists() && !target.is_file() {
         // A rename would put a plain file in the place of a device or a pipe.
-        let why = format!("{} is no regular file; write to '-' and redirect that", destination.display());
+        let why = format!("{} is no regular file; write to '-' and redirect that", target.display());
         return Err(ClientError::Usage(why));
     }
-    if destination.is_dir() {
-        let why = format!("{} is a directory; give a file name", destination.display());
-        return Err(ClientError::Usage(why));
-    }
-    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
-    let name = destination.file_name().unwrap_or_default().to_string_lossy();
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
     let partial = parent.join(format!(".{name}.{:016x}.partial", fastrand::u64(..)));
-    let written = File::create_new(&partial).map_err(io).and_then(|out| {
+    // With its bits from the first byte on: it is at no time open to more than the whole file is to be.
+    let made = OpenOptions::new().write(true).create_new(true).mode(mode & 0o777).open(&partial);
+    let written = made.map_err(io).and_then(|out| {
         write(&out)?;
         out.sync_all().map_err(io)?;
-        std::fs::rename(&partial, destination).map_err(io)?;
+        if stop.stopped() {
+            return Err(stopped(destination));
+        }
+        std::fs::rename(&partial, &target).map_err(io)?;
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(io)
     });
     if written.is_err() {

@@ -39,6 +39,12 @@ pub enum ClientError {
         /// What is wrong.
         why: String,
     },
+    /// A copy was told to stop.
+    #[error("stopped before {} was whole; nothing of it is left, copy it again", path.display())]
+    Stopped {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
     /// The request itself cannot be carried out.
     #[error("{0}")]
     Usage(String),

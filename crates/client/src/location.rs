@@ -34,6 +34,11 @@ impl Location {
         if text.starts_with(TCP) || text.starts_with(UNIX) {
             return Ok(Location::Remote(text.parse()?));
         }
+        if text.starts_with("grist:") || text.starts_with("grist+unix:") {
+            return Err(ClientError::Usage(format!(
+                "{text}: a URL of a cluster has two slashes; write grist://HOST:PORT/PATH, or ./{text} for a file"
+            )));
+        }
         match text.split_once("://") {
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => {
                 Err(ClientError::Usage(format!(
@@ -128,7 +133,15 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
-        for text in ["http://a/b", "grist://host", "grist://host/x", "grist+unix:///run/g.sock"] {
+        for text in [
+            "http://a/b",
+            "grist:/x",
+            "grist:x",
+            "grist+unix:/run/g.sock:/x",
+            "grist://host",
+            "grist://host/x",
+            "grist+unix:///run/g.sock",
+        ] {
             let error = Location::parse(text).unwrap_err();
             assert!(error.is_usage());
             assert!(error.to_string().contains("write grist://"), "{error}");

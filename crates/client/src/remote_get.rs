@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
 use gristmill_layout::Striped;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{Control, RunError};
+use gristmill_wire::FAN_IN;
 use gristmill_wire::action::Opened;
-use gristmill_wire::{FAN_IN, FileMap};
 
 use crate::remote_put::TICK;
 use crate::{ClientError, Cluster};
@@ -23,6 +23,7 @@ const MAX_ROW: u64 = 64 << 20;
 enum Failure {
     Read(RunError),
     Write(io::Error),
+    Stopped,
 }
 
 impl From<RunError> for Failure {
@@ -31,27 +32,39 @@ impl From<RunError> for Failure {
     }
 }
 
-fn striped(file: &FileMap) -> Result<Striped, RunError> {
-    Ok(Striped::new(file.unit, u32::try_from(file.targets.len()).unwrap_or(u32::MAX), file.first)?)
-}
-
 impl Cluster {
     fn failed(&self, opened: &Opened, destination: &Path, failure: Failure) -> ClientError {
         match failure {
             Failure::Read(error) => ClientError::Run(self.explain(opened, error)),
             Failure::Write(source) => ClientError::Io { verb: "write", path: destination.to_owned(), source },
+            Failure::Stopped => crate::copy::stopped(destination),
         }
     }
 
-    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable.
+    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable, with
+    /// the file's permission bits less what the umask takes away. `progress` gets the bytes written so far.
     pub fn get(
         &self,
         opened: &Opened,
         destination: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ClientError> {
-        crate::copy::write_whole(destination, &mut |out: &File| {
-            let copied = self.peers.wait(self.download(opened, out, progress));
+        self.get_unless(opened, destination, &Control::new(), progress)
+    }
+
+    /// As [`get`](Cluster::get), until `stop` is told.
+    ///
+    /// # Errors
+    /// [`ClientError::Stopped`] once it was; nothing is left then, nor after any other error.
+    pub fn get_unless(
+        &self,
+        opened: &Opened,
+        destination: &Path,
+        stop: &Control,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        crate::copy::write_whole(destination, u32::from(opened.info.mode), stop, &mut |out: &File| {
+            let copied = self.peers.wait(self.download(opened, out, stop, progress));
             copied.map_err(|failure| self.failed(opened, destination, failure))
         })
     }
@@ -61,10 +74,11 @@ impl Cluster {
         &self,
         opened: &Opened,
         out: &File,
+        stop: &Control,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
         let file = &opened.info.file;
-        let striped = striped(file)?;
+        let striped = file.striped().map_err(RunError::from)?;
         let done = Cell::new(0u64);
         let objects = (0..striped.targets()).filter(|target| striped.object_len(*target, file.length) > 0);
         let done_now = &done;
@@ -81,6 +95,9 @@ impl Cluster {
         });
         let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
         loop {
+            if stop.stopped() {
+                return Err(Failure::Stopped);
+            }
             match tokio::time::timeout(TICK, copies.next()).await {
                 Ok(Some(copied)) => copied?,
                 Ok(None) => return Ok(()),
@@ -116,7 +133,7 @@ impl Cluster {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
         let file = &opened.info.file;
-        let striped = striped(file)?;
+        let striped = file.striped().map_err(RunError::from)?;
         let mut objects = Vec::new();
         for target in 0..striped.targets() {
             objects.push(match striped.object_len(target, file.length) {

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gristmill_client::{ClientError, Descriptor, PutOptions, get, open, put, read_to, remove};
-use gristmill_runtime::RunError;
+use gristmill_runtime::{Control, RunError};
 use gristmill_store::StoreError;
 
 struct Place {
@@ -67,11 +68,56 @@ fn what_goes_in_comes_out() {
         assert_eq!(content(&again), fs::read(&source).unwrap());
         remove(&again).unwrap();
         let copy = place.path("copy");
-        get(&open(&path).unwrap(), &copy, &mut |_| ()).unwrap();
+        get(&open(&path).unwrap(), 0o644, &copy, &Control::new(), &mut |_| ()).unwrap();
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
         remove(&path).unwrap();
         assert_eq!(place.objects(), 0);
         assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_copy_is_at_no_time_open_to_more_than_was_said() {
+    let place = Place::new();
+    let source = place.source(3_000_000, 1);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for wanted in [0o600, 0o640, 0o400] {
+        let copy = place.path("copy");
+        let mut meanwhile = Vec::new();
+        let mut look = |_| {
+            let mut files = walk(place.dir.path()).into_iter();
+            let partial = files.find(|path| path.extension().is_some_and(|end| end == "partial"));
+            meanwhile.push(mode(&partial.unwrap()));
+        };
+        get(&open(&source).unwrap(), wanted, &copy, &Control::new(), &mut look).unwrap();
+        assert_eq!(mode(&copy) & !wanted, 0, "{:o} of {wanted:o}", mode(&copy));
+        assert!(meanwhile.iter().all(|bits| bits & !wanted == 0), "{meanwhile:?} of {wanted:o}");
+        assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
+    }
+}
+
+#[test]
+fn a_copy_that_is_stopped_leaves_what_was_there() {
+    let place = Place::new();
+    let source = place.source(5_000_000, 1);
+    let copy = place.path("copy");
+    fs::write(&copy, "old").unwrap();
+    let before = walk(place.dir.path());
+    // In the middle, and when all is written.
+    for (at, reached) in [(1, 1 << 20), (5_000_000, 5_000_000)] {
+        let stop = Control::new();
+        let mut seen = 0;
+        let mut progress = |now| {
+            seen = now;
+            if now >= at {
+                stop.stop();
+            }
+        };
+        let result = get(&open(&source).unwrap(), 0o644, &copy, &stop, &mut progress);
+        assert!(matches!(result, Err(ClientError::Stopped { .. })), "{result:?}");
+        assert_eq!(seen, reached);
+        assert_eq!(fs::read(&copy).unwrap(), b"old");
+        assert_eq!(walk(place.dir.path()).len(), before.len());
     }
 }
 

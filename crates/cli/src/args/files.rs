@@ -14,7 +14,7 @@ const PUT_EXAMPLES: &str = "Examples:
   gristmill put data.f64 data.grist --on /disk0,/disk1,/disk2";
 
 #[derive(Debug, Args)]
-#[command(after_help = PUT_EXAMPLES)]
+#[command(after_help = PUT_EXAMPLES, override_usage = "gristmill put [OPTIONS] <SOURCE>... <DESTINATION>")]
 pub struct PutArgs {
     /// The files to copy, and where to: grist://HOST:PORT/PATH (a directory, with / at its end, for several files),
     /// or the layout file to make (*.grist) for a file striped over directories; '-' is standard input
@@ -26,7 +26,7 @@ pub struct PutArgs {
     /// How many targets of the cluster [default: all]
     #[arg(long, value_name = "N", conflicts_with = "on")]
     pub targets: Option<u32>,
-    /// Stripe unit
+    /// Stripe unit: bytes that lie together on one target, as 4096, 64KiB or 1MiB
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     pub stripe: Size,
     /// Round the stripe unit up to whole records of this size
@@ -51,9 +51,9 @@ pub struct QuietArgs {
 
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The file to read
+    /// The file: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one
     pub path: Location,
-    /// Where to write it; '-' is standard output
+    /// Where to write it: a file, a directory for one of the same name, or '-' for standard output
     pub destination: PathBuf,
     #[command(flatten)]
     pub tuning: QuietArgs,
@@ -61,10 +61,10 @@ pub struct GetArgs {
 
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The directory, or file: grist://HOST:PORT/PATH
+    /// The directory, or file: grist://HOST:PORT/PATH, or grist:///PATH with GRISTMILL_CLUSTER set
     #[arg(default_value = "grist:///")]
     pub path: Location,
-    /// Show owner, permission bits, size, stripe unit, targets and time
+    /// Show permission bits, owner, size, number of targets and time
     #[arg(short, long)]
     pub long: bool,
     /// Print JSON
@@ -74,7 +74,7 @@ pub struct LsArgs {
 
 #[derive(Debug, Args)]
 pub struct StatArgs {
-    /// The file
+    /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one
     pub path: Location,
     /// Print JSON
     #[arg(long)]
@@ -99,7 +99,7 @@ pub struct ChmodArgs {
 
 #[derive(Debug, Args)]
 pub struct NodesArgs {
-    /// The cluster: grist://HOST:PORT/
+    /// The cluster: grist://HOST:PORT/, or grist:/// with GRISTMILL_CLUSTER set
     #[arg(default_value = "grist:///")]
     pub cluster: Location,
     /// Print JSON

@@ -3,6 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gristmill_transport::Address;
+
+use crate::args::run::parse_lanes;
+
+/// Most nodes that `up` starts.
+pub const MAX_NODES: u32 = 64;
 
 const UP_EXAMPLES: &str = "Examples:
   gristmill up --dir ./store --nodes 4 --listen 127.0.0.1:7440
@@ -16,12 +22,12 @@ pub struct UpArgs {
     /// Where the nodes keep their files: node0, node1, ... in this directory
     #[arg(long)]
     pub dir: PathBuf,
-    /// How many storage nodes
-    #[arg(long, default_value = "4", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// How many storage nodes, 1 to 64 and no fewer than --dir has
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     pub nodes: u32,
     /// Where the entry node listens; the others take free ports of the same host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7440")]
-    pub listen: String,
+    pub listen: Address,
     #[command(flatten)]
     pub shared: NodeArgs,
 }
@@ -41,16 +47,16 @@ pub struct ServeArgs {
     pub target: PathBuf,
     /// Where to listen: HOST:PORT (port 0: a free one) or unix:SOCKET
     #[arg(long, value_name = "ADDR")]
-    pub listen: String,
+    pub listen: Address,
     /// Address of the entry node; without it this node is one
     #[arg(long, value_name = "ADDR")]
-    pub join: Option<String>,
+    pub join: Option<Address>,
     /// File with the key of the cluster
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Address that others reach this node by, if it is not the one it listens on
     #[arg(long, value_name = "ADDR")]
-    pub advertise: Option<String>,
+    pub advertise: Option<Address>,
     /// Stop when standard input ends: for supervisors
     #[arg(long, hide = true)]
     pub supervised: bool,
@@ -62,7 +68,7 @@ pub struct ServeArgs {
 #[derive(Clone, Debug, Args)]
 pub struct NodeArgs {
     /// A Unix socket for the entry node to listen on as well: users are told apart by their uid
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = parse_socket)]
     pub socket: Option<PathBuf>,
     /// Certificate, PEM: connections over TCP are made over TLS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -83,8 +89,18 @@ pub struct NodeArgs {
     #[arg(long, value_name = "PRINCIPAL")]
     pub admin: Option<String>,
     /// Threads of one fold [default: all cores, divided among the nodes of 'up']
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_lanes)]
     pub lanes: Option<usize>,
+}
+
+/// The path of a Unix socket; made absolute, as the address of a node has to be.
+fn parse_socket(text: &str) -> Result<PathBuf, String> {
+    let path = std::path::absolute(text).map_err(|error| error.to_string())?;
+    match format!("unix:{}", path.display()).parse() {
+        Ok(Address::Unix(path)) => Ok(path),
+        Ok(other) => Err(format!("{other} is no Unix socket")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -94,4 +110,19 @@ pub struct CertArgs {
     pub dir: PathBuf,
     /// Names and addresses that the certificate is for, besides those of this machine
     pub names: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_socket_is_made_absolute() {
+        let here = std::env::current_dir().map(|dir| dir.join("g.sock"));
+        assert_eq!(parse_socket("g.sock").ok(), here.ok());
+        assert_eq!(parse_socket("/run/g.sock"), Ok(PathBuf::from("/run/g.sock")));
+        for wrong in ["", "/", "/run/"] {
+            assert!(parse_socket(wrong).is_err(), "{wrong}");
+        }
+    }
 }

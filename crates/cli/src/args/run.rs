@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gristmill_client::Location;
 use gristmill_kernel::DType;
+use gristmill_runtime::MAX_LANES;
 use gristmill_wire::Place;
 
 use crate::size::{ByteRange, Size};
@@ -17,6 +18,7 @@ const RUN_EXAMPLES: &str = "Examples:
   gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
 
 'gristmill kernels' lists the kernels, 'gristmill kernels NAME' the parameters of one.
+Sizes are bytes: 4096, 64KiB, 1MiB, 2GiB.
 Exit code: 0 an answer, 1 a failure, 2 a request that makes no sense, 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
@@ -70,14 +72,28 @@ pub struct SelectionArgs {
 #[derive(Debug, Args)]
 pub struct TuningArgs {
     /// Threads that fold [default: all cores]
-    #[arg(long, value_name = "N", env = "GRISTMILL_LANES")]
+    #[arg(long, value_name = "N", env = "GRISTMILL_LANES", value_parser = parse_lanes)]
     pub lanes: Option<usize>,
     /// Longest line, its newline counted [default: 4MiB]
-    #[arg(long, value_name = "SIZE", env = "GRISTMILL_MAX_RECORD")]
+    #[arg(long, value_name = "SIZE", env = "GRISTMILL_MAX_RECORD", value_parser = parse_max_record)]
     pub max_record: Option<Size>,
     /// Show no progress bar, even to a person
     #[arg(long, env = "GRISTMILL_NO_PROGRESS", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_progress: bool,
+}
+
+pub fn parse_lanes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(lanes) if (1..=MAX_LANES).contains(&lanes) => Ok(lanes),
+        _ => Err(format!("give 1 to {MAX_LANES}")),
+    }
+}
+
+fn parse_max_record(text: &str) -> Result<Size, String> {
+    match text.parse()? {
+        Size(0) => Err("give at least 1 byte".into()),
+        size => Ok(size),
+    }
 }
 
 fn parse_param(text: &str) -> Result<(String, String), String> {

@@ -56,14 +56,15 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     let report = &answer.report;
     let speed = report.bytes_read as f64 / report.elapsed.as_secs_f64().max(1e-9);
     let text = if args.json {
-        json!({ "bytes_per_second": speed, "report": json::report(report) }).to_string()
+        json!({ "bytes_per_second": speed, "report": json::report(report, true) }).to_string()
     } else {
         format!(
-            "read {} in {:.3} s and did nothing with it: {}/s on {} lanes",
+            "read {} in {:.3} s and did nothing with it: {}/s on {} lane{}",
             readable(report.bytes_read),
             report.elapsed.as_secs_f64(),
             readable(speed as u64),
-            report.lanes
+            report.lanes,
+            if report.lanes == 1 { "" } else { "s" }
         )
     };
     writeln!(io::stdout(), "{text}").map_err(CliError::Output)?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use gristmill_transport::make_test_certificates;
 
 use crate::args::CertArgs;
-use crate::commands::files::line;
+use crate::commands::line;
 use crate::error::CliError;
 
 /// Makes certificates for tests.

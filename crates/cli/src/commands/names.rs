@@ -8,7 +8,8 @@ use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
 use crate::args::{ChmodArgs, LsArgs, NodesArgs, RmArgs};
-use crate::commands::files::{connect, line, time};
+use crate::commands::stat::time;
+use crate::commands::{connect, line};
 use crate::error::CliError;
 use crate::size::readable;
 
@@ -42,7 +43,7 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
             None => json!({ "name": name, "kind": "directory" }),
             Some(info) => json!({
                 "name": name, "kind": "file", "length": info.file.length, "stripe_unit": info.file.unit,
-                "targets": info.file.targets.len(), "owner": info.owner, "mode": format!("{:o}", info.mode),
+                "targets": info.file.targets.len(), "owner": info.owner, "mode": format!("{:03o}", info.mode),
                 "created": info.created,
             }),
         };

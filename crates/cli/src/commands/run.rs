@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{Cluster, ClusterOptions, Location, Planned, Url};
-use gristmill_kernel::{ByteOrder, Input, Kernel, Numerics, Output, RowBatch, RowShape, Value, catalog};
+use gristmill_client::{Cluster, Location, Planned, Url};
+use gristmill_kernel::{
+    ByteOrder, Input, Kernel, Numerics, Output, RowBatch, RowShape, Spec, Value, catalog,
+};
 use gristmill_peers::Question;
 use gristmill_runtime::{
     Answer, Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Selection, resume,
@@ -16,16 +18,15 @@ use gristmill_store::write_atomic;
 use gristmill_wire::{InputSpec, Place};
 
 use crate::args::{RunArgs, SelectionArgs};
+use crate::commands::connect;
 use crate::config::Config;
-use crate::error::CliError;
+use crate::error::{CliError, INTERRUPTED};
+use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
 use crate::{human, json};
 
 /// Longest checkpoint that is read, in bytes.
 const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
-
-/// Exit code after Ctrl-C, as shells have it.
-const INTERRUPTED: u8 = 130;
 
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
@@ -39,23 +40,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() {
-        let stop = control.clone();
-        let heard = ctrlc::set_handler(move || {
-            if stop.stopped() {
-                // Asked twice: something does not come to an end by itself.
-                std::process::exit(i32::from(INTERRUPTED));
-            }
-            stop.stop();
-        });
-        heard
-            .map_err(|e| CliError::Usage(format!("cannot listen for Ctrl-C: {e}; leave --checkpoint out")))?;
+        stop_on_signal(&control)?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let shape = match spec.output {
         Output::Rows(shape) => Some(shape),
         _ => None,
     };
-    let mut printer = Printer::new(&*kernel, args.json, shape);
+    let mut printer = Printer::new(&*kernel, args.json, shape, job.folds_here());
     let outcome = match &args.checkpoint {
         Some(path) if path.exists() => {
             let checkpoint = read_checkpoint(path)?;
@@ -166,7 +158,7 @@ impl Job {
             input: InputSpec::of(&input, byte_order(&args.selection)),
             range: args.selection.range.map(|range| (range.start, range.length)),
         };
-        let cluster = Cluster::connect(ClusterOptions::from_env(url.entry.as_deref())?)?;
+        let cluster = connect(url)?;
         let planned = Box::new(cluster.plan(&url.path, question, place)?);
         Ok(Job::Cluster { cluster, planned, options, identity: identity(args) })
     }
@@ -175,6 +167,13 @@ impl Job {
         match self {
             Job::Here(request) => format!("place: client; {}", request.file.place.why),
             Job::Cluster { planned, .. } => human::plan(planned),
+        }
+    }
+
+    fn folds_here(&self) -> bool {
+        match self {
+            Job::Here(_) => true,
+            Job::Cluster { planned, .. } => planned.plan.place == Place::Client,
         }
     }
 
@@ -208,13 +207,15 @@ struct Printer {
     shape: Option<RowShape>,
     /// A row has been printed.
     begun: bool,
+    /// Lanes of this process folded, and not those of storage nodes.
+    folded_here: bool,
 }
 
 impl Printer {
-    fn new(kernel: &dyn Kernel, json: bool, shape: Option<RowShape>) -> Printer {
-        let spec = kernel.spec();
+    fn new(kernel: &dyn Kernel, json: bool, shape: Option<RowShape>, folded_here: bool) -> Printer {
+        let Spec { name: kernel, numerics, .. } = kernel.spec();
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Printer { out, kernel: spec.name, numerics: spec.numerics, json, shape, begun: false }
+        Printer { out, kernel, numerics, json, shape, begun: false, folded_here }
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -225,13 +226,13 @@ impl Printer {
     fn finish(mut self, answer: &Answer) -> Result<(), CliError> {
         self.answer(answer).and_then(|()| self.out.flush()).map_err(CliError::Output)?;
         if !self.json {
-            eprintln!("{}", human::report(&answer.report, self.numerics));
+            eprintln!("{}", human::report(&answer.report, self.folded_here, self.numerics));
         }
         Ok(())
     }
 
     fn answer(&mut self, answer: &Answer) -> io::Result<()> {
-        let report = json::report(&answer.report);
+        let report = json::report(&answer.report, self.folded_here);
         match (self.json, self.shape, &answer.value) {
             (false, None, value) => human::value(&mut self.out, value),
             (false, Some(_), value) => {

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use gristmill_server::{Node, NodeOptions};
+use gristmill_transport::Address;
 use tokio::sync::mpsc;
 
 use crate::args::ServeArgs;
@@ -54,15 +55,15 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
     let shared = &args.shared;
     Ok(NodeOptions {
         target: args.target.clone(),
-        listen: args.listen.parse()?,
+        listen: args.listen.clone(),
         socket: shared.socket.clone(),
-        join: args.join.clone(),
+        join: args.join.as_ref().map(Address::to_string),
         key: args.key.clone(),
         tls: shared.cert.clone().zip(shared.tls_key.clone()),
         ca: shared.ca.clone(),
         tokens: shared.tokens.clone(),
         lanes: shared.lanes,
-        advertise: args.advertise.clone(),
+        advertise: args.advertise.as_ref().map(Address::to_string),
         require_identity: shared.require_identity,
         admin: shared.admin.clone(),
     })

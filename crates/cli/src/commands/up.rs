@@ -1,5 +1,7 @@
 //! `gristmill up`: a cluster on this machine, its nodes supervised.
 
+mod present;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
@@ -50,19 +52,19 @@ struct Running {
 
 /// Starts the nodes and looks after them until told to stop.
 pub fn up(args: &UpArgs) -> Result<ExitCode, CliError> {
-    let listen: Address = args.listen.parse()?;
-    let Address::Tcp { host, .. } = &listen else {
+    let Address::Tcp { host, .. } = &args.listen else {
         return Err(CliError::Usage(
             "--listen takes HOST:PORT; give a Unix socket with --socket beside it".into(),
         ));
     };
+    present::check(&args.dir, args.nodes)?;
     let (stop, stopped) = channel();
     listen_for_stop(stop)?;
     let mut nodes: Vec<Supervised> = (0..args.nodes)
         .map(|number| Supervised {
             number,
-            target: args.dir.join(format!("node{number}")),
-            listen: if number == 0 { args.listen.clone() } else { with_port(host, 0) },
+            target: present::target(&args.dir, number),
+            listen: if number == 0 { args.listen.to_string() } else { with_port(host, 0) },
             child: None,
             pause: FIRST_PAUSE,
             start_at: Instant::now(),
@@ -76,7 +78,8 @@ pub fn up(args: &UpArgs) -> Result<ExitCode, CliError> {
             return Ok(());
         }
         let entry = nodes.first().map_or("", |node| &node.listen);
-        let text = format!("{} storage nodes; files are at grist://{entry}/", args.nodes);
+        let plural = if args.nodes == 1 { "" } else { "s" };
+        let text = format!("{} storage node{plural}; files are at grist://{entry}/", args.nodes);
         // Whoever started us may not read on; that is no reason to stop.
         let _ = writeln!(std::io::stdout(), "{text}");
         if let Some(socket) = &shared.socket {

@@ -1,0 +1,88 @@
+//! `gristmill get`.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use gristmill_client::{ClientError, EXTENSION, Location, Url};
+use gristmill_runtime::Control;
+
+use crate::args::GetArgs;
+use crate::commands::{DASH, connect};
+use crate::error::CliError;
+use crate::interrupt::stop_on_signal;
+use crate::progress::bytes_bar;
+
+/// Copies a file out of its targets.
+pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
+    match &args.path {
+        Location::Local(path) => get_local(args, path)?,
+        Location::Remote(url) => get_remote(args, url)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
+    let file = gristmill_client::open(path)?;
+    let bar = bytes_bar(file.length, args.tuning.no_progress);
+    let mut progress = |at| bar.set_position(at);
+    if args.destination == Path::new(DASH) {
+        let mut out = io::stdout().lock();
+        gristmill_client::read_to(&file, &mut out, &mut progress)?;
+        out.flush().map_err(CliError::Output)?;
+    } else {
+        // What was striped is a plain file again, and its name would say that it is none.
+        let striped = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let destination = destination(args, if striped { path.file_stem() } else { path.file_name() })?;
+        let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode());
+        let mode = mode.map_err(|source| CliError::File { verb: "read", path: path.to_owned(), source })?;
+        let stop = stoppable()?;
+        gristmill_client::get(&file, mode, &destination, &stop, &mut progress)?;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
+    let cluster = connect(url)?;
+    let opened = cluster.open(&url.path)?;
+    let bar = bytes_bar(opened.info.file.length, args.tuning.no_progress);
+    let mut progress = |at| bar.set_position(at);
+    if args.destination == Path::new(DASH) {
+        let mut out = io::stdout().lock();
+        cluster.read_to(&opened, &mut out, &mut progress)?;
+        out.flush().map_err(CliError::Output)?;
+    } else {
+        let destination = destination(args, Path::new(&url.path).file_name())?;
+        let stop = stoppable()?;
+        cluster.get_unless(&opened, &destination, &stop, &mut progress)?;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Stops a copy on Ctrl-C, so that it leaves no half of a file. To standard output there is nothing to put away.
+fn stoppable() -> Result<Arc<Control>, CliError> {
+    let stop = Arc::new(Control::new());
+    stop_on_signal(&stop)?;
+    Ok(stop)
+}
+
+/// Where the copy goes: a file of this name where a directory is given.
+fn destination(args: &GetArgs, name: Option<&OsStr>) -> Result<PathBuf, CliError> {
+    let given = &args.destination;
+    if given.is_dir() {
+        let name = name.ok_or_else(|| {
+            ClientError::Usage(format!("{} has no file name; give one for the copy", args.path))
+        })?;
+        return Ok(given.join(name));
+    }
+    if given.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        let given = given.display();
+        return Err(CliError::Usage(format!("there is no directory {given}; make it, or name a file")));
+    }
+    Ok(given.clone())
+}

@@ -1,0 +1,161 @@
+//! `gristmill put`.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use gristmill_client::{ClientError, Cluster, Location, PutOptions, RemotePut, Url};
+use gristmill_wire::action::FileInfo;
+use serde_json::json;
+
+use crate::args::PutArgs;
+use crate::commands::{DASH, connect, line};
+use crate::error::CliError;
+use crate::progress::bytes_bar;
+use crate::size::readable;
+
+/// Copies files to a cluster, or stripes one over directories.
+pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
+    let Some((destination, sources)) = args.paths.split_last() else {
+        return Err(CliError::Usage("name a source and a destination".into()));
+    };
+    match (Location::parse(destination)?, sources) {
+        (Location::Remote(url), sources) => put_remote(args, sources, &url),
+        (Location::Local(path), [source]) => put_local(args, Path::new(source), &path),
+        (Location::Local(path), _) => Err(CliError::Usage(format!(
+            "{}: several files go to a directory of a cluster only",
+            path.display()
+        ))),
+    }
+}
+
+fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, CliError> {
+    if args.on.is_empty() {
+        return Err(CliError::Usage(format!(
+            "say which directories {} is to be striped over: --on DIR,DIR,...; or name a cluster: grist://HOST:PORT/PATH",
+            path.display()
+        )));
+    }
+    if args.targets.is_some() || args.mode.is_some() {
+        return Err(CliError::Usage("--targets and --mode are for files of a cluster".into()));
+    }
+    let begun = Instant::now();
+    let total = std::fs::metadata(source).map_or(0, |meta| meta.len());
+    let bar = bytes_bar(total, args.tuning.no_progress);
+    let options = PutOptions {
+        targets: args.on.iter().map(PathBuf::from).collect(),
+        unit: args.stripe.0,
+        record: args.record.map(|record| record.0),
+    };
+    let made = gristmill_client::put(source, path, &options, &mut |at| bar.set_position(at))?;
+    bar.finish_and_clear();
+    let text = if args.json {
+        json!({
+            "path": path, "length": made.length, "stripe_unit": made.unit, "targets": made.targets,
+            "elapsed_seconds": begun.elapsed().as_secs_f64(),
+        })
+        .to_string()
+    } else {
+        let (length, unit) = (readable(made.length), readable(made.unit));
+        format!("{}: {length} in stripes of {unit} on {} targets", path.display(), made.targets.len())
+    };
+    line(&text)
+}
+
+fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
+    let on = args.on.iter().map(|number| {
+        number.parse::<u32>().map_err(|_| {
+            CliError::Usage(format!("--on {number}: targets of a cluster are numbers, as in --on 0,2,3; 'gristmill nodes' lists them"))
+        })
+    });
+    let on = on.collect::<Result<Vec<u32>, _>>()?;
+    let how = RemotePut {
+        unit: args.stripe.0,
+        record: args.record.map(|record| record.0),
+        targets: args.targets,
+        on: (!on.is_empty()).then_some(on),
+        mode: args.mode,
+    };
+    let cluster = connect(url)?;
+    if let ([source], false) = (sources, url.path.ends_with('/')) {
+        let begun = Instant::now();
+        let info = put_one(args, &cluster, source, &url.path, &how)?;
+        return line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+    }
+    if !url.path.ends_with('/') {
+        return Err(CliError::Usage(format!("{url}: several files go to a directory; write {url}/")));
+    }
+    let files = named_in(url, sources)?;
+    let begun = Instant::now();
+    let (mut failed, mut out) = (None, Ok(ExitCode::SUCCESS));
+    cluster.put_many(files, &how, &mut |source, result| match result {
+        Ok(info) => {
+            if out.is_ok() {
+                out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+            }
+        }
+        Err(error) => {
+            eprintln!("gristmill: {}: {error}", source.display());
+            failed = Some(error);
+        }
+    });
+    match failed {
+        None => out,
+        Some(error) => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+    }
+}
+
+fn put_one(
+    args: &PutArgs,
+    cluster: &Cluster,
+    source: &str,
+    path: &str,
+    how: &RemotePut,
+) -> Result<FileInfo, ClientError> {
+    if source == DASH {
+        return cluster.put_from(io::stdin(), path, how, &mut |_| ());
+    }
+    let total = std::fs::metadata(source).map_or(0, |meta| meta.len());
+    let bar = bytes_bar(total, args.tuning.no_progress);
+    let put = cluster.put(Path::new(source), path, how, &mut |at| bar.set_position(at));
+    bar.finish_and_clear();
+    put
+}
+
+fn made(as_json: bool, entry: Option<&str>, info: &FileInfo, elapsed: f64) -> String {
+    let file = &info.file;
+    if as_json {
+        let numbers: Vec<u32> = file.targets.iter().map(|target| target.number).collect();
+        return json!({
+            "path": file.path, "length": file.length, "stripe_unit": file.unit, "targets": numbers,
+            "elapsed_seconds": elapsed,
+        })
+        .to_string();
+    }
+    let url = Url { entry: entry.map(str::to_owned), path: file.path.clone() };
+    let (length, unit, targets) = (readable(file.length), readable(file.unit), file.targets.len());
+    format!("{url}: {length} in stripes of {unit} on {targets} target{}", if targets == 1 { "" } else { "s" })
+}
+
+/// The files and their paths in a directory of a cluster, each under its own name.
+fn named_in(url: &Url, sources: &[String]) -> Result<Vec<(PathBuf, String)>, CliError> {
+    let mut taken: HashMap<&str, &str> = HashMap::with_capacity(sources.len());
+    let mut files = Vec::with_capacity(sources.len());
+    for source in sources {
+        if source == DASH {
+            return Err(CliError::Usage(format!("standard input has no name; write {url}NAME")));
+        }
+        let name = Path::new(source).file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| CliError::Usage(format!("{source} has no file name")))?;
+        let to = format!("{}{name}", url.path);
+        if let Some(other) = taken.insert(name, source) {
+            return Err(CliError::Usage(format!(
+                "{other} and {source} would both be {to}; put one elsewhere"
+            )));
+        }
+        files.push((PathBuf::from(source), to));
+    }
+    Ok(files)
+}

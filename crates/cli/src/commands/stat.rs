@@ -1,0 +1,121 @@
+//! `gristmill stat`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use gristmill_client::{ClientError, Location, Url};
+use gristmill_layout::Layout;
+use serde_json::json;
+
+use crate::args::StatArgs;
+use crate::commands::{connect, line};
+use crate::error::CliError;
+use crate::size::readable;
+
+/// Shows how a file lies on its targets.
+pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
+    match &args.path {
+        Location::Local(path) => stat_local(args, path),
+        Location::Remote(url) => stat_remote(args, url),
+    }
+}
+
+fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
+    let info = connect(url)?.stat(&url.path)?;
+    let file = &info.file;
+    let layout = file.layout().map_err(ClientError::from)?;
+    let targets: Vec<_> = (0u32..)
+        .zip(&file.targets)
+        .map(|(place, target)| (target, layout.bytes_on(place, 0..file.length)))
+        .collect();
+    if args.json {
+        let targets: Vec<_> = targets
+            .iter()
+            .map(|(target, bytes)| json!({ "target": target.number, "node": target.address, "bytes": bytes }))
+            .collect();
+        let text = json!({
+            "path": file.path, "length": file.length, "stripe_unit": file.unit, "first": file.first,
+            "record": file.record, "owner": info.owner, "mode": format!("{:03o}", info.mode),
+            "created": info.created, "id": file.id, "targets": targets,
+        });
+        return line(&text.to_string());
+    }
+    let mut text = format!(
+        "{url}: {} ({} bytes), stripes of {} on {} targets",
+        readable(file.length),
+        file.length,
+        readable(file.unit),
+        targets.len()
+    );
+    if let Some(record) = file.record {
+        text.push_str(&format!(", whole records of {record} bytes"));
+    }
+    text.push_str(&format!("\n  owner {}, mode {:03o}, made {}", info.owner, info.mode, time(info.created)));
+    for (place, (target, bytes)) in (0u32..).zip(&targets) {
+        let first = if place == file.first { ", the first stripe" } else { "" };
+        text.push_str(&format!(
+            "\n  target {} ({}): {}{first}",
+            target.number,
+            target.address,
+            readable(*bytes)
+        ));
+    }
+    line(&text)
+}
+
+/// Seconds since 1970 as a date and time, UTC.
+pub fn time(seconds: u64) -> String {
+    let days = i64::try_from(seconds / 86_400).unwrap_or(0);
+    let (hours, minutes, rest) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    // Civil date of a day number (proleptic Gregorian calendar; eras of 400 years from 1 March of year 0).
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{rest:02} UTC")
+}
+
+fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
+    let file = gristmill_client::open(path)?;
+    let unit = match &file.layout {
+        Layout::Striped(striped) if file.parts.len() > 1 => Some(striped.unit()),
+        _ => None,
+    };
+    let targets: Vec<_> = (0..file.layout.targets())
+        .zip(&file.parts)
+        .map(|(target, part)| (part.describe(), file.layout.bytes_on(target, 0..file.length)))
+        .collect();
+    if args.json {
+        let targets: Vec<_> =
+            targets.iter().map(|(node, bytes)| json!({ "node": node, "bytes": bytes })).collect();
+        let text = json!({ "path": path, "length": file.length, "stripe_unit": unit, "targets": targets });
+        return line(&text.to_string());
+    }
+    let mut text = format!("{}: {} ({} bytes)", path.display(), readable(file.length), file.length);
+    match unit {
+        None => text.push_str(", in one piece"),
+        Some(unit) => text.push_str(&format!(", stripes of {} on {} targets", readable(unit), targets.len())),
+    }
+    for (node, bytes) in targets.iter().filter(|_| unit.is_some()) {
+        text.push_str(&format!("\n  {node}: {}", readable(*bytes)));
+    }
+    line(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        assert_eq!(time(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(time(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(time(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(time(4_102_444_799), "2099-12-31 23:59:59 UTC");
+    }
+}

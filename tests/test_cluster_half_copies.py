@@ -1,0 +1,111 @@
+"""Copies to and from a cluster that break off in the middle: nothing half is left, and what was there stays."""
+
+import signal
+import subprocess
+
+import pytest
+from cluster import Nodes, until
+from conftest import one_message
+from faults import BOUND, MIB, Background, noise, numbers, only_objects_of, visible
+
+
+@pytest.fixture
+def nodes(nodes_of_test):
+    return nodes_of_test(Nodes, nodes=3)
+
+
+class SlowPut:
+    """A put from a pipe: it is in its middle for as long as is wanted."""
+
+    def __init__(self, started, cluster, path, *args):
+        self.put = Background(
+            started, cluster, "put", "-", cluster.url(path), "--stripe", "64KiB", *args, stdin=subprocess.PIPE
+        )
+        before = {path.name for path in cluster.objects()}
+        stdin = self.put.child.stdin
+        stdin.write(noise(6 * MIB))
+        stdin.flush()
+
+        def written():
+            new = [path for path in cluster.objects() if path.name not in before]
+            return len(new) == cluster.count and all(path.stat().st_size > 0 for path in new)
+
+        until(written, "objects are being written on every node")
+
+    def finish(self):
+        """Goes on to the end, or until nobody reads any more."""
+        try:
+            self.put.child.stdin.write(noise(6 * MIB, 2))
+            self.put.child.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.put.child.stdin = None
+        return self.put.wait()
+
+
+@pytest.mark.parametrize("over_old", [False, True])
+def test_a_node_dies_in_the_middle_of_a_put(nodes_of_test, nodes, over_old):
+    old = numbers(30_000)
+    nodes.put("/other", old, "--stripe", "4KiB")
+    kept = ["/other"]
+    if over_old:
+        nodes.put("/file", old, "--stripe", "4KiB")
+        kept.append("/file")
+    put = SlowPut(nodes_of_test, nodes, "/file")
+    nodes.kill(1)
+    code, out, err = put.finish()
+    assert code == 1 and not out and nodes.listen[1] in err, (code, out, err)
+    assert ("file" in visible(nodes)) == over_old
+    nodes.start(1)
+    assert nodes.works()
+    for path in kept:
+        assert nodes.get(path) == old
+    only_objects_of(nodes, *kept)
+    nodes.put("/file", noise(1000))
+    assert nodes.get("/file") == noise(1000)
+
+
+def test_the_entry_node_dies_in_the_middle_of_a_put(nodes_of_test, nodes):
+    old = numbers(30_000)
+    nodes.put("/file", old, "--stripe", "4KiB")
+    put = SlowPut(nodes_of_test, nodes, "/file")
+    nodes.kill(0)
+    code, out, err = put.finish()
+    assert code == 1 and not out and nodes.entry in err, (code, out, err)
+    nodes.start(0)
+    assert nodes.get("/file") == old
+    only_objects_of(nodes, "/file")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_the_client_dies_in_the_middle_of_a_put(nodes_of_test, nodes, how):
+    old = numbers(30_000)
+    nodes.put("/old", old, "--stripe", "4KiB")
+    for path in ("/new", "/old"):
+        put = SlowPut(nodes_of_test, nodes, path)
+        put.put.signal(how)
+        put.put.child.stdin = None
+        put.put.child.wait(BOUND)
+        assert visible(nodes) == {"old"}
+        only_objects_of(nodes, "/old")
+    assert nodes.get("/old") == old
+    nodes.put("/new", old)
+    assert nodes.get("/new") == old
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_get_that_is_interrupted_leaves_what_was_there(nodes_of_test, nodes, tmp_path, how):
+    nodes.put("/file", noise(2 * MIB), "--stripe", "64KiB")
+    there = tmp_path / "there"
+    there.write_bytes(b"old")
+    nodes.send(1, signal.SIGSTOP)  # so that the copy is surely in its middle
+    get = Background(nodes_of_test, nodes, "get", nodes.url("/file"), there)
+    until(lambda: list(tmp_path.glob(".there.*")), "the copy has begun")
+    get.signal(how)
+    code, out, err = get.wait()
+    assert code == 130 and not out and str(there) in err, (code, err)
+    one_message(err.encode())
+    assert [path.name for path in tmp_path.iterdir()] == ["there"] and there.read_bytes() == b"old"
+    nodes.send(1, signal.SIGCONT)
+    nodes.grist.ok("get", nodes.url("/file"), there)
+    assert there.read_bytes() == noise(2 * MIB)
