@@ -1,7 +1,8 @@
-# make run    builds, makes data and shows what Gristmill does with it
-# make test   every check: format, lints, tests in Rust and Python
-# make bench  all benchmarks; figures and pictures go to bench/results
-# make clean  removes what the above made, but for the Rust build
+# make run      builds, makes data and shows what Gristmill does with it
+# make test     every check: format, lints, tests in Rust and Python
+# make bench    all benchmarks; figures and pictures go to bench/results
+# make figures  the papers' figures in the lab (root): bench/results/lab and docs/figures.md
+# make clean    removes what the above made, but for the Rust build
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 
-.PHONY: run test bench bench-quick build clean
+.PHONY: run test bench figures build clean
 
 run: build $(VENV)/ready
 	scripts/demo
@@ -28,10 +29,18 @@ test: $(VENV)/ready $(RG)
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
 	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
+	$(VENV)/bin/python bench/lab run son2010_fig10 dosas2012_fig06 --quick \
+	    --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 
 bench: build $(VENV)/ready $(RG)
 	$(CARGO) build --release -p gristmill-probe
 	$(VENV)/bin/python bench/all.py
+
+figures: $(VENV)/ready
+	$(CARGO) build --release -p gristmill -p gristmill-probe
+	$(VENV)/bin/python bench/lab run all
+	$(VENV)/bin/python bench/lab check
+	$(VENV)/bin/python bench/lab figures
 
 # A mark beside the packages, so that they are installed again only when the lists change.
 $(VENV)/ready: tests/requirements.txt bench/requirements.txt

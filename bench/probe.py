@@ -17,12 +17,18 @@ def release_binary(name):
 class Probe:
     """One running gristmill-probe; use with `with`."""
 
-    def __init__(self, binary, prefix=()):
-        """`prefix` is a command that runs another one, for example in a network namespace."""
+    def __init__(self, binary, prefix=(), enter=None):
+        """`prefix` is a command that runs another one, for example in a network namespace; `enter` is called in the
+        child before it runs."""
         if not Path(binary).is_file():
             raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p gristmill-probe")
         self.process = subprocess.Popen(
-            [*prefix, str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [*prefix, str(binary)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            preexec_fn=enter,
         )
 
     def __enter__(self):

@@ -18,6 +18,10 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_seconds: Option<f64>,
     pub bytes_read: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_to_client: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_between_nodes: Option<u64>,
     pub peak_rss_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<serde_json::Value>,

@@ -108,6 +108,12 @@ pub struct Asked {
     pub element: Option<String>,
     #[serde(default)]
     pub params: BTreeMap<String, String>,
+    /// Bytes of a record.
+    pub record: Option<u64>,
+    /// First byte and length.
+    pub range: Option<(u64, u64)>,
+    /// Threads that fold at the client.
+    pub lanes: Option<usize>,
     pub place: Place,
 }
 
@@ -132,6 +138,8 @@ pub struct Upload {
     pub source: PathBuf,
     pub file: String,
     pub targets: Option<u32>,
+    /// These targets, in this order.
+    pub on: Option<Vec<u32>>,
     /// Bytes of a stripe.
     pub stripe: u64,
 }

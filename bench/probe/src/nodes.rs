@@ -79,16 +79,20 @@ pub fn ask(clusters: &mut Clusters, ask: &Ask) -> Result<Answer, String> {
     if let Some((_, (other, _))) = all.iter().find(|(_, (other, _))| other != value) {
         return Err(format!("answers differ: {value:?}, {other:?}"));
     }
+    let bytes: Bytes = all.iter().map(|(_, (_, bytes))| *bytes).sum();
     Ok(Answer {
         result: Some(json(value)),
         each: all.iter().map(|(seconds, _)| *seconds).collect(),
-        ..Answer::timed(seconds, all.iter().map(|(_, (_, bytes))| bytes).sum())
+        bytes_to_client: Some(bytes.to_client),
+        bytes_between_nodes: Some(bytes.between_nodes),
+        ..Answer::timed(seconds, bytes.read)
     })
 }
 
 pub fn upload(clusters: &mut Clusters, upload: &Upload) -> Result<Answer, String> {
     let cluster = clusters.one(&upload.cluster)?;
-    let how = RemotePut { unit: upload.stripe, targets: upload.targets, ..RemotePut::default() };
+    let (targets, on) = (upload.targets, upload.on.clone());
+    let how = RemotePut { unit: upload.stripe, targets, on, ..RemotePut::default() };
     let (seconds, info) =
         timed(|| cluster.put(&upload.source, &upload.file, &how, &mut |_| ()).map_err(text))?;
     Ok(Answer { seconds: Some(seconds), bytes_read: info.file.length, ..Answer::now() })
@@ -134,26 +138,50 @@ pub fn fold_many(clusters: &mut Clusters, many: &FoldMany) -> Result<Answer, Str
     Ok(Answer {
         result: Some(folded.iter().map(|(_, (value, _))| json(value)).collect()),
         each: folded.iter().map(|(seconds, _)| *seconds).collect(),
-        ..Answer::timed(elapsed, folded.iter().map(|(_, (_, bytes))| bytes).sum())
+        ..Answer::timed(elapsed, folded.iter().map(|(_, (_, bytes))| bytes.read).sum())
     })
 }
 
 /// When a client began, the seconds and answers of its requests, and when it was done.
 type Turn = (Instant, Vec<(f64, Folded)>, Instant);
 
-/// An answer, and the bytes that were folded for it.
-type Folded = (Value, u64);
+/// An answer, and what it took.
+type Folded = (Value, Bytes);
+
+/// Bytes that one answer took.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    read: u64,
+    to_client: u64,
+    between_nodes: u64,
+}
+
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(each: I) -> Bytes {
+        each.fold(Bytes::default(), |sum, one| Bytes {
+            read: sum.read + one.read,
+            to_client: sum.to_client + one.to_client,
+            between_nodes: sum.between_nodes + one.between_nodes,
+        })
+    }
+}
 
 fn fold(cluster: &Cluster, file: &str, what: &Asked) -> Result<Folded, String> {
-    let input = InputSpec { dtype: what.element.clone(), ..InputSpec::default() };
+    let input = InputSpec { dtype: what.element.clone(), record: what.record, ..InputSpec::default() };
     let params = what.params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let question = Question { kernel: what.kernel.clone(), params, input, range: None };
+    let range = what.range.map(|(start, length)| (start, Some(length)));
+    let question = Question { kernel: what.kernel.clone(), params, input, range };
     let planned = cluster.plan(file, question, what.place).map_err(text)?;
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    let options = Options { lanes: cores.min(MAX_LANES), ..Options::default() };
+    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
+    let lanes = what.lanes.unwrap_or_else(cores).clamp(1, MAX_LANES);
+    let options = Options { lanes, ..Options::default() };
     let outcome = cluster.run(&planned, options, &mut Discard, &Control::new()).map_err(text)?;
     match outcome {
-        Outcome::Done(answer) => Ok((answer.value, answer.report.bytes_read)),
+        Outcome::Done(answer) => {
+            let report = &answer.report;
+            let (read, to_client) = (report.bytes_read, report.bytes_to_client);
+            Ok((answer.value, Bytes { read, to_client, between_nodes: report.bytes_moved }))
+        }
         Outcome::Stopped(_) => Err("the run stopped before its end".into()),
     }
 }

@@ -1,0 +1,125 @@
+"""The papers' machines on one machine: hosts out of network namespaces, shaped links and processor quotas.
+
+python bench/lab run EXPERIMENT...    measure; CSV and PNG go to bench/results/lab
+python bench/lab check                measure whether the result depends on the scale
+python bench/lab figures              write docs/figures.md from what was measured
+python bench/lab list                 the experiments
+python bench/lab down                 remove what a lab that was killed has left
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import check  # noqa: E402
+import data  # noqa: E402
+import draw  # noqa: E402
+import experiment  # noqa: E402
+import figures  # noqa: E402
+import hosts  # noqa: E402
+import pairs  # noqa: E402
+from probe import ROOT, release_binary  # noqa: E402
+
+
+def parser():
+    whole = argparse.ArgumentParser(
+        prog="bench/lab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = whole.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the experiments")
+    commands.add_parser("down", help="remove what labs that were killed have left; running ones, too")
+    commands.add_parser("figures", help="write docs/figures.md from what was measured")
+    run = commands.add_parser("run", help="measure experiments")
+    run.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="names as 'list' has them, or 'all'")
+    run.add_argument("--scale", type=scale, help="of links, processors and files (default: the experiment's)")
+    for command in (run, commands.add_parser("check", help="measure whether the result depends on the scale")):
+        command.add_argument(
+            "--quick", action="store_true", help="small files, few hosts, one round: does it all work?"
+        )
+        command.add_argument("--repeats", type=positive, help="rounds (default: the experiment's)")
+        command.add_argument("--data", type=Path, default=data.DEFAULT_DIR, help="data folder (default: %(default)s)")
+        results = "for CSV and PNG (default: bench/results/lab; --quick: target/bench-quick)"
+        command.add_argument("--results", type=Path, help=results)
+        for name in ("gristmill", "gristmill-probe"):
+            option = f"--{name.split('-')[-1]}"
+            command.add_argument(option, type=Path, default=release_binary(name), help="default: %(default)s")
+    return whole
+
+
+def positive(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rounds")
+    return int(text)
+
+
+def scale(text):
+    """Such as 0.25 or 1/4."""
+    over, _, under = text.partition("/")
+    try:
+        value = float(over) / float(under or 1)
+    except (ValueError, ZeroDivisionError):
+        value = 0
+    if not 0 < value <= 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is no scale such as 1/4, above 0 and at most 16")
+    return value
+
+
+def main():
+    options = parser().parse_args()
+    if options.command == "list":
+        for name in experiment.names():
+            print(f"{name:24}{experiment.load(name).TITLE}")
+        return
+    if options.command == "down":
+        for name in hosts.sweep(everything=True):
+            print(f"removed {name}")
+        return
+    if options.command == "figures":
+        figures.write(ROOT / "bench/results/lab")
+        print("wrote docs/figures.md")
+        return
+    if why := hosts.missing():
+        print(f"# lab: skipped; {why}")
+        return
+    for binary in (options.gristmill, options.probe):
+        if not binary.is_file():
+            raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p {binary.name}")
+    if options.results is None:
+        options.results = ROOT / ("target/bench-quick" if options.quick else "bench/results/lab")
+    for directory in (options.results, options.data):
+        directory.mkdir(parents=True, exist_ok=True)
+    # Told to stop, a lab still takes itself down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    if options.command == "check":
+        found = list(check.report(check.run(options), options.results / "check.csv"))
+        (options.results / "check.json").write_text(json.dumps({"findings": found}, indent=1) + "\n")
+        print("\n".join(found))
+        return
+    chosen = experiment.names() if options.experiments == ["all"] else options.experiments
+    for module in map(experiment.load, chosen):
+        measured(module, options)
+
+
+def measured(module, options):
+    name = module.__name__.split(".")[-1]
+    result = experiment.run(name, options)
+    experiment.write(options.results / f"{name}.csv", result)
+    draw.picture(options.results / f"{name}.png", result)
+    table, busy = experiment.table(result["rows"])
+    for series, points in table.items():
+        at = ", ".join(f"{str(x).replace(chr(10), ' ')}: {seconds:.3f} s" for x, (seconds, _) in points.items())
+        print(f"{series}: {at}")
+    findings = list(result["module"].findings(table))
+    print("\n".join(findings))
+    print(f"# this machine was busy to {busy:.0%} at most, load {os.getloadavg()[0]:.1f}", flush=True)
+    (options.results / f"{name}.json").write_text(figures.sidecar(result, findings, pairs.host()))
+
+
+if __name__ == "__main__":
+    main()

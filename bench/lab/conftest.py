@@ -1,0 +1,6 @@
+"""The lab's modules use those of the benchmark programs."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

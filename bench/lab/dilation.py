@@ -1,0 +1,69 @@
+"""One factor between the machine described and the one we have.
+
+Two cores cannot be sixteen hosts. A *scale* of 1/2 has every link carry half, every core compute half, and every file be
+half as long, so a run takes as long as on the machine described and all its ratios hold, as long as what all hosts do
+together stays below what this machine can do.
+"""
+
+from statistics import median
+
+import schemes
+
+# Seconds that a calibrating fold is to take, how often it is done, and how near it must come.
+SECONDS, QUICK_SECONDS, TIMES, ROUNDS, NEAR = 0.5, 0.1, 5, 8, 0.02
+
+# How near it must have come in the end for the lab to be one, and how far one try may change it.
+TOLERATED, STEP = 0.05, 1.5
+
+
+def core(storage, file, request, scale):
+    """Seconds of this machine's processor time that make one second of a core of the machine described, and how near
+    the kernel then comes to its rate.
+
+    Found by trying, on one storage host with its quota: a processor that is taken away and given back many times a
+    second folds less in a second of its time than one that is not. `file` lies on one target.
+    """
+    hosts, server = storage.hosts, storage.servers[0]
+    client = hosts.by_role["client"][0]
+    wanted = hosts.machine.rate * scale * folding(hosts.machine)
+
+    def rate():
+        return file.size / median(schemes.active(storage, file, request, client)[0] for _ in range(TIMES))
+
+    hosts.limit(None)
+    before = server.usage()
+    rate()
+    found = scale * hosts.machine.rate * (server.usage() - before) / (TIMES * file.size)
+    for _ in range(ROUNDS):
+        hosts.limit(found)
+        reached = rate()
+        if abs(reached / wanted - 1) <= NEAR:
+            return found, reached / wanted
+        found *= min(max(wanted / reached, 1 / STEP), STEP)
+    hosts.limit(found)
+    return found, rate() / wanted
+
+
+def folding(machine):
+    """Cores that a storage node can fold with."""
+    return min(machine.roles["storage"].lanes, machine.roles["storage"].cores)
+
+
+def jiffies():
+    """Seconds that all processors were busy, and all there were, since the start."""
+    with open("/proc/stat") as stat:
+        numbers = [int(word) for word in stat.readline().split()[1:9]]
+    idle = numbers[3] + numbers[4]
+    return sum(numbers) - idle, sum(numbers)
+
+
+class Busy:
+    """The share of this machine's processor time taken in a `with`."""
+
+    def __enter__(self):
+        self.before = jiffies()
+        return self
+
+    def __exit__(self, *_):
+        busy, all_ = (after - before for before, after in zip(self.before, jiffies()))
+        self.share = busy / max(all_, 1)

@@ -1,0 +1,49 @@
+"""What an active request moves: the same SUM over more and more data on four nodes, in bytes that leave any host.
+
+The answer has the same size whatever the file's, so all bytes of the shortest file's request are its answer and the
+protocol, and a longer file's must be the same within 1 %. (A node at work says so once a second; that is a few bytes.)
+"""
+
+import schemes
+import workload
+from experiment import Situation
+
+MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1 / 2, 1 / 2, 5
+TITLE = "The lab: bytes that an active SUM moves between hosts"
+X, Y = "MB", "seconds"
+LOG = True
+NODES = 4
+NEAR = 0.01
+
+
+def sizes(quick):
+    return (1, 16) if quick else (1, 64, 512)
+
+
+def machine(described, quick):
+    return described.with_hosts(storage=NODES, client=1)
+
+
+def situations(bench, quick):
+    for size in sizes(quick):
+        file = bench.file(workload.doubles, size << 20, NODES, unit=None)
+        run = lambda file=file: schemes.active(bench.storage, file, workload.SUM, bench.clients[0])
+        yield Situation("AS", size, run, bench.truth(file, workload.SUM))
+
+
+def paper():
+    return {}
+
+
+PAPER = ""
+
+
+def findings(table):
+    moved = {size: of[1] for size, of in table["AS"].items()}
+    least, most = min(moved), max(moved)
+    apart = moved[most] / moved[least] - 1
+    verdict = "within" if abs(apart) <= NEAR else "NOT within"
+    yield (
+        f"{moved[most]:,.0f} bytes for {most} MB and {moved[least]:,.0f} for {least} MB, heads of packets included: "
+        f"{apart:+.1%}, {verdict} {NEAR:.0%} of the answer and the protocol alone"
+    )

@@ -1,0 +1,69 @@
+"""Writes docs/figures.md from what experiments left in bench/results/lab."""
+
+import json
+
+import experiment
+from probe import ROOT
+
+HEAD = """# The papers' figures, here
+
+Made by `make figures`; do not edit. Each is measured on hosts made of network namespaces, shaped links and processor
+quotas on one machine ([bench/lab](../bench/lab)): ratios of kernel, link and client are the paper's, hosts are not. One
+factor, the *scale*, stands before the speed of links and processors and the length of files, so that seconds are those
+of the machine described. Nothing here may stand beside a figure of real clusters without saying so.
+
+The papers' figures are pictures, of which we have only the texts. *The paper's text* is a curve made from the numbers in
+it, as each caption says; it shows what the figure must look like for the text to be true.
+
+AS: active storage, each server folds what it holds. TS: traditional storage, a program with as many ranks as servers
+reads and folds. Both are ours, `--place storage` and `--place client`.
+"""
+
+
+def sidecar(result, findings, host):
+    """What is kept beside the table of an experiment."""
+    module = result["module"]
+    about = {
+        "title": module.TITLE,
+        "about": module.__doc__.split("\n\n", 1)[-1].strip() if "\n\n" in module.__doc__ else "",
+        "paper": module.PAPER,
+        "hosts": result["counted"],
+        "scale": result["scale"],
+        "core": round(result["core"], 5),
+        "repeats": result["repeats"],
+        "machine": host,
+        "findings": findings,
+    }
+    return json.dumps(about, indent=1) + "\n"
+
+
+def page(results):
+    """The whole page."""
+    parts = [HEAD]
+    for name in experiment.names():
+        path = results / f"{name}.json"
+        if not path.exists():
+            continue
+        about = json.loads(path.read_text())
+        parts.append(f"## {about['title']}\n")
+        if about["about"]:
+            parts.append(about["about"] + "\n")
+        picture = results.relative_to(ROOT) / f"{name}.png"
+        parts.append(f"![{about['title']}](../{picture})\n")
+        parts += [f"- {line}" for line in about["findings"]]
+        if about["paper"]:
+            parts.append(f"- Dashed: {about['paper']}.")
+        parts.append(
+            f"- Ran on {about['hosts']} at scale {about['scale']:g} (a core is {about['core']:g} of one of this "
+            f"machine's), {about['repeats']} rounds: {about['machine']}.\n"
+        )
+    check = results / "check.json"
+    if check.exists():
+        parts.append("## Does the scale matter?\n")
+        parts += [f"- {line}" for line in json.loads(check.read_text())["findings"]]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def write(results):
+    (ROOT / "docs" / "figures.md").write_text(page(results))

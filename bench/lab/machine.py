@@ -1,0 +1,88 @@
+"""Descriptions of machines: which hosts there are, how fast one core of theirs is, and what a link carries."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+MACHINES = Path(__file__).parent / "machines"
+
+# What a host can be. A data node has cores and no data.
+ROLES = ("storage", "data", "client")
+
+# Hosts of one role, at most: their names are short, and more than this no machine here can carry.
+MAX_HOSTS = 256
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Hosts of one role; `cores` are what one process on them may take, in cores of the machine described."""
+
+    hosts: int
+    cores: float
+    lanes: int = 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`rate`: bytes a second that `kernel` takes on one core. `link`: bytes a second of each host's port, each way."""
+
+    name: str
+    title: str
+    kernel: str
+    rate: float
+    link: float
+    roles: dict
+
+    def with_hosts(self, **counts):
+        """The same machine with other numbers of hosts."""
+        roles = {name: Hosts(counts.get(name, of.hosts), of.cores, of.lanes) for name, of in self.roles.items()}
+        return Machine(self.name, self.title, self.kernel, self.rate, self.link, roles)
+
+
+def load(name):
+    """A machine by its name or by the path of its description."""
+    path = Path(name) if str(name).endswith(".toml") else MACHINES / f"{name}.toml"
+    try:
+        found = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        known = ", ".join(sorted(each.stem for each in MACHINES.glob("*.toml")))
+        raise SystemExit(f"there is no machine {path}; there are {known}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SystemExit(f"{path}: {error}") from None
+    return parsed(path.stem, found, path)
+
+
+def parsed(name, found, path):
+    def wrong(why):
+        raise SystemExit(f"{path}: {why}")
+
+    def positive(table, key, where):
+        value = table.pop(key, None)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            wrong(f"{key} of {where} must be a number above 0, not {value!r}")
+        return value
+
+    found = dict(found)
+    roles = {role: found.pop(role) for role in ROLES if role in found}
+    title, kernel = found.pop("title", name), found.pop("kernel", None)
+    if not isinstance(kernel, str):
+        wrong("kernel must name the kernel whose rate is given")
+    rate, link = positive(found, "rate", "the machine"), positive(found, "link", "the machine")
+    hosts = {}
+    for role, table in roles.items():
+        if not isinstance(table, dict):
+            wrong(f"[{role}] must be a table")
+        table = dict(table)
+        count = positive(table, "hosts", role)
+        lanes = table.pop("lanes", 1)
+        for what, number in (("hosts", count), ("lanes", lanes)):
+            if not isinstance(number, int) or not 1 <= number <= MAX_HOSTS:
+                wrong(f"{what} of {role} must be 1 to {MAX_HOSTS}, not {number!r}")
+        hosts[role] = Hosts(count, positive(table, "cores", role), lanes)
+        if table:
+            wrong(f"{', '.join(table)} of {role} mean nothing; a role has hosts, cores and lanes")
+    if found:
+        wrong(f"{', '.join(found)} mean nothing; a machine has title, kernel, rate, link, {', '.join(ROLES)}")
+    if not {"storage", "client"} <= hosts.keys():
+        wrong("a machine needs [storage] and [client]")
+    return Machine(name, title, kernel, float(rate), float(link), hosts)

@@ -1,0 +1,24 @@
+"""What the papers' texts say of their measurements.
+
+Their figures are pictures and we have only the texts. A curve here is made from numbers in the text, and the caption
+says which: it shows what a figure must look like for the text to be true, not what was read off it.
+"""
+
+# Son 2010, table II: SUM of 512 MB on four clients and four servers, in seconds.
+SON_SUM_FOUR = 1.38
+
+# Son 2010, section V.D: reading on the same node takes 73 % less time than over the network, active storage 53.1 % less
+# than that.
+SON_SAME = 1 - 0.73
+SON_ACTIVE = SON_SAME * (1 - 0.531)
+
+# Son 2010, section V.A: on average of four kernels AS takes 50.9 % less time than TS.
+SON_AVERAGE = 1 - 0.509
+
+SON_CURVES = (
+    "the paper's text: 1.38 s for TS on four nodes (table II), time inversely proportional to nodes and proportional to "
+    "size (section V.B), and one active node at 0.27 x 0.469 of TS (section V.D)"
+)
+
+# DOSAS, table III and section IV.A: bytes a second of one core for SUM, of a link, and cores of a storage node.
+DOSAS_SUM, DOSAS_LINK, DOSAS_CORES = 860e6, 118e6, 2

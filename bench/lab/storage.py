@@ -1,0 +1,122 @@
+"""Our storage nodes on the storage hosts of a lab, files on them, and ranks that ask for folds."""
+
+import queue
+import tempfile
+import threading
+import time
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import hosts as lab_hosts
+from probe import Probe
+
+PORT = 7440
+START_SECONDS = 60
+
+# What a plain put takes for a stripe, and what PVFS took in the papers.
+STRIPE = 64 << 10
+
+
+class File:
+    """A file on the nodes: where from, how long, over how many targets, in stripes of how many bytes."""
+
+    def __init__(self, path, source, size, targets, unit):
+        self.path, self.source, self.size, self.targets, self.unit = path, source, size, targets, unit
+
+
+class Request:
+    """What is asked of a file: the kernel, its parameters, what its records are; and how answers of ranks that had a
+    part each make the whole."""
+
+    def __init__(self, kernel, together, dtype=None, record=None, params=None):
+        self.kernel, self.together, self.dtype, self.record = kernel, together, dtype, record
+        self.params = params or {}
+
+    def what(self, place, lanes, part=None):
+        what = {"kernel": self.kernel, "params": self.params, "place": place, "lanes": lanes}
+        what |= {"type": self.dtype, "record": self.record, "range": part}
+        return {name: value for name, value in what.items() if value is not None}
+
+
+class Storage:
+    """One storage node on each storage host, the first with the namespace; use with `with`."""
+
+    def __init__(self, hosts, gristmill, probe, directory):
+        self.hosts, self.gristmill, self.probe, self.parent = hosts, gristmill, probe, directory
+        self.processes, self.servers, self.probes = [], [], {}
+        self.roles = hosts.machine.roles
+        # Threads that fold in a rank.
+        self.lanes = self.roles["client"].lanes
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="lab-", dir=self.parent)
+        try:
+            storage = self.hosts.by_role["storage"]
+            entry = f"{storage[0].address}:{PORT}"
+            key = Path(self.directory.name) / "t0" / "cluster.key"
+            for host in storage:
+                target = Path(self.directory.name) / f"t{host.number}"
+                command = [self.gristmill, "serve", "--target", target, "--listen", f"{host.address}:{PORT}"]
+                command += ["--lanes", self.roles["storage"].lanes]
+                if host.number > 0:
+                    command += ["--join", entry, "--key", key]
+                self.start(host, command)
+            self.entry = {"address": entry}
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start(self, host, command):
+        group = host.group("server", self.roles["storage"].cores)
+        self.servers.append(group)
+        process = host.start(group, *command, stdin=DEVNULL, stdout=PIPE, text=True)
+        self.processes.append(process)
+        said = queue.Queue()
+        threading.Thread(target=lambda: [*map(said.put, process.stdout), said.put("")], daemon=True).start()
+        try:
+            line = said.get(timeout=START_SECONDS)
+        except queue.Empty:
+            line = ""
+        if "listening on" not in line:
+            raise SystemExit(
+                f"the node on {host.role} {host.number} did not start: {line.strip() or 'it said nothing'}"
+            )
+
+    def __exit__(self, *_):
+        for probe in self.probes.values():
+            probe.__exit__()
+        self.probes = {}
+        for process in reversed(self.processes):
+            lab_hosts.stop(process)
+        self.processes = []
+        self.directory.cleanup()
+
+    def rank(self, host, number=0):
+        """A process on a host that can ask; `number` tells several on one host apart."""
+        key = (host.role, host.number, number)
+        if key not in self.probes:
+            group = host.group(f"rank{number}", self.roles["client"].cores)
+            probe = Probe(self.probe, host.prefix(), host.enter(group))
+            self.probes[key] = probe
+            probe.ask("ping", cluster=self.entry, count=1)
+        return self.probes[key]
+
+    def put(self, path, source, size, targets, unit=STRIPE):
+        """Copies a file over the first `targets` targets. `unit` None: one piece on each, as Son had it."""
+        if unit is None:
+            unit = -(-size // targets)
+        probe = self.rank(self.hosts.by_role["client"][0])
+        on = list(range(targets))
+        probe.ask("upload", cluster=self.entry, source=source, file=path, on=on, stripe=unit)
+        return File(path, source, size, targets, unit)
+
+
+def ask_all(asked):
+    """Asks many ranks at once: [(rank, cluster, file, what)]. Gives the seconds until the last has its answer, and the
+    answers."""
+    begun = time.perf_counter()
+    for probe, cluster, file, what in asked:
+        probe.send("ask", cluster=cluster, file=file.path, what=what)
+    answers = [probe.receive() for probe, *_ in asked]
+    return time.perf_counter() - begun, answers
