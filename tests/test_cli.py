@@ -226,3 +226,10 @@ def test_a_reader_that_has_seen_enough_is_no_failure(grist, tmp_path):
         assert process.stdout.readline() == b"0:foo bar\n"
         process.stdout.close()
         assert process.wait(60) == 0, process.stderr.read()
+
+
+@pytest.mark.parametrize("name", ["bad name", "storage0:7440", "192.0.2.256", "https://storage0"])
+def test_a_certificate_is_for_names_that_clients_dial(grist, tmp_path, name):
+    message = grist.refuses(2, "cert", "--dir", tmp_path / "new", "storage1", name)
+    assert name in message and "DNS name or an IP address" in message
+    assert not (tmp_path / "new").exists()

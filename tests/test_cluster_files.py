@@ -94,6 +94,17 @@ def test_several_sources_go_to_a_directory(up, tmp_path):
     assert "/no-slash/" in message
 
 
+def test_a_directory_as_destination_is_told_how_to_be_one(up, tmp_path):
+    up.put("/is/dir/a", b"1")
+    source = tmp_path / "named"
+    source.write_bytes(b"2")
+    message = up.grist.refuses(2, "put", source, up.url("/is/dir"))
+    assert "is a directory" in message and f"write {up.url('/is/dir/')} " in message
+    assert f"{up.url('/is/dir/')}NAME" in up.grist.refuses(2, "put", "-", up.url("/is/dir"))
+    # What is wrong for another reason is told by that.
+    assert "directory: write" not in up.grist.refuses(2, "put", source, up.url("/is/dir/a/b"))
+
+
 def test_one_source_to_a_directory_keeps_its_name(up, tmp_path):
     (tmp_path / "named").write_bytes(b"content")
     up.grist.ok("put", tmp_path / "named", up.url("/into/"))

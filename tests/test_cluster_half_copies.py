@@ -1,5 +1,6 @@
 """Copies to and from a cluster that break off in the middle: nothing half is left, and what was there stays."""
 
+import os
 import signal
 import subprocess
 
@@ -109,3 +110,47 @@ def test_a_get_that_is_interrupted_leaves_what_was_there(nodes_of_test, nodes, t
     nodes.send(1, signal.SIGCONT)
     nodes.grist.ok("get", nodes.url("/file"), there)
     assert there.read_bytes() == noise(2 * MIB)
+
+
+class SlowGet:
+    """A copy to a pipe of which the beginning is taken, and then nothing for as long as is wanted."""
+
+    def __init__(self, started, cluster, path, first):
+        self.get = Background(started, cluster, "get", cluster.url(path), "-")
+        self.first = b""
+        while len(self.first) < first:
+            # Unbuffered: what Python had read ahead would be missing from the rest.
+            more = os.read(self.get.child.stdout.fileno(), first - len(self.first))
+            assert more, self.get.wait()
+            self.first += more
+
+    def finish(self):
+        """The rest, and how it ended."""
+        out, err = self.get.child.communicate(timeout=BOUND)
+        return self.get.child.returncode, self.first + out, err.decode()
+
+
+def test_a_copy_in_order_goes_on_after_its_connection_was_cut(nodes_of_test, nodes):
+    content = noise(96 * MIB)
+    nodes.put("/file", content, "--stripe", "1MiB")
+    get = SlowGet(nodes_of_test, nodes, "/file", MIB)
+    for number in (1, 2):
+        nodes.kill(number)
+        nodes.start(number)
+    until(nodes.works, "all is well again")
+    code, out, err = get.finish()
+    assert code == 0, err
+    assert out == content
+
+
+def test_the_rest_of_a_copy_is_never_that_of_another_file(nodes_of_test, nodes):
+    content = noise(96 * MIB)
+    nodes.put("/file", content, "--stripe", "1MiB")
+    get = SlowGet(nodes_of_test, nodes, "/file", MIB)
+    nodes.put("/file", noise(MIB), "--stripe", "1MiB")
+    nodes.kill(1)
+    nodes.start(1)
+    code, out, err = get.finish()
+    assert code == 1 and "replaced" in err, (code, err)
+    one_message(err.encode())
+    assert content.startswith(out)

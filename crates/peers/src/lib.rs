@@ -40,7 +40,7 @@ pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};
 pub use flight::{FRAME_COLUMN, frame_batch, frame_schema};
 pub use fold::{FoldEnd, FrameStream};
-pub use object::ObjectStream;
+pub use object::{ObjectStream, TRIES_WITHOUT_PROGRESS};
 pub use peers::{Peers, PeersOptions};
 pub use plan::Plan;
 pub use put::Written;

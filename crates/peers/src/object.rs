@@ -1,20 +1,36 @@
-//! A whole object as a stream.
+//! A whole object as a stream, which goes on where its connection was cut.
 
 use bytes::Bytes;
-use gristmill_runtime::RunError;
-use gristmill_transport::Response;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_transport::{Address, Response};
 use gristmill_wire::{FileMap, GRANT_HEADER};
-use http::{Method, Request};
+use http::{Method, Request, StatusCode, header};
+use tokio::time::Instant;
 
 use crate::Peers;
 use crate::bytes::{node_name, refusal};
+use crate::crew::PAUSE;
 use crate::error::{transport, unavailable};
 use crate::peers::parse;
 
+/// How often the rest of an object is asked for without a byte of it.
+pub const TRIES_WITHOUT_PROGRESS: u32 = 3;
+
 /// The bytes of one target's object, at the version of a grant, in order.
+///
+/// Nodes cut a reader off that takes nothing for minutes, as a pager does, and supervised nodes that die are back soon.
+/// So where the body is cut in its middle the rest is asked for, with the same grant and so at the same version, for as
+/// long as each try gives some of it or fails soon.
 pub struct ObjectStream {
+    peers: Peers,
+    address: Address,
     node: String,
-    response: Response,
+    object: String,
+    grant: String,
+    /// Bytes of the object that have come.
+    at: u64,
+    /// `None` after a cut.
+    response: Option<Response>,
     left: Bytes,
 }
 
@@ -24,29 +40,77 @@ impl Peers {
         let Some(place) = file.targets.get(target) else {
             return Err(unavailable("", "the file has no such target"));
         };
-        let node = node_name(place.number, &place.address);
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(format!("/objects/{}", file.object()))
-            .header(GRANT_HEADER, grant)
-            .body(Bytes::new())
-            .map_err(|e| unavailable(&node, e))?;
-        let client = self.dialer().http(&parse(&place.address)?);
-        let mut response = client.send(request).await.map_err(|e| transport(&node, &e))?;
-        if !response.status().is_success() {
-            return Err(refusal(&node, &mut response).await);
-        }
-        Ok(ObjectStream { node, response, left: Bytes::new() })
+        let mut object = ObjectStream {
+            peers: self.clone(),
+            address: parse(&place.address)?,
+            node: node_name(place.number, &place.address),
+            object: file.object(),
+            grant: grant.to_owned(),
+            at: 0,
+            response: None,
+            left: Bytes::new(),
+        };
+        object.response = Some(object.ask().await?);
+        Ok(object)
     }
 }
 
 impl ObjectStream {
+    /// Asks for all from where it is.
+    async fn ask(&self) -> Result<Response, RunError> {
+        let mut request = Request::builder()
+            .method(Method::GET)
+            .uri(format!("/objects/{}", self.object))
+            .header(GRANT_HEADER, &self.grant);
+        if self.at > 0 {
+            request = request.header(header::RANGE, format!("bytes={}-", self.at));
+        }
+        let request = request.body(Bytes::new()).map_err(|e| unavailable(&self.node, e))?;
+        let client = self.peers.dialer().http(&self.address);
+        let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
+        if !response.status().is_success() {
+            return Err(refusal(&self.node, &mut response).await);
+        }
+        if self.at > 0 && !begins_at(&response, self.at) {
+            return Err(unavailable(&self.node, "it sent other bytes than those asked for"));
+        }
+        Ok(response)
+    }
+
     /// The next bytes; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, RunError> {
         if !self.left.is_empty() {
             return Ok(Some(std::mem::take(&mut self.left)));
         }
-        self.response.chunk().await.map_err(|e| transport(&self.node, &e))
+        let mut tries = 0;
+        loop {
+            let begun = Instant::now();
+            match self.next().await {
+                // One that stands still, once asked again, would only stand still again.
+                Err(error)
+                    if error.kind() == ErrorKind::Unavailable
+                        && tries < TRIES_WITHOUT_PROGRESS
+                        && (tries == 0 || begun.elapsed() < self.peers.stall) =>
+                {
+                    if tries > 0 {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    tries += 1;
+                }
+                next => return next,
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, RunError> {
+        let mut response = match self.response.take() {
+            Some(response) => response,
+            None => self.ask().await?,
+        };
+        let bytes = response.chunk().await.map_err(|e| transport(&self.node, &e))?;
+        self.at += bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        self.response = Some(response);
+        Ok(bytes)
     }
 
     /// The next bytes, at least one and at most so many; an error at the end.
@@ -67,4 +131,11 @@ impl ObjectStream {
         }
         Err(unavailable(&self.node, format_args!("it sent {read} of {length} bytes")))
     }
+}
+
+/// Whether an answer has the bytes from here on: a node that knows no ranges would send all of them.
+fn begins_at(response: &Response, at: u64) -> bool {
+    let range = response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+    response.status() == StatusCode::PARTIAL_CONTENT
+        && range.is_some_and(|range| range.starts_with(&format!("bytes {at}-")))
 }

@@ -8,7 +8,7 @@ use gristmill_wire::{ErrorBody, FoldRequest, InputSpec};
 use http::StatusCode;
 use tonic::{Status, Streaming};
 
-use crate::limits::{MAX_FOLDS, MAX_RUNS};
+use crate::limits::{ANSWER_KIB, MAX_FOLDS, MAX_RUNS};
 use crate::test_node::{NUMBERS, THREADS, TestNode, with_node};
 
 impl TestNode {
@@ -30,6 +30,14 @@ impl TestNode {
         let mut fold = FoldRequest::new(opened.grant, "sum".into(), vec![], input);
         fold.targets = vec![0];
         fold.select = (0, NUMBERS);
+        fold.encode().unwrap()
+    }
+
+    /// A ticket for a histogram of the file, whose partial is too large to need no room.
+    async fn large_fold(&self) -> Vec<u8> {
+        let mut fold = FoldRequest::decode(&self.fold().await).unwrap().unwrap();
+        fold.kernel = "histogram".into();
+        fold.params = [("bins", "65536"), ("range", "0:1000")].map(|(k, v)| (k.into(), v.into())).into();
         fold.encode().unwrap()
     }
 
@@ -64,6 +72,43 @@ fn folds_that_wait_keep_nobody_else_from_being_answered() {
             }
             assert!(last.is_some(), "signs of life, and then the answer");
         }
+    });
+}
+
+async fn frames(mut fold: Streaming<FlightData>) -> usize {
+    let mut frames = 0;
+    while fold.message().await.unwrap().is_some() {
+        frames += 1;
+    }
+    frames
+}
+
+#[test]
+fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
+    with_node(async |test| {
+        let all = ANSWER_KIB as u32;
+        let room = test.shared.answers.clone().acquire_many_owned(all).await.unwrap();
+        let mut large = test.get(test.large_fold().await).await.unwrap();
+        // The schema, and then a sign of life: without room there is no answer.
+        for _ in 0..2 {
+            assert!(large.message().await.unwrap().is_some());
+        }
+        while test.shared.folds.available_permits() == MAX_FOLDS {
+            tokio::task::yield_now().await;
+        }
+        assert!(frames(test.get(test.fold().await).await.unwrap()).await > 1);
+        assert_eq!(test.shared.folds.available_permits(), MAX_FOLDS - 1);
+        drop(room);
+        assert!(frames(large).await > 0);
+        drop(test.shared.answers.acquire_many(all).await.unwrap());
+        // One that is given up while it waits gives its turn back.
+        let _room = test.shared.answers.clone().acquire_many_owned(all).await.unwrap();
+        let large = test.get(test.large_fold().await).await.unwrap();
+        while test.shared.folds.available_permits() == MAX_FOLDS {
+            tokio::task::yield_now().await;
+        }
+        drop(large);
+        drop(test.shared.folds.acquire_many(MAX_FOLDS as u32).await.unwrap());
     });
 }
 

@@ -12,10 +12,10 @@ use gristmill_wire::{FileMap, GRANT_HEADER, GRANT_SECONDS, Grant, Rights, Target
 use http::{Method, Request, StatusCode};
 use tokio::sync::watch;
 
+use crate::ServerError;
 use crate::error::{Answer, Refusal};
 use crate::limits::{COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
-use crate::{ServerError, target};
 
 /// How long a grant to clear away holds, in seconds.
 const GRANT_HOLDS: u64 = 300;
@@ -96,7 +96,7 @@ async fn clear(
         let cleared = if place.number == own {
             let (state, id) =
                 (shared.clone(), ObjectId::new(&object).map_err(gristmill_store::StoreError::from)?);
-            blocking(move || Ok::<_, Refusal>(target::remove(&state.store, &id)?)).await
+            blocking(move || state.remove_object(&id)).await
         } else if silent.contains(&place.number) {
             all = false;
             continue;
@@ -137,40 +137,72 @@ mod tests {
     use bytes::Bytes;
     use gristmill_namespace::{FilePath, NewFile, Principal};
     use gristmill_store::ObjectStore;
+    use gristmill_transport::RequestBody;
+    use http_body_util::StreamBody;
 
     use super::*;
     use crate::test_node::{TestNode, with_node};
 
+    /// A put whose lease has run out already.
+    async fn over(test: &TestNode) -> (FileMap, ObjectId) {
+        let path = FilePath::parse("/over").unwrap();
+        let new = NewFile { path, unit: 64, first: 0, targets: vec![0], record: None, mode: None };
+        let state = test.shared.clone();
+        let begun = move || {
+            let id = state.namespace()?.begin(&Principal::anonymous(), &new, Duration::ZERO)?;
+            Ok::<_, Refusal>(id)
+        };
+        let id = blocking(begun).await.unwrap().to_string();
+        let place = TargetPlace { number: 0, address: test.address.clone(), version: 0 };
+        let (path, targets) = ("/over".to_owned(), vec![place]);
+        let file = FileMap { id, path, length: 0, unit: 64, first: 0, record: None, targets };
+        let object = ObjectId::new(&file.object()).unwrap();
+        (file, object)
+    }
+
     /// Sends the object of a put with a grant to write it.
-    async fn write(test: &TestNode, file: &FileMap) -> StatusCode {
+    async fn write(test: &TestNode, file: &FileMap, body: impl Into<RequestBody>) -> (StatusCode, String) {
         let (principal, rights, expires) = ("anonymous".into(), Rights::Write, now() + GRANT_SECONDS);
         let grant = Grant { principal, rights, file: file.clone(), expires };
         let request = Request::put(format!("/objects/{}", file.object()))
             .header(GRANT_HEADER, test.shared.key.seal(&grant).unwrap())
-            .body(Bytes::from_static(b"12345678"));
-        test.http().send(request.unwrap()).await.unwrap().status()
+            .body(body.into());
+        let response = test.http().send(request.unwrap()).await.unwrap();
+        let status = response.status();
+        (status, String::from_utf8(response.bytes(10_000).await.unwrap().to_vec()).unwrap())
     }
 
     #[test]
     fn what_is_written_with_the_grant_of_a_put_that_is_over_goes_too() {
         with_node(async |test| {
-            let path = FilePath::parse("/over").unwrap();
-            let new = NewFile { path, unit: 64, first: 0, targets: vec![0], record: None, mode: None };
-            let state = test.shared.clone();
-            let begun = move || {
-                let id = state.namespace()?.begin(&Principal::anonymous(), &new, Duration::ZERO)?;
-                Ok::<_, Refusal>(id)
-            };
-            let id = blocking(begun).await.unwrap().to_string();
-            let place = TargetPlace { number: 0, address: test.address.clone(), version: 0 };
-            let (path, targets) = ("/over".to_owned(), vec![place]);
-            let file = FileMap { id, path, length: 0, unit: 64, first: 0, record: None, targets };
-            let object = ObjectId::new(&file.object()).unwrap();
+            let (file, object) = over(&test).await;
             for _ in 0..2 {
-                assert_eq!(write(&test, &file).await, StatusCode::CREATED);
+                let (status, answer) = write(&test, &file, Bytes::from_static(b"12345678")).await;
+                assert_eq!(status, StatusCode::CREATED, "{answer}");
                 round(&test.shared, Duration::from_nanos(1)).await.unwrap();
                 assert!(test.shared.store.stat(&object).is_err(), "the object is cleared away");
             }
+        });
+    }
+
+    #[test]
+    fn an_upload_whose_put_is_over_ends_while_its_source_is_silent() {
+        with_node(async |test| {
+            let (file, object) = over(&test).await;
+            let silent = StreamBody::new(futures_util::stream::pending::<
+                Result<http_body::Frame<Bytes>, std::convert::Infallible>,
+            >());
+            let clearing = async {
+                while !test.shared.arriving.is_under_way(&object) {
+                    tokio::task::yield_now().await;
+                }
+                round(&test.shared, Duration::from_nanos(1)).await.unwrap();
+            };
+            let ((status, answer), ()) =
+                tokio::join!(write(&test, &file, RequestBody::stream(silent)), clearing);
+            assert_eq!(status, StatusCode::CONFLICT);
+            assert!(answer.contains("the put is over"), "{answer}");
+            assert!(!test.shared.arriving.is_under_way(&object));
         });
     }
 }

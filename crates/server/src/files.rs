@@ -198,3 +198,23 @@ async fn remove(
     blocking(move || shared.remove(&who, &path)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use bytes::Bytes;
+    use futures_util::stream::{iter, pending};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_stands_still_is_given_up() {
+        let some = iter([Ok(Bytes::from_static(b"a"))]);
+        let mut stream = std::pin::pin!(impatient(some.chain(pending())));
+        assert_eq!(stream.next().await.unwrap().unwrap(), "a");
+        let error = stream.next().await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("nothing came for 300 s"), "{error}");
+        assert!(stream.next().await.is_none());
+    }
+}

@@ -13,11 +13,12 @@ use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, Node
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_MAX_RECORD, PARTIAL_STRETCH};
+use crate::limits::{ANSWER_STALL, MAX_MAX_RECORD};
 use crate::node::Shared;
 use crate::objects::elsewhere;
 use crate::seat::Seat;
 use crate::units::{EventOutput, EventSource, FrameOutput};
+use crate::value_answer::{Turn, ValueAnswer};
 
 /// Where frames go.
 pub(crate) type Frames = mpsc::Sender<Result<Frame, Refusal>>;
@@ -89,14 +90,9 @@ impl Fold {
         let work = async {
             if fold.job.gives_rows() {
                 let out = out.clone();
-                return fold.on_thread(None, move |fold| fold.rows(&out)).await;
+                return fold.on_thread(None, move |fold, _| fold.rows(&out)).await;
             }
-            for frame in fold.values().await? {
-                if out.send(Ok(frame)).await.is_err() {
-                    break;
-                }
-            }
-            Ok(())
+            fold.values().await?.send(&out, &fold.shared.answers, ANSWER_STALL).await
         };
         tokio::select! {
             () = out.closed() => {}
@@ -118,63 +114,58 @@ impl Fold {
         PassOrder { kernel: self.job.kernel(), ctx: self.job.ctx(), control: &self.control }
     }
 
-    /// Does what blocks on a thread of its own; with `turns`, once one of them is free, which it then keeps to the end.
+    /// Does what blocks on a thread of its own; with `turns`, once one of them is free, which the work then has for as
+    /// long as it keeps it.
     async fn on_thread<T: Send + 'static>(
         self: &Arc<Fold>,
         turns: Option<&Arc<Semaphore>>,
-        work: impl FnOnce(&Fold) -> Result<T, RunError> + Send + 'static,
+        work: impl FnOnce(&Fold, Turn) -> Result<T, RunError> + Send + 'static,
     ) -> Result<T, RunError> {
         let turn = match turns {
             Some(turns) => Some(turns.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?),
             None => None,
         };
         let fold = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work(&fold)
-        });
+        let done = tokio::task::spawn_blocking(move || work(&fold, turn));
         done.await.map_err(|_| RunError::Panicked)?
     }
 
-    async fn values(self: &Arc<Fold>) -> Result<Vec<Frame>, RunError> {
+    async fn values(self: &Arc<Fold>) -> Result<ValueAnswer, RunError> {
         let turns = Some(&self.shared.folds);
         if self.crew.is_none() {
-            return self.on_thread(turns, |fold| fold.frames(fold.job.values(&fold.control)?)).await;
+            let work = |fold: &Fold, turn| fold.answer(fold.job.values(&fold.control)?, turn);
+            return self.on_thread(turns, work).await;
         }
         // Who waits for other nodes has no turn here, or nodes could wait for each other's for ever.
-        let own = self.on_thread(turns, |fold| fold.job.values(&fold.control));
-        let rest = self.on_thread(self.shared.relays.get(self.depth), Fold::rest);
+        let own = self.on_thread(turns, |fold, _turn| fold.job.values(&fold.control));
+        let rest = self.on_thread(self.shared.relays.get(self.depth), |fold, _turn| fold.rest());
         let both = async { tokio::try_join!(own, rest) }.await;
         // Where one failed, nobody needs the other's part any more.
         let (mut end, rest) = both.inspect_err(|_| self.control.stop())?;
-        let joined = move |fold: &Fold| {
+        let joined = move |fold: &Fold, turn| {
             fold.join(&mut end, rest)?;
-            fold.frames(end)
+            fold.answer(end, turn)
         };
         self.on_thread(turns, joined).await
     }
 
-    /// What a fold for values ends with, as it is sent.
-    fn frames(&self, end: ShardEnd) -> Result<Vec<Frame>, RunError> {
-        let ShardEnd { partial, failure, tally } = end;
-        let mut bytes = Vec::new();
-        partial.encode(&mut bytes);
-        if bytes.len() > MAX_PARTIAL_BYTES {
+    /// What a fold for values ends with.
+    fn answer(&self, end: ShardEnd, turn: Turn) -> Result<ValueAnswer, RunError> {
+        let ShardEnd { partial: end, failure, tally } = end;
+        let mut partial = Vec::new();
+        end.encode(&mut partial);
+        if partial.len() > MAX_PARTIAL_BYTES {
             let message = format!(
                 "the partial result of {} on one storage node has {} bytes, more than {MAX_PARTIAL_BYTES}; \
                  put the file again with a larger stripe unit",
                 self.path,
-                bytes.len()
+                partial.len()
             );
             return Err(RunError::Remote { kind: ErrorKind::Data, message });
         }
-        let mut frames: Vec<Frame> =
-            bytes.chunks(PARTIAL_STRETCH).map(|stretch| Frame::Partial(stretch.to_vec())).collect();
-        if let Some((at, error)) = failure {
-            frames.push(Frame::Failed(at, self.refusal(error).0));
-        }
-        frames.push(Frame::Finished(TallyFrame::of(&tally)));
-        Ok(frames)
+        let failed = failure.map(|(at, error)| Frame::Failed(at, self.refusal(error).0));
+        let last = failed.into_iter().chain([Frame::Finished(TallyFrame::of(&tally))]).collect();
+        Ok(ValueAnswer { partial, last, turn })
     }
 
     /// What the nodes asked in turn made of theirs.

@@ -23,6 +23,7 @@
 
 mod actions;
 mod answer;
+mod arriving;
 #[cfg(test)]
 mod bounds_tests;
 mod collect;
@@ -48,6 +49,7 @@ mod target;
 mod test_node;
 mod units;
 mod upload;
+mod value_answer;
 
 pub use error::ServerError;
 pub use node::Node;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use gristmill_wire::{GRANT_SECONDS, MAX_PARTIAL_BYTES};
+
 /// Folds for a value that run at once; more wait for their turn. They wait without a thread: threads are for what
 /// works, and for [`open`](gristmill_wire::action::names::OPEN) and reads, which must not wait for folds.
 pub const MAX_FOLDS: usize = 8;
@@ -45,9 +47,15 @@ pub const MAX_EXTENTS: usize = 4096;
 /// Bytes of the answer to one message of extents, at most.
 pub const MAX_EXTENT_BYTES: u64 = 64 << 20;
 
-/// How long an upload may stand still before it is given up. Of a slow source that is dealt over many targets, each
-/// gets its next stripe only when all others had theirs.
+/// How long the upload of a whole file over HTTP may stand still before it is given up.
 pub const UPLOAD_STALL: Duration = Duration::from_secs(300);
+
+/// How long the upload of an object may stand still: as long as its grant holds. It ends sooner with its put, which
+/// somebody must renew ([`PUT_LEASE`]), because the entry node then has the object removed.
+pub const OBJECT_STALL: Duration = Duration::from_secs(GRANT_SECONDS);
+
+/// How long any other request may take to send its body.
+pub const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// How long an object that is sent again waits for the end of the connection it was sent over before.
 pub const CUT_SEEN: Duration = Duration::from_secs(2);
@@ -80,6 +88,17 @@ pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// KiB of answers to messages of extents that are in memory at once; more messages wait.
 pub const EXTENT_KIB: usize = 128 << 10;
+
+/// KiB of answers of folds for values that are in memory until their clients took them. More answers wait, and keep
+/// the turns of their folds meanwhile.
+pub const ANSWER_KIB: usize = 128 << 10;
+const _: () = assert!(MAX_PARTIAL_BYTES <= ANSWER_KIB << 10, "or the largest would wait for ever");
+
+/// Answers up to this length, in bytes, need no room among [`ANSWER_KIB`].
+pub const FREE_ANSWER_BYTES: usize = 64 << 10;
+
+/// How long a client may take nothing of an answer that has room among [`ANSWER_KIB`], for which others wait.
+pub const ANSWER_STALL: Duration = Duration::from_secs(60);
 
 /// Longest line that a request may allow, in bytes.
 pub const MAX_MAX_RECORD: u64 = 32 << 20;

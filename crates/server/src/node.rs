@@ -17,11 +17,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::arriving::Arriving;
 use crate::error::{Answer, Refusal};
 use crate::identity::Identities;
 use crate::limits::{
-    EXTENT_KIB, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS,
-    ROW_BYTES, SILENCE, STOP_GRACE,
+    ANSWER_KIB, EXTENT_KIB, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING,
+    MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE, STOP_GRACE,
 };
 use crate::seat::Seats;
 use crate::{NodeOptions, ServerError, files, flight, join, no_route, objects, target};
@@ -54,10 +55,13 @@ pub(crate) struct Shared {
     pub waiting_runs: Seats,
     /// Objects that come in.
     pub uploads: Seats,
+    pub arriving: Arc<Arriving>,
     /// Whole files that come in.
     pub file_uploads: Seats,
     /// Memory for answers to messages of extents, in KiB.
     pub extents: Arc<Semaphore>,
+    /// Memory for answers of folds for values, in KiB.
+    pub answers: Arc<Semaphore>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
     started: Instant,
@@ -161,7 +165,7 @@ impl Node {
         dial.tls = ca;
         let dialer = Dialer::new(dial);
         let peers = Peers::new(dialer, Handle::current(), PeersOptions::default())?;
-        let listener = Listener::bind(&options.listen, tls).await?.shutdown_grace(STOP_GRACE);
+        let listener = set_up(Listener::bind(&options.listen, tls).await?);
         let address = listener.address();
         let socket = match &options.socket {
             Some(path) => Some(bind_socket(path).await?),
@@ -182,9 +186,11 @@ impl Node {
             row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
             runs: Semaphore::new(MAX_RUNS),
             waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
+            arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_UPLOADS, "uploads of files"),
             extents: Arc::new(Semaphore::new(EXTENT_KIB)),
+            answers: Arc::new(Semaphore::new(ANSWER_KIB)),
             heard: Mutex::default(),
             started: Instant::now(),
             lanes: options.lanes,
@@ -253,7 +259,12 @@ async fn until(mut stopped: watch::Receiver<bool>) {
 }
 
 async fn bind_socket(path: &Path) -> Result<Listener, ServerError> {
-    Ok(Listener::bind(&Address::Unix(path.to_owned()), None).await?.shutdown_grace(STOP_GRACE))
+    Ok(set_up(Listener::bind(&Address::Unix(path.to_owned()), None).await?))
+}
+
+/// Every handler that reads a body bounds how long it may be silent; none waits longer than for an object.
+fn set_up(listener: Listener) -> Listener {
+    listener.shutdown_grace(STOP_GRACE).body_silence(OBJECT_STALL)
 }
 
 fn router(shared: &Arc<Shared>) -> Router {

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -21,7 +21,7 @@ use gristmill_wire::{GRANT_HEADER, Grant, Rights};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_EXTENT_BYTES, MAX_EXTENTS};
+use crate::limits::{BODY_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
 use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::range::{Asked, asked};
@@ -92,6 +92,17 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Removes an object of this node's target; none is fine. Uploads of it end.
+    pub fn remove_object(&self, id: &ObjectId) -> Answer<()> {
+        // Before, so that an upload ends with the reason, and behind, for one that began in between.
+        self.arriving.end(id);
+        let removed = target::remove(&self.store, id);
+        self.arriving.end(id);
+        Ok(removed?)
+    }
+}
+
 async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: HeaderMap) -> Answer<Response> {
     let object = object(&shared, &name, &headers, Rights::Read)?;
     let store = shared.store.clone();
@@ -142,6 +153,14 @@ pub(crate) fn no_such_range(length: u64) -> Response {
     (StatusCode::RANGE_NOT_SATISFIABLE, length, refusal).into_response()
 }
 
+/// The body of a message of extents.
+async fn pairs(body: Body) -> Answer<Bytes> {
+    let refuse = |text: String| Refusal::new(ErrorKind::Usage, text);
+    let body = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, 16 * MAX_EXTENTS)).await;
+    let body = body.map_err(|_| refuse(format!("send the extents within {} s", BODY_TIME.as_secs())))?;
+    body.map_err(|_| refuse(format!("give at most {MAX_EXTENTS} pairs of offset and length")))
+}
+
 async fn extents(
     State(shared): State<Arc<Shared>>,
     Named(name): Named,
@@ -150,8 +169,7 @@ async fn extents(
 ) -> Answer<Response> {
     let object = object(&shared, &name, &headers, Rights::Read)?;
     let refuse = |text: String| Refusal::new(ErrorKind::Usage, text);
-    let body = axum::body::to_bytes(body, 16 * MAX_EXTENTS).await;
-    let body = body.map_err(|_| refuse(format!("give at most {MAX_EXTENTS} pairs of offset and length")))?;
+    let body = pairs(body).await?;
     let (words, rest) = body.as_chunks::<8>();
     let (pairs, odd) = words.as_chunks::<2>();
     if !rest.is_empty() || !odd.is_empty() || pairs.is_empty() {
@@ -218,6 +236,24 @@ async fn remove(
     headers: HeaderMap,
 ) -> Answer<StatusCode> {
     let object = object(&shared, &name, &headers, Rights::Manage)?;
-    blocking(move || Ok::<_, Refusal>(target::remove(&shared.store, &object.id)?)).await?;
+    blocking(move || shared.remove_object(&object.id)).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::convert::Infallible;
+
+    use futures_util::stream::{StreamExt, iter, pending};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_is_not_sent_to_its_end_is_given_up() {
+        let begun = iter([Ok::<_, Infallible>(Bytes::from_static(&[0; 16]))]);
+        let refusal = pairs(Body::from_stream(begun.chain(pending()))).await.unwrap_err();
+        assert!(refusal.0.message.contains("within 60 s"), "{refusal:?}");
+    }
 }

@@ -14,13 +14,27 @@ use gristmill_store::{
 use gristmill_wire::action::Receipt;
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{CUT_SEEN, PUT_LEASE, UPLOAD_STALL};
+use crate::limits::{CUT_SEEN, OBJECT_STALL, PUT_LEASE};
 use crate::node::{Shared, blocking};
 use crate::objects::Object;
 use crate::target;
 
-/// Writes a body as an object. Without the client's word that this was all, nothing stays.
+/// Writes a body as an object. Without the client's word that this was all, nothing stays; nor where the object is
+/// removed meanwhile, as the entry node does with those of a put that is over.
 pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
+    // Before there is anything that could be removed.
+    let arrival = shared.arriving.begin(&object.id);
+    tokio::select! {
+        biased;
+        () = arrival.ended() => {
+            let text = "the put is over: it was given up, or its lease ran out; put the file again";
+            Err(Refusal::new(ErrorKind::Conflict, text))
+        }
+        received = take_in(shared, object, body) => received,
+    }
+}
+
+async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
     let (length, version) = match create(shared, path, &id).await? {
@@ -85,8 +99,8 @@ async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Begun
 /// The next bytes, none at the end.
 async fn next(stream: &mut BodyDataStream) -> Answer<Option<Bytes>> {
     let cut = |why: String| Refusal::new(ErrorKind::Usage, format!("the upload was cut off: {why}"));
-    let next = tokio::time::timeout(UPLOAD_STALL, stream.next()).await;
-    let next = next.map_err(|_| cut(format!("nothing came for {} s", UPLOAD_STALL.as_secs())))?;
+    let next = tokio::time::timeout(OBJECT_STALL, stream.next()).await;
+    let next = next.map_err(|_| cut(format!("nothing came for {} s", OBJECT_STALL.as_secs())))?;
     next.transpose().map_err(|error| cut(error.to_string()))
 }
 
@@ -146,5 +160,32 @@ impl Drop for Unfinished {
             Ok(runtime) => drop(runtime.spawn_blocking(remove)),
             Err(_) => remove(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::convert::Infallible;
+
+    use futures_util::stream::unfold;
+
+    use super::*;
+    use crate::limits::UPLOAD_STALL;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_source_may_be_silent_for_as_long_as_its_grant_holds() {
+        let pauses = [2 * UPLOAD_STALL, OBJECT_STALL / 2, 2 * OBJECT_STALL].into_iter();
+        let slow = unfold(pauses, |mut pauses| async move {
+            tokio::time::sleep(pauses.next()?).await;
+            Some((Ok::<_, Infallible>(Bytes::from_static(b"a")), pauses))
+        });
+        let mut stream = Body::from_stream(slow).into_data_stream();
+        for _ in 0..2 {
+            assert_eq!(next(&mut stream).await.unwrap().unwrap(), "a");
+        }
+        let cut = next(&mut stream).await.unwrap_err();
+        assert!(cut.0.message.contains("nothing came for"), "{cut:?}");
     }
 }

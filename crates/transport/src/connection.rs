@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -29,11 +30,17 @@ pub(crate) struct Serving {
     router: Router,
     tls: Option<TlsAcceptor>,
     protocol: Builder<TokioExecutor>,
+    body_silence: Duration,
     stopped: watch::Receiver<bool>,
 }
 
 impl Serving {
-    pub fn new(router: Router, tls: Option<ServerTls>, stopped: watch::Receiver<bool>) -> Self {
+    pub fn new(
+        router: Router,
+        tls: Option<ServerTls>,
+        body_silence: Duration,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
         let mut protocol = Builder::new(TokioExecutor::new());
         protocol
             .http1()
@@ -50,7 +57,7 @@ impl Serving {
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT);
         let tls = tls.map(|tls| TlsAcceptor::from(tls.config));
-        Self { router, tls, protocol, stopped }
+        Self { router, tls, protocol, body_silence, stopped }
     }
 }
 
@@ -103,7 +110,7 @@ pub(crate) async fn serve_connection(
     let peer = Peer { origin, encrypted: matches!(socket, Socket::Tls(_)) };
     let service = service_fn(|request: Request<Incoming>| {
         newcomer.has_asked();
-        answer(serving.router.clone(), request, peer)
+        answer(serving.router.clone(), request, peer, serving.body_silence)
     });
     let io = TokioIo::new(Stream::new(socket, Some(CLIENT_STALL)));
     let mut connection = std::pin::pin!(serving.protocol.serve_connection(io, service));
@@ -140,13 +147,14 @@ fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: Peer,
+    body_silence: Duration,
 ) -> impl Future<Output = Result<axum::response::Response, Infallible>> {
     let http2 = request.version() == Version::HTTP_2;
     let expects = request.headers().contains_key(http::header::EXPECT);
     let mut request = request.map(|body| match http2 {
         // A gRPC stream may rightly be silent; pings find a client that is gone.
         true => Body::new(body),
-        false => Body::new(Upload::new(body, CLIENT_STALL, !expects)),
+        false => Body::new(Upload::new(body, body_silence, !expects)),
     });
     request.extensions_mut().insert(peer);
     Service::<Request<Body>>::call(&mut router, request)

@@ -39,9 +39,20 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may take to its first request, and an HTTP/1.1 connection to its next one.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a client may leave the server waiting in the middle of an HTTP/1.1 upload, or take nothing of
-/// what the server writes.
+/// How long a client may take nothing of what the server writes, and, unless
+/// [`body_silence`](crate::Listener::body_silence) says otherwise, leave the server waiting in the middle of an HTTP/1.1
+/// upload.
 pub const CLIENT_STALL: Duration = Duration::from_secs(300);
+
+/// How long nothing may come over a TCP connection before the system asks whether the other machine is still there,
+/// whatever the protocol: an upload may rightly be silent for hours, but not from a machine that vanished.
+pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+
+/// How often it asks while nothing comes back.
+pub const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// How many such questions without an answer end the connection.
+pub const KEEPALIVE_TRIES: u32 = 4;
 
 /// How much of an HTTP/1.1 upload that the handler did not want is still read, in bytes, so that the client
 /// sees the answer and not only a connection cut under its hands.

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use crate::resolve::resolve;
 use crate::socket_file::{self, SocketFile};
-use crate::{Address, MAX_CONNECTIONS, Result, SHUTDOWN_GRACE, ServerTls, TransportError};
+use crate::{Address, CLIENT_STALL, MAX_CONNECTIONS, Result, SHUTDOWN_GRACE, ServerTls, TransportError};
 
 /// One port, or one Unix socket, that speaks HTTP/1.1 and HTTP/2 (and so gRPC), over TLS if it was given a
 /// certificate.
@@ -20,6 +20,7 @@ pub struct Listener {
     pub(crate) tls: Option<ServerTls>,
     pub(crate) socket: Accepting,
     pub(crate) max_connections: usize,
+    pub(crate) body_silence: Duration,
     pub(crate) grace: Duration,
     pub(crate) trouble: Box<dyn Fn(TransportError) + Send + Sync>,
 }
@@ -62,6 +63,7 @@ impl Listener {
             tls,
             socket,
             max_connections: MAX_CONNECTIONS,
+            body_silence: CLIENT_STALL,
             grace: SHUTDOWN_GRACE,
             trouble: Box::new(|_| ()),
         })
@@ -75,6 +77,13 @@ impl Listener {
     /// Serves at most so many connections at once, at least 1; [`MAX_CONNECTIONS`] unless set.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.max_connections = most.clamp(1, tokio::sync::Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// How long a client may be silent in the middle of an HTTP/1.1 upload; [`CLIENT_STALL`] unless set. A handler that
+    /// wants less bounds it by itself; it cannot have more.
+    pub fn body_silence(mut self, most: Duration) -> Self {
+        self.body_silence = most;
         self
     }
 

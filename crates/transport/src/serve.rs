@@ -7,6 +7,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 
 use axum::Router;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,16 +15,19 @@ use tokio::task::JoinSet;
 use crate::connection::{Newcomer, Serving, serve_connection};
 use crate::listener::{Accepting, Listener};
 use crate::stream::Socket;
-use crate::{ACCEPT_PAUSE, Origin, Result, SILENT_WHEN_FULL, TransportError};
+use crate::{
+    ACCEPT_PAUSE, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_TRIES, Origin, Result, SILENT_WHEN_FULL,
+    TransportError,
+};
 
 pub(crate) async fn serve(
     listener: Listener,
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) -> Result<()> {
-    let Listener { address, tls, socket, max_connections, grace, trouble } = listener;
+    let Listener { address, tls, socket, max_connections, body_silence, grace, trouble } = listener;
     let (stop, stopped) = watch::channel(false);
-    let serving = Arc::new(Serving::new(router, tls, stopped));
+    let serving = Arc::new(Serving::new(router, tls, body_silence, stopped));
     let mut connections = JoinSet::new();
     let mut silent = Silent { oldest_first: VecDeque::new(), most: max_connections };
     // A client that was accepted and has no place yet, and whether one was freed for it.
@@ -109,7 +113,7 @@ async fn accept(socket: &Accepting) -> io::Result<(Socket, Origin)> {
     match socket {
         Accepting::Tcp(listener) => {
             let (stream, from) = listener.accept().await?;
-            no_delay(&stream)?;
+            set_up(&stream)?;
             Ok((Socket::Tcp(stream), Origin::Tcp(from.ip().to_canonical())))
         }
         Accepting::Unix { listener, .. } => {
@@ -120,8 +124,14 @@ async fn accept(socket: &Accepting) -> io::Result<(Socket, Origin)> {
     }
 }
 
-fn no_delay(stream: &TcpStream) -> io::Result<()> {
-    match stream.set_nodelay(true) {
+/// Sends without delay, and notices a client whose machine vanished.
+fn set_up(stream: &TcpStream) -> io::Result<()> {
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_AFTER)
+        .with_interval(KEEPALIVE_EVERY)
+        .with_retries(KEEPALIVE_TRIES);
+    let done = stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&keepalive));
+    match done {
         // A client that is gone already makes this fail.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(io::ErrorKind::ConnectionAborted.into())
@@ -133,4 +143,26 @@ fn no_delay(stream: &TcpStream) -> io::Result<()> {
 fn is_about_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | NotConnected)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Address;
+
+    #[tokio::test]
+    async fn the_system_asks_after_a_machine_that_says_nothing() {
+        let any: Address = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(&any, None).await.unwrap();
+        let _client = TcpStream::connect(listener.address().to_string()).await.unwrap();
+        let (socket, _) = accept(&listener.socket).await.unwrap();
+        let Socket::Tcp(stream) = socket else { panic!("not over TCP") };
+        let system = SockRef::from(&stream);
+        assert!(system.keepalive().unwrap());
+        assert_eq!(system.tcp_keepalive_time().unwrap(), KEEPALIVE_AFTER);
+        assert_eq!(system.tcp_keepalive_interval().unwrap(), KEEPALIVE_EVERY);
+        assert_eq!(system.tcp_keepalive_retries().unwrap(), KEEPALIVE_TRIES);
+    }
 }

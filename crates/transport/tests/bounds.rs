@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, put};
 use gristmill_transport::{
-    Address, Dialer, FRAME, Listener, ReadBody, SILENT_WHEN_FULL, ServerTls, TransportError,
+    Address, CLIENT_STALL, Dialer, FRAME, Listener, ReadBody, SILENT_WHEN_FULL, ServerTls, TransportError,
     make_test_certificates,
 };
 use http::Request;
@@ -174,8 +174,22 @@ async fn an_upload_that_stops_fails_at_the_handler() {
     let mut client = socket(&server.address).await.unwrap();
     client.write_all(b"PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc").await.unwrap();
     let error = tell.recv().await.unwrap().unwrap_err();
-    let bound = format!("sent nothing for {}s", gristmill_transport::CLIENT_STALL.as_secs());
+    let bound = format!("sent nothing for {}s", CLIENT_STALL.as_secs());
     assert!(error.contains(&bound), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_may_be_silent_for_as_long_as_the_listener_allows() {
+    let server =
+        serve(Listener::bind(&any_port(), None).await.unwrap().body_silence(10 * CLIENT_STALL), router());
+    let mut client = socket(&server.address).await.unwrap();
+    let head = "PUT /echo HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 6\r\n\r\nabc";
+    client.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(9 * CLIENT_STALL).await;
+    client.write_all(b"def").await.unwrap();
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.ends_with(b"abcdef"), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! `gristmill cert`.
 
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 use gristmill_transport::make_test_certificates;
@@ -10,6 +11,12 @@ use crate::error::CliError;
 
 /// Makes certificates for tests.
 pub fn cert(args: &CertArgs) -> Result<ExitCode, CliError> {
+    if let Some(name) = args.names.iter().find(|name| !is_host(name)) {
+        return Err(CliError::Usage(format!(
+            "{name:?} is no name of a machine: write a DNS name or an IP address, as clients dial it and without a \
+             port, as in storage0.example or 192.0.2.7"
+        )));
+    }
     std::fs::create_dir_all(&args.dir).map_err(|source| CliError::File {
         verb: "make",
         path: args.dir.clone(),
@@ -20,4 +27,63 @@ pub fn cert(args: &CertArgs) -> Result<ExitCode, CliError> {
     let made = make_test_certificates(&args.dir, &names)?;
     line(&format!("nodes: --cert {} --tls-key {}", made.cert.display(), made.key.display()))?;
     line(&format!("clients: GRISTMILL_CA={}", made.ca.display()))
+}
+
+/// Longest DNS name, and longest part of one between dots, in characters.
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
+
+/// Whether a TLS client could look for this name in a certificate: an address, or a DNS name, whose first part may be
+/// `*` for any.
+fn is_host(name: &str) -> bool {
+    if name.parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let wild = name.strip_prefix("*.");
+    let labels = wild.unwrap_or(name);
+    let is_label = |label: &str| {
+        let fits = (1..=MAX_LABEL).contains(&label.len());
+        let known = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        fits && known && !label.starts_with('-') && !label.ends_with('-')
+    };
+    // Four numbers that are no address are meant as one, and clients would not look for them as a name.
+    let numeric = labels.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()));
+    name.len() <= MAX_NAME && labels.split('.').all(is_label) && !numeric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_addresses_are_told_from_what_no_client_dials() {
+        for name in
+            ["localhost", "storage0", "a_b.example", "*.lab.example", "192.0.2.7", "2001:db8::1", "x-1.y2"]
+        {
+            assert!(is_host(name), "{name}");
+        }
+        let long = format!("{}.example", "a".repeat(64));
+        for name in [
+            "",
+            "bad name",
+            "storage0:7440",
+            "192.0.2",
+            "192.0.2.256",
+            "-a",
+            "a-.b",
+            "a..b",
+            "a.",
+            ".a",
+            "*",
+            "a.*.b",
+            "http://a",
+            "a/b",
+            "[::1]",
+            "*.192.0.2.7",
+            "übung.example",
+            &long,
+        ] {
+            assert!(!is_host(name), "{name}");
+        }
+    }
 }

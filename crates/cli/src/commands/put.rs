@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use gristmill_client::{ClientError, Cluster, Location, PutOptions, RemotePut, Url};
+use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
@@ -81,7 +82,8 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     let cluster = connect(url)?;
     if let ([source], false) = (sources, url.path.ends_with('/')) {
         let begun = Instant::now();
-        let info = put_one(args, &cluster, source, &url.path, &how)?;
+        let info = put_one(args, &cluster, source, &url.path, &how)
+            .map_err(|error| if_directory(&cluster, source, url, error))?;
         return line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
     }
     if !url.path.ends_with('/') {
@@ -105,6 +107,19 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
         None => out,
         Some(error) => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
     }
+}
+
+/// What to write instead where the destination is a directory.
+fn if_directory(cluster: &Cluster, source: &str, url: &Url, error: ClientError) -> CliError {
+    let refused = matches!(&error, ClientError::Run(RunError::Remote { kind: ErrorKind::Usage, .. }));
+    let is_directory = refused && cluster.list(&format!("{}/", url.path)).is_ok();
+    if !is_directory {
+        return error.into();
+    }
+    let name = if source == DASH { "NAME" } else { "" };
+    CliError::Usage(format!(
+        "{url} is a directory: write {url}/{name} to put the file in it, or another name"
+    ))
 }
 
 fn put_one(

@@ -1,0 +1,88 @@
+//! Objects on their way in, so that whoever removes one ends its upload.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gristmill_store::ObjectId;
+use tokio::sync::watch;
+
+/// The uploads under way: as many as have a seat, [`MAX_UPLOADS`](crate::limits::MAX_UPLOADS).
+#[derive(Default)]
+pub(crate) struct Arriving(Mutex<HashMap<ObjectId, watch::Sender<bool>>>);
+
+impl Arriving {
+    /// An upload of this object begins. There can be several: one whose connection broke is sent again.
+    pub fn begin(self: &Arc<Arriving>, id: &ObjectId) -> Arrival {
+        let mut all = self.all();
+        let ended = all.entry(id.clone()).or_insert_with(|| watch::channel(false).0).subscribe();
+        Arrival { all: self.clone(), id: id.clone(), ended }
+    }
+
+    /// Ends the uploads of this object that are under way; one that begins later is not touched.
+    pub fn end(&self, id: &ObjectId) {
+        if let Some(under_way) = self.all().remove(id) {
+            under_way.send_replace(true);
+        }
+    }
+
+    #[cfg(test)]
+    pub fn is_under_way(&self, id: &ObjectId) -> bool {
+        self.all().contains_key(id)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<ObjectId, watch::Sender<bool>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One upload under way, until dropped.
+pub(crate) struct Arrival {
+    all: Arc<Arriving>,
+    id: ObjectId,
+    ended: watch::Receiver<bool>,
+}
+
+impl Arrival {
+    /// Ready once the object is removed.
+    pub async fn ended(&self) {
+        // An error means that the sender is gone, and it only goes with its word given or with the last arrival.
+        let _ = self.ended.clone().wait_for(|ended| *ended).await;
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        let mut all = self.all.all();
+        // Who was ended is no longer in the map, and what is there under this name belongs to others.
+        let last = !*self.ended.borrow() && all.get(&self.id).is_some_and(|one| one.receiver_count() == 1);
+        if last {
+            all.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_an_object_ends_its_uploads_and_no_others() {
+        let all = Arc::new(Arriving::default());
+        let (a, b) = (ObjectId::new("a").unwrap(), ObjectId::new("b").unwrap());
+        let (one, again, other) = (all.begin(&a), all.begin(&a), all.begin(&b));
+        all.end(&a);
+        one.ended().await;
+        let later = all.begin(&a);
+        again.ended().await;
+        drop((one, again));
+        for goes_on in [&later, &other] {
+            assert!(!*goes_on.ended.borrow());
+        }
+        all.end(&a);
+        later.ended().await;
+        drop(other);
+        assert!(!all.is_under_way(&a) && !all.is_under_way(&b));
+    }
+}
