@@ -51,5 +51,5 @@ def report(found, path):
     verdict = "the result does not depend on the scale" if most <= NEAR else "the result DEPENDS on the scale"
     yield f"{verdict}: at scales {scales} a point is at most {most:.1%} from its median ({worst[0]}, {worst[1]} nodes)"
     for ratio in sorted({x for _, x in apart}):
-        parts = ", ".join(f"{times['AS', ratio] / times['TS', ratio]:.3f}" for times in found.values())
-        yield f"AS / TS with {ratio} nodes: {parts}"
+        parts = ", ".join(f"{times['AS SUM', ratio] / times['TS SUM', ratio]:.3f}" for times in found.values())
+        yield f"AS / TS for SUM with {ratio} nodes: {parts}"

@@ -1,18 +1,28 @@
 """Pictures of experiments: our points with their spread, the paper's curve beside them."""
 
+import textwrap
+
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
 import pairs
 
-LINES = {"TS": "#d1730b", "AS": "#1f5fa8", "TS, same node": "#3a8a3a"}
+COLORS = {"TS": "#d1730b", "AS": "#1f5fa8", "TS, same node,": "#3a8a3a"}
+
+
+def color_of(name):
+    """Of the scheme, paler for all kernels but SUM."""
+    scheme, _, kernel = name.rpartition(" ")
+    color = COLORS.get(scheme or name, "#4c4c4c")
+    return color if kernel in ("SUM", name) else (*matplotlib.colors.to_rgb(color), 0.55)
 
 
 def picture(path, result):
     module = result["module"]
     series = list(dict.fromkeys(row[0] for row in result["rows"]))
     figure, axes = plt.subplots(figsize=(8.6, 5.6), layout="constrained")
-    figure.suptitle(module.TITLE, fontsize=13)
+    axes.set_title(module.TITLE, fontsize=13)
     draw = bars if isinstance(result["rows"][0][1], str) else lines
     draw(axes, module, series, result["rows"])
     axes.set_xlabel(module.X)
@@ -20,7 +30,7 @@ def picture(path, result):
     axes.grid(color="#e3e3e3", lw=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 1.1), ncols=4, frameon=False)
+    figure.legend(fontsize=9, loc="outside upper center", ncols=4, frameon=False)
     foot = f"{pairs.host()}\n{result['counted']} on it, scale {result['scale']:g}; median and range of {result['repeats']} runs"
     foot += f"\n---: {module.PAPER}" if module.paper() else ""
     figure.supxlabel("\n".join(wrapped(foot)), fontsize=8, color="#555555")
@@ -29,14 +39,12 @@ def picture(path, result):
 
 
 def wrapped(text, width=125):
-    import textwrap
-
     return [line for part in text.split("\n") for line in textwrap.wrap(part, width)]
 
 
 def lines(axes, module, series, rows):
-    for number, name in enumerate(series):
-        color = LINES.get(name, pairs.LINES[number % len(pairs.LINES)])
+    for name in series:
+        color = color_of(name)
         xs = sorted({row[1] for row in rows if row[0] == name})
         each = [[row[3] for row in rows if row[0] == name and row[1] == x] for x in xs]
         middle = [np.median(values) for values in each]
@@ -44,7 +52,7 @@ def lines(axes, module, series, rows):
         axes.fill_between(xs, [min(v) for v in each], [max(v) for v in each], color=color, alpha=0.2, lw=0)
         curve = module.paper().get(name)
         if curve:
-            axes.plot(list(curve), list(curve.values()), "--", color=color, lw=1.2, label=f"{name}, the paper's text")
+            axes.plot(list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, the paper's text")
     if module.LOG:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -64,7 +72,7 @@ def bars(axes, module, series, rows):
         middle = np.array([np.median(v) if v else np.nan for v in values])
         low = middle - [min(v) if v else np.nan for v in values]
         high = np.array([max(v) if v else np.nan for v in values]) - middle
-        color = LINES.get(name, pairs.LINES[number % len(pairs.LINES)])
+        color = color_of(name)
         axes.bar(at, middle, width * 0.9, yerr=[low, high], color=color, capsize=3, label=f"{name}, ours")
     for (name, level), dash in zip(module.paper().items(), ("--", ":", "-.")):
         axes.axhline(level, ls=dash, lw=1.4, color="#333333", label=name)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+import janitor
 import network
 import quota
 
@@ -60,6 +61,7 @@ class Hosts:
     def __enter__(self):
         quota.sweep()
         with contextlib.ExitStack() as stack:
+            stack.callback(janitor.dismiss, janitor.start(os.getpid()))
             net = stack.enter_context(network.Network())
             for role, spec in self.machine.roles.items():
                 hosts = self.by_role.setdefault(role, [])

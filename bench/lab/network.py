@@ -51,13 +51,18 @@ def remove_namespace(name):
     run("ip", "netns", "delete", name)
 
 
-def sweep(everything=False):
-    """Removes the namespaces of labs whose process is no more, or of all labs. Gives their names."""
-    gone = [
-        name
-        for name in namespaces()
-        if owner(name) is not None and (everything or not Path(f"/proc/{owner(name)}").exists())
-    ]
+def over(name, everything=False, of=None):
+    """Whether what has this name is to be swept away: it is the lab's, and that is the process `of`, or one that is no
+    more, or all are meant."""
+    process = owner(name)
+    if process is None or of is not None:
+        return process is not None and process == of
+    return everything or not Path(f"/proc/{process}").exists()
+
+
+def sweep(everything=False, of=None):
+    """Removes the namespaces of labs whose process is no more, of all labs, or of one. Gives their names."""
+    gone = [name for name in namespaces() if over(name, everything, of)]
     for name in gone:
         remove_namespace(name)
     return gone

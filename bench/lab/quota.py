@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from network import PREFIX, LabError, owner
+from network import PREFIX, LabError, over
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -86,12 +86,11 @@ def remove(directory):
             time.sleep(0.01)
 
 
-def sweep(everything=False):
-    """Removes the groups of labs whose process is no more, or of all labs."""
+def sweep(everything=False, of=None):
+    """Removes the groups of labs whose process is no more, of all labs, or of one."""
     for base in set(controllers().values()):
         for directory in base.glob(f"{PREFIX}-*"):
-            process = owner(directory.name)
-            if process is not None and (everything or not Path(f"/proc/{process}").exists()):
+            if over(directory.name, everything, of):
                 remove(directory)
 
 

@@ -76,3 +76,7 @@ def same(found, truth):
     if isinstance(truth, float):
         return math.isclose(found, truth, rel_tol=1e-11, abs_tol=1e-9)
     return found == truth
+
+
+# Son's benchmarks: name, what makes the input, request.
+KERNELS = (("SUM", doubles, SUM), ("GREP", records, GREP))

@@ -1,4 +1,7 @@
-"""Son 2010, figure 12: SUM of more and more data on four nodes."""
+"""Son 2010, figure 12: SUM of more and more data on four nodes.
+
+Son shows SUM only; GREP is beside it.
+"""
 
 import papers
 import schemes
@@ -6,7 +9,7 @@ import workload
 from experiment import Situation
 
 MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1 / 2, 1 / 2, 5
-TITLE = "Son 2010, figure 12: SUM of more and more data on four nodes"
+TITLE = "Son 2010, figure 12: more and more data on four nodes"
 X, Y = "MB", "seconds"
 LOG = True
 NODES = 4
@@ -22,23 +25,34 @@ def machine(described, quick):
 
 def situations(bench, quick):
     for size in sizes(quick):
-        file = bench.file(workload.doubles, size << 20, NODES, unit=None)
-        truth = bench.truth(file, workload.SUM)
-        ts = lambda file=file: schemes.traditional(bench.storage, file, workload.SUM, bench.clients)
-        yield Situation("TS", size, ts, truth)
-        as_ = lambda file=file: schemes.active(bench.storage, file, workload.SUM, bench.clients[0])
-        yield Situation("AS", size, as_, truth)
+        for name, make, request in workload.KERNELS:
+            file = bench.file(make, size << 20, NODES, unit=None)
+            truth = bench.truth(file, request)
+
+            def ts(file=file, request=request):
+                return schemes.traditional(bench.storage, file, request, bench.clients)
+
+            def as_(file=file, request=request):
+                return schemes.active(bench.storage, file, request, bench.clients[0])
+
+            yield Situation(f"TS {name}", size, ts, truth)
+            yield Situation(f"AS {name}", size, as_, truth)
 
 
 def paper():
     one = {size: papers.SON_SUM_FOUR * size / 512 for size in sizes(False)}
-    return {"TS": one, "AS": {size: seconds * papers.SON_ACTIVE for size, seconds in one.items()}}
+    return {
+        "TS SUM": one,
+        "AS SUM": {size: seconds * papers.SON_ACTIVE for size, seconds in one.items()},
+        "TS GREP": {512: papers.SON_GREP_FOUR},
+    }
 
 
 PAPER = papers.SON_CURVES
 
 
 def findings(table):
-    ts, as_ = table["TS"], table["AS"]
-    least, most = min(ts), max(ts)
-    yield f"AS takes {as_[least][0] / ts[least][0]:.3f} of TS at {least} MB and {as_[most][0] / ts[most][0]:.3f} at {most} MB"
+    for name, *_ in workload.KERNELS:
+        ts, as_ = table[f"TS {name}"], table[f"AS {name}"]
+        parts = ", ".join(f"{as_[size][0] / ts[size][0]:.3f} at {size} MB" for size in (min(ts), max(ts)))
+        yield f"{name}: AS takes {parts} of the time of TS"
