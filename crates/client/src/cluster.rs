@@ -165,7 +165,7 @@ impl Cluster {
             let list = List { path: path.to_owned(), after: None };
             if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
                 let message = format!("{path} is a directory; name a file in it, as 'ls' lists them");
-                return Err(RunError::Remote { kind: ErrorKind::Usage, message }.into());
+                return Err(RunError::Remote { kind: ErrorKind::NotFound, message }.into());
             }
             Err(error.into())
         })

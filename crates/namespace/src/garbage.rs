@@ -16,8 +16,9 @@ pub const MAX_COLLECTED: usize = 10_000;
 
 impl Namespace {
     /// Up to `limit` pieces of garbage, at most [`MAX_GARBAGE_PAGE`], after turning attempts whose lease ran
-    /// out into garbage, and once more what was [`collected`](Self::collected) before its time. Each call goes on behind the last one and starts over at the end, so what cannot be
-    /// collected now, for its target is down, does not hide the rest.
+    /// out into garbage, and once more what was [`collected`](Self::collected) before its time. Each call goes
+    /// on behind the last one and starts over at the end, so what cannot be collected now, for its target is
+    /// down, does not hide the rest.
     ///
     /// # Errors
     /// A failure of the system.

@@ -15,7 +15,7 @@ impl Arriving {
     pub fn begin(self: &Arc<Arriving>, id: &ObjectId) -> Arrival {
         let mut all = self.all();
         let ended = all.entry(id.clone()).or_insert_with(|| watch::channel(false).0).subscribe();
-        Arrival { all: self.clone(), id: id.clone(), ended }
+        Arrival { all: self.clone(), id: id.clone(), ended: Some(ended) }
     }
 
     /// Ends the uploads of this object that are under way; one that begins later is not touched.
@@ -39,23 +39,26 @@ impl Arriving {
 pub(crate) struct Arrival {
     all: Arc<Arriving>,
     id: ObjectId,
-    ended: watch::Receiver<bool>,
+    /// Until it is dropped, under the lock.
+    ended: Option<watch::Receiver<bool>>,
 }
 
 impl Arrival {
     /// Ready once the object is removed.
     pub async fn ended(&self) {
         // An error means that the sender is gone, and it only goes with its word given or with the last arrival.
-        let _ = self.ended.clone().wait_for(|ended| *ended).await;
+        if let Some(mut ended) = self.ended.clone() {
+            let _ = ended.wait_for(|ended| *ended).await;
+        }
     }
 }
 
 impl Drop for Arrival {
     fn drop(&mut self) {
         let mut all = self.all.all();
+        let was_ended = self.ended.take().is_none_or(|ended| *ended.borrow());
         // Who was ended is no longer in the map, and what is there under this name belongs to others.
-        let last = !*self.ended.borrow() && all.get(&self.id).is_some_and(|one| one.receiver_count() == 1);
-        if last {
+        if !was_ended && all.get(&self.id).is_some_and(|one| one.receiver_count() == 0) {
             all.remove(&self.id);
         }
     }
@@ -78,7 +81,7 @@ mod tests {
         again.ended().await;
         drop((one, again));
         for goes_on in [&later, &other] {
-            assert!(!*goes_on.ended.borrow());
+            assert!(!*goes_on.ended.as_ref().unwrap().borrow());
         }
         all.end(&a);
         later.ended().await;

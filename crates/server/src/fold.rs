@@ -136,9 +136,14 @@ impl Fold {
             let work = |fold: &Fold, turn| fold.answer(fold.job.values(&fold.control)?, turn);
             return self.on_thread(turns, work).await;
         }
-        // Who waits for other nodes has no turn here, or nodes could wait for each other's for ever.
+        // Held until both parts are joined, so that only so many wait in memory for their other part.
+        let _relay = match self.shared.relays.get(self.depth) {
+            Some(relays) => Some(relays.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?),
+            None => None,
+        };
+        // Who waits for other nodes has no turn of the folds, or nodes could wait for each other's for ever.
         let own = self.on_thread(turns, |fold, _turn| fold.job.values(&fold.control));
-        let rest = self.on_thread(self.shared.relays.get(self.depth), |fold, _turn| fold.rest());
+        let rest = self.on_thread(None, |fold, _turn| fold.rest());
         let both = async { tokio::try_join!(own, rest) }.await;
         // Where one failed, nobody needs the other's part any more.
         let (mut end, rest) = both.inspect_err(|_| self.control.stop())?;

@@ -29,6 +29,10 @@ pub const MAX_WAITING_RUNS: usize = 1024;
 /// as busy. As many as a port has connections: only over HTTP/2 can there be more.
 pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS;
 
+/// Of these on the entry node, whole files that come over HTTP. Each has a connection and makes another one for its
+/// objects on this node.
+pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
+
 /// Bytes of rows that a lane holds back.
 pub const ROW_BYTES: usize = 128 << 10;
 

@@ -21,8 +21,8 @@ use crate::arriving::Arriving;
 use crate::error::{Answer, Refusal};
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_KIB, EXTENT_KIB, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING,
-    MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE, STOP_GRACE,
+    ANSWER_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS,
+    MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE, STOP_GRACE,
 };
 use crate::seat::Seats;
 use crate::{NodeOptions, ServerError, files, flight, join, no_route, objects, target};
@@ -188,7 +188,7 @@ impl Node {
             waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
             arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
-            file_uploads: Seats::new(MAX_UPLOADS, "uploads of files"),
+            file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
             extents: Arc::new(Semaphore::new(EXTENT_KIB)),
             answers: Arc::new(Semaphore::new(ANSWER_KIB)),
             heard: Mutex::default(),
@@ -262,9 +262,13 @@ async fn bind_socket(path: &Path) -> Result<Listener, ServerError> {
     Ok(set_up(Listener::bind(&Address::Unix(path.to_owned()), None).await?))
 }
 
-/// Every handler that reads a body bounds how long it may be silent; none waits longer than for an object.
 fn set_up(listener: Listener) -> Listener {
-    listener.shutdown_grace(STOP_GRACE).body_silence(OBJECT_STALL)
+    listener.shutdown_grace(STOP_GRACE).body_silence(|method, path| {
+        match method == http::Method::PUT && path.starts_with("/objects/") {
+            true => OBJECT_STALL,
+            false => gristmill_transport::CLIENT_STALL,
+        }
+    })
 }
 
 fn router(shared: &Arc<Shared>) -> Router {

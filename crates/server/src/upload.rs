@@ -38,14 +38,17 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
     let (length, version) = match create(shared, path, &id).await? {
-        Begun::New(mut unfinished) => {
+        Begun::New(unfinished) => {
             let length = write(shared, path, &id, body).await?;
             let (state, name) = (shared.clone(), path.clone());
-            let version =
-                blocking(move || state.store.close(&id).map_err(|error| state.of_store(&name, error)))
-                    .await?;
-            unfinished.id = None;
-            (length, version)
+            // Where the connection ends meanwhile, the complete object stays: its receipt may have been given to who
+            // sent it again. The entry node has it removed if its put is over.
+            let close = move || {
+                let closed = state.store.close(&id).map_err(|error| state.of_store(&name, error))?;
+                unfinished.finish();
+                Ok::<_, Refusal>(closed)
+            };
+            (length, blocking(close).await?)
         }
         Begun::Complete { length, version } => {
             compare(shared, &id, (length, version), body).await?;
@@ -148,6 +151,12 @@ async fn compare(
 struct Unfinished {
     shared: Arc<Shared>,
     id: Option<ObjectId>,
+}
+
+impl Unfinished {
+    fn finish(mut self) {
+        self.id = None;
+    }
 }
 
 impl Drop for Unfinished {

@@ -38,7 +38,7 @@ pub(crate) trait DataFile: Send + Sync {
     /// Turns bytes within the file into zeros, giving space back where the file system can.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;
-    /// Begins to write a stretch to the device, without waiting. A hint.
+    /// Begins to write a stretch to the device. A hint; waits at most for a place in its queue.
     fn write_behind(&self, offset: u64, len: u64);
     fn advise_sequential(&self) -> io::Result<()>;
     /// Forgets what memory holds of a synced file, so that reads come from the device. Best effort.

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -18,6 +17,7 @@ use tokio::time::Instant;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 use tower_service::Service;
 
+use crate::listener::BodySilence;
 use crate::stream::{Socket, Stream};
 use crate::upload::Upload;
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) struct Serving {
     router: Router,
     tls: Option<TlsAcceptor>,
     protocol: Builder<TokioExecutor>,
-    body_silence: Duration,
+    body_silence: BodySilence,
     stopped: watch::Receiver<bool>,
 }
 
@@ -38,7 +38,7 @@ impl Serving {
     pub fn new(
         router: Router,
         tls: Option<ServerTls>,
-        body_silence: Duration,
+        body_silence: BodySilence,
         stopped: watch::Receiver<bool>,
     ) -> Self {
         let mut protocol = Builder::new(TokioExecutor::new());
@@ -147,14 +147,15 @@ fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: Peer,
-    body_silence: Duration,
+    body_silence: BodySilence,
 ) -> impl Future<Output = Result<axum::response::Response, Infallible>> {
     let http2 = request.version() == Version::HTTP_2;
     let expects = request.headers().contains_key(http::header::EXPECT);
+    let most = body_silence(request.method(), request.uri().path());
     let mut request = request.map(|body| match http2 {
         // A gRPC stream may rightly be silent; pings find a client that is gone.
         true => Body::new(body),
-        false => Body::new(Upload::new(body, body_silence, !expects)),
+        false => Body::new(Upload::new(body, most, !expects)),
     });
     request.extensions_mut().insert(peer);
     Service::<Request<Body>>::call(&mut router, request)

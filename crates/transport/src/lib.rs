@@ -78,7 +78,7 @@ pub use dialer::{Dialer, DialerOptions};
 pub use error::{BoxError, Result, TransportError};
 pub use http_client::HttpClient;
 pub use limits::*;
-pub use listener::Listener;
+pub use listener::{BodySilence, Listener};
 pub use peer::{Origin, Peer};
 pub use read_body::{FRAME, ReadBody};
 pub use request_body::RequestBody;

@@ -20,10 +20,13 @@ pub struct Listener {
     pub(crate) tls: Option<ServerTls>,
     pub(crate) socket: Accepting,
     pub(crate) max_connections: usize,
-    pub(crate) body_silence: Duration,
+    pub(crate) body_silence: BodySilence,
     pub(crate) grace: Duration,
     pub(crate) trouble: Box<dyn Fn(TransportError) + Send + Sync>,
 }
+
+/// How long a client may be silent in the middle of the body of a request of this method and path.
+pub type BodySilence = fn(&http::Method, &str) -> Duration;
 
 pub(crate) enum Accepting {
     Tcp(TcpListener),
@@ -63,7 +66,7 @@ impl Listener {
             tls,
             socket,
             max_connections: MAX_CONNECTIONS,
-            body_silence: CLIENT_STALL,
+            body_silence: |_, _| CLIENT_STALL,
             grace: SHUTDOWN_GRACE,
             trouble: Box::new(|_| ()),
         })
@@ -80,9 +83,9 @@ impl Listener {
         self
     }
 
-    /// How long a client may be silent in the middle of an HTTP/1.1 upload; [`CLIENT_STALL`] unless set. A handler that
-    /// wants less bounds it by itself; it cannot have more.
-    pub fn body_silence(mut self, most: Duration) -> Self {
+    /// How long a client may be silent in the middle of the body of an HTTP/1.1 request, by method and path;
+    /// [`CLIENT_STALL`] unless set. A handler that wants less bounds it by itself; it cannot have more.
+    pub fn body_silence(mut self, most: BodySilence) -> Self {
         self.body_silence = most;
         self
     }

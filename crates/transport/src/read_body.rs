@@ -22,6 +22,9 @@ use crate::frame_buffer::FrameBuffer;
 /// Bytes in one frame of a [`ReadBody`], the last one excepted.
 pub const FRAME: usize = 256 << 10;
 
+/// Frames that are read ahead after one that was not in memory: more will not be.
+const AHEAD: u32 = 16;
+
 type Read = Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()> + Send>;
 type AtOnce = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
 
@@ -48,6 +51,8 @@ type AtOnce = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
 pub struct ReadBody {
     state: State,
     at_once: Option<AtOnce>,
+    /// Frames still to be read ahead before `at_once` is tried again.
+    ahead: u32,
     /// Where the next read begins.
     at: u64,
     end: u64,
@@ -70,12 +75,11 @@ impl ReadBody {
     ) -> Self {
         let end = range.end.max(range.start);
         let remaining = end - range.start;
-        Self { state: State::Idle(Box::new(read)), at_once: None, at: range.start, end, remaining }
+        Self { state: State::Idle(Box::new(read)), at_once: None, ahead: 0, at: range.start, end, remaining }
     }
 
-    /// Tries `at_once` before each read: it fills the whole buffer and says true, or says false. It is called on the
-    /// connection's thread, so it must never wait. Nothing is read ahead then: what is slow enough to need that is
-    /// read ahead by the kernel.
+    /// Tries `at_once` before reading: it fills the whole buffer and says true, or says false. It is called on the
+    /// connection's thread, so it must never wait. Where it says false, this frame and some more are read as without it.
     #[must_use]
     pub fn or_at_once(mut self, at_once: impl FnMut(u64, &mut [u8]) -> bool + Send + 'static) -> Self {
         self.at_once = Some(Box::new(at_once));
@@ -129,7 +133,10 @@ impl Body for ReadBody {
                         self.state = State::Idle(read);
                         return Poll::Ready(Some(Ok(Frame::data(data))));
                     }
-                    None => self.begin(read),
+                    None => {
+                        self.ahead = AHEAD;
+                        self.begin(read);
+                    }
                 },
                 State::Reading(mut reading) => {
                     let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
@@ -140,9 +147,13 @@ impl Body for ReadBody {
                     let (read, done) = done.map_err(io::Error::other)?;
                     let data = done?;
                     self.remaining -= data.len() as u64;
-                    match self.at_once {
-                        Some(_) => self.state = State::Idle(read),
-                        None => self.begin(read),
+                    match (&self.at_once, self.ahead) {
+                        (Some(_), 0) => self.state = State::Idle(read),
+                        (Some(_), more) => {
+                            self.ahead = more - 1;
+                            self.begin(read);
+                        }
+                        (None, _) => self.begin(read),
                     }
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
@@ -213,17 +224,19 @@ mod tests {
             counted.fetch_add(1, Ordering::SeqCst);
             fill(at, buffer)
         };
-        // Every other frame is in memory.
-        let at_once = |at, buffer: &mut [u8]| (at - 5) % (2 * STEP) == 0 && fill(at, buffer).is_ok();
-        let mut body = ReadBody::new(5..5 * STEP + 17, read).or_at_once(at_once);
+        // Only the third frame is not in memory.
+        let at_once = |at, buffer: &mut [u8]| at != 5 + 2 * STEP && fill(at, buffer).is_ok();
+        let frames = u64::from(AHEAD) + 10;
+        let mut body = ReadBody::new(5..5 + frames * STEP + 17, read).or_at_once(at_once);
         let mut at = 5;
         while let Some(frame) = body.frame().await {
             let data = frame.unwrap().into_data().unwrap();
             assert!(data.iter().zip(at..).all(|(got, at)| *got == byte(at)));
             at += data.len() as u64;
-            assert_eq!(body.size_hint().exact(), Some(5 * STEP + 17 - at));
+            assert_eq!(body.size_hint().exact(), Some(5 + frames * STEP + 17 - at));
         }
-        assert_eq!((at, waited.load(Ordering::SeqCst)), (5 * STEP + 17, 3));
+        assert_eq!(at, 5 + frames * STEP + 17);
+        assert_eq!(waited.load(Ordering::SeqCst), 1 + AHEAD as usize);
     }
 
     #[tokio::test]

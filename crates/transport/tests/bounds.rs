@@ -180,8 +180,10 @@ async fn an_upload_that_stops_fails_at_the_handler() {
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_may_be_silent_for_as_long_as_the_listener_allows() {
-    let server =
-        serve(Listener::bind(&any_port(), None).await.unwrap().body_silence(10 * CLIENT_STALL), router());
+    let server = serve(
+        Listener::bind(&any_port(), None).await.unwrap().body_silence(|_, _| 10 * CLIENT_STALL),
+        router(),
+    );
     let mut client = socket(&server.address).await.unwrap();
     let head = "PUT /echo HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 6\r\n\r\nabc";
     client.write_all(head.as_bytes()).await.unwrap();

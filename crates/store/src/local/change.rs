@@ -177,6 +177,7 @@ impl LocalStore {
         }
         shared.excess = false;
         shared.length = length;
+        writer.begun = writer.begun.min(length);
         shared.written.remove(length..u64::MAX);
         if length == 0 {
             object.unsynced.store(false, Ordering::Relaxed);
