@@ -10,7 +10,6 @@ python bench/lab down                 remove what a lab that was killed has left
 import argparse
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ import experiment  # noqa: E402
 import figures  # noqa: E402
 import hosts  # noqa: E402
 import pairs  # noqa: E402
+import told  # noqa: E402
 from probe import ROOT, release_binary  # noqa: E402
 
 
@@ -33,7 +33,8 @@ def parser():
     )
     commands = whole.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the experiments")
-    commands.add_parser("down", help="remove what labs that were killed have left; running ones, too")
+    down = commands.add_parser("down", help="remove what labs that were killed have left; running ones, too")
+    down.add_argument("--data", type=Path, default=data.DEFAULT_DIR, help="their data folder (default: %(default)s)")
     commands.add_parser("figures", help="write docs/figures.md from what was measured")
     run = commands.add_parser("run", help="measure experiments")
     run.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="names as 'list' has them, or 'all'")
@@ -77,7 +78,7 @@ def main():
             print(f"{name:24}{experiment.load(name).TITLE}")
         return
     if options.command == "down":
-        for name in hosts.sweep(everything=True):
+        for name in hosts.sweep(everything=True, data=options.data):
             print(f"removed {name}")
         return
     if options.command == "figures":
@@ -94,8 +95,8 @@ def main():
         options.results = ROOT / ("target/bench-quick" if options.quick else "bench/results/lab")
     for directory in (options.results, options.data):
         directory.mkdir(parents=True, exist_ok=True)
-    # Told to stop, a lab still takes itself down.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    told.listen()
+    hosts.sweep(data=options.data)
     if options.command == "check":
         found = list(check.report(check.run(options), options.results / "check.csv"))
         (options.results / "check.json").write_text(json.dumps({"findings": found}, indent=1) + "\n")

@@ -2,8 +2,6 @@
 
 import copy
 
-import numpy as np
-
 import experiment
 import pairs
 
@@ -13,7 +11,7 @@ EXPERIMENT = "son2010_fig11"
 # Nodes up to which it is done: more do not fit at scale 1.
 MOST = 4
 
-# How far a time may be from the median over the scales for the result not to depend on them.
+# How far times may be apart for the result not to depend on the scale: the longest by so much of the shortest.
 NEAR = 0.1
 
 
@@ -30,26 +28,20 @@ def run(options, say=print):
 
 
 def spread(found):
-    """How far each point lies from its median over the scales: {point: {scale: part of the median}}."""
-    points = list(next(iter(found.values())))
-    return {
-        point: {
-            scale: times[point] / np.median([each[point] for each in found.values()]) - 1
-            for scale, times in found.items()
-        }
-        for point in points
-    }
+    """By how much of the shortest time the longest is longer, for each point."""
+    each = {point: [times[point] for times in found.values()] for point in next(iter(found.values()))}
+    return {point: max(times) / min(times) - 1 for point, times in each.items()}
 
 
 def report(found, path):
     rows = [(scale, *point, f"{seconds:.6f}") for scale, times in found.items() for point, seconds in times.items()]
     pairs.write_csv(path, ["scale", "series", "x", "seconds"], rows)
     apart = spread(found)
-    worst = max(apart, key=lambda point: max(map(abs, apart[point].values())))
-    most = max(map(abs, apart[worst].values()))
+    worst = max(apart, key=apart.get)
+    most = apart[worst]
     scales = ", ".join(f"{scale:g}" for scale in found)
     verdict = "the result does not depend on the scale" if most <= NEAR else "the result DEPENDS on the scale"
-    yield f"{verdict}: at scales {scales} a point is at most {most:.1%} from its median ({worst[0]}, {worst[1]} nodes)"
+    yield f"{verdict}: at scales {scales} times are at most {most:.1%} apart ({worst[0]}, {worst[1]} nodes)"
     for ratio in sorted({x for _, x in apart}):
         parts = ", ".join(f"{times['AS SUM', ratio] / times['TS SUM', ratio]:.3f}" for times in found.values())
         yield f"AS / TS for SUM with {ratio} nodes: {parts}"

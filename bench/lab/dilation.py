@@ -9,39 +9,55 @@ from statistics import median
 
 import schemes
 
-# Seconds that a calibrating fold is to take, how often it is done, and how near it must come.
-SECONDS, QUICK_SECONDS, TIMES, ROUNDS, NEAR = 0.5, 0.1, 5, 8, 0.02
+# Seconds that the longer of two calibrating folds is to take, how much longer it is, how often they are done, and how
+# near they must come.
+SECONDS, QUICK_SECONDS, LONGER, TIMES, ROUNDS, NEAR = 0.6, 0.12, 3, 5, 8, 0.02
+
+# Periods of its quota that a fold must take to be slowed down as it should be, to a tenth.
+PERIODS = 10
 
 # How near it must have come in the end for the lab to be one, and how far one try may change it.
 TOLERATED, STEP = 0.05, 1.5
 
 
-def core(storage, file, request, scale):
+class Folds:
+    """Two files of different lengths on one target: what one takes longer than the other is free of what every request
+    takes, and of the part of a period that a fold has for nothing at its beginning."""
+
+    def __init__(self, storage, short, long, request):
+        self.storage, self.short, self.long, self.request = storage, short, long, request
+        self.client = storage.hosts.by_role["client"][0]
+
+    def seconds(self, file):
+        return median(schemes.active(self.storage, file, self.request, self.client)[0] for _ in range(TIMES))
+
+    def rate(self):
+        """Bytes a second."""
+        apart = self.seconds(self.long) - self.seconds(self.short)
+        return (self.long.size - self.short.size) / max(apart, 1e-6)
+
+
+def core(storage, folds, scale):
     """Seconds of this machine's processor time that make one second of a core of the machine described, and how near
     the kernel then comes to its rate.
 
     Found by trying, on one storage host with its quota: a processor that is taken away and given back many times a
-    second folds less in a second of its time than one that is not. `file` lies on one target.
+    second folds less in a second of its time than one that is not.
     """
     hosts, server = storage.hosts, storage.servers[0]
-    client = hosts.by_role["client"][0]
     wanted = hosts.machine.rate * scale * folding(hosts.machine)
-
-    def rate():
-        return file.size / median(schemes.active(storage, file, request, client)[0] for _ in range(TIMES))
-
     hosts.limit(None)
     before = server.usage()
-    rate()
-    found = scale * hosts.machine.rate * (server.usage() - before) / (TIMES * file.size)
+    folds.seconds(folds.long)
+    found = scale * hosts.machine.rate * (server.usage() - before) / (TIMES * folds.long.size)
     for _ in range(ROUNDS):
         hosts.limit(found)
-        reached = rate()
+        reached = folds.rate()
         if abs(reached / wanted - 1) <= NEAR:
             return found, reached / wanted
         found *= min(max(wanted / reached, 1 / STEP), STEP)
     hosts.limit(found)
-    return found, rate() / wanted
+    return found, folds.rate() / wanted
 
 
 def folding(machine):

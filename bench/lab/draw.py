@@ -52,7 +52,9 @@ def lines(axes, module, series, rows):
         axes.fill_between(xs, [min(v) for v in each], [max(v) for v in each], color=color, alpha=0.2, lw=0)
         curve = module.paper().get(name)
         if curve:
-            axes.plot(list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, the paper's text")
+            axes.plot(
+                list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, the paper's text"
+            )
     if module.LOG:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")

@@ -16,6 +16,8 @@ import numpy as np
 
 import dilation
 import machine
+import quota
+import told
 import workload
 from hosts import Hosts
 from storage import STRIPE, Storage
@@ -89,34 +91,41 @@ def run(name, options, say=print):
     repeats = options.repeats or (1 if options.quick else module.REPEATS)
     fewer = {"most": options.most} if getattr(options, "most", None) else {}
     described = module.machine(machine.load(module.MACHINE), options.quick, **fewer)
-    with Hosts(described) as hosts, Storage(hosts, options.gristmill, options.probe, options.data) as storage:
+    data = options.data
+    with Hosts(described, data) as hosts, Storage(hosts, options.gristmill, options.probe, data) as storage:
         bench = Bench(storage, options, scale)
         situations = list(module.situations(bench, options.quick))
         hosts.shape(scale)
-        core, reached = calibrate(bench, seconds)
+        folds = calibrating(bench, seconds)
+        core, reached = dilation.core(storage, folds, scale)
         if abs(reached - 1) > dilation.TOLERATED and not options.quick:
             raise SystemExit(
                 f"a core of this lab comes to {reached:.2f} of its rate: this machine is too busy to be a lab; let it "
                 "come to rest, or take a smaller --scale"
             )
-
         counted = " and ".join(f"{len(each)} {role} hosts" for role, each in hosts.by_role.items())
         say(f"# {module.TITLE}")
-        say(f"# {counted}; scale {scale:g}: links {described.link * scale / 1e6:.3g} MB/s, cores "
-            f"{core:.3g} of ours each, which {described.kernel} at {reached:.2f} of {described.rate * scale / 1e6:.3g} MB/s")  # fmt: skip
+        say(
+            f"# {counted}; scale {scale:g}: links {described.link * scale / 1e6:.3g} MB/s, cores {core:.3g} of ours each"
+        )
         rows = measure(situations, repeats, storage, say)
+        after = folds.rate() / (described.rate * scale * dilation.folding(described))
+        say(
+            f"# a node folded at {reached:.2f} of the machine's rate before the first round and {after:.2f} after the last"
+        )
         places = {(each.series, each.x): place for place, each in enumerate(situations)}
         rows.sort(key=lambda row: (places[row[0], row[1]], row[2]))
-    return {"name": name, "module": module, "scale": scale, "core": core, "rows": rows, "repeats": repeats,
-            "counted": counted}  # fmt: skip
+    about = {"name": name, "module": module, "scale": scale, "core": core, "repeats": repeats, "counted": counted}
+    return about | {"rows": rows, "reached": [round(reached, 3), round(after, 3)], "period": quota.period(core)}
 
 
-def calibrate(bench, seconds):
+def calibrating(bench, seconds):
     described = bench.storage.hosts.machine
     if described.kernel != "sum":
         raise SystemExit(f"{described.name}: no input is known for the kernel {described.kernel}")
-    file = bench.file(workload.doubles, described.rate * seconds * dilation.folding(described), 1)
-    return dilation.core(bench.storage, file, workload.SUM, bench.scale)
+    size = described.rate * seconds * dilation.folding(described)
+    short, long = (bench.file(workload.doubles, part, 1) for part in (size / dilation.LONGER, size))
+    return dilation.Folds(bench.storage, short, long, workload.SUM)
 
 
 def measure(situations, repeats, storage, say):
@@ -126,6 +135,7 @@ def measure(situations, repeats, storage, say):
     for repeat in range(-1, repeats):
         for number in order.permutation(len(situations)):
             situation = situations[number]
+            told.check()
             before = sum(carried(storage))
             with dilation.Busy() as busy:
                 seconds, answer = situation.run()

@@ -8,7 +8,8 @@ from probe import ROOT
 HEAD = """# The papers' figures, here
 
 Made by `make figures`; do not edit. Each is measured on hosts made of network namespaces, shaped links and processor
-quotas on one machine ([bench/lab](../bench/lab)): ratios of kernel, link and client are the paper's, hosts are not. One
+quotas on one machine ([bench/lab](../bench/lab)). The ratio of SUM's speed on a core to that of a link is the paper's;
+other kernels run as fast as ours do on such a core, and files are in the page cache, not on the papers' disks. One
 factor, the *scale*, stands before the speed of links and processors and the length of files, so that seconds are those
 of the machine described. Nothing here may stand beside a figure of real clusters without saying so.
 
@@ -31,6 +32,9 @@ def sidecar(result, findings, host):
         "scale": result["scale"],
         "core": round(result["core"], 5),
         "repeats": result["repeats"],
+        "reached": result["reached"],
+        "period": result["period"],
+        "busy": max(row[5] for row in result["rows"]),
         "machine": host,
         "findings": findings,
     }
@@ -54,8 +58,11 @@ def page(results):
         if about["paper"]:
             parts.append(f"- Dashed: {about['paper']}.")
         parts.append(
-            f"- Ran on {about['hosts']} at scale {about['scale']:g} (a core is {about['core']:g} of one of this "
-            f"machine's), {about['repeats']} rounds: {about['machine']}.\n"
+            f"- Ran on {about['hosts']} at scale {about['scale']:g}, {about['repeats']} rounds: {about['machine']}. A core "
+            f"was {about['core']:.3g} of one of this machine's; a node folded at {about['reached'][0]:.2f} of the machine's "
+            f"rate before the first round and {about['reached'][1]:.2f} after the last; this machine was busy to "
+            f"{about['busy']:.0%} at most. What takes less than {10 * 1000 * about['period']:.0f} ms may be too fast by up "
+            f"to {1000 * about['period']:.0f} ms, since a core is shared out in periods of that length.\n"
         )
     check = results / "check.json"
     if check.exists():

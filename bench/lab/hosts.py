@@ -51,8 +51,9 @@ class Host:
 class Hosts:
     """All hosts of a machine, neither shaped nor limited yet; use with `with`."""
 
-    def __init__(self, machine):
-        self.machine = machine
+    def __init__(self, machine, data=None):
+        """`data`: the directory in which the lab's own are, to be removed with it."""
+        self.machine, self.data = machine, data
         self.by_role = {}
         self.groups = []
         self.core = None
@@ -61,7 +62,7 @@ class Hosts:
     def __enter__(self):
         quota.sweep()
         with contextlib.ExitStack() as stack:
-            stack.callback(janitor.dismiss, janitor.start(os.getpid()))
+            stack.callback(janitor.dismiss, janitor.start(os.getpid(), self.data))
             net = stack.enter_context(network.Network())
             for role, spec in self.machine.roles.items():
                 hosts = self.by_role.setdefault(role, [])
@@ -79,6 +80,7 @@ class Hosts:
     def group(self, name, cores):
         group = quota.Group(name)
         self.stack.callback(group.remove)
+        group.make()
         group.limit(None if self.core is None else cores * self.core)
         self.groups.append((group, cores))
         return group
@@ -112,8 +114,8 @@ def missing():
     return network.missing() or quota.missing()
 
 
-def sweep(everything=False):
-    """Removes what labs left whose process is no more; of all labs if told so. Gives the names of their hosts."""
+def sweep(everything=False, data=None):
+    """Removes what labs left whose process is no more; of all labs if told so. Gives the names of what it was."""
     gone = network.sweep(everything)
     quota.sweep(everything)
-    return gone
+    return gone + (janitor.sweep_data(data, everything) if data else [])

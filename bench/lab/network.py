@@ -76,9 +76,9 @@ class Port:
         self.switch = switch
         self.namespace = f"{PREFIX}-{os.getpid()}-{name}"
         self.address = f"{NETWORK}.{number // 250}.{number % 250 + 1}"
-        run("ip", "netns", "add", self.namespace)
 
     def connect(self):
+        run("ip", "netns", "add", self.namespace)
         settings = [f"net.ipv4.conf.{which}.route_localnet=1" for which in ("all", "default")]
         settings.append("net.ipv6.conf.all.disable_ipv6=1")
         run("ip", "netns", "exec", self.namespace, "sysctl", "-qw", *settings)

@@ -12,8 +12,15 @@ from network import PREFIX, LabError, over
 
 ROOT = Path("/sys/fs/cgroup")
 
-# A quota holds for periods this long, unless its part of one would be below the least that the kernel takes.
-PERIOD_US, LEAST_QUOTA_US, MOST_PERIOD_US = 20_000, 1_000, 1_000_000
+# A group may take its part of a period at full speed and is stopped for the rest of it, so periods are as short as the
+# kernel allows: its least quota. What takes few periods is not slowed down as it should be.
+LEAST_QUOTA_US, LEAST_PERIOD_US, MOST_PERIOD_US = 1_000, 1_000, 1_000_000
+
+
+def period(cores):
+    """Seconds of a period of a group that may take `cores`."""
+    return min(max(LEAST_PERIOD_US, LEAST_QUOTA_US / cores), MOST_PERIOD_US) / 1e6
+
 
 # How long processes of a group that are being ended may take, in seconds.
 END_SECONDS = 10
@@ -37,6 +44,8 @@ class Group:
         self.directories = {what: base / f"{PREFIX}-{os.getpid()}-{name}" for what, base in found.items()}
         if self.second and "cpu" not in (ROOT / "cgroup.subtree_control").read_text().split():
             (ROOT / "cgroup.subtree_control").write_text("+cpu")
+
+    def make(self):
         for directory in self.directories.values():
             directory.mkdir(exist_ok=True)
 
@@ -47,17 +56,26 @@ class Group:
 
     def limit(self, cores):
         """Its processes may take `cores` seconds of processor time a second; None: all they can."""
-        quota, period = -1, PERIOD_US
+        quota, length = -1, 100_000
         if cores is not None:
-            period = int(min(max(PERIOD_US, LEAST_QUOTA_US / cores), MOST_PERIOD_US))
-            quota = max(LEAST_QUOTA_US, round(cores * period))
+            length = int(1e6 * period(cores))
+            quota = max(LEAST_QUOTA_US, round(cores * length))
         directory = self.directories["quota"]
         if self.second:
-            (directory / "cpu.max").write_text(f"{'max' if quota < 0 else quota} {period}")
+            (directory / "cpu.max").write_text(f"{'max' if quota < 0 else quota} {length}")
             return
         (directory / "cpu.cfs_quota_us").write_text("-1")
-        (directory / "cpu.cfs_period_us").write_text(str(period))
+        (directory / "cpu.cfs_period_us").write_text(str(length))
         (directory / "cpu.cfs_quota_us").write_text(str(quota))
+
+    def limited(self):
+        """The cores that it may take, as the kernel has them."""
+        directory = self.directories["quota"]
+        if self.second:
+            quota, length = (directory / "cpu.max").read_text().split()
+        else:
+            quota, length = (int((directory / f"cpu.cfs_{what}_us").read_text()) for what in ("quota", "period"))
+        return None if quota in ("max", -1) else int(quota) / int(length)
 
     def usage(self):
         """Seconds of processor time that its processes took."""
@@ -99,6 +117,7 @@ def missing():
     try:
         group = Group("probe")
         try:
+            group.make()
             group.limit(0.5)
             group.usage()
         finally:

@@ -1,5 +1,6 @@
 """Our storage nodes on the storage hosts of a lab, files on them, and ranks that ask for folds."""
 
+import os
 import queue
 import tempfile
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import hosts as lab_hosts
+from network import PREFIX
 from probe import Probe
 
 PORT = 7440
@@ -49,7 +51,7 @@ class Storage:
         self.lanes = self.roles["client"].lanes
 
     def __enter__(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="lab-", dir=self.parent)
+        self.directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-{os.getpid()}-", dir=self.parent)
         try:
             storage = self.hosts.by_role["storage"]
             entry = f"{storage[0].address}:{PORT}"

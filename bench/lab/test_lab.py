@@ -100,15 +100,9 @@ def test_ports_and_processes_get_what_was_described():
         for namespace, device in ((made.all()[0].port.namespace, "eth0"), (made.all()[0].port.switch, "storage0")):
             [bucket] = json.loads(network.run("tc", "-j", "-n", namespace, "qdisc", "show", "dev", device))
             assert bucket["kind"] == "tbf" and bucket["options"]["rate"] == 25_000_000
-        if not group.second:
-            cores = []
-            for each in (group, later):
-                directory = each.directories["quota"]
-                quota_us, period = (int((directory / f"cpu.cfs_{what}_us").read_text()) for what in ("quota", "period"))
-                cores.append(quota_us / period)
-            assert cores == pytest.approx([0.2, 0.1])
+        assert [group.limited(), later.limited()] == pytest.approx([0.2, 0.1], rel=0.01)
         made.limit(None)
-        made.shape(1)
+        assert group.limited() is None
 
 
 @lab
@@ -118,10 +112,12 @@ def test_an_experiment_leaves_a_table_a_picture_and_no_hosts(tmp_path):
     command += ["--gristmill", GRISTMILL, "--probe", PROBE, "--data", tmp_path / "data"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "within 1% of the answer and the protocol" in done.stdout, done.stdout
     rows = list(csv.DictReader(open(tmp_path / "network_bytes.csv")))
     assert list(rows[0]) == experiment.COLUMNS
-    assert sorted(row["x"] for row in rows) == ["1", "16"]
+    short, long = (int(row["network_bytes"]) for row in rows)
+    assert [row["x"] for row in rows] == ["1", "16"]
+    # 16 MiB are 15 more than 1; none of them may cross the network.
+    assert 1_000 < short < 100_000 and abs(long - short) < 50_000
     assert (tmp_path / "network_bytes.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "network_bytes.json").read_text())["scale"] > 0
 
@@ -140,6 +136,7 @@ def test_a_lab_that_was_ended_leaves_nothing_for_long(tmp_path, sig):
     started.wait(PATIENCE)
     # One that is killed cannot clear away; its janitor does.
     until(lambda: not of(started.pid), "the lab's end")
+    until(lambda: not list((tmp_path / "data").glob(f"{network.PREFIX}-*")), "the end of its data")
     assert not list(tmp_path.glob("*.csv"))
 
 

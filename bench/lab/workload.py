@@ -72,7 +72,7 @@ def cut(source, size):
 def same(found, truth):
     """Whether two answers agree; ranks of a parallel program round their parts."""
     if isinstance(truth, dict):
-        return all(same(found[name], value) for name, value in truth.items() if name in found)
+        return all(name in found and same(found[name], value) for name, value in truth.items())
     if isinstance(truth, float):
         return math.isclose(found, truth, rel_tol=1e-11, abs_tol=1e-9)
     return found == truth

@@ -54,4 +54,4 @@ def honest(table):
 
 def findings(table):
     most = honest(table)
-    yield f"up to {most} pairs, {2 * most} hosts, take as long as one pair (within {NEAR:.0%}) at scale {SCALE:g}"
+    yield f"up to {most} pairs, {2 * most} hosts, take as long as one pair (within {NEAR:.0%})"

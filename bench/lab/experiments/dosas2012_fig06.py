@@ -34,7 +34,7 @@ def paper():
     size, link, core = SIZE * 2**20, papers.DOSAS_LINK, papers.DOSAS_SUM
     return {
         "TS": {n: n * size / link + size / core for n in counts(False)},
-        "AS": {n: n * size / min(core * n, core * papers.DOSAS_CORES) for n in counts(False)},
+        "AS": {n: n * size / (core * papers.DOSAS_CORES) for n in counts(False)},
     }
 
 
