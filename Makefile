@@ -24,7 +24,7 @@ test: $(VENV)/ready $(RG)
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	$(CARGO) test --workspace --all-features
-	$(CARGO) build --workspace --all-features --bin gristmill --bin gristmill-probe
+	$(CARGO) build --workspace --all-features --bins --tests
 	$(PYTHON_DOOR)
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
 	scripts/fuzz 3

@@ -35,7 +35,7 @@ def draw(path, samples, foot):
     axes.set_ylabel("percent of requests that took at most so long")
     axes.set_ylim(0, 100)
     axes.grid(color="#e3e3e3", lw=0.7)
-    axes.set_xlim(right=1e3)
+    axes.set_xlim(right=3e2)
     axes.legend(loc="center right", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     figure.supxlabel(textwrap.fill(foot, 150), fontsize=8, color="#555555")

@@ -85,6 +85,10 @@ def main():
         figures.write(ROOT / "bench/results/lab")
         print("wrote docs/figures.md")
         return
+    modules = []
+    if options.command == "run":
+        names = experiment.names() if options.experiments == ["all"] else options.experiments
+        modules = [experiment.load(name) for name in names]
     if why := hosts.missing():
         print(f"# lab: skipped; {why}")
         return
@@ -102,8 +106,7 @@ def main():
         (options.results / "check.json").write_text(json.dumps({"findings": found}, indent=1) + "\n")
         print("\n".join(found))
         return
-    chosen = experiment.names() if options.experiments == ["all"] else options.experiments
-    for module in map(experiment.load, chosen):
+    for module in modules:
         measured(module, options)
 
 
