@@ -9,15 +9,19 @@ from statistics import median
 
 import schemes
 
-# Seconds that the longer of two calibrating folds is to take, how much longer it is, how often they are done, and how
-# near they must come.
-SECONDS, QUICK_SECONDS, LONGER, TIMES, ROUNDS, NEAR = 0.6, 0.12, 3, 5, 8, 0.02
+# Seconds that the longer of two calibrating folds is to take, how much longer it is, how often both are done for one rate,
+# and how many rates are taken to find a quota, and again to see what it came to.
+SECONDS, QUICK_SECONDS, LONGER, TIMES = 0.6, 0.12, 3, 3
+ROUNDS, QUICK_ROUNDS = 9, 2
+
+# How often all of this is done at most.
+TRIES = 4
 
 # Periods of its quota that a fold must take to be slowed down as it should be, to a tenth.
 PERIODS = 10
 
 # How near it must have come in the end for the lab to be one, and how far one try may change it.
-TOLERATED, STEP = 0.05, 1.5
+TOLERATED, STEP = 0.1, 1.5
 
 
 class Folds:
@@ -37,27 +41,46 @@ class Folds:
         return (self.long.size - self.short.size) / max(apart, 1e-6)
 
 
-def core(storage, folds, scale):
-    """Seconds of this machine's processor time that make one second of a core of the machine described, and how near
-    the kernel then comes to its rate.
+def cores(storage, folds, rounds=ROUNDS):
+    """For each scale that there are `folds` for, seconds of this machine's processor time that make one second of a core
+    of the machine described, and how near the kernel then comes to its rate: {scale: (core, reached)}.
 
     Found by trying, on one storage host with its quota: a processor that is taken away and given back many times a
-    second folds less in a second of its time than one that is not.
+    second folds less in a second of its time than one that is not. Other machines on the same hardware make this one's
+    memory slower and faster by a tenth and more, for seconds or minutes: so all scales have their turns in each round, no
+    single rate decides, and what was found is tried once more.
     """
     hosts, server = storage.hosts, storage.servers[0]
-    wanted = hosts.machine.rate * scale * folding(hosts.machine)
-    hosts.limit(None)
-    before = server.usage()
-    folds.seconds(folds.long)
-    found = scale * hosts.machine.rate * (server.usage() - before) / (TIMES * folds.long.size)
-    for _ in range(ROUNDS):
-        hosts.limit(found)
-        reached = folds.rate()
-        if abs(reached / wanted - 1) <= NEAR:
-            return found, reached / wanted
-        found *= min(max(wanted / reached, 1 / STEP), STEP)
-    hosts.limit(found)
-    return found, folds.rate() / wanted
+    wanted = {scale: hosts.machine.rate * scale * folding(hosts.machine) for scale in folds}
+    found, best = {}, {}
+    for scale, each in folds.items():
+        hosts.shape(scale)
+        hosts.limit(None)
+        before = server.usage()
+        each.seconds(each.long)
+        found[scale] = scale * hosts.machine.rate * (server.usage() - before) / (TIMES * each.long.size)
+
+    def rate(scale):
+        hosts.shape(scale)
+        hosts.limit(found[scale])
+        return folds[scale].rate() / wanted[scale]
+
+    for _ in range(TRIES):
+        tries = {scale: [] for scale in folds}
+        for _ in range(rounds):
+            for scale in folds:
+                tries[scale].append(found[scale] / min(max(rate(scale), 1 / STEP), STEP))
+                found[scale] = median(tries[scale])
+        again = {scale: [] for scale in folds}
+        for _ in range(rounds):
+            for scale in folds:
+                again[scale].append(rate(scale))
+        for scale in folds:
+            came = found[scale], median(again[scale])
+            best[scale] = min(best.get(scale, came), came, key=lambda each: abs(each[1] - 1))
+        if all(abs(reached - 1) <= TOLERATED for _, reached in best.values()):
+            break
+    return best
 
 
 def folding(machine):

@@ -8,6 +8,9 @@ import numpy as np
 
 import pairs
 
+# Letters of a legend, lines before them included, that fit side by side.
+WIDE = 135
+
 COLORS = {"TS": "#d1730b", "AS": "#1f5fa8", "TS, same node,": "#3a8a3a"}
 
 
@@ -30,7 +33,9 @@ def picture(path, result):
     axes.grid(color="#e3e3e3", lw=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(fontsize=9, loc="outside upper center", ncols=4, frameon=False)
+    handles, labels = axes.get_legend_handles_labels()
+    columns = max(1, min(4, WIDE // max(len(label) + 8 for label in labels)))
+    figure.legend(handles, labels, fontsize=9, loc="outside upper center", ncols=columns, frameon=False)
     foot = f"{pairs.host()}\n{result['counted']} on it, scale {result['scale']:g}; median and range of {result['repeats']} runs"
     foot += f"\n---: {module.PAPER}" if module.paper() else ""
     figure.supxlabel("\n".join(wrapped(foot)), fontsize=8, color="#555555")
@@ -61,6 +66,8 @@ def lines(axes, module, series, rows):
         xs = sorted({row[1] for row in rows})
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
         axes.xaxis.minorticks_off()
+    else:
+        axes.set_ylim(0)
 
 
 def bars(axes, module, series, rows):

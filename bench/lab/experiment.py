@@ -95,14 +95,10 @@ def run(name, options, say=print):
     with Hosts(described, data) as hosts, Storage(hosts, options.gristmill, options.probe, data) as storage:
         bench = Bench(storage, options, scale)
         situations = list(module.situations(bench, options.quick))
-        hosts.shape(scale)
         folds = calibrating(bench, seconds)
-        core, reached = dilation.core(storage, folds, scale)
-        if abs(reached - 1) > dilation.TOLERATED and not options.quick:
-            raise SystemExit(
-                f"a core of this lab comes to {reached:.2f} of its rate: this machine is too busy to be a lab; let it "
-                "come to rest, or take a smaller --scale"
-            )
+        [(core, reached)] = calibrated(storage, {scale: folds}, options).values()
+        hosts.shape(scale)
+        hosts.limit(core)
         counted = " and ".join(f"{len(each)} {role} hosts" for role, each in hosts.by_role.items())
         say(f"# {module.TITLE}")
         say(
@@ -119,6 +115,18 @@ def run(name, options, say=print):
     return about | {"rows": rows, "reached": [round(reached, 3), round(after, 3)], "period": quota.period(core)}
 
 
+def calibrated(storage, folds, options):
+    """The cores of `dilation.cores`, near enough to their rates."""
+    found = dilation.cores(storage, folds, dilation.QUICK_ROUNDS if options.quick else dilation.ROUNDS)
+    for _, reached in found.values():
+        if abs(reached - 1) > dilation.TOLERATED and not options.quick:
+            raise SystemExit(
+                f"in {dilation.TRIES} tries a core of this lab came no nearer to its rate than {reached:.2f} of it: this "
+                "machine is too busy to be a lab; let it come to rest, or take a smaller --scale"
+            )
+    return found
+
+
 def calibrating(bench, seconds):
     described = bench.storage.hosts.machine
     if described.kernel != "sum":
@@ -129,30 +137,36 @@ def calibrating(bench, seconds):
 
 
 def measure(situations, repeats, storage, say):
-    order = np.random.default_rng(1)
     rows = []
     # The first round counts for nothing: connections are made in it.
     for repeat in range(-1, repeats):
-        for number in order.permutation(len(situations)):
-            situation = situations[number]
-            told.check()
-            before = sum(carried(storage))
-            with dilation.Busy() as busy:
-                seconds, answer = situation.run()
-            carried_bytes = sum(carried(storage)) - before
-            for result in answer.get("all", [answer["result"]]):
-                if not workload.same(result, situation.truth):
-                    what = f"{situation.series}, {situation.x}"
-                    raise SystemExit(f"{what}: the answer {result} is not {situation.truth}")
-            if repeat >= 0:
-                rows.append([situation.series, situation.x, repeat, seconds, carried_bytes, round(busy.share, 3)])
+        rows += one_round(situations, repeat, storage)
         if repeat >= 0:
             say(f"# round {repeat + 1} of {repeats}, {time.strftime('%H:%M:%S')}")
     return rows
 
 
+def one_round(situations, repeat, storage):
+    """Every situation once, in an order of this round; rows of a round below 0 are not kept."""
+    order, rows = np.random.default_rng(repeat + 1), []
+    for number in order.permutation(len(situations)):
+        situation = situations[number]
+        told.check()
+        before = sum(carried(storage))
+        with dilation.Busy() as busy:
+            seconds, answer = situation.run()
+        carried_bytes = sum(carried(storage)) - before
+        for result in answer.get("all", [answer["result"]]):
+            if not workload.same(result, situation.truth):
+                what = f"{situation.series}, {situation.x}"
+                raise SystemExit(f"{what}: the answer {result} is not {situation.truth}")
+        if repeat >= 0:
+            rows.append([situation.series, situation.x, repeat, seconds, carried_bytes, round(busy.share, 3)])
+    return rows
+
+
 def carried(storage):
-    """Bytes that left each host, heads of packets included."""
+    """Bytes that left each host, without the heads of packets."""
     return [host.port.carried()[1] for host in storage.hosts.all()]
 
 
