@@ -73,7 +73,7 @@ class Gristmill:
         result = self.answer(kernel, path, *args, **params)["result"]
         text = ("first", "last") if "--type" not in args else ()
         return {
-            key: value if key in ("rows", *text) else number(value) for key, value in result.items()
+            key: value if key in ("rows", "type", *text) else number(value) for key, value in result.items()
         }
 
     def refuses(self, code, *args, **how) -> str:

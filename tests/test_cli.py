@@ -6,8 +6,12 @@ import subprocess
 
 import numpy as np
 import pytest
+from conftest import ROOT, binary
 
-KERNELS = "count sum min max minmax mean var histogram lookup grep wc first last".split()
+KERNELS = (
+    "count sum min max minmax mean var histogram lookup grep wc first last "
+    "gaussian kmeans median quantile top unique"
+).split()
 PARAMETERS = {
     "histogram": ["bins", "range", "nan"],
     "lookup": ["where", "count_only"],
@@ -15,6 +19,12 @@ PARAMETERS = {
     "var": ["ddof", "nan"],
     **{name: ["nan"] for name in ("count", "sum", "min", "max", "minmax", "mean")},
     **{name: [] for name in ("wc", "first", "last")},
+    "gaussian": ["shape", "sigma", "mask", "mode", "cval", "truncate"],
+    "kmeans": ["dims", "k", "init", "max_iter", "tol", "delta", "seed", "labels"],
+    "median": ["nan"],
+    "quantile": ["q", "method", "nan"],
+    "top": ["k", "which", "nan"],
+    "unique": ["max", "nan"],
 }
 
 
@@ -51,7 +61,15 @@ def test_every_kernel_answers_in_this_shape(grist, tmp_path, kernel):
     path = tmp_path / "file"
     path.write_bytes(b"abcdefg\nABCDEFGH" * 10)
     how = [] if kernel in ("grep", "wc") else ["--type", "u64"]
-    params = {"grep": {"pattern": "c"}, "lookup": {"where": "> 0"}}.get(kernel, {})
+    params = {
+        "grep": {"pattern": "c"},
+        "lookup": {"where": "> 0"},
+        "gaussian": {"shape": "10,16"},
+        "kmeans": {"dims": 2, "k": 2},
+        "quantile": {"q": 0.5},
+    }.get(kernel, {})
+    if kernel == "gaussian":
+        how = ["--type", "u8", "--output", tmp_path / "blurred"]
     answer = grist.answer(kernel, path, *how, **params)
     assert list(answer) == ["kernel", "numerics", "result", "report"]
     assert answer["kernel"] == kernel and answer["numerics"] in ("exact", "fixed")
@@ -84,6 +102,11 @@ def test_every_kernel_is_explained(grist, kernel):
     for name in PARAMETERS[kernel]:
         assert f"  {name} (" in text
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_the_page_of_kernels_says_what_they_declare():
+    made = subprocess.run([ROOT / "scripts/kernels_page", binary()], capture_output=True, text=True, check=True)
+    assert made.stdout == (ROOT / "docs/kernels.md").read_text(), "run scripts/kernels_page > docs/kernels.md"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 #: A value of a kernel's parameter; a pair is text ``LOW:HIGH``.
-Param = Union[str, int, float, bool, tuple[float, float]]
+Param = Union[str, int, float, bool, tuple[float, ...], "NDArray[Any]"]
 
 
 class Rows:
@@ -79,6 +80,8 @@ class Answer(Mapping[str, Any]):
     kernel: str
     #: The rows, of kernels that give any.
     rows: Rows | None
+    #: The bytes that a kernel gives, as an array: the image of ``gaussian``, the labels of ``kmeans``.
+    output: NDArray[Any] | None
     #: Where and how it was computed: ``elapsed_seconds``, ``rounds``, ``lanes`` (``None`` where storage nodes folded, which
     #: have their own), ``bytes_read``, ``bytes_moved`` between targets in so many ``messages``, ``bytes_to_client``,
     #: ``bytes_not_moved``, and ``places``.
@@ -87,11 +90,18 @@ class Answer(Mapping[str, Any]):
     numerics: str
 
     def __init__(
-        self, kernel: str, values: Mapping[str, Any], rows: Rows | None, report: dict[str, Any], numerics: str
+        self,
+        kernel: str,
+        values: Mapping[str, Any],
+        rows: Rows | None,
+        report: dict[str, Any],
+        numerics: str,
+        output: NDArray[Any] | None = None,
     ) -> None:
         self._values = dict(values)
         self.kernel = kernel
         self.rows = rows
+        self.output = output
         self.report = report
         self.numerics = numerics
 
@@ -119,6 +129,8 @@ class Answer(Mapping[str, Any]):
         parts = [f"{name}={_shown(value)}" for name, value in self._values.items()]
         if self.rows is not None:
             parts.append(f"rows={self.rows!r}")
+        if self.output is not None:
+            parts.append(f"output={_shown(self.output)}")
         return f"Answer({', '.join(parts)})"
 
 
@@ -168,6 +180,12 @@ def run(
         Parameters of the kernel. Those that share their name with something above, as ``range`` of the histogram, are
         given in ``params``.
 
+    Kernels that give bytes have them in ``output``, as an array:
+
+    >>> (np.arange(16).reshape(4, 4) * 15).astype("u1").tofile("image.u8")
+    >>> gristmill.run("gaussian", "image.u8", type="u1", shape=(4, 4), mask="3x3").output[0]
+    array([ 19,  30,  45,  56], dtype=uint8)
+
     Other threads of Python go on meanwhile, and Ctrl-C ends it.
     """
     given = {**(params or {}), **more}
@@ -188,7 +206,7 @@ def run(
         raise Usage("big_endian=True needs a type")
     asked = {
         "kernel": str(kernel),
-        "params": [(key, _text(key, value)) for key, value in given.items()],
+        "params": [(key, _text(key, value, name)) for key, value in given.items()],
         "type": name,
         "record": None if record is None else size(record, "record"),
         "skip": size(skip, "skip"),
@@ -202,7 +220,18 @@ def run(
     connection, path = located(url)
     values, rows, report, numerics = _gristmill.run(connection, path, asked)
     result = {key: _value(value) for key, value in values.items()}
-    return Answer(kernel, result, None if rows is None else Rows(*rows), report, numerics)
+    output = None
+    if isinstance(rows, bytearray):
+        output, rows = _array(rows, result), None
+    return Answer(kernel, result, None if rows is None else Rows(*rows), report, numerics, output)
+
+
+def _array(content: bytearray, result: Mapping[str, Any]) -> NDArray[Any]:
+    """The bytes of a kernel that says what they are."""
+    import numpy as np
+
+    flat = np.frombuffer(content, dtype=numpy_code(result.get("type", "u8")))
+    return flat.reshape([int(n) for n in result.get("shape", [-1])])
 
 
 def _range(given: tuple[Size, Size | None] | None) -> tuple[int, int | None] | None:
@@ -214,10 +243,14 @@ def _range(given: tuple[Size, Size | None] | None) -> tuple[int, int | None] | N
     return size(start, "range"), None if length is None else size(length, "range")
 
 
-def _text(name: str, value: object) -> str:
-    """A parameter as the kernels read it; floats so that the very number is read back."""
+def _text(name: str, value: object, dtype: str | None = None) -> str:
+    """A parameter as the kernels read it; floats so that the very number is read back, arrays as bytes of the type of the
+    file."""
     import numpy as np
 
+    if isinstance(value, np.ndarray) and value.ndim > 0 and dtype is not None:
+        content = value.astype(numpy_code(dtype)).tobytes()
+        return "data:" + base64.b64encode(content).decode().rstrip("=")
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -226,6 +259,8 @@ def _text(name: str, value: object) -> str:
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
+    if isinstance(value, (tuple, list)) and name == "shape":
+        return ",".join(_text(name, one) for one in value)
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return ":".join(_text(name, one) for one in value)
     raise Usage(f"parameter {name}={value!r} is neither text nor a number nor a boolean")
@@ -242,6 +277,9 @@ def _value(value: Any) -> Any:
         return np.array(value, dtype=np.int64)
     if all(isinstance(one, float) for one in value):
         return np.array(value, dtype=np.float64)
+    if all(isinstance(one, list) and one and all(isinstance(x, float) for x in one) for one in value):
+        if len({len(one) for one in value}) == 1:
+            return np.array(value, dtype=np.float64)
     items = np.empty(len(value), dtype=object)
     items[:] = value
     return items

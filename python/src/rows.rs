@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gristmill_kernel::{DType, RowBatch, RowShape, RowValue};
+use gristmill_kernel::{DType, Output, RowBatch, RowShape, RowValue};
 use gristmill_runtime::RowOutput;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -11,6 +11,8 @@ use pyo3::types::{PyByteArray, PyBytes, PyList};
 /// Takes the rows of a request as they come. Whoever asks for rows gets all of them, so memory is theirs to choose.
 pub struct Collected {
     shape: Option<RowShape>,
+    /// The kernel gives bytes, and no rows.
+    plain: bool,
     /// Positions as they are shown, u64 in native byte order.
     positions: Vec<u8>,
     bytes: Vec<u8>,
@@ -19,12 +21,27 @@ pub struct Collected {
 }
 
 impl Collected {
-    pub fn new(shape: Option<RowShape>) -> Collected {
-        Collected { shape, positions: Vec::new(), bytes: Vec::new(), ends: Vec::new() }
+    /// For a kernel with this output.
+    pub fn new(output: Output) -> Collected {
+        let shape = match output {
+            Output::Rows(shape) => Some(shape),
+            Output::Bytes | Output::Value => None,
+        };
+        Collected {
+            shape,
+            plain: output == Output::Bytes,
+            positions: Vec::new(),
+            bytes: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
-    /// `(name of the positions, their bytes, element type or None, bytes of the elements or list of lines)`.
+    /// `(name of the positions, their bytes, element type or None, bytes of the elements or list of lines)`, or the
+    /// bytes of a kernel that gives such.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
+        if self.plain {
+            return Ok(Some(PyByteArray::new(py, &self.bytes).into_any()));
+        }
         let Some(shape) = self.shape else { return Ok(None) };
         let positions = PyByteArray::new(py, &self.positions);
         let rows = match shape.value {
@@ -48,7 +65,6 @@ impl Collected {
 
 impl RowOutput for Collected {
     fn rows(&mut self, batch: &RowBatch) -> io::Result<()> {
-        let Some(shape) = self.shape else { return Ok(()) };
         let room = self
             .bytes
             .try_reserve(batch.bytes().len())
@@ -56,6 +72,10 @@ impl RowOutput for Collected {
         room.map_err(|_| {
             io::Error::other("the rows do not fit into memory; narrow the request or ask for count_only")
         })?;
+        let Some(shape) = self.shape else {
+            self.bytes.extend_from_slice(batch.bytes());
+            return Ok(());
+        };
         for at in batch.positions() {
             self.positions.extend_from_slice(&shape.shown(*at).to_ne_bytes());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_client::Cluster;
-use gristmill_kernel::{Output, Value, catalog};
+use gristmill_kernel::{MAX_FILE_PARAM, Value, catalog, inline_files};
 use gristmill_peers::Question;
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, Report, Request, Selection};
 use gristmill_wire::{InputSpec, Place};
@@ -72,9 +72,11 @@ pub fn run<'py>(
     let mut options = Options::default();
     options.lanes = asked.lanes.unwrap_or(options.lanes);
     options.max_record = asked.max_record.unwrap_or(options.max_record);
+    let mut params = asked.params;
+    inline_files(catalog::find(&asked.kernel).map_err(Failure::from)?.params, &mut params, file)?;
     let question = Question {
         kernel: asked.kernel,
-        params: asked.params,
+        params,
         input: InputSpec {
             dtype: asked.r#type,
             record: asked.record,
@@ -96,6 +98,18 @@ pub fn run<'py>(
     let rows = found.rows.into_python(py)?;
     let report = convert::report(py, &found.report, found.folded_here)?;
     Ok((convert::value(py, &found.value)?, rows, report, found.numerics))
+}
+
+/// The bytes of a file that is a parameter.
+fn file(name: &str) -> Result<Vec<u8>, Failure> {
+    let refuse = |why: String| {
+        Failure::usage(format!("the parameter names the file {name}, which cannot be read: {why}"))
+    };
+    let length = std::fs::metadata(name).map_err(|e| refuse(e.to_string()))?.len();
+    if length > MAX_FILE_PARAM as u64 {
+        return Err(refuse(format!("it may have at most {MAX_FILE_PARAM} bytes")));
+    }
+    std::fs::read(name).map_err(|e| refuse(e.to_string()))
 }
 
 fn place(text: &str) -> Result<Place, Failure> {
@@ -129,7 +143,9 @@ impl Job {
         }
         let (mut rows, numerics) = self.output()?;
         let (input, byte_order) = self.question.input.input()?;
-        let mut request = Request::new(self.question.bind()?, input, gristmill_client::open(path)?);
+        let kernel = self.question.bind()?;
+        let input = input.for_kernel(&kernel.spec());
+        let mut request = Request::new(kernel, input, gristmill_client::open(path)?);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
         request.options = self.options;
@@ -140,11 +156,7 @@ impl Job {
     /// What takes the rows, and the promise about the bits.
     fn output(&self) -> Result<(Collected, String), Failure> {
         let spec = self.question.bind()?.spec();
-        let shape = match spec.output {
-            Output::Rows(shape) => Some(shape),
-            _ => None,
-        };
-        Ok((Collected::new(shape), spec.numerics.to_string()))
+        Ok((Collected::new(spec.output), spec.numerics.to_string()))
     }
 }
 

@@ -56,6 +56,7 @@ pub fn run(command: &Run) -> Result<Answer, String> {
     };
     let begun = Instant::now();
     let kernel = catalog::bind(&command.kernel, &params, &input).map_err(text)?;
+    let input = input.for_kernel(&kernel.spec());
     let file = gristmill_client::open(&command.path).map_err(text)?;
     let opened = begun.elapsed();
     let request = Request { options, ..Request::new(kernel, input, file) };

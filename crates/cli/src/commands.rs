@@ -7,6 +7,7 @@ pub mod kernels;
 pub mod names;
 pub mod put;
 pub mod run;
+mod run_output;
 pub mod serve;
 pub mod stat;
 pub mod up;

@@ -38,6 +38,8 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
             for (i, value) in values.iter().enumerate() {
                 match i {
                     0 => {}
+                    // Points and the like: each has a line.
+                    _ if matches!(value, Value::List(_)) => write!(out, "\n        ")?,
                     i if i % LIST_ON_A_LINE == 0 => write!(out, "\n        ")?,
                     _ => write!(out, " ")?,
                 }

@@ -83,7 +83,7 @@ pub(crate) fn stopped(destination: &Path) -> ClientError {
 
 /// Makes a file that appears under its name only when `write` has written all of it and it is durable. Whatever ends
 /// it before, `stop` included, leaves nothing.
-pub(crate) fn write_whole(
+pub fn write_whole(
     destination: &Path,
     mode: u32,
     stop: &Control,

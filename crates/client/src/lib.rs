@@ -40,7 +40,7 @@ mod remote_put_many;
 mod remote_run;
 
 pub use cluster::{Cluster, ClusterOptions};
-pub use copy::{get, read_to};
+pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
 pub use error::ClientError;
 pub use location::{Location, Url};

@@ -18,6 +18,7 @@ pub struct Case {
 impl Case {
     /// `data` are whole records of `input`, elements little-endian; empty for virtual records.
     pub fn new(kernel: Arc<dyn Kernel>, input: Input, data: Vec<u8>) -> Case {
+        let input = input.for_kernel(&kernel.spec());
         Case { kernel, input, data, second: None, side: Vec::new() }
     }
 

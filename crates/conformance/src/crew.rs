@@ -7,7 +7,7 @@ use fastrand::Rng;
 use gristmill_kernel::RowBatch;
 use gristmill_runtime::{
     Control, Crew, Options, Partial, PassOrder, Request, RunError, Selection, Shard, ShardEnd, ShardJob,
-    TakeShard, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+    TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource,
 };
 
 /// Events that a member may be ahead.
@@ -58,6 +58,7 @@ impl MemoryCrew {
             targets: member.0.clone(),
             round: order.ctx.round,
             shared: order.ctx.shared.clone(),
+            last: order.ctx.last,
             select: order.ctx.extent.clone(),
         };
         ShardJob::new(request, shard)
@@ -65,6 +66,20 @@ impl MemoryCrew {
 }
 
 impl Crew for MemoryCrew {
+    fn together(&self, order: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
+        if self.seed.is_multiple_of(3) {
+            return Ok(None);
+        }
+        let member = |member: &(Vec<u32>, Options)| {
+            let mut request = self.request.clone();
+            request.selection = Selection { skip: request.selection.skip, range: None };
+            request.options = member.1.clone();
+            Together::new(request, member.0.clone(), order.ctx.extent.clone())
+        };
+        let members = self.members.iter().map(member).collect::<Result<Vec<_>, _>>()?;
+        crate::group::finish(&members).map(Some)
+    }
+
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
         let mut rng = Rng::with_seed(self.seed ^ u64::from(order.ctx.round));
         let mut members: Vec<_> = self.members.iter().collect();

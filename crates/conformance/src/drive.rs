@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use gristmill_kernel::{
-    Block, Ctx, Fold, Kernel, KernelError, MAX_FULL_IN_PLACE, Next, Order, Position, Record, RowBuffer, Spec,
-    Step, saved,
+    Block, Ctx, Fold, Kernel, KernelError, MAX_FULL_IN_PLACE, Next, Order, Output, Position, Record,
+    RowBuffer, Spec, Step, saved,
 };
 
 use crate::case::{Answer, Case};
@@ -19,6 +19,15 @@ pub(crate) struct Freedom {
     pub extents: bool,
     pub order: bool,
     pub identities: bool,
+}
+
+/// Bytes follow each other: how many records were put at once is not part of the answer.
+pub(crate) fn joined(spec: &Spec, rows: Vec<(Position, Vec<u8>)>) -> Vec<(Position, Vec<u8>)> {
+    if spec.output != Output::Bytes {
+        return rows;
+    }
+    let bytes: Vec<u8> = rows.into_iter().flat_map(|(_, bytes)| bytes).collect();
+    if bytes.is_empty() { Vec::new() } else { vec![(Position::of(0), bytes)] }
 }
 
 /// Passes a case may take before the suite gives up.
@@ -55,7 +64,7 @@ impl<'a> World<'a> {
     pub fn run(&mut self) -> Answer {
         let value = self.passes();
         let rows = std::mem::take(&mut self.rows).into_iter().collect();
-        Answer { value, rows }
+        Answer { value, rows: joined(&self.kernel.spec(), rows) }
     }
 
     fn broken<T>(&self, why: impl Into<String>) -> Result<T> {
@@ -73,7 +82,11 @@ impl<'a> World<'a> {
             let whole = self.pass(&spec, &ctx)?;
             match self.kernel.advance(&ctx, &whole)? {
                 Next::Done(value) => return Ok(value),
+                Next::Again(_) | Next::Last(_) if ctx.last => {
+                    return self.broken("goes on after its last pass");
+                }
                 Next::Again(shared) => ctx = ctx.next(shared),
+                Next::Last(shared) => ctx = ctx.last(shared),
             }
         }
         self.broken(format!("did not end within {MAX_PASSES} passes"))

@@ -31,6 +31,7 @@
 mod case;
 mod crew;
 mod drive;
+mod group;
 mod laws;
 mod placement;
 pub mod proofs;

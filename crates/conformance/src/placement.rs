@@ -30,7 +30,7 @@ pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
         Err(RunError::Kernel(error)) => Err(error),
         Err(error) => Err(contract(case, &error)),
     };
-    (world, Answer { value, rows: listed(&rows) })
+    (world, Answer { value, rows: listed(case, &rows) })
 }
 
 /// A random world and what comes out in it if every target's records are folded by somebody else.
@@ -58,11 +58,12 @@ pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
             }
         }
     };
-    (world, Answer { value, rows: listed(&rows) })
+    (world, Answer { value, rows: listed(case, &rows) })
 }
 
-fn listed(rows: &RowBatch) -> Vec<(Position, Vec<u8>)> {
-    rows.iter().map(|(at, row)| (at, row.to_vec())).collect()
+fn listed(case: &Case, rows: &RowBatch) -> Vec<(Position, Vec<u8>)> {
+    let rows = rows.iter().map(|(at, row)| (at, row.to_vec())).collect();
+    crate::drive::joined(&case.kernel.spec(), rows)
 }
 
 fn contract(case: &Case, error: &RunError) -> KernelError {

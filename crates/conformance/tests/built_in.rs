@@ -1,7 +1,7 @@
 //! Every built-in kernel keeps the laws, over every kind of input it takes.
 
 use gristmill_conformance::{Case, check};
-use gristmill_kernel::catalog::{self, Accepts};
+use gristmill_kernel::catalog::{self, Accepts, Declaration};
 use gristmill_kernel::{DType, Input};
 
 const WORLDS: u32 = 25;
@@ -71,6 +71,13 @@ fn choices(kernel: &str, dtype: Option<DType>) -> Vec<Params> {
             params(&[("pattern", "a b"), ("fixed", "true")]),
             params(&[("pattern", "")]),
         ],
+        "quantile" => vec![
+            params(&[("q", "0.5")]),
+            params(&[("q", "0,0.25,0.9,1"), ("nan", "skip")]),
+            params(&[("q", "0.1"), ("method", "lower"), ("nan", "error")]),
+        ],
+        "top" => vec![params(&[("k", "3")]), params(&[("which", "smallest"), ("nan", "error")])],
+        "unique" => vec![params(&[]), params(&[("max", "5"), ("nan", "skip")])],
         "lookup" => vec![
             params(&[("where", "> 3")]),
             params(&[("where", "!= 0")]),
@@ -92,6 +99,16 @@ fn choices(kernel: &str, dtype: Option<DType>) -> Vec<Params> {
     sets
 }
 
+/// Kernels over elements of any type; those over points and rows have a file of their own.
+fn over_elements() -> impl Iterator<Item = &'static Declaration> {
+    let takes = |decl: &&Declaration| decl.accepts.contains(&Accepts::Elements);
+    catalog::BUILT_IN
+        .iter()
+        .copied()
+        .filter(takes)
+        .filter(|decl| !["kmeans", "gaussian"].contains(&decl.name))
+}
+
 fn keeps(kernel: &str, params: &Params, input: Input, data: Vec<u8>) {
     let bound = catalog::bind(kernel, params, &input).unwrap_or_else(|e| panic!("{kernel} {params:?}: {e}"));
     let case = Case::new(bound, input, data);
@@ -100,7 +117,7 @@ fn keeps(kernel: &str, params: &Params, input: Input, data: Vec<u8>) {
 
 #[test]
 fn over_elements_of_every_type() {
-    for decl in catalog::BUILT_IN.iter().filter(|decl| decl.accepts.contains(&Accepts::Elements)) {
+    for decl in over_elements() {
         for dtype in DType::ALL {
             for params in choices(decl.name, Some(dtype)) {
                 keeps(decl.name, &params, Input::elements(dtype), elements(dtype, 60, 5));
@@ -111,7 +128,7 @@ fn over_elements_of_every_type() {
 
 #[test]
 fn over_records_of_several_elements() {
-    for decl in catalog::BUILT_IN.iter().filter(|decl| decl.accepts.contains(&Accepts::Elements)) {
+    for decl in over_elements() {
         for dtype in [DType::F32, DType::I16] {
             let input = Input::typed_records(dtype, 3 * dtype.size() as u64).unwrap();
             for params in choices(decl.name, Some(dtype)) {
@@ -123,7 +140,7 @@ fn over_records_of_several_elements() {
 
 #[test]
 fn over_no_elements_and_one() {
-    for decl in catalog::BUILT_IN.iter().filter(|decl| decl.accepts.contains(&Accepts::Elements)) {
+    for decl in over_elements() {
         for count in [0, 1] {
             for params in choices(decl.name, Some(DType::F64)) {
                 keeps(decl.name, &params, Input::elements(DType::F64), elements(DType::F64, count, 7));

@@ -134,7 +134,13 @@ impl World {
             });
             let request = request(&self.kernel, self.input, file(parts.collect()), lanes);
             let positions = if self.input == Input::lines() { length } else { length / self.size() };
-            let shard = Shard { targets: vec![owner], round: 0, shared: [].into(), select: 0..positions };
+            let shard = Shard {
+                targets: vec![owner],
+                round: 0,
+                shared: [].into(),
+                last: false,
+                select: 0..positions,
+            };
             let shard = job.insert(ShardJob::new(request, shard).unwrap());
             let tally: Tally = if shard.gives_rows() {
                 shard.rows(&mut rows, &Control::new()).unwrap()

@@ -23,7 +23,23 @@ pub trait Element: Copy + PartialOrd + Send + Sync + 'static {
     fn to_f64(self) -> f64;
     /// Whether it is a NaN.
     fn is_nan(self) -> bool;
+    /// The nearest to a value of f64: of integers below 2^51 the even one of two, within the type's range; NaN is the
+    /// canonical one, and 0 among integers.
+    fn from_f64(x: f64) -> Self;
+
+    /// Appends the nearest to each value, little-endian.
+    #[inline(always)]
+    fn store(values: &[f64], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + values.len() * Self::SIZE, 0);
+        for (x, bytes) in values.iter().zip(out[start..].chunks_exact_mut(Self::SIZE)) {
+            bytes.copy_from_slice(&Self::from_f64(*x).bits().to_le_bytes()[..Self::SIZE]);
+        }
+    }
 }
+
+/// Adding and taking this away rounds to an integer, ties to even.
+const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 macro_rules! integer {
     ($($t:ty, $dtype:ident, $unsigned:ty);* $(;)?) => {$(
@@ -53,6 +69,10 @@ macro_rules! integer {
             #[inline(always)]
             fn is_nan(self) -> bool {
                 false
+            }
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                ((x + TO_INTEGER) - TO_INTEGER) as $t
             }
         }
     )*};
@@ -91,6 +111,10 @@ macro_rules! float {
             #[inline(always)]
             fn is_nan(self) -> bool {
                 <$t>::is_nan(self)
+            }
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                if x.is_nan() { <$t>::NAN } else { x as $t }
             }
         }
     )*};

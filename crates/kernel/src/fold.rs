@@ -12,6 +12,8 @@ pub struct Ctx {
     pub round: u32,
     /// What [`Kernel::advance`] of the pass before broadcast; empty in round 0.
     pub shared: Arc<[u8]>,
+    /// Whether this is the pass that [`Next::Last`] announced.
+    pub last: bool,
     /// All records of the request, as positions. Folds see parts of it.
     pub extent: Range<u64>,
     /// Small inputs given whole to every fold (centres, a mask, a table), at most
@@ -22,7 +24,12 @@ pub struct Ctx {
 impl Ctx {
     /// The context of a first pass over these records, without side inputs.
     pub fn first(extent: Range<u64>) -> Ctx {
-        Ctx { round: 0, shared: Arc::from([]), extent, side: Vec::new() }
+        Ctx { round: 0, shared: Arc::from([]), last: false, extent, side: Vec::new() }
+    }
+
+    /// The context of the pass after this one, as the last one.
+    pub fn last(&self, shared: Vec<u8>) -> Ctx {
+        Ctx { last: true, ..self.next(shared) }
     }
 
     /// The context of the pass after this one.
@@ -30,6 +37,7 @@ impl Ctx {
         Ctx {
             round: self.round + 1,
             shared: shared.into(),
+            last: false,
             extent: self.extent.clone(),
             side: self.side.clone(),
         }
@@ -172,6 +180,9 @@ pub enum Next {
     Done(Value),
     /// One more pass over all records, with these bytes as [`Ctx::shared`].
     Again(Vec<u8>),
+    /// The last pass, with these bytes as [`Ctx::shared`]: the one that gives the rows or bytes of a kernel that takes
+    /// [several](crate::Passes::Several).
+    Last(Vec<u8>),
 }
 
 /// An operation with its parameters bound: begins folds, and judges the merged whole.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::element::{Element, with_element};
-use crate::{KernelError, Value};
+use crate::{KernelError, Record, Spec, Value};
 
 /// The type of one element of a file. Values are two's complement or IEEE 754.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,6 +184,17 @@ impl Input {
     /// Lines of text.
     pub const fn lines() -> Input {
         Input { element: None, record: RecordRule::Lines, header: 0 }
+    }
+
+    /// The same as a kernel has it that was bound to it: where no more is said than the type of the elements, a kernel
+    /// may make records of several, such as points or rows.
+    pub fn for_kernel(self, spec: &Spec) -> Input {
+        match (self.element, self.record, spec.record) {
+            (Some(dtype), RecordRule::Fixed(one), Record::Fixed(bytes)) if one == dtype.size() as u64 => {
+                Input { record: RecordRule::Fixed(bytes), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// The same behind a header of so many bytes.

@@ -99,9 +99,9 @@ pub use error::KernelError;
 pub use fold::{Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, Next, Step, feed, saved};
 pub use input::{ByteOrder, DType, Input, RecordRule};
 pub use lines::{Lines, check_lines};
-pub use params::{ParamDecl, ParamKind, Params};
+pub use params::{MAX_FILE_PARAM, ParamDecl, ParamKind, Params, inline_files};
 pub use sink::{Full, NoRows, Position, RowBatch, RowBuffer, Sink};
-pub use spec::{Numerics, Order, Output, Record, RowShape, RowValue, Spec};
+pub use spec::{Numerics, Order, Output, Passes, Record, RowShape, RowValue, Spec};
 pub use tree::Tree;
 pub use value::Value;
 

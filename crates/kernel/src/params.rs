@@ -1,5 +1,8 @@
 //! Parameters: declared once per kernel, and from that checked, listed and documented.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
 use crate::KernelError;
 
 /// The declaration of one parameter.
@@ -35,6 +38,33 @@ pub enum ParamKind {
     Text,
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// One of a few words, or a file, whose bytes travel with the request: see [`inline_files`].
+    WordOrFile(&'static [&'static str]),
+}
+
+/// Most bytes of a file given as a parameter.
+pub const MAX_FILE_PARAM: usize = 8 << 20;
+
+/// What the bytes of a file given as a parameter begin with.
+const INLINE: &str = "data:";
+
+/// Puts the bytes of files in the place of their names, for those parameters that may be files: kernels run where
+/// there are no files of whoever asks. `read` gets a name.
+pub fn inline_files<E>(
+    declared: &[ParamDecl],
+    params: &mut [(String, String)],
+    mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
+) -> Result<(), E> {
+    for (name, value) in params {
+        let kind = declared.iter().find(|decl| decl.name == *name).map(|decl| decl.kind);
+        if let Some(ParamKind::WordOrFile(words)) = kind
+            && !words.contains(&value.as_str())
+            && !value.starts_with(INLINE)
+        {
+            *value = format!("{INLINE}{}", STANDARD_NO_PAD.encode(read(value)?));
+        }
+    }
+    Ok(())
 }
 
 impl ParamKind {
@@ -45,6 +75,7 @@ impl ParamKind {
             ParamKind::Int { min, max } => format!("integer {min}..={max}"),
             ParamKind::Text => "text".into(),
             ParamKind::Choice(words) => words.join("|"),
+            ParamKind::WordOrFile(words) => format!("{}|FILE", words.join("|")),
         }
     }
 
@@ -61,6 +92,17 @@ impl ParamKind {
             ParamKind::Text => Ok(()),
             ParamKind::Choice(words) if words.contains(&value) => Ok(()),
             ParamKind::Choice(words) => Err(format!("it must be one of {}", words.join(", "))),
+            ParamKind::WordOrFile(words) if words.contains(&value) => Ok(()),
+            ParamKind::WordOrFile(words) => match value.strip_prefix(INLINE).map(str::len) {
+                Some(length) if length / 4 * 3 <= MAX_FILE_PARAM => Ok(()),
+                Some(_) => {
+                    Err(format!("a file given as a parameter may have at most {MAX_FILE_PARAM} bytes"))
+                }
+                None => Err(format!(
+                    "it must be one of {}, or a file's bytes as '{INLINE}' and base64",
+                    words.join(", ")
+                )),
+            },
         }
     }
 }
@@ -93,7 +135,8 @@ impl Params {
             if slot.is_some() {
                 return Err(KernelError::RepeatedParam { name: name.clone() });
             }
-            decl.kind.check(value).map_err(|why| bad(name, value, why))?;
+            let shown = if value.starts_with(INLINE) { "FILE" } else { value };
+            decl.kind.check(value).map_err(|why| bad(name, shown, why))?;
             *slot = Some(value.clone());
         }
         for (decl, slot) in &mut values {
@@ -132,9 +175,18 @@ impl Params {
         self.get(name).and_then(|value| value.parse().ok())
     }
 
+    /// The bytes of a file given as a parameter.
+    pub fn file(&self, name: &'static str) -> Result<Vec<u8>, KernelError> {
+        let text = self.text(name).strip_prefix(INLINE).unwrap_or("");
+        STANDARD_NO_PAD
+            .decode(text)
+            .map_err(|error| self.refuse(name, format!("its base64 is damaged: {error}")))
+    }
+
     /// The error for a value that a kernel itself refuses.
     pub fn refuse(&self, name: &'static str, why: impl Into<String>) -> KernelError {
-        bad(name, self.text(name), why)
+        let text = self.text(name);
+        bad(name, if text.starts_with(INLINE) { "FILE" } else { text }, why)
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Spec {
     pub numerics: Numerics,
     /// What the fold gives.
     pub output: Output,
+    /// How many passes it takes.
+    pub passes: Passes,
     /// Splits fall on multiples of this many records only, counted from record 0 of the file. 1: anywhere.
     pub grain: u64,
     /// Bytes of a record of a second input that is read record by record beside the first, where there is one.
@@ -39,6 +41,7 @@ impl Spec {
             order: Order::File,
             numerics: Numerics::Exact,
             output: Output::Value,
+            passes: Passes::One,
             grain: 1,
             second: None,
             state_hint: 64,
@@ -106,6 +109,17 @@ impl fmt::Display for Numerics {
     }
 }
 
+/// How many passes a kernel takes over its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// One, or at most a few; what the fold gives it gives in the last of them, and rows that were given before are an
+    /// error.
+    One,
+    /// As many as it takes. Only the pass that [`Next::Last`](crate::Next::Last) announces gives rows or bytes; all
+    /// others give a value only. Servers finish such passes among themselves.
+    Several,
+}
+
 /// What a fold gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -113,7 +127,8 @@ pub enum Output {
     Value,
     /// Rows in the order of their positions, and a value at the end.
     Rows(RowShape),
-    /// Bytes that follow each other in the order of their positions: a map or a generator.
+    /// Bytes that follow each other in the order of their positions: a map or a generator. What is put at a position
+    /// are the bytes of its record, or of it and so many that follow.
     Bytes,
 }
 

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, PassOrder, RunError, TakeShard, Tally, UnitEvent, UnitSource,
+    Control, Crew, ErrorKind, PassOrder, RunError, TakeShard, Tally, TogetherEnd, UnitEvent, UnitSource,
 };
-use gristmill_wire::{FAN_IN, FileMap, FoldRequest, Frame, NodeShard};
+use gristmill_wire::{FAN_IN, FileMap, FoldRequest, Frame, NodeShard, Together};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -43,9 +43,72 @@ impl StorageCrew {
     }
 
     fn requests(&self, order: &PassOrder<'_>) -> Vec<(String, String, FoldRequest)> {
+        self.requests_of(self.request.clone(), order, FAN_IN)
+    }
+
+    /// Has all nodes finish the passes among themselves, and waits for those that were asked here. Of the end nobody but
+    /// the node asked first tells.
+    pub fn finish(
+        &self,
+        order: &PassOrder<'_>,
+        together: Together,
+        fan_in: usize,
+    ) -> Result<(Option<TogetherEnd>, Tally), RunError> {
+        let again = together.job.is_empty();
         let mut request = self.request.clone();
+        request.together = Some(together);
+        let requests = self.requests_of(request, order, fan_in);
+        let mut waiting = requests.len();
+        let (sender, heard) = channel();
+        let done = Arc::new(AtomicU64::new(0));
+        let mut shown = 0;
+        let mut tasks = Tasks(Vec::new());
+        let targets = self.file.targets.len();
+        for (address, node, request) in requests {
+            let (peers, sender, done) = (self.peers.clone(), sender.clone(), done.clone());
+            tasks.0.push(self.peers.runtime().spawn(async move {
+                // Every pass counts from the beginning again.
+                let progress = |now: u64| done.store(now, Ordering::Relaxed);
+                let mut tries = if again { 1 } else { TRIES };
+                let end = loop {
+                    let begun = tokio::time::Instant::now();
+                    match peers.fold_together(&address, &node, &request, targets, progress).await {
+                        Ok(end) => break Ok(end),
+                        Err(error) => match once_more(error, &mut tries, begun, peers.stall).await {
+                            Ok(()) => {}
+                            Err(error) => break Err(error),
+                        },
+                    }
+                };
+                // Nobody listens any more once one has failed.
+                let _ = sender.send(end);
+            }));
+        }
+        drop(sender);
+        let (mut reached, mut tally) = (None, Tally::new(targets));
+        while waiting > 0 {
+            let end = hear(&heard, order.control)?;
+            let now = done.load(Ordering::Relaxed);
+            order.control.folded(now.saturating_sub(shown));
+            shown = now;
+            let Some(end) = end else { continue };
+            waiting -= 1;
+            let (end, part) = end?;
+            tally.add(&part);
+            reached = reached.or(end);
+        }
+        Ok((reached, tally))
+    }
+
+    fn requests_of(
+        &self,
+        mut request: FoldRequest,
+        order: &PassOrder<'_>,
+        fan_in: usize,
+    ) -> Vec<(String, String, FoldRequest)> {
         request.round = order.ctx.round;
         request.set_shared(&order.ctx.shared);
+        request.last = order.ctx.last;
         request.select = (order.ctx.extent.start, order.ctx.extent.end);
         request.depth += 1;
         let ask = |(node, rest): (NodeShard, Vec<NodeShard>)| {
@@ -55,7 +118,7 @@ impl StorageCrew {
             (request.targets, request.rest) = (node.targets, rest);
             (node.address, name, request)
         };
-        groups(self.nodes.clone(), FAN_IN).into_iter().map(ask).collect()
+        groups(self.nodes.clone(), fan_in).into_iter().map(ask).collect()
     }
 }
 
@@ -108,6 +171,17 @@ impl Crew for StorageCrew {
         Ok(())
     }
 
+    fn together(&self, order: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
+        if self.nodes.is_empty() {
+            return Ok(None);
+        }
+        let together = Together { job: String::new(), members: self.nodes.clone() };
+        let (end, tally) = self.finish(order, together, 1)?;
+        let end =
+            end.ok_or_else(|| unavailable(&self.nodes[0].address, "it told nothing of what it reached"))?;
+        Ok(Some(TogetherEnd { tally, ..end }))
+    }
+
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError> {
         let targets = self.file.targets.len();
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
@@ -158,27 +232,33 @@ async fn ask_again(
     let mut tries = 1;
     loop {
         let begun = tokio::time::Instant::now();
-        let end = peers.fold_value(address, node, request, targets, &mut *progress).await;
-        match end {
-            // One that stands still would only stand still again.
-            Err(error)
-                if error.kind() == ErrorKind::Unavailable
-                    && tries < TRIES
-                    && begun.elapsed() < peers.stall =>
-            {
-                tokio::time::sleep(PAUSE).await;
-                tries += 1;
-            }
+        match peers.fold_value(address, node, request, targets, &mut *progress).await {
+            Err(error) => once_more(error, &mut tries, begun, peers.stall).await?,
             end => return end,
         }
     }
 }
 
+/// Waits for the next try where a node could not be reached or died, unless it stood still: it would only do so again.
+async fn once_more(
+    error: RunError,
+    tries: &mut u32,
+    begun: tokio::time::Instant,
+    stall: Duration,
+) -> Result<(), RunError> {
+    if error.kind() != ErrorKind::Unavailable || *tries >= TRIES || begun.elapsed() >= stall {
+        return Err(error);
+    }
+    tokio::time::sleep(PAUSE).await;
+    *tries += 1;
+    Ok(())
+}
+
 /// The next end, or nothing for a while.
-fn hear(
-    heard: &Receiver<Result<FoldEnd, RunError>>,
+fn hear<T>(
+    heard: &Receiver<Result<T, RunError>>,
     control: &Control,
-) -> Result<Option<Result<FoldEnd, RunError>>, RunError> {
+) -> Result<Option<Result<T, RunError>>, RunError> {
     match heard.recv_timeout(LOOK) {
         Ok(end) => Ok(Some(end)),
         Err(RecvTimeoutError::Timeout) if control.stopped() => Err(given_up()),
@@ -233,7 +313,7 @@ impl UnitSource for RemoteUnits<'_> {
                     let tally: Tally = tally.tally(self.targets);
                     UnitEvent::Finished(tally)
                 }
-                Frame::Partial(_) => {
+                Frame::Partial(_) | Frame::Reached(..) => {
                     return Err(unavailable(&self.node, "it sent a value where rows were asked for"));
                 }
             });

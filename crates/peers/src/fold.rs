@@ -6,7 +6,7 @@ use arrow_flight::Ticket;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use futures_util::{StreamExt, TryStreamExt};
-use gristmill_runtime::{ErrorKind, Partial, RunError, ShardEnd};
+use gristmill_runtime::{ErrorKind, Partial, RunError, ShardEnd, Tally, TogetherEnd};
 use gristmill_wire::{FoldRequest, Frame, MAX_PARTIAL_BYTES};
 
 use crate::Peers;
@@ -111,8 +111,52 @@ impl Peers {
                     };
                     return Ok(FoldEnd { end, received });
                 }
-                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) => {
-                    return Err(unavailable(node, "it sent rows where a value was asked for"));
+                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) | Frame::Reached(..) => {
+                    return Err(unavailable(node, "it sent something else where a value was asked for"));
+                }
+            }
+        }
+        Err(unavailable(node, "it was cut off before its answer was complete"))
+    }
+
+    /// Asks a node to finish the passes of a request with others. The end is `None` where the node was not asked first,
+    /// and tells nobody but the others.
+    pub async fn fold_together(
+        &self,
+        address: &str,
+        node: &str,
+        request: &FoldRequest,
+        targets: usize,
+        mut progress: impl FnMut(u64),
+    ) -> Result<(Option<TogetherEnd>, Tally), RunError> {
+        let mut frames = self.fold(address, node, request).await?;
+        let (mut whole, mut reached, mut failure, mut received) = (Vec::new(), None, None, 0);
+        while let Some((frame, bytes)) = frames.next().await? {
+            received += bytes as u64;
+            match frame {
+                Frame::Progress(done) => progress(done),
+                Frame::Partial(stretch) if whole.len() + stretch.len() <= MAX_PARTIAL_BYTES => {
+                    whole.extend_from_slice(&stretch);
+                }
+                Frame::Reached(round, shared) => reached = Some((round, shared)),
+                Frame::Failed(_, error) => failure = Some(error.into_error()),
+                Frame::Finished(tally) => {
+                    while frames.next().await?.is_some() {}
+                    if let Some(failure) = failure {
+                        return Err(failure);
+                    }
+                    let mut tally = tally.tally(targets);
+                    tally.sent = received;
+                    let end = reached.map(|(round, shared)| TogetherEnd {
+                        round,
+                        shared: shared.into(),
+                        whole,
+                        tally: tally.clone(),
+                    });
+                    return Ok((end, tally));
+                }
+                Frame::Partial(_) | Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) => {
+                    return Err(unavailable(node, "it sent something else where a value was asked for"));
                 }
             }
         }

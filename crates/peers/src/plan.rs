@@ -46,7 +46,7 @@ impl Plan {
     /// so badly that nodes would move more between them than a plain read moves.
     pub fn make(question: &Question, file: &FileMap, wanted: Place) -> Result<Plan, RunError> {
         let spec = question.bind()?.spec();
-        let (input, _) = question.input.input()?;
+        let input = question.input.input()?.0.for_kernel(&spec);
         let layout = file.layout()?;
         let skip = question.input.skip.min(file.length);
         let (start, length) = question.range.unwrap_or((skip, None));

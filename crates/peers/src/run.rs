@@ -58,7 +58,9 @@ impl Question {
         } else {
             file_parts(peers, map, &grant, place)?
         };
-        let mut request = Request::new(self.bind()?, input, file);
+        let kernel = self.bind()?;
+        let input = input.for_kernel(&kernel.spec());
+        let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.input.skip, range: self.range };
         request.options = options;

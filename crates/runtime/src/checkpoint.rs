@@ -8,7 +8,7 @@ use gristmill_kernel::{KernelError, Position};
 use crate::{Partial, RunError};
 
 /// First bytes of an encoded checkpoint; the last is the version of the format.
-const MAGIC: &[u8; 8] = b"gristck\x02";
+const MAGIC: &[u8; 8] = b"gristck\x03";
 
 /// Where a request stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Checkpoint {
     pub(crate) versions: Vec<u64>,
     /// What the last finished pass broadcast.
     pub(crate) shared: Vec<u8>,
+    /// Whether it stopped in the last of several passes.
+    pub(crate) last: bool,
     pub(crate) partial: Partial,
     /// Position of the last row that was delivered; later ones come after resuming.
     pub(crate) delivered: Option<Position>,
@@ -38,7 +40,7 @@ impl Checkpoint {
     }
 
     /// The checkpoint as bytes, little-endian: a magic number with the version of the format; kernel name,
-    /// extent, identity, versions, broadcast, delivered position; the partial.
+    /// extent, identity, versions, broadcast, whether it is the last, delivered position; the partial.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.put_blob(self.kernel.as_bytes());
@@ -48,6 +50,7 @@ impl Checkpoint {
         out.put_u64(self.versions.len() as u64);
         self.versions.iter().for_each(|version| out.put_u64(*version));
         out.put_blob(&self.shared);
+        out.put_flag(self.last);
         out.put_flag(self.delivered.is_some());
         if let Some(at) = self.delivered {
             out.put_u64(at.record);
@@ -75,6 +78,7 @@ impl Checkpoint {
             }
             let versions = (0..count).map(|_| read.u64()).collect::<Result<_, _>>()?;
             let shared = read.blob()?.to_vec();
+            let last = read.flag()?;
             let delivered =
                 if read.flag()? { Some(Position { record: read.u64()?, part: read.u64()? }) } else { None };
             Ok(Checkpoint {
@@ -83,6 +87,7 @@ impl Checkpoint {
                 identity,
                 versions,
                 shared,
+                last,
                 partial: Partial::default(),
                 delivered,
             })

@@ -12,7 +12,7 @@ use crate::job::complete;
 use crate::pass::PassEnd;
 use crate::prepare::Prepared;
 use crate::rows::{Delivery, RowOutput, UnitEnd};
-use crate::{Control, Partial, RunError, Tally};
+use crate::{Control, Partial, RunError, Tally, TogetherEnd};
 
 /// A pass that a crew is to fold.
 pub struct PassOrder<'a> {
@@ -63,6 +63,11 @@ pub trait Crew {
     /// Folds a pass for a value and gives every shard's end to `take` as it arrives; stops once that says that
     /// no more is wanted.
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError>;
+
+    /// Has the members finish all passes for values among themselves, beginning with this one, where the crew can.
+    fn together(&self, _: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
+        Ok(None)
+    }
 
     /// Starts a pass for rows: one source for each member.
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, RecordRule, Value};
+use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, Passes, RecordRule, Value};
 
-use crate::crew::{Crew, crew_pass};
+use crate::crew::{Crew, PassOrder, crew_pass};
 use crate::options::MAX_ROUNDS;
 use crate::pass::run_pass;
 use crate::prepare::{Prepared, prepare};
@@ -90,9 +90,9 @@ pub struct Answer {
 /// # Errors
 /// Whatever went wrong first. Rows delivered until then are right, but there may be more.
 pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Result<Outcome, RunError> {
-    let job = prepare(request, None)?;
+    let job = prepare(request.clone(), None, false)?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
-    passes(&job, ctx, Partial::empty(0), None, None, rows, control)
+    passes(request, job, ctx, Partial::empty(0), None, None, rows, control)
 }
 
 /// Runs a request whose folds run wherever `crew` has them. The kernel's passes, the joining of partials and the
@@ -103,9 +103,9 @@ pub fn run_on(
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    let job = prepare(request, None)?;
+    let job = prepare(request.clone(), None, false)?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
-    passes(&job, ctx, Partial::empty(0), None, Some(crew), rows, control)
+    passes(request, job, ctx, Partial::empty(0), None, Some(crew), rows, control)
 }
 
 /// Goes on with an interrupted request. The file must not have changed.
@@ -115,10 +115,11 @@ pub fn resume(
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    let job = prepare(request, None)?;
+    let job = prepare(request.clone(), None, checkpoint.last)?;
     let ctx = Ctx {
         round: checkpoint.partial.round,
         shared: checkpoint.shared.into(),
+        last: checkpoint.last,
         extent: job.domain.select.clone(),
         side: job.side.clone(),
     };
@@ -135,7 +136,7 @@ pub fn resume(
     if checkpoint.versions != versions(&job) {
         return Err(RunError::Changed { name: job.file.name.clone() });
     }
-    passes(&job, ctx, checkpoint.partial, checkpoint.delivered, None, rows, control)
+    passes(request, job, ctx, checkpoint.partial, checkpoint.delivered, None, rows, control)
 }
 
 /// States of everything that is read: the parts of both files, and the side inputs.
@@ -155,8 +156,10 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the beginning of a request, or where one goes on")]
 fn passes(
-    job: &Prepared,
+    request: Request,
+    mut job: Prepared,
     mut ctx: Ctx,
     mut partial: Partial,
     mut delivered: Option<gristmill_kernel::Position>,
@@ -166,38 +169,61 @@ fn passes(
 ) -> Result<Outcome, RunError> {
     let begun = Instant::now();
     let mut tally = Tally::new(job.file.parts.len());
-    for pass in 1..=MAX_ROUNDS {
-        let end = match crew {
-            None => run_pass(job, &ctx, partial, delivered, rows, control)?,
-            Some(crew) => crew_pass(job, &ctx, crew, rows, control)?,
+    let first = ctx.round;
+    let several = job.spec.passes == Passes::Several && !ctx.last;
+    let mut together = match crew.filter(|_| several) {
+        Some(crew) => crew.together(&PassOrder { kernel: &job.kernel, ctx: &ctx, control })?,
+        None => None,
+    };
+    for _ in 0..MAX_ROUNDS {
+        let whole = if let Some(end) = together.take() {
+            tally.add(&end.tally);
+            (ctx.round, ctx.shared) = (end.round, end.shared);
+            end.whole
+        } else {
+            let end = match crew {
+                None => run_pass(&job, &ctx, std::mem::take(&mut partial), delivered, rows, control)?,
+                Some(crew) => crew_pass(&job, &ctx, crew, rows, control)?,
+            };
+            tally.add(&end.tally);
+            delivered = end.delivered;
+            unchanged(&job)?;
+            if control.stopped() && !complete(&end.partial, &ctx.extent)? {
+                return Ok(Outcome::Stopped(Checkpoint {
+                    kernel: job.spec.name.to_owned(),
+                    extent: ctx.extent.clone(),
+                    identity: job.identity.clone(),
+                    versions: versions(&job),
+                    shared: ctx.shared.to_vec(),
+                    last: ctx.last,
+                    partial: end.partial,
+                    delivered,
+                }));
+            }
+            end.partial.whole(&*job.kernel, &ctx)?
         };
-        tally.add(&end.tally);
-        delivered = end.delivered;
-        unchanged(job)?;
-        if control.stopped() && !complete(&end.partial, &ctx.extent)? {
-            return Ok(Outcome::Stopped(Checkpoint {
-                kernel: job.spec.name.to_owned(),
-                extent: ctx.extent.clone(),
-                identity: job.identity.clone(),
-                versions: versions(job),
-                shared: ctx.shared.to_vec(),
-                partial: end.partial,
-                delivered,
-            }));
-        }
-        let whole = end.partial.whole(&*job.kernel, &ctx)?;
         match job.kernel.advance(&ctx, &whole)? {
             Next::Done(value) => {
-                let report = Report::new(job, &tally, pass, begun.elapsed());
+                let report = Report::new(&job, &tally, ctx.round - first + 1, begun.elapsed());
                 return Ok(Outcome::Done(Answer { value, report }));
             }
-            Next::Again(_) if delivered.is_some() => {
+            Next::Last(_) | Next::Again(_) if ctx.last => {
+                let why = "wants one more pass after its last".into();
+                return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
+            }
+            Next::Last(_) | Next::Again(_) if delivered.is_some() => {
                 let why = "gave rows before its last pass; only the last pass may".into();
                 return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
             Next::Again(shared) => {
                 ctx = ctx.next(shared);
                 partial = Partial::empty(ctx.round);
+            }
+            Next::Last(shared) => {
+                ctx = ctx.last(shared);
+                partial = Partial::empty(ctx.round);
+                // Now it may be heard.
+                job = prepare(request.clone(), Some(ctx.extent.clone()), true)?;
             }
         }
     }

@@ -48,6 +48,7 @@ mod row_lane;
 mod rows;
 mod selection;
 mod shard;
+mod together;
 mod units;
 mod value_lane;
 
@@ -64,3 +65,4 @@ pub use rope::{MAX_PIECES, Partial, Piece};
 pub use rows::{Discard, RowOutput, UnitEnd};
 pub use selection::Selection;
 pub use shard::{Shard, ShardJob};
+pub use together::{Group, JoinEnds, Together, TogetherEnd};

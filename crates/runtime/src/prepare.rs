@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gristmill_kernel::{
-    ByteOrder, DType, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Output, Record, RecordRule, Spec,
+    ByteOrder, Ctx, DType, Fold, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Next, Output, Passes,
+    Record, RecordRule, Spec,
 };
 use gristmill_layout::FixedRecords;
 
@@ -47,10 +48,36 @@ impl Prepared {
     }
 }
 
-/// Checks a request. `select`: records that were made out before, so that nothing is read for it.
-pub(crate) fn prepare(request: Request, select: Option<Range<u64>>) -> Result<Prepared, RunError> {
+/// A kernel of several passes in one that is not the last: it gives a value.
+struct Unheard(Arc<dyn Kernel>);
+
+impl Kernel for Unheard {
+    fn spec(&self) -> Spec {
+        Spec { output: Output::Value, ..self.0.spec() }
+    }
+    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        self.0.begin(ctx)
+    }
+    fn restore(&self, ctx: &Ctx, state: &[u8]) -> Result<Box<dyn Fold>, KernelError> {
+        self.0.restore(ctx, state)
+    }
+    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        self.0.advance(ctx, whole)
+    }
+}
+
+/// Checks a request. `select`: records that were made out before, so that nothing is read for it. `last`: it is for the
+/// last of several passes.
+pub(crate) fn prepare(
+    request: Request,
+    select: Option<Range<u64>>,
+    last: bool,
+) -> Result<Prepared, RunError> {
     let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
     options.check()?;
+    let spec = kernel.spec();
+    let quiet = spec.passes == Passes::Several && !last && spec.output != Output::Value;
+    let kernel = if quiet { Arc::new(Unheard(kernel)) } else { kernel };
     let spec = kernel.spec();
     fits(&spec, &input)?;
     let domain = selection.resolve(&file, &input, &spec, options.max_record, select)?;

@@ -22,6 +22,8 @@ pub struct Shard {
     pub round: u32,
     /// What the pass before broadcast.
     pub shared: Arc<[u8]>,
+    /// Whether it is the last of several passes: the one that gives rows.
+    pub last: bool,
     /// Records of the request, as positions; the shard is those among them that the targets own.
     pub select: Range<u64>,
 }
@@ -37,9 +39,9 @@ impl ShardJob {
     /// Checks the request and the shard against each other. The request's own selection only says where records
     /// begin; which are wanted, the shard says.
     pub fn new(request: Request, shard: Shard) -> Result<ShardJob, RunError> {
-        let Shard { targets, round, shared, select } = shard;
-        let job = prepare(request, Some(select.clone()))?;
-        let ctx = Ctx { round, shared, extent: select, side: job.side.clone() };
+        let Shard { targets, round, shared, last, select } = shard;
+        let job = prepare(request, Some(select.clone()), last)?;
+        let ctx = Ctx { round, shared, last, extent: select, side: job.side.clone() };
         Ok(ShardJob { job, ctx, targets })
     }
 

@@ -28,6 +28,7 @@ use crate::guard::StopOnDrop;
 use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
 use crate::node::{Shared, blocking};
 use crate::run::Run;
+use crate::together::TogetherFold;
 
 /// Room for what gRPC puts around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;
@@ -65,11 +66,19 @@ impl Flight {
 
     async fn fold(&self, request: FoldRequest) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
-        let fold = blocking(move || Fold::new(&shared, request)).await?;
-        let control = fold.control.clone();
-        let guard = StopOnDrop(control.clone());
         let (sender, frames) = mpsc::channel(FRAMES_WAITING);
-        tokio::spawn(fold.run(sender));
+        let control = if request.together.is_some() {
+            let fold = blocking(move || TogetherFold::new(&shared, request)).await?;
+            let control = fold.control.clone();
+            tokio::spawn(fold.run(sender));
+            control
+        } else {
+            let fold = blocking(move || Fold::new(&shared, request)).await?;
+            let control = fold.control.clone();
+            tokio::spawn(fold.run(sender));
+            control
+        };
+        let guard = StopOnDrop(control.clone());
         let schema = frame_schema();
         let batches = stream::unfold((frames, guard), move |(mut frames, guard)| {
             let (control, schema) = (control.clone(), frame_schema());

@@ -45,28 +45,12 @@ impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
     pub fn new(shared: &Arc<Shared>, request: FoldRequest) -> Answer<Fold> {
         let grant = shared.grant(&request.grant, Rights::Read)?;
-        if request.max_record > MAX_MAX_RECORD {
-            let text = format!(
-                "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
-                request.max_record
-            );
-            return Err(Refusal::new(ErrorKind::Usage, text));
-        }
-        let question = Question {
-            kernel: request.kernel.clone(),
-            params: request.params.clone(),
-            input: request.input.clone(),
-            range: None,
-        };
-        let mut run = question
-            .request(&shared.peers, &opened(&grant, &request), ON_STORAGE, shared.options(request.max_record))
-            .map_err(Refusal::from)?;
-        run.file = own_parts(shared, &grant, &request)?;
-        run.selection = Selection { skip: request.input.skip, range: None };
+        let run = node_request(shared, &grant, &request)?;
         let shard = Shard {
             targets: request.targets.clone(),
             round: request.round,
             shared: request.shared()?.into(),
+            last: request.last,
             select: request.select.0..request.select.1,
         };
         let job = ShardJob::new(run, shard)?;
@@ -215,16 +199,57 @@ impl Fold {
     }
 }
 
+/// What this node runs for a request.
+pub(crate) fn node_request(
+    shared: &Arc<Shared>,
+    grant: &Grant,
+    request: &FoldRequest,
+) -> Answer<gristmill_runtime::Request> {
+    if request.max_record > MAX_MAX_RECORD {
+        let text = format!(
+            "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
+            request.max_record
+        );
+        return Err(Refusal::new(ErrorKind::Usage, text));
+    }
+    let question = Question {
+        kernel: request.kernel.clone(),
+        params: request.params.clone(),
+        input: request.input.clone(),
+        range: None,
+    };
+    let options = shared.options(request.max_record);
+    let opened = opened(grant, request);
+    let mut run = question.request(&shared.peers, &opened, ON_STORAGE, options).map_err(Refusal::from)?;
+    run.file = own_parts(shared, grant, request)?;
+    run.selection = Selection { skip: request.input.skip, range: None };
+    Ok(run)
+}
+
 /// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
 fn check_rest(file: &FileMap, own: &[u32], rest: &[NodeShard]) -> Answer<()> {
-    let mut named: Vec<u32> =
-        own.iter().chain(rest.iter().flat_map(|shard| &shard.targets)).copied().collect();
+    let named = own.iter().chain(rest.iter().flat_map(|shard| &shard.targets));
+    check_once(named)?;
+    check_places(file, rest)
+}
+
+/// The same for all nodes of a group.
+pub(crate) fn check_nodes(file: &FileMap, nodes: &[NodeShard]) -> Answer<()> {
+    check_rest(file, &[], nodes)
+}
+
+fn check_once<'a>(targets: impl Iterator<Item = &'a u32>) -> Answer<()> {
+    let mut named: Vec<u32> = targets.copied().collect();
     let count = named.len();
     named.sort_unstable();
     named.dedup();
     if named.len() < count {
         return Err(Refusal::new(ErrorKind::Usage, "a target is named twice; name each once"));
     }
+    Ok(())
+}
+
+fn check_places(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
     let known = |shard: &NodeShard, target: &u32| {
         file.targets.get(*target as usize).is_some_and(|place| place.address == shard.address)
     };

@@ -33,6 +33,30 @@ pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS;
 /// objects on this node.
 pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 
+/// Requests whose passes this node finishes together with others, at once; more are refused as busy, since nodes that
+/// waited for a place could wait for each other's for ever. Each has two threads.
+pub const MAX_GROUP_WORK: usize = 64;
+
+/// Values that may wait for a member: of the exchange under way and of the next one, from at most 12 others each.
+pub const MAX_EARLY: usize = 32;
+
+/// KiB of larger values that wait for their members.
+pub const COLLECTIVE_KIB: usize = 128 << 10;
+
+/// How long a larger value waits for room among these before its sender is told to try again.
+pub const ROOM_TIME: Duration = Duration::from_secs(2);
+
+/// How long, and how much of, work that failed is remembered for those who ask.
+pub const REMEMBERED: Duration = Duration::from_secs(60);
+/// See [`REMEMBERED`].
+pub const MAX_GONE: usize = 1024;
+
+/// How often a member that waits looks whether it should ask, or was given up.
+pub const MEMBER_TICK: Duration = Duration::from_millis(100);
+
+/// How soon a value is sent again to a node that did not take it.
+pub const TELL_AGAIN: Duration = Duration::from_millis(20);
+
 /// Bytes of rows that a lane holds back.
 pub const ROW_BYTES: usize = 128 << 10;
 

@@ -19,13 +19,15 @@ use tokio::task::JoinHandle;
 
 use crate::arriving::Arriving;
 use crate::error::{Answer, Refusal};
+use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS,
-    MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE, STOP_GRACE,
+    ANSWER_KIB, COLLECTIVE_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS,
+    MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE,
+    STOP_GRACE,
 };
 use crate::seat::Seats;
-use crate::{NodeOptions, ServerError, files, flight, join, no_route, objects, target};
+use crate::{NodeOptions, ServerError, files, flight, join, members, no_route, objects, target};
 
 /// Number of a target that has not joined a cluster yet.
 const NOT_JOINED: u32 = u32::MAX;
@@ -50,6 +52,11 @@ pub(crate) struct Shared {
     pub relays: [Arc<Semaphore>; MAX_DEPTH as usize + 1],
     pub value_folds: Seats,
     pub row_folds: Seats,
+    /// Work with others on passes.
+    pub group_work: Arc<GroupWork>,
+    pub group_seats: Seats,
+    /// Memory for larger values from other members, in KiB.
+    pub collectives: Arc<Semaphore>,
     /// Turns of requests by path.
     pub runs: Semaphore,
     pub waiting_runs: Seats,
@@ -184,6 +191,9 @@ impl Node {
             relays: std::array::from_fn(|_| Arc::new(Semaphore::new(MAX_RELAYS))),
             value_folds: Seats::new(MAX_WAITING, "folds for values"),
             row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
+            group_work: Arc::default(),
+            group_seats: Seats::new(MAX_GROUP_WORK, "requests of several passes"),
+            collectives: Arc::new(Semaphore::new(COLLECTIVE_KIB)),
             runs: Semaphore::new(MAX_RUNS),
             waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
             arriving: Arc::default(),
@@ -274,6 +284,7 @@ fn set_up(listener: Listener) -> Listener {
 fn router(shared: &Arc<Shared>) -> Router {
     objects::routes()
         .merge(files::routes())
+        .merge(members::routes())
         .fallback(no_route::no_path)
         .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())

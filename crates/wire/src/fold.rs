@@ -17,6 +17,17 @@ pub struct NodeShard {
     pub targets: Vec<u32>,
 }
 
+/// Has nodes finish several passes among themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Together {
+    /// Names the work among the nodes: 32 hexadecimal digits, drawn by the node that is asked first; empty until then.
+    #[serde(default)]
+    pub job: String,
+    /// All nodes, in the order of their ranks; the one that is asked first is rank 0.
+    pub members: Vec<NodeShard>,
+}
+
 /// Asks a node to fold its targets, and other nodes theirs: it joins what they send back with its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +57,12 @@ pub struct FoldRequest {
     /// What the pass before broadcast, base64.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     shared: String,
+    /// All passes for values are to be finished among these nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// Whether it is the last of several passes: the one that gives rows or bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
     /// First record wanted, and the one after the last.
     pub select: (u64, u64),
 }
@@ -71,6 +88,8 @@ impl FoldRequest {
             depth: 0,
             round: 0,
             shared: String::new(),
+            together: None,
+            last: false,
             select: (0, 0),
         }
     }
@@ -117,6 +136,13 @@ impl FoldRequest {
         }
         if shards > MAX_FILE_TARGETS || targets > MAX_FILE_TARGETS {
             return Err(malformed(format!("{shards} nodes and {targets} targets are too many")));
+        }
+        if let Some(Together { job, members }) = &fold.together {
+            let hex = job.len() == 32 && job.bytes().all(|b| b.is_ascii_hexdigit());
+            let named: usize = members.iter().map(|member| member.targets.len()).sum();
+            if !(hex || job.is_empty()) || members.is_empty() || named > MAX_FILE_TARGETS {
+                return Err(malformed("members of a group that cannot be".into()));
+            }
         }
         if fold.params.len() > MAX_PARAMS {
             return Err(malformed(format!(

@@ -22,6 +22,9 @@ pub enum Frame {
     End(UnitEnd),
     /// A stretch of an encoded partial; all stretches together, in their order, are the partial.
     Partial(Vec<u8>),
+    /// Passes were finished among the nodes: the stretches of [`Frame::Partial`] before this one are the state of all
+    /// records after the pass of this number, to which these bytes were broadcast.
+    Reached(u32, Vec<u8>),
     /// A failure at this position; what lies before it is in the partial. For rows the position is that of the
     /// unit, and nothing follows.
     Failed(u64, ErrorBody),
@@ -74,6 +77,7 @@ const END: u8 = 4;
 const PARTIAL: u8 = 5;
 const FAILED: u8 = 6;
 const FINISHED: u8 = 7;
+const REACHED: u8 = 8;
 
 impl Frame {
     /// As bytes: a number for the kind, then its fields.
@@ -106,6 +110,11 @@ impl Frame {
             Frame::Partial(bytes) => {
                 out.push(PARTIAL);
                 out.put_blob(bytes);
+            }
+            Frame::Reached(round, shared) => {
+                out.push(REACHED);
+                out.put_u64(u64::from(*round));
+                out.put_blob(shared);
             }
             Frame::Failed(at, error) => {
                 out.push(FAILED);
@@ -165,6 +174,10 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             Ok(Frame::End(UnitEnd { piece, enough, cut }))
         }
         PARTIAL => Ok(Frame::Partial(read.blob()?.to_vec())),
+        REACHED => {
+            let round = u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible pass"))?;
+            Ok(Frame::Reached(round, read.blob()?.to_vec()))
+        }
         FAILED => {
             let at = read.u64()?;
             let kind = String::from_utf8_lossy(read.blob()?).into_owned();

@@ -42,7 +42,7 @@ mod rows;
 mod run;
 
 pub use error::{ErrorBody, WireError};
-pub use fold::{FoldRequest, NodeShard};
+pub use fold::{FoldRequest, NodeShard, Together};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
 pub use grant::{Grant, Key, Rights};
 pub use input::InputSpec;

@@ -16,6 +16,7 @@ const RUN_EXAMPLES: &str = "Examples:
   gristmill run grep corpus.txt --param pattern='[A-Z]{12,}K' --param count_only=true
   gristmill run lookup data.f64 --type f64 --param where='> 3.5'
   gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
+  gristmill run gaussian photo.raw --type u8 --param shape=1080,1920,3 --output blurred.raw
 
 'gristmill kernels' lists the kernels, 'gristmill kernels NAME' the parameters of one.
 Sizes are bytes: 4096, 64KiB, 1MiB, 2GiB.
@@ -33,6 +34,10 @@ pub struct RunArgs {
     /// A parameter of the kernel, NAME=VALUE; may be given several times
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<(String, String)>,
+    /// Where the bytes go that a kernel gives: a file of this machine, or one on storage nodes (grist://HOST:PORT/PATH),
+    /// where each node keeps what it made [default: standard output]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<Location>,
     /// Print one JSON object; integers beyond 2^53 and non-finite numbers are strings
     #[arg(long)]
     pub json: bool,

@@ -1,29 +1,27 @@
 //! `gristmill run`.
 
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use gristmill_client::{Cluster, Location, Planned, Url};
-use gristmill_kernel::{
-    ByteOrder, Input, Kernel, Numerics, Output, RowBatch, RowShape, Spec, Value, catalog,
-};
+use gristmill_kernel::{ByteOrder, Input, Kernel, MAX_FILE_PARAM, catalog, inline_files};
 use gristmill_peers::Question;
 use gristmill_runtime::{
-    Answer, Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Selection, resume,
-    run as run_request,
+    Checkpoint, Control, Options, Outcome, Request, RunError, Selection, resume, run as run_request,
 };
 use gristmill_store::write_atomic;
 use gristmill_wire::{InputSpec, Place};
 
 use crate::args::{RunArgs, SelectionArgs};
 use crate::commands::connect;
+use crate::commands::run_output::{BytesTo, Printer};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
+use crate::human;
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
-use crate::{human, json};
 
 /// Longest checkpoint that is read, in bytes.
 const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
@@ -32,23 +30,24 @@ const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let options = Config::load()?.options(&args.tuning);
     let input = input(&args.selection)?;
-    let kernel = catalog::bind(&args.kernel, &args.params, &input)?;
+    let params = params(args)?;
+    let kernel = catalog::bind(&args.kernel, &params, &input)?;
     let spec = kernel.spec();
-    let job = Job::open(args, kernel.clone(), input, options)?;
+    let input = input.for_kernel(&spec);
+    let to = BytesTo::of(args, &spec)?;
+    let job = Job::open(args, params, kernel.clone(), input, options)?;
     if args.explain {
         eprintln!("{}", job.explanation());
     }
     let control = Arc::new(Control::new());
-    if args.checkpoint.is_some() {
+    if args.checkpoint.is_some() || matches!(to, BytesTo::File(_)) {
         stop_on_signal(&control)?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let shape = match spec.output {
-        Output::Rows(shape) => Some(shape),
-        _ => None,
-    };
-    let mut printer = Printer::new(&*kernel, args.json, shape, job.folds_here());
+    let mut printer = Printer::new(&*kernel, args.json, job.folds_here());
+    printer.taken = matches!(to, BytesTo::Stdout);
     let outcome = match &args.checkpoint {
+        _ if matches!(to, BytesTo::File(_)) => to.write(&args.path, job, &mut printer, &control),
         Some(path) if path.exists() => {
             let checkpoint = read_checkpoint(path)?;
             // What was printed before the stop is the beginning of one and the same output.
@@ -92,9 +91,23 @@ pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
     Ok(input.with_header(args.skip.0))
 }
 
-/// What is asked, for a checkpoint that must not go on with another question.
-fn identity(args: &RunArgs) -> String {
+/// The parameters, with the bytes of files in the place of their names.
+fn params(args: &RunArgs) -> Result<Vec<(String, String)>, CliError> {
     let mut params = args.params.clone();
+    inline_files(catalog::find(&args.kernel)?.params, &mut params, |name| {
+        let path = PathBuf::from(name);
+        let fail = |source| CliError::File { verb: "read", path: path.clone(), source };
+        let length = std::fs::metadata(&path).map_err(fail)?.len();
+        if length > MAX_FILE_PARAM as u64 {
+            return Err(fail(io::Error::other(format!("as a parameter it may have {MAX_FILE_PARAM} bytes"))));
+        }
+        std::fs::read(&path).map_err(fail)
+    })?;
+    Ok(params)
+}
+
+/// What is asked, for a checkpoint that must not go on with another question.
+fn identity(args: &RunArgs, mut params: Vec<(String, String)>) -> String {
     params.sort();
     format!("{} {params:?} {:?} of {}", args.kernel, args.selection, args.path)
 }
@@ -114,7 +127,7 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
 }
 
 /// What is to be run, and where.
-enum Job {
+pub(super) enum Job {
     Here(Box<Request>),
     Cluster { cluster: Cluster, planned: Box<Planned>, options: Options, identity: String },
 }
@@ -122,12 +135,13 @@ enum Job {
 impl Job {
     fn open(
         args: &RunArgs,
+        params: Vec<(String, String)>,
         kernel: Arc<dyn Kernel>,
         input: Input,
         options: Options,
     ) -> Result<Job, CliError> {
         let path = match &args.path {
-            Location::Remote(url) => return Job::on_cluster(args, url, input, options),
+            Location::Remote(url) => return Job::on_cluster(args, params, url, input, options),
             Location::Local(path) => path,
         };
         if args.place == Place::Storage {
@@ -139,11 +153,17 @@ impl Job {
         request.byte_order = byte_order(&args.selection);
         request.selection = selection(&args.selection);
         request.options = options;
-        request.identity = identity(args);
+        request.identity = identity(args, params);
         Ok(Job::Here(Box::new(request)))
     }
 
-    fn on_cluster(args: &RunArgs, url: &Url, input: Input, options: Options) -> Result<Job, CliError> {
+    fn on_cluster(
+        args: &RunArgs,
+        params: Vec<(String, String)>,
+        url: &Url,
+        input: Input,
+        options: Options,
+    ) -> Result<Job, CliError> {
         let place = match (args.checkpoint.is_some(), args.place) {
             (true, Place::Storage) => {
                 let text = "--checkpoint keeps the state of folds at the client; leave --place storage out";
@@ -154,13 +174,13 @@ impl Job {
         };
         let question = Question {
             kernel: args.kernel.clone(),
-            params: args.params.clone(),
+            params: params.clone(),
             input: InputSpec::of(&input, byte_order(&args.selection)),
             range: args.selection.range.map(|range| (range.start, range.length)),
         };
         let cluster = connect(url)?;
         let planned = Box::new(cluster.plan(&url.path, question, place)?);
-        Ok(Job::Cluster { cluster, planned, options, identity: identity(args) })
+        Ok(Job::Cluster { cluster, planned, options, identity: identity(args, params) })
     }
 
     fn explanation(&self) -> String {
@@ -177,7 +197,7 @@ impl Job {
         }
     }
 
-    fn run(self, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
+    pub(super) fn run(self, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
         match self {
             Job::Here(request) => run_request(*request, rows, control),
             Job::Cluster { cluster, planned, options, .. } => cluster.run(&planned, options, rows, control),
@@ -196,90 +216,4 @@ impl Job {
 
 fn byte_order(args: &SelectionArgs) -> ByteOrder {
     if args.big_endian { ByteOrder::Big } else { ByteOrder::Little }
-}
-
-/// Prints rows as they come and then the value.
-struct Printer {
-    out: BufWriter<io::Stdout>,
-    kernel: &'static str,
-    numerics: Numerics,
-    json: bool,
-    shape: Option<RowShape>,
-    /// A row has been printed.
-    begun: bool,
-    /// Lanes of this process folded, and not those of storage nodes.
-    folded_here: bool,
-}
-
-impl Printer {
-    fn new(kernel: &dyn Kernel, json: bool, shape: Option<RowShape>, folded_here: bool) -> Printer {
-        let Spec { name: kernel, numerics, .. } = kernel.spec();
-        let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Printer { out, kernel, numerics, json, shape, begun: false, folded_here }
-    }
-
-    fn begin(&mut self) -> io::Result<()> {
-        let (kernel, numerics) = (self.kernel, self.numerics);
-        write!(self.out, "{{\"kernel\":\"{kernel}\",\"numerics\":\"{numerics}\",\"result\":{{\"rows\":[")
-    }
-
-    fn finish(mut self, answer: &Answer) -> Result<(), CliError> {
-        self.answer(answer).and_then(|()| self.out.flush()).map_err(CliError::Output)?;
-        if !self.json {
-            eprintln!("{}", human::report(&answer.report, self.folded_here, self.numerics));
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, answer: &Answer) -> io::Result<()> {
-        let report = json::report(&answer.report, self.folded_here);
-        match (self.json, self.shape, &answer.value) {
-            (false, None, value) => human::value(&mut self.out, value),
-            (false, Some(_), value) => {
-                // Rows are the answer; what there is beside them goes where it does not mix with them.
-                self.out.flush()?;
-                human::value(&mut io::stderr(), value)
-            }
-            (true, None, value) => {
-                let (kernel, numerics) = (self.kernel, self.numerics);
-                let result = json::value(value);
-                writeln!(
-                    self.out,
-                    "{{\"kernel\":\"{kernel}\",\"numerics\":\"{numerics}\",\"result\":{result},\"report\":{report}}}"
-                )
-            }
-            (true, Some(_), value) => {
-                if !self.begun {
-                    self.begin()?;
-                }
-                write!(self.out, "]")?;
-                if let Value::Map(entries) = value {
-                    for (key, value) in entries {
-                        write!(self.out, ",\"{key}\":{}", json::value(value))?;
-                    }
-                }
-                writeln!(self.out, "}},\"report\":{report}}}")
-            }
-        }
-    }
-}
-
-impl RowOutput for Printer {
-    fn rows(&mut self, batch: &RowBatch) -> io::Result<()> {
-        let Some(shape) = self.shape else { return Ok(()) };
-        for (at, row) in batch.iter() {
-            if !self.json {
-                human::row(&mut self.out, &shape, at, row)?;
-            } else {
-                if self.begun {
-                    write!(self.out, ",")?;
-                } else {
-                    self.begin()?;
-                }
-                write!(self.out, "{}", json::row(&shape, at, row))?;
-            }
-            self.begun = true;
-        }
-        Ok(())
-    }
 }

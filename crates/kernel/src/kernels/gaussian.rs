@@ -1,0 +1,304 @@
+//! `gaussian`: a Gaussian filter over an image, row by row (Chen et al. 2012, DOSAS, have it as their heavy kernel).
+//!
+//! A record is a row; rows beyond a block come as halo, from neighbours where they lie elsewhere. Where the image is
+//! continued with its other end (`mode=wrap`), a pass before collects the rows at both ends.
+
+mod border;
+mod filter;
+mod weights;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use self::border::Border;
+use self::filter::Filter;
+use self::weights::Weights;
+use super::sum::elements;
+use crate::catalog::{Accepts, Declaration};
+use crate::element::{Element, with_element};
+use crate::state::{StateReader, StateWriter};
+use crate::{
+    Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Output, ParamDecl, ParamKind,
+    Params, Passes, Position, Sink, Spec, Step, Value,
+};
+
+const NAME: &str = "gaussian";
+
+/// Element types that it filters.
+const TYPES: [DType; 4] = [DType::U8, DType::U16, DType::F32, DType::F64];
+
+/// Widest reach, in rows or pixels.
+const MAX_RADIUS: usize = 4096;
+
+const fn text(
+    name: &'static str,
+    default: Option<&'static str>,
+    help: &'static str,
+    example: &'static str,
+) -> ParamDecl {
+    ParamDecl { name, kind: ParamKind::Text, default, required: false, help, example }
+}
+
+pub(crate) const DECLARATION: Declaration = Declaration {
+    name: NAME,
+    summary: "an image, blurred with a Gaussian filter",
+    details: "Types u8, u16, f32, f64; rows of W pixels of C values each, which are filtered apart. Equal to \
+              scipy.ndimage.gaussian_filter in f64 with the same sigma, mode, cval and truncate, up to the last bits of \
+              the weights; f32 is rounded once at the end, integers to the nearest (ties to even). mask=3x3 is the mask \
+              (1 2 1, 2 4 2, 1 2 1) / 16 instead. mode=wrap reads the image twice. The image must be the whole file \
+              behind --skip.",
+    accepts: &[Accepts::Elements],
+    params: &[
+        ParamDecl {
+            required: true,
+            ..text("shape", None, "height, width and, if there are several, channels", "1080,1920,3")
+        },
+        text("sigma", Some("2"), "standard deviation in pixels, or two: down and along", "1.5"),
+        ParamDecl {
+            name: "mask",
+            kind: ParamKind::Choice(&["gaussian", "3x3"]),
+            default: Some("gaussian"),
+            required: false,
+            help: "weights by sigma, or the fixed mask of three by three",
+            example: "3x3",
+        },
+        ParamDecl {
+            name: "mode",
+            kind: ParamKind::Choice(&["reflect", "mirror", "nearest", "wrap", "constant"]),
+            default: Some("reflect"),
+            required: false,
+            help: "what the image is continued with, as SciPy names it",
+            example: "nearest",
+        },
+        text("cval", Some("0"), "the constant of mode=constant", "0"),
+        text("truncate", Some("4"), "where the filter ends, in standard deviations", "3"),
+    ],
+    result: &[("shape", "height, width, channels"), ("type", "type of the elements")],
+    rows: Some("the filtered image, as bytes of the same type and shape"),
+    numerics: Numerics::Fixed,
+    bind,
+};
+
+fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+    let (dtype, record) = elements(NAME, input)?;
+    if !TYPES.contains(&dtype) {
+        let why = format!("filters u8, u16, f32 and f64, not {dtype}");
+        return Err(KernelError::WrongInput { kernel: NAME, why });
+    }
+    let bad_shape = || params.refuse("shape", "give height,width or height,width,channels, each at least 1");
+    let shape: Option<Vec<u64>> = params.text("shape").split(',').map(|n| n.trim().parse().ok()).collect();
+    let shape = shape.filter(|shape| !shape.contains(&0)).ok_or_else(bad_shape)?;
+    let (height, width, channels) = match shape[..] {
+        [height, width] => (height, width, 1),
+        [height, width, channels] => (height, width, channels),
+        _ => return Err(bad_shape()),
+    };
+    let row = width.checked_mul(channels).and_then(|n| n.checked_mul(dtype.size() as u64));
+    let row = row
+        .filter(|row| *row <= MAX_ROW_BYTES && height < 1 << 48)
+        .ok_or_else(|| params.refuse("shape", format!("a row may have at most {MAX_ROW_BYTES} bytes")))?;
+    if record != row && record != dtype.size() as u64 {
+        let why = format!("a row of this shape has {row} bytes, and records {record}");
+        return Err(params.refuse("shape", why));
+    }
+    let positive = |name: &'static str, text: &str| match text.trim().parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err(params.refuse(name, "it must be a number above 0, for example 1.5")),
+    };
+    let truncate = positive("truncate", params.text("truncate"))?;
+    let weights = |text: &str| {
+        let sigma = positive("sigma", text)?;
+        let radius = (truncate * sigma + 0.5).floor();
+        if radius > MAX_RADIUS as f64 {
+            return Err(
+                params.refuse("sigma", format!("the filter may reach at most {MAX_RADIUS} pixels far"))
+            );
+        }
+        Ok(Weights::gaussian(sigma, radius as usize))
+    };
+    let (down, along) = match (params.text("mask"), params.text("sigma").split_once(',')) {
+        ("3x3", _) => (Weights::three(), Weights::three()),
+        (_, Some((down, along))) => (weights(down)?, weights(along)?),
+        (_, None) => (weights(params.text("sigma"))?, weights(params.text("sigma"))?),
+    };
+    let border = match params.text("mode") {
+        "mirror" => Border::Mirror,
+        "nearest" => Border::Nearest,
+        "wrap" => Border::Wrap,
+        "constant" => match params.text("cval").parse::<f64>() {
+            Ok(value) => Border::Constant(value),
+            Err(_) => return Err(params.refuse("cval", "it must be a number, for example 0")),
+        },
+        _ => Border::Reflect,
+    };
+    let (width, channels) = (width as usize, channels as usize);
+    Ok(Arc::new(Gaussian { dtype, row, height, width, channels, down, along, border }))
+}
+
+/// Longest row.
+const MAX_ROW_BYTES: u64 = 16 << 20;
+
+#[derive(Clone, Debug)]
+struct Gaussian {
+    dtype: DType,
+    row: u64,
+    height: u64,
+    width: usize,
+    channels: usize,
+    down: Weights,
+    along: Weights,
+    border: Border,
+}
+
+impl Gaussian {
+    /// Rows at each end that the other end sees.
+    fn reach(&self) -> u64 {
+        (self.down.radius() as u64).min(self.height)
+    }
+
+    fn wraps(&self) -> bool {
+        self.border == Border::Wrap && self.down.radius() > 0
+    }
+}
+
+impl Kernel for Gaussian {
+    fn spec(&self) -> Spec {
+        let wraps = self.wraps();
+        Spec {
+            halo: self.down.radius() as u64,
+            order: Order::Any,
+            numerics: Numerics::Fixed,
+            output: Output::Bytes,
+            passes: if wraps { Passes::Several } else { Passes::One },
+            state_hint: if wraps { 2 * self.reach() * (self.row + 8) } else { 0 },
+            ..Spec::fixed(NAME, self.row)
+        }
+    }
+
+    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        let rows = ctx.extent.end - ctx.extent.start;
+        if rows != self.height || ctx.extent.start != 0 {
+            let why = format!(
+                "the shape says {} rows of {} bytes, and the selection has {rows}; it must be the whole image",
+                self.height, self.row
+            );
+            return Err(KernelError::Domain { kernel: NAME, why });
+        }
+        if self.wraps() && ctx.round == 0 {
+            return Ok(Box::new(Ends { height: self.height, reach: self.reach(), rows: Rows::new() }));
+        }
+        let ends = if self.wraps() { decode(&ctx.shared, self.row)? } else { Rows::new() };
+        let (down, along) = (self.down.clone(), self.along.clone());
+        let filter = Filter::new(self.height as i64, self.width, self.channels, down, along, self.border);
+        Ok(Box::new(GaussianFold { kernel: self.clone(), ends, filter, made: Vec::new() }))
+    }
+
+    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
+        if self.wraps() && ctx.round == 0 {
+            decode(whole, self.row)?;
+            return Ok(Next::Last(whole.to_vec()));
+        }
+        let shape = [self.height, self.width as u64, self.channels as u64];
+        let shape = if self.channels == 1 { &shape[..2] } else { &shape };
+        let shape = Value::List(shape.iter().map(|n| Value::from(*n)).collect());
+        Ok(Next::Done(Value::Map(vec![("shape", shape), ("type", Value::Text(self.dtype.name().into()))])))
+    }
+}
+
+/// Rows by number.
+type Rows = BTreeMap<u64, Vec<u8>>;
+
+fn encode(rows: &Rows, out: &mut Vec<u8>) {
+    out.put_u64(rows.len() as u64);
+    for (at, row) in rows {
+        out.put_u64(*at);
+        out.extend_from_slice(row);
+    }
+}
+
+fn decode(bytes: &[u8], row: u64) -> Result<Rows, KernelError> {
+    let mut read = StateReader::new(NAME, bytes);
+    let mut rows = Rows::new();
+    for _ in 0..read.u64()? {
+        let at = read.u64()?;
+        rows.insert(at, read.bytes(row as usize)?.to_vec());
+    }
+    read.end()?;
+    Ok(rows)
+}
+
+/// The pass that collects the rows at both ends.
+struct Ends {
+    height: u64,
+    reach: u64,
+    rows: Rows,
+}
+
+impl Fold for Ends {
+    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+        let row = block.data().len() / block.count().max(1) as usize;
+        for (at, bytes) in (block.first()..).zip(block.data().chunks_exact(row.max(1))) {
+            if at < self.reach || at >= self.height - self.reach {
+                self.rows.insert(at, bytes.to_vec());
+            }
+        }
+        Ok(Step::Took(block.count()))
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        encode(&self.rows, out);
+    }
+
+    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        let row = match self.rows.values().next() {
+            Some(row) => row.len(),
+            None => row_of(later),
+        };
+        self.rows.extend(decode(later, row as u64)?);
+        Ok(())
+    }
+}
+
+/// Bytes of a row in a state, from how long it is.
+fn row_of(state: &[u8]) -> usize {
+    let rows = StateReader::new(NAME, state).u64().unwrap_or(0).max(1);
+    (state.len().saturating_sub(8) / usize::try_from(rows).unwrap_or(usize::MAX)).saturating_sub(8)
+}
+
+struct GaussianFold {
+    kernel: Gaussian,
+    ends: Rows,
+    filter: Filter,
+    made: Vec<u8>,
+}
+
+impl Fold for GaussianFold {
+    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+        let row = self.kernel.row as usize;
+        let before = (block.before().len() / row) as u64;
+        let first = (block.first() - before) as i64;
+        let rows = block.with_both_halos();
+        let (ends, made) = (&self.ends, &mut self.made);
+        made.clear();
+        with_element!(self.kernel.dtype, T => {
+            let read = |at: i64, out: &mut Vec<f64>| {
+                let near = usize::try_from(at - first).ok().and_then(|n| rows.get(n * row..(n + 1) * row));
+                let bytes = near.or_else(|| ends.get(&(at as u64)).map(Vec::as_slice)).unwrap_or(&[]);
+                out.extend(bytes.chunks_exact(T::SIZE).map(|x| T::read(x).to_f64()));
+            };
+            let give = |values: &[f64]| T::store(values, made);
+            self.filter.rows(block.first() as i64, block.end() as i64, read, give);
+        });
+        // Nothing of it is kept, so what a full sink refuses is made again.
+        match sink.put(Position::of(block.first()), made) {
+            Ok(()) => Ok(Step::Took(block.count())),
+            Err(_) => Ok(Step::Full(0)),
+        }
+    }
+
+    fn save(&self, _: &mut Vec<u8>) {}
+
+    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        StateReader::new(NAME, later).end()
+    }
+}

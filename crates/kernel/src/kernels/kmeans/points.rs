@@ -1,0 +1,40 @@
+//! Records as points of f64 coordinates, some at a time.
+
+use crate::element::{Element, with_element};
+use crate::{Block, DType, KernelError};
+
+/// Points that are turned into f64 together: they and what is made of them stay in the first-level cache.
+const TILE: usize = 256;
+
+/// How records are read as points.
+#[derive(Clone, Debug)]
+pub(crate) struct Points {
+    pub dtype: DType,
+    pub dims: usize,
+    tile: Vec<f64>,
+}
+
+impl Points {
+    pub fn new(dtype: DType, dims: usize) -> Points {
+        Points { dtype, dims, tile: Vec::new() }
+    }
+
+    /// Gives the points of a block to `take`, tile by tile, each with the number of its first point.
+    pub fn each_tile(
+        &mut self,
+        block: &Block<'_>,
+        mut take: impl FnMut(u64, &[f64]) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let record = self.dims * self.dtype.size();
+        let mut first = block.first();
+        for bytes in block.data().chunks(TILE * record) {
+            self.tile.clear();
+            with_element!(self.dtype, T => {
+                self.tile.extend(bytes.chunks_exact(T::SIZE).map(|x| T::read(x).to_f64()));
+            });
+            take(first, &self.tile)?;
+            first += (bytes.len() / record) as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Passes that the nodes of a file finish among themselves: this node's part, and passing the request on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_collective::{CollectiveError, Rank};
+use gristmill_peers::{MemberPlace, StorageCrew};
+use gristmill_runtime::{
+    Control, ErrorKind, Group, JoinEnds, Partial, PassOrder, RunError, ShardEnd, Tally, Together, TogetherEnd,
+};
+use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, Rights, TallyFrame};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::runtime::Handle;
+
+use crate::error::{Answer, Refusal};
+use crate::exchange::{Exchange, as_body};
+use crate::fold::{Frames, check_nodes, node_request};
+use crate::group_work::Taking;
+use crate::limits::ANSWER_STALL;
+use crate::node::Shared;
+use crate::seat::Seat;
+use crate::value_answer::ValueAnswer;
+
+/// A part that was checked and can run.
+pub(crate) struct TogetherFold {
+    shared: Arc<Shared>,
+    work: Together,
+    exchange: Exchange,
+    taking: Taking,
+    crew: Option<StorageCrew>,
+    members: Vec<NodeShard>,
+    targets: usize,
+    rank: Rank,
+    /// The first failure.
+    first: Mutex<Option<RunError>>,
+    pub control: Arc<Control>,
+    _seat: Seat,
+}
+
+impl TogetherFold {
+    /// Checks a request. Blocks: the store is asked for the state of the objects.
+    pub fn new(shared: &Arc<Shared>, mut request: FoldRequest) -> Answer<TogetherFold> {
+        let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
+        let grant = shared.grant(&request.grant, Rights::Read)?;
+        let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
+        let rank = together.members.iter().position(|member| member.targets == request.targets);
+        let rank = rank.ok_or_else(|| usage("this node is none of the members"))?;
+        check_nodes(&grant.file, &together.members)?;
+        let job = match (together.job.is_empty(), rank) {
+            (true, 0) => draw()?,
+            (false, _) => together.job,
+            (true, _) => return Err(usage("the node of rank 0 is asked first")),
+        };
+        let run = node_request(shared, &grant, &request)?;
+        let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
+        let seat = shared.group_seats.take(&shared.address)?;
+        let taking = shared.group_work.begin(&job, &grant.file.id)?;
+        let place = |member: &NodeShard| {
+            let number = member.targets.first().and_then(|target| grant.file.targets.get(*target as usize));
+            let number = number.map_or(0, |target| target.number);
+            MemberPlace { address: member.address.clone(), node: format!("{number} ({})", member.address) }
+        };
+        let places = together.members.iter().map(place).collect();
+        let rank = Rank::try_from(rank).unwrap_or(Rank::MAX);
+        let exchange = Exchange::new(shared.peers.clone(), request.grant.clone(), job, places, rank);
+        let rest = std::mem::take(&mut request.rest);
+        let targets = grant.file.targets.len();
+        let crew =
+            (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), grant.file, request, rest));
+        Ok(TogetherFold {
+            shared: shared.clone(),
+            work,
+            exchange,
+            taking,
+            crew,
+            members: together.members,
+            targets,
+            rank,
+            first: Mutex::default(),
+            control: Arc::new(Control::new()),
+            _seat: seat,
+        })
+    }
+
+    /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
+    /// `control` too.
+    pub async fn run(self, out: Frames) {
+        let fold = Arc::new(self);
+        let work = async {
+            let answer = fold.clone().answer().await?;
+            answer.send(&out, &fold.shared.answers, ANSWER_STALL).await
+        };
+        tokio::select! {
+            () = out.closed() => {
+                let text = "whoever asked for it is gone";
+                fold.taking.fail(as_body(&RunError::Remote { kind: ErrorKind::Failed, message: text.into() }));
+            }
+            result = work => if let Err(error) = result {
+                // Nobody listens if the client is gone.
+                let _ = out.send(Err(error.into())).await;
+            },
+        }
+    }
+
+    async fn answer(self: Arc<Self>) -> Result<ValueAnswer, RunError> {
+        let (member, passing) = (self.clone(), self.clone());
+        let own = tokio::task::spawn_blocking(move || {
+            let end = member.work.run(&*member, &member.control);
+            end.map_err(|error| member.failed(error))
+        });
+        let rest =
+            tokio::task::spawn_blocking(move || passing.pass_on().map_err(|error| passing.failed(error)));
+        // A panic is a failure that nobody has told yet.
+        let own = async { own.await.inspect_err(|_| self.failed(RunError::Panicked)) };
+        let rest = async { rest.await.inspect_err(|_| self.failed(RunError::Panicked)) };
+        let (own, rest) = tokio::join!(own, rest);
+        let (Ok(Ok(end)), Ok(Ok(mut tally))) = (own, rest) else {
+            let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return Err(first.unwrap_or(RunError::Panicked));
+        };
+        // What nodes send each other crosses the network between them.
+        tally.moved += std::mem::take(&mut tally.sent);
+        tally.add(&end.tally);
+        let finished = Frame::Finished(TallyFrame::of(&tally));
+        if self.rank != 0 {
+            return Ok(ValueAnswer { partial: Vec::new(), last: vec![finished], turn: None });
+        }
+        let TogetherEnd { round, shared, whole, .. } = end;
+        let last = vec![Frame::Reached(round, shared.to_vec()), finished];
+        Ok(ValueAnswer { partial: whole, last, turn: None })
+    }
+
+    /// One's own part, or that of a node asked from here, failed: nobody needs the rest any more. What fails after the
+    /// first does so because of it, and says less.
+    fn failed(&self, error: RunError) {
+        self.taking.fail(as_body(&error));
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.control.stop();
+    }
+
+    /// Asks the nodes that are to be asked from here.
+    fn pass_on(&self) -> Result<Tally, RunError> {
+        let Some(crew) = &self.crew else { return Ok(Tally::new(self.targets)) };
+        let order = PassOrder { kernel: self.work.kernel(), ctx: self.work.ctx(), control: &self.control };
+        let (job, members) = (self.taking.job.clone(), self.members.clone());
+        let (_, tally) = crew.finish(&order, gristmill_wire::Together { job, members }, FAN_IN)?;
+        Ok(tally)
+    }
+}
+
+/// The name of a job, which nobody can guess.
+fn draw() -> Answer<String> {
+    let mut bytes = [0; 16];
+    let drawn = SystemRandom::new().fill(&mut bytes);
+    drawn.map_err(|_| Refusal::new(ErrorKind::Failed, "the system gave no random numbers"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Group for TogetherFold {
+    fn allreduce(&self, end: ShardEnd, join: &mut JoinEnds<'_>) -> Result<ShardEnd, RunError> {
+        let mut broken = None;
+        let mut operator = |lower: Vec<u8>, higher: Vec<u8>| {
+            let joined =
+                decode(&lower, self.targets).and_then(|lower| join(lower, decode(&higher, self.targets)?));
+            joined.map(|joined| encode(&joined)).map_err(|error| {
+                let text = error.to_string();
+                broken = Some(error);
+                CollectiveError::Operator(text)
+            })
+        };
+        let exchanged =
+            self.exchange.allreduce(&self.taking.inbox, encode(&end), &mut operator, &self.control);
+        let exchanged = Handle::current().block_on(exchanged);
+        match (broken, exchanged) {
+            (Some(error), _) | (None, Err(error)) => Err(error),
+            (None, Ok(bytes)) => decode(&bytes, self.targets),
+        }
+    }
+
+    fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
+        // Held for this node's own records only: nobody who waits for others has a turn.
+        let turn = Handle::current().block_on(self.shared.folds.clone().acquire_owned());
+        let _turn = turn.map_err(|_| RunError::Panicked)?;
+        work()
+    }
+}
+
+/// A part of a pass as bytes: a frame for a failure behind its length, then the partial.
+fn encode(end: &ShardEnd) -> Vec<u8> {
+    let failure = end.failure.as_ref().map(|(at, error)| Frame::Failed(*at, as_body(error)).encode());
+    let failure = failure.unwrap_or_default();
+    let mut out = (failure.len() as u64).to_le_bytes().to_vec();
+    out.extend_from_slice(&failure);
+    end.partial.encode(&mut out);
+    out
+}
+
+fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
+    let bad = || RunError::BadPartial { why: "a member's value is cut short".into() };
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| bad())?;
+    let (failure, partial) = rest.split_at_checked(length).ok_or_else(bad)?;
+    let failure = match failure {
+        [] => None,
+        frame => match Frame::decode(frame)? {
+            Frame::Failed(at, error) => Some((at, error.into_error())),
+            _ => return Err(bad()),
+        },
+    };
+    Ok(ShardEnd { partial: Partial::decode(partial)?, failure, tally: Tally::new(targets) })
+}

@@ -1,0 +1,130 @@
+"""Requests of several passes, which the nodes finish among themselves."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+from cluster import Nodes, until
+from faults import Background, fails
+
+POINTS = np.random.default_rng(4).normal(0, 100, (60_000, 4))
+KMEANS = ("--type", "f64", "--param", "dims=4", "--param", "k=5", "--param", "seed=2")
+MEDIAN = ("--type", "f64")
+
+
+@pytest.fixture
+def nodes(nodes_of_test):
+    return nodes_of_test(Nodes, nodes=4)
+
+
+def result(done):
+    return json.loads(done)["result"]
+
+
+@pytest.mark.parametrize("kernel, args", [("kmeans", KMEANS), ("median", MEDIAN)])
+def test_the_same_bits_on_any_number_of_nodes(nodes, kernel, args):
+    content = POINTS.tobytes()
+    (nodes.folder / "plain").write_bytes(content)
+    plain = result(nodes.grist.ok("run", kernel, "plain", *args, "--json"))
+    for on in ("0", "3,1", "0,1,2", "1,0,3,2"):
+        nodes.put("/points", content, "--stripe", "1000", "--on", on)
+        answer = json.loads(nodes.grist.ok("run", kernel, nodes.url("/points"), *args, "--json"))
+        assert answer["result"] == plain
+        assert answer["report"]["bytes_read"] >= len(content)
+        client = nodes.grist.ok("run", kernel, nodes.url("/points"), *args, "--json", "--place", "client")
+        assert result(client) == plain
+
+
+def test_one_request_brings_one_answer(nodes):
+    """What reaches the client does not grow with the passes: nodes exchange the rest."""
+    nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
+
+    def moved(passes):
+        given = ("--param", f"max_iter={passes}", "--param", "tol=0", "--param", "init=first", *KMEANS)
+        return json.loads(nodes.grist.ok("run", "kmeans", nodes.url("/points"), *given, "--json"))["report"]
+
+    short, long = moved(1), moved(12)
+    assert long["rounds"] == short["rounds"] + 11
+    assert long["bytes_to_client"] < short["bytes_to_client"] + 1000 < 20_000
+
+
+def test_data_at_fault_is_told_as_by_one_process(nodes):
+    broken = POINTS.copy()
+    broken[40_000, 1] = np.nan
+    nodes.put("/points", broken.tobytes(), "--stripe", "64KiB")
+    said = nodes.grist.refuses(1, "run", "kmeans", nodes.url("/points"), *KMEANS)
+    assert "coordinate 1 of point 40000" in said
+    # All nodes are free again.
+    assert nodes.works()
+
+
+LONG = ("--type", "f64", "--param", "dims=4", "--param", "k=400", "--param", "tol=0", "--param", "max_iter=10000")
+
+
+def at_work(nodes):
+    """Whether every node has begun to fold."""
+    return all(seconds > 0.2 for seconds in processor_time(nodes))
+
+
+def processor_time(nodes):
+    for number in range(nodes.count):
+        with open(f"/proc/{nodes.pid(number)}/stat") as stat:
+            words = stat.read().rpartition(")")[2].split()
+        yield (int(words[11]) + int(words[12])) / 100
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_a_node_that_dies_in_the_middle(nodes, lost):
+    nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
+    started = type("Started", (), {"processes": []})
+    request = Background(started, nodes, "run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
+    try:
+        until(lambda: at_work(nodes), "the nodes fold")
+        address = nodes.listen[lost]
+        nodes.kill(lost)
+        out, err = request.child.communicate(timeout=60)
+        assert request.child.returncode == 1 and out == b""
+        assert address.encode() in err, err
+    finally:
+        request.kill()
+    nodes.start(lost)
+    until(nodes.works, "the nodes work again")
+    assert result(nodes.grist.ok("run", "median", nodes.url("/points"), *MEDIAN, "--json"))["count"] == POINTS.size
+
+
+def test_a_node_that_stands_still(nodes):
+    nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
+    nodes.send(2, signal.SIGSTOP)
+    try:
+        fails(nodes, "run", "median", nodes.url("/points"), *MEDIAN, names=(nodes.listen[2],))
+    finally:
+        nodes.send(2, signal.SIGCONT)
+    until(nodes.works, "the nodes work again")
+
+
+def test_a_client_that_goes_away_stops_the_nodes(nodes):
+    nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
+    started = type("Started", (), {"processes": []})
+    request = Background(started, nodes, "run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
+    until(lambda: at_work(nodes), "the nodes fold")
+    request.kill()
+    request.child.wait(20)
+
+    def idle():
+        before = list(processor_time(nodes))
+        nodes.grist.ok("nodes", nodes.url())
+        nodes.grist.ok("nodes", nodes.url())
+        return sum(processor_time(nodes)) - sum(before) < 0.05
+
+    until(idle, "the nodes fold no more")
+    assert nodes.works()
+
+
+def test_many_requests_at_once(nodes):
+    nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
+    started = type("Started", (), {"processes": []})
+    args = ("run", "kmeans", nodes.url("/points"), *KMEANS, "--json")
+    requests = [Background(started, nodes, *args) for _ in range(12)]
+    results = {json.dumps(result(each.child.communicate(timeout=120)[0])) for each in requests}
+    assert len(results) == 1
