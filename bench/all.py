@@ -16,8 +16,10 @@ PROGRAMS = {
     "kernels": ["probe"],
     "grep": ["gristmill", "rg"],
     "growth": ["probe"],
+    "points": ["probe"],
+    "image": ["probe"],
     **dict.fromkeys(
-        ("nodes", "link", "transfer", "latency", "small", "scale", "reductionist"), ["probe", "gristmill"]
+        ("nodes", "link", "transfer", "latency", "small", "scale", "collectives", "reductionist"), ["probe", "gristmill"]
     ),
 }
 # Not part of a quick run: they need what is not installed everywhere, and say little when small.
