@@ -36,6 +36,30 @@ def test_the_same_bits_on_any_number_of_nodes(nodes, kernel, args):
         assert result(client) == plain
 
 
+IMAGE = np.random.default_rng(6).integers(0, 255, (301, 257), dtype="u1")
+BLUR = ("--type", "u8", "--param", "shape=301,257", "--param", "sigma=1.5")
+
+
+@pytest.mark.parametrize(
+    "content, kernel, args",
+    [
+        (POINTS, "kmeans", (*KMEANS, "--param", "labels=true")),
+        (IMAGE, "gaussian", (*BLUR, "--param", "mode=reflect")),
+        (IMAGE, "gaussian", (*BLUR, "--param", "mode=wrap")),
+    ],
+)
+def test_bytes_are_the_same_wherever_they_are_made(nodes, content, kernel, args):
+    (nodes.folder / "plain").write_bytes(content.tobytes())
+    nodes.put("/stored", content.tobytes(), "--stripe", "5000")
+    nodes.grist.ok("run", kernel, "plain", *args, "--output", "expected")
+    expected = (nodes.folder / "expected").read_bytes()
+    for place in ("storage", "client"):
+        nodes.grist.ok("run", kernel, nodes.url("/stored"), *args, "--place", place, "--output", "made")
+        assert (nodes.folder / "made").read_bytes() == expected
+        made = nodes.grist.ok("run", kernel, nodes.url("/stored"), *args, "--place", place)
+        assert made == expected
+
+
 def test_one_request_brings_one_answer(nodes):
     """What reaches the client does not grow with the passes: nodes exchange the rest."""
     nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
