@@ -1,6 +1,8 @@
 """Writes docs/figures.md from what experiments left in bench/results/lab."""
 
+import csv
 import json
+from statistics import median
 
 import experiment
 from probe import ROOT
@@ -41,6 +43,22 @@ def sidecar(result, findings, host):
     return json.dumps(about, indent=1) + "\n"
 
 
+def ratios(name, path):
+    """Ours over the paper's text, for each curve: the median over its points and how far they go."""
+    curves = {series: curve for series, curve in experiment.load(name).paper().items() if isinstance(curve, dict)}
+    ours = {}
+    with open(path) as table:
+        for row in csv.DictReader(table):
+            ours.setdefault(row["series"], {}).setdefault(row["x"], []).append(float(row["seconds"]))
+    told = []
+    for series, curve in curves.items():
+        middle = {x: median(seconds) for x, seconds in ours.get(series, {}).items()}
+        each = [middle[str(x)] / seconds for x, seconds in curve.items() if str(x) in middle]
+        if each:
+            told.append(f"{series} {median(each):.2f} ({min(each):.2f} to {max(each):.2f})")
+    return ", ".join(told)
+
+
 def page(results):
     """The whole page."""
     parts = [HEAD]
@@ -55,6 +73,8 @@ def page(results):
         picture = results.relative_to(ROOT) / f"{name}.png"
         parts.append(f"![{about['title']}](../{picture})\n")
         parts += [f"- {line}" for line in about["findings"]]
+        if ratio := ratios(name, results / f"{name}.csv"):
+            parts.append(f"- Our time over that of the paper's text, median (and range) of the points: {ratio}")
         if about["paper"]:
             parts.append(f"- Dashed: {about['paper']}.")
         parts.append(
