@@ -10,14 +10,16 @@ from plain_and_stored import pair, params, up  # noqa: F401
 
 def test_every_kernel_is_tried_here(up):
     names = {kernel["name"] for kernel in json.loads(up.grist.ok("kernels", "--json"))}
-    assert names == {name for name, *_ in NUMERIC} | {name for name, *_ in TEXT}
+    # Of images test_cluster_passes.py has some.
+    assert names - {"gaussian"} == {name for name, *_ in NUMERIC} | {name for name, *_ in TEXT}
 
 
 NUMERIC = [
     ("count",), ("count", "nan=skip"), ("first",), ("last",), ("histogram", "bins=7"),
     ("histogram", "bins=64", "range=-1:1"), ("lookup", "where=> 1.5"), ("lookup", "where=-0.01..=0.01"),
     ("lookup", "where=> 0", "count_only=true"), ("max",), ("min",), ("minmax",), ("mean",), ("sum",),
-    ("sum", "nan=skip"), ("var",), ("var", "ddof=1"),
+    ("sum", "nan=skip"), ("var",), ("var", "ddof=1"), ("median",), ("quantile", "q=0.1,0.9"), ("top", "k=5"),
+    ("unique", "max=100000"), ("kmeans", "dims=1", "k=3", "init=first", "max_iter=3"),
 ]  # fmt: skip
 TEXT = [
     ("count",), ("first",), ("last",), ("wc",), ("grep", "pattern=[a-c]{3}"),

@@ -184,7 +184,7 @@ def run(
 
     >>> (np.arange(16).reshape(4, 4) * 15).astype("u1").tofile("image.u8")
     >>> gristmill.run("gaussian", "image.u8", type="u1", shape=(4, 4), mask="3x3").output[0]
-    array([ 19,  30,  45,  56], dtype=uint8)
+    array([19, 30, 45, 56], dtype=uint8)
 
     Other threads of Python go on meanwhile, and Ctrl-C ends it.
     """

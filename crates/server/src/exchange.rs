@@ -1,5 +1,7 @@
 //! One member's side of an exchange: its messages over the network, its waiting bounded.
 
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -7,11 +9,9 @@ use gristmill_collective::{Action, Collective, CollectiveError, Limits, Member, 
 use gristmill_peers::{MemberPlace, MemberReply, Peers, of_reason, reason};
 use gristmill_runtime::{Control, ErrorKind, RunError};
 use gristmill_wire::ErrorBody;
-use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 
 use crate::error::Refusal;
-use crate::group_work::Inbox;
+use crate::group_work::{Event, Message, Taking};
 use crate::limits::{MEMBER_TICK, TELL_AGAIN};
 
 /// What a member needs to talk to the others.
@@ -26,12 +26,6 @@ pub(crate) struct Exchange {
     started: Instant,
 }
 
-/// What came of a message or a question.
-enum Heard {
-    Told(Result<(), RunError>),
-    Answered(Rank, Option<Reply>),
-}
-
 impl Exchange {
     pub fn new(peers: Peers, grant: String, job: String, places: Vec<MemberPlace>, rank: Rank) -> Exchange {
         let size = u32::try_from(places.len()).unwrap_or(u32::MAX);
@@ -43,84 +37,80 @@ impl Exchange {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// All members' values combined in the order of their ranks.
-    pub async fn allreduce(
+    /// All members' values combined in the order of their ranks. Blocks, and uses no clock of the network's runtime, which
+    /// may be shut down meanwhile.
+    pub fn allreduce(
         &self,
-        inbox: &Inbox,
+        taking: &Taking,
         value: Vec<u8>,
         operator: &mut dyn Operator,
         control: &Control,
     ) -> Result<Vec<u8>, RunError> {
-        // Nobody else has it: a member does one thing after the other.
-        let mut member = self.member.lock().await;
-        let mut under_way = JoinSet::new();
+        // Nobody else has them: a member does one thing after the other.
+        let mut member = self.member.lock().unwrap_or_else(PoisonError::into_inner);
+        let happened = taking.happened.lock().unwrap_or_else(PoisonError::into_inner);
         let mut refused: Option<RunError> = None;
         let mut actions = member.start(self.now(), Collective::Allreduce, value, operator);
-        let mut done = None;
+        let (mut done, mut sending) = (None, 0);
         loop {
             for action in actions.drain(..) {
-                self.carry_out(action, &mut under_way);
+                sending += u32::from(matches!(action, Action::Send { .. }));
+                self.carry_out(action, taking.inbox.events.clone());
             }
             if done.is_none() {
                 done = member.outcome();
             }
-            match &done {
-                Some(Err(error)) => return Err(refused.unwrap_or_else(|| self.explained(error))),
+            match done {
+                Some(Err(error)) => return Err(refused.unwrap_or_else(|| self.explained(&error))),
                 // What was sent must have arrived: others wait for it.
-                Some(Ok(_)) if under_way.is_empty() => break,
+                Some(Ok(outcome)) if sending == 0 => return Ok(outcome.value),
                 _ => {}
             }
             if control.stopped() {
-                return Err(RunError::Remote {
-                    kind: ErrorKind::Failed,
-                    message: "the request was given up".into(),
-                });
+                let message = "the request was given up before its answer".into();
+                return Err(RunError::Remote { kind: ErrorKind::Failed, message });
             }
-            tokio::select! {
-                () = inbox.arrived.notified() => {
-                    for message in inbox.take() {
-                        let (number, from) = (message.number, message.from);
-                        // What came twice, because its receipt was lost, is refused and forgotten.
-                        if let Ok(more) = member.deliver(self.now(), number, from, message.value, operator) {
-                            actions.extend(more);
-                        }
-                    }
+            match happened.recv_timeout(MEMBER_TICK) {
+                Ok(Event::Arrived(message)) => {
+                    taking.inbox.taken();
+                    let Message { number, from, value, .. } = message;
+                    // What came twice, because its receipt was lost, is refused and forgotten.
+                    actions = member.deliver(self.now(), number, from, value, operator).unwrap_or_default();
                 }
-                Some(heard) = under_way.join_next() => match heard {
-                    Ok(Heard::Told(Ok(()))) => {}
-                    Ok(Heard::Told(Err(error))) if done.is_none() => {
-                        member.lost(CollectiveError::Operator(error.to_string()));
-                        refused.get_or_insert(error);
-                    }
-                    Ok(Heard::Told(Err(error))) => return Err(error),
-                    Ok(Heard::Answered(from, reply)) => {
-                        reply.into_iter().for_each(|reply| member.heard(self.now(), from, reply));
-                    }
-                    Err(_) => return Err(RunError::Panicked),
-                },
-                () = tokio::time::sleep(MEMBER_TICK) => actions = member.tick(self.now()),
+                Ok(Event::Told(Ok(()))) => sending -= 1,
+                Ok(Event::Told(Err(error))) if done.is_some() => return Err(error),
+                Ok(Event::Told(Err(error))) => {
+                    sending -= 1;
+                    member.lost(CollectiveError::Operator(error.to_string()));
+                    refused.get_or_insert(error);
+                }
+                Ok(Event::Answered(from, reply)) => {
+                    reply.into_iter().for_each(|reply| member.heard(self.now(), from, reply));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panicked),
             }
-        }
-        match done {
-            Some(Ok(outcome)) => Ok(outcome.value),
-            _ => Err(RunError::Panicked),
+            actions.extend(member.tick(self.now()));
         }
     }
 
-    fn carry_out(&self, action: Action, under_way: &mut JoinSet<Heard>) {
+    /// Sends or asks in the background; what comes of it is an event.
+    fn carry_out(&self, action: Action, events: Sender<Event>) {
         let (peers, grant) = (self.peers.clone(), self.grant.clone());
+        let runtime = self.peers.runtime();
+        // Nobody takes the event any more once the work has ended.
         match action {
             Action::Send { to, number, value } => {
                 let Some(place) = self.places.get(to as usize).cloned() else { return };
                 let path = format!("/collectives/{}/{number}/{}", self.job, self.rank);
-                under_way.spawn(async move {
-                    Heard::Told(tell(&peers, &place, &path, &grant, value.into()).await)
+                runtime.spawn(async move {
+                    let _ = events.send(Event::Told(tell(&peers, &place, &path, &grant, value.into()).await));
                 });
             }
             Action::Ask(to) => {
                 let Some(place) = self.places.get(to as usize).cloned() else { return };
                 let path = format!("/collectives/{}", self.job);
-                under_way.spawn(async move {
+                runtime.spawn(async move {
                     let reply = match peers.ask_member(&place, &path, &grant).await {
                         Ok(MemberReply::Here) => Some(Reply::Here),
                         Ok(MemberReply::Unknown) => Some(Reply::Unknown),
@@ -128,7 +118,7 @@ impl Exchange {
                         // Silence: it is asked again until it was silent for too long.
                         Err(_) => None,
                     };
-                    Heard::Answered(to, reply)
+                    let _ = events.send(Event::Answered(to, reply));
                 });
             }
         }

@@ -1,13 +1,15 @@
 //! Work that this node does together with others: what has come for it, and what became of it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use gristmill_collective::Rank;
-use gristmill_runtime::ErrorKind;
+use gristmill_collective::{Rank, Reply};
+use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::ErrorBody;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Answer, Refusal};
 use crate::limits::{MAX_EARLY, MAX_GONE, REMEMBERED};
@@ -21,30 +23,40 @@ pub(crate) struct Message {
     pub _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Where values wait until this node's member takes them.
+/// What happens to a member while it waits.
+pub(crate) enum Event {
+    /// A value of another member.
+    Arrived(Message),
+    /// A value was handed over, or could not be.
+    Told(Result<(), RunError>),
+    /// Another member said whether it is there; nothing if it did not.
+    Answered(Rank, Option<Reply>),
+}
+
+/// Where values go for this node's member, and what is told of those it sends.
 pub(crate) struct Inbox {
     /// The file that the work is about: who sends must have a grant for it.
     pub file: String,
-    messages: Mutex<Vec<Message>>,
-    pub arrived: Notify,
+    pub events: Sender<Event>,
+    /// Values that wait.
+    waiting: AtomicUsize,
 }
 
 impl Inbox {
     /// Takes a value in.
     pub fn put(&self, message: Message) -> Answer<()> {
-        let mut messages = locked(&self.messages);
-        if messages.len() >= MAX_EARLY {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_EARLY {
+            self.taken();
             return Err(Refusal::new(ErrorKind::Busy, "too many values wait for this member; try again"));
         }
-        messages.push(message);
-        drop(messages);
-        self.arrived.notify_one();
+        // Nobody takes it any more if the work has just ended.
+        let _ = self.events.send(Event::Arrived(message));
         Ok(())
     }
 
-    /// Everything that has come.
-    pub fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut locked(&self.messages))
+    /// A value waits no longer.
+    pub fn taken(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -77,10 +89,10 @@ impl GroupWork {
             return Err(Refusal::new(ErrorKind::Conflict, "this work is being done already; ask anew"));
         }
         jobs.retain(|_, state| !matches!(state, State::Gone(_, since) if since.elapsed() > REMEMBERED));
-        let inbox =
-            Arc::new(Inbox { file: file.to_owned(), messages: Mutex::default(), arrived: Notify::new() });
+        let (events, happened) = channel();
+        let inbox = Arc::new(Inbox { file: file.to_owned(), events, waiting: AtomicUsize::new(0) });
         jobs.insert(job.to_owned(), State::Here(inbox.clone()));
-        Ok(Taking { work: self.clone(), job: job.to_owned(), inbox })
+        Ok(Taking { work: self.clone(), job: job.to_owned(), inbox, happened: Mutex::new(happened) })
     }
 
     pub fn known(&self, job: &str) -> Known {
@@ -97,6 +109,7 @@ pub(crate) struct Taking {
     work: Arc<GroupWork>,
     pub job: String,
     pub inbox: Arc<Inbox>,
+    pub happened: Mutex<Receiver<Event>>,
 }
 
 impl Taking {

@@ -167,9 +167,7 @@ impl Group for TogetherFold {
                 CollectiveError::Operator(text)
             })
         };
-        let exchanged =
-            self.exchange.allreduce(&self.taking.inbox, encode(&end), &mut operator, &self.control);
-        let exchanged = Handle::current().block_on(exchanged);
+        let exchanged = self.exchange.allreduce(&self.taking, encode(&end), &mut operator, &self.control);
         match (broken, exchanged) {
             (Some(error), _) | (None, Err(error)) => Err(error),
             (None, Ok(bytes)) => decode(&bytes, self.targets),

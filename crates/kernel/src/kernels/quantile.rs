@@ -223,7 +223,7 @@ impl<T: Element> Kernel for Quantile<T> {
         Spec {
             order: Order::Any,
             passes: Passes::Several,
-            state_hint: 64 << 10,
+            state_hint: 8 << 10,
             ..Spec::fixed(self.name, self.record)
         }
     }

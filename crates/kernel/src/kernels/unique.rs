@@ -62,7 +62,7 @@ struct Unique<T> {
 
 impl<T: Element> Kernel for Unique<T> {
     fn spec(&self) -> Spec {
-        Spec { order: Order::Any, state_hint: 16 * self.max.min(1024), ..Spec::fixed(NAME, self.record) }
+        Spec { order: Order::Any, state_hint: 16 * self.max.min(256), ..Spec::fixed(NAME, self.record) }
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {

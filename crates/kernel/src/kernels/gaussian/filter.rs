@@ -12,7 +12,7 @@ const ROWS: usize = 16;
 const COLUMNS: usize = 128;
 
 /// Elements that are added up side by side.
-const WIDE: usize = 16;
+const WIDE: usize = 32;
 
 /// The filter of one image, with the room it works in.
 pub(crate) struct Filter {
@@ -114,11 +114,14 @@ fn weigh<'a, const N: usize>(
     weights: &[f64],
 ) -> Option<[f64; N]> {
     let radius = weights.len() - 1;
-    let mut sums = places(radius)?.map(|x| x * weights[0]);
+    let mut sums = [0.0; N];
+    for (sum, x) in sums.iter_mut().zip(places(radius)?) {
+        *sum = x * weights[0];
+    }
     for distance in (1..=radius).rev() {
-        let (a, b) = (places(radius - distance)?, places(radius + distance)?);
-        for n in 0..N {
-            sums[n] += (a[n] + b[n]) * weights[distance];
+        let (a, b, weight) = (places(radius - distance)?, places(radius + distance)?, weights[distance]);
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += (a + b) * weight;
         }
     }
     Some(sums)

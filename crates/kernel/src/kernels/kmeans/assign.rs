@@ -86,7 +86,7 @@ impl Assign {
         self.labels.clear();
         self.points.each_tile(block, |_, tile| {
             self.centres.nearest(tile, &mut self.number, &mut self.distance);
-            if let Some(before) = &self.before {
+            if let Some(before) = &mut self.before {
                 before.nearest(tile, &mut self.old, &mut Vec::new());
                 let moved = self.old.iter().zip(&self.number).filter(|(old, new)| old != new);
                 self.totals.changed += moved.count() as u64;
