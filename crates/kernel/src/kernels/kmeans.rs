@@ -325,7 +325,7 @@ impl Kmeans {
         let settled =
             settled.unwrap_or_else(|| self.tol * mean_variance(&moved, &centres, totals, self.dims));
         let shift: f64 = moved.iter().zip(&centres).map(|(new, old)| (new - old) * (new - old)).sum();
-        let n: u64 = totals.counts.iter().sum();
+        let n = totals.points();
         let few = self.delta.is_some_and(|delta| counted && totals.changed as f64 <= delta * n as f64);
         let still = moved == centres;
         if still && !self.labels {
@@ -360,7 +360,7 @@ impl Kmeans {
             ("iterations", iterations.into()),
         ];
         if self.labels {
-            let points = totals.counts.iter().sum::<u64>();
+            let points = totals.points();
             values.push(("shape", Value::List(vec![points.into()])));
             values.push(("type", Value::Text(DType::I32.name().into())));
         }
@@ -374,7 +374,7 @@ const MAX_EXPONENT: i32 = 440;
 /// The mean over the dimensions of the variances of all points, from what was added up about some centres: within
 /// each cluster about its centre, then the centres about the mean of all.
 fn mean_variance(means: &[f64], centres: &[f64], totals: &Totals, dims: usize) -> f64 {
-    let n: u64 = totals.counts.iter().sum();
+    let n = totals.points();
     let weighted = |at: usize, x: f64| totals.counts[at / dims] as f64 * x;
     let mut middle = vec![0.0; dims];
     for (at, mean) in means.iter().enumerate() {

@@ -192,7 +192,8 @@ impl<T: Element> Quantile<T> {
                 Method::Linear => Value::float(between(low.to_f64(), high.to_f64(), apart)),
             });
         }
-        let counted = if self.nan == NanRule::Skip { known.count } else { known.count + known.nans };
+        let counted =
+            if self.nan == NanRule::Skip { known.count } else { known.count.saturating_add(known.nans) };
         let count = ("count", Value::from(counted));
         Ok(Value::Map(match (self.name, values.pop()) {
             ("median", Some(median)) => vec![("median", median), count],
@@ -249,7 +250,7 @@ impl<T: Element> Kernel for Quantile<T> {
         let (count, nans, tables) = decode(self.name, whole)?;
         let mut known = self.known(ctx)?;
         if ctx.round == 0 {
-            if count + nans == 0 || count == 0 && self.nan == NanRule::Skip {
+            if count.saturating_add(nans) == 0 || count == 0 && self.nan == NanRule::Skip {
                 return Err(KernelError::Empty { kernel: self.name, why: "there is no value to take" });
             }
             (known.count, known.nans) = (count, nans);

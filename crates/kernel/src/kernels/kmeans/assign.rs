@@ -34,6 +34,11 @@ impl Totals {
         }
     }
 
+    /// Points of all centres.
+    pub fn points(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
     pub fn save(&self, out: &mut Vec<u8>) {
         self.counts.iter().for_each(|n| out.put_u64(*n));
         self.sums.save(out);
