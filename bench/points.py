@@ -21,6 +21,9 @@ except ImportError:
 DIMS, K, SEED = 10, 20, 8
 FEW, MANY = 1, 11
 
+# How far scikit-learn's centres in f32 may be from those in f64; points of a cluster are 5 apart.
+F32_OFF = 0.02
+
 
 def points(folder, count, dtype):
     """Points about K centres, so far apart that clusters overlap, and the file that they are in."""
@@ -60,9 +63,13 @@ def main():
             def learn(iterations, values=values):
                 return KMeans(K, init=values[:K], n_init=1, max_iter=iterations, tol=0, algorithm="lloyd").fit(values)
 
-            ours, theirs = ask(MANY)["result"], learn(MANY)
-            agree = np.allclose(ours["centers"], theirs.cluster_centers_, rtol=1e-6 if dtype == "f64" else 1e-3)
-            pairs.require(agree and ours["iterations"] == theirs.n_iter_, f"k-means of {dtype}")
+            # Both judged by scikit-learn's answer in f64: that of f32 points in f32 is off by thousandths of a
+            # coordinate after some iterations, ours is not.
+            ours, theirs, exact = ask(MANY)["result"], learn(MANY), learn(MANY, values.astype("f8"))
+            agree = np.allclose(ours["centers"], exact.cluster_centers_, rtol=1e-6)
+            agree &= np.allclose(theirs.cluster_centers_, exact.cluster_centers_, atol=F32_OFF)
+            agree &= ours["iterations"] == theirs.n_iter_ == exact.n_iter_
+            pairs.require(agree, f"k-means of {dtype}")
             sides[f"gristmill {dtype}"] = per_iteration(lambda n, ask=ask: ask(n)["seconds"])
             sides[f"scikit-learn {dtype}"] = per_iteration(lambda n, learn=learn: pairs.timed(lambda: learn(n))())
             wanted.append((f"gristmill {dtype}", f"scikit-learn {dtype}", 1.0))

@@ -132,6 +132,13 @@ class Cluster:
     def pid(self, number) -> int:
         return self.pids()[number]
 
+    def processor_time(self):
+        """Seconds that each node has worked."""
+        for number in range(self.count):
+            with open(f"/proc/{self.pid(number)}/stat") as stat:
+                words = stat.read().rpartition(")")[2].split()
+            yield (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def send(self, number, what) -> int:
         """Sends a signal to a node."""
         pid = self.pid(number)

@@ -88,14 +88,7 @@ LONG = ("--type", "f64", "--param", "dims=4", "--param", "k=400", "--param", "to
 
 def at_work(nodes):
     """Whether every node has begun to fold."""
-    return all(seconds > 0.2 for seconds in processor_time(nodes))
-
-
-def processor_time(nodes):
-    for number in range(nodes.count):
-        with open(f"/proc/{nodes.pid(number)}/stat") as stat:
-            words = stat.read().rpartition(")")[2].split()
-        yield (int(words[11]) + int(words[12])) / 100
+    return all(seconds > 0.2 for seconds in nodes.processor_time())
 
 
 @pytest.mark.parametrize("lost", [0, 2])
@@ -136,10 +129,10 @@ def test_a_client_that_goes_away_stops_the_nodes(nodes):
     request.child.wait(20)
 
     def idle():
-        before = list(processor_time(nodes))
+        before = list(nodes.processor_time())
         nodes.grist.ok("nodes", nodes.url())
         nodes.grist.ok("nodes", nodes.url())
-        return sum(processor_time(nodes)) - sum(before) < 0.05
+        return sum(nodes.processor_time()) - sum(before) < 0.05
 
     until(idle, "the nodes fold no more")
     assert nodes.works()

@@ -59,6 +59,20 @@ def test_the_mask_of_three_by_three(grist, tmp_path):
     np.testing.assert_array_equal(blurred(grist, values, dtype="u8", mask="3x3"), theirs.astype("u1"))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+def test_halves_go_to_the_even_number(grist, tmp_path, dtype):
+    y, x = np.indices((60, 70))
+    most = np.iinfo(dtype).max
+    mask = np.outer([1, 2, 1], [1, 2, 1]) / 16
+    # All sums are multiples of 1/16, so many of them are halves, and no side has an error.
+    for values in ((x + y) % 2, (x + y) % 2 * most, 8 * (x == 35) + y % 3, x * 3 % 5 * (y % 7), most - (x * y) % 9):
+        values = values.astype(dtype)
+        values.tofile(tmp_path / "image")
+        exact = ndimage.convolve(values.astype("f8"), mask, mode="reflect")
+        ours = blurred(grist, values, dtype="u8" if dtype == "u1" else "u16", mask="3x3")
+        np.testing.assert_array_equal(ours, np.round(exact).astype(dtype))
+
+
 def test_the_bits_do_not_depend_on_the_targets(grist, tmp_path):
     values = image(np.dtype("f8"), (101, 37))
     values.tofile(tmp_path / "image")

@@ -3,6 +3,7 @@
 python bench/lab run EXPERIMENT...    measure; CSV and PNG go to bench/results/lab
 python bench/lab check                measure whether the result depends on the scale
 python bench/lab figures              write docs/figures.md from what was measured
+python bench/lab draw [EXPERIMENT...] draw pictures again from what was measured
 python bench/lab list                 the experiments
 python bench/lab down                 remove what a lab that was killed has left
 """
@@ -22,9 +23,11 @@ import draw  # noqa: E402
 import experiment  # noqa: E402
 import figures  # noqa: E402
 import hosts  # noqa: E402
-import pairs  # noqa: E402
 import told  # noqa: E402
 from probe import ROOT, release_binary  # noqa: E402
+
+
+RESULTS = ROOT / "bench/results/lab"
 
 
 def parser():
@@ -36,6 +39,9 @@ def parser():
     down = commands.add_parser("down", help="remove what labs that were killed have left; running ones, too")
     down.add_argument("--data", type=Path, default=data.DEFAULT_DIR, help="their data folder (default: %(default)s)")
     commands.add_parser("figures", help="write docs/figures.md from what was measured")
+    again = commands.add_parser("draw", help="draw pictures again from what was measured")
+    again.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as 'list' has them (default: all)")
+    again.add_argument("--results", type=Path, default=RESULTS, help="where CSV and PNG are (default: %(default)s)")
     run = commands.add_parser("run", help="measure experiments")
     run.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="names as 'list' has them, or 'all'")
     run.add_argument("--scale", type=scale, help="of links, processors and files (default: the experiment's)")
@@ -82,8 +88,11 @@ def main():
             print(f"removed {name}")
         return
     if options.command == "figures":
-        figures.write(ROOT / "bench/results/lab")
+        figures.write(RESULTS)
         print("wrote docs/figures.md")
+        return
+    if options.command == "draw":
+        drawn(options.experiments or experiment.names(), options.results)
         return
     modules = []
     if options.command == "run":
@@ -96,7 +105,7 @@ def main():
         if not binary.is_file():
             raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p {binary.name}")
     if options.results is None:
-        options.results = ROOT / ("target/bench-quick" if options.quick else "bench/results/lab")
+        options.results = ROOT / "target/bench-quick" if options.quick else RESULTS
     for directory in (options.results, options.data):
         directory.mkdir(parents=True, exist_ok=True)
     told.listen()
@@ -108,6 +117,17 @@ def main():
         return
     for module in modules:
         measured(module, options)
+
+
+def drawn(names, results):
+    """Draws again what was measured of these."""
+    for name in names:
+        experiment.load(name)
+        if result := experiment.kept(results, name):
+            draw.picture(results / f"{name}.png", result)
+            print(f"drew {name}.png")
+        else:
+            print(f"{name} was not measured: there is no {name}.csv in {results}")
 
 
 def measured(module, options):
@@ -122,7 +142,7 @@ def measured(module, options):
     findings = list(result["module"].findings(table))
     print("\n".join(findings))
     print(f"# this machine was busy to {busy:.0%} at most, load {os.getloadavg()[0]:.1f}", flush=True)
-    (options.results / f"{name}.json").write_text(figures.sidecar(result, findings, pairs.host()))
+    (options.results / f"{name}.json").write_text(figures.sidecar(result, findings))
 
 
 if __name__ == "__main__":

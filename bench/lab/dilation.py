@@ -28,12 +28,13 @@ class Folds:
     """Two files of different lengths on one target: what one takes longer than the other is free of what every request
     takes, and of the part of a period that a fold has for nothing at its beginning."""
 
-    def __init__(self, storage, short, long, request):
-        self.storage, self.short, self.long, self.request = storage, short, long, request
-        self.client = storage.hosts.by_role["client"][0]
+    def __init__(self, storage, short, long, request, host):
+        """`request` gives what is asked of so many bytes, `host` asks."""
+        self.storage, self.short, self.long, self.request, self.host = storage, short, long, request, host
 
     def seconds(self, file):
-        return median(schemes.active(self.storage, file, self.request, self.client)[0] for _ in range(TIMES))
+        request = self.request(file.size)
+        return median(schemes.active(self.storage, file, request, self.host)[0] for _ in range(TIMES))
 
     def rate(self):
         """Bytes a second."""

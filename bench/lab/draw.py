@@ -5,17 +5,28 @@ import textwrap
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogFormatter
 
-import pairs
+import experiment
 
 # Letters of a legend, lines before them included, that fit side by side.
 WIDE = 135
 
-COLORS = {"TS": "#d1730b", "AS": "#1f5fa8", "TS, same node,": "#3a8a3a"}
+COLORS = {
+    "TS": "#d1730b",
+    "AS": "#1f5fa8",
+    "TS, same node,": "#3a8a3a",
+    "AS, one core": "#7a3fa0",
+    "AS, image to the client": "#3a8a3a",
+    "reading": "#d1730b",
+    "computing": "#1f5fa8",
+}
 
 
 def color_of(name):
     """Of the scheme, paler for all kernels but SUM."""
+    if name in COLORS:
+        return COLORS[name]
     scheme, _, kernel = name.rpartition(" ")
     color = COLORS.get(scheme or name, "#4c4c4c")
     return color if kernel in ("SUM", name) else (*matplotlib.colors.to_rgb(color), 0.55)
@@ -26,8 +37,12 @@ def picture(path, result):
     series = list(dict.fromkeys(row[0] for row in result["rows"]))
     figure, axes = plt.subplots(figsize=(8.6, 5.6), layout="constrained")
     axes.set_title(module.TITLE, fontsize=13)
-    draw = bars if isinstance(result["rows"][0][1], str) else lines
-    draw(axes, module, series, result["rows"])
+    # What is drawn of a row stands behind series, x and round.
+    value = experiment.COLUMNS.index(getattr(module, "VALUE", "seconds"))
+    rows = [[*row[:3], row[value]] for row in result["rows"]]
+    draw = bars if isinstance(rows[0][1], str) else lines
+    draw = stacks if hasattr(module, "STACKED") else draw
+    draw(axes, module, series, rows)
     axes.set_xlabel(module.X)
     axes.set_ylabel(module.Y)
     axes.grid(color="#e3e3e3", lw=0.7)
@@ -36,8 +51,10 @@ def picture(path, result):
     handles, labels = axes.get_legend_handles_labels()
     columns = max(1, min(4, WIDE // max(len(label) + 8 for label in labels)))
     figure.legend(handles, labels, fontsize=9, loc="outside upper center", ncols=columns, frameon=False)
-    foot = f"{pairs.host()}\n{result['counted']} on it, scale {result['scale']:g}; median and range of {result['repeats']} runs"
-    foot += f"\n---: {module.PAPER}" if module.paper() else ""
+    foot = f"{result['host']}\n{result['counted']} on it, scale {result['scale']:g}; median and range of {result['repeats']} runs"
+    if result["shorter"] > 1:
+        foot += f"\nfiles {result['shorter']} times shorter than said, seconds times {result['shorter']}"
+    foot += f"\n{experiment.theirs(module).capitalize()}: {module.PAPER}" if module.paper() else ""
     figure.supxlabel("\n".join(wrapped(foot)), fontsize=8, color="#555555")
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -58,14 +75,17 @@ def lines(axes, module, series, rows):
         curve = module.paper().get(name)
         if curve:
             axes.plot(
-                list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, the paper's text"
+                list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, {experiment.theirs(module)}"
             )
     if module.LOG:
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
         xs = sorted({row[1] for row in rows})
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
         axes.xaxis.minorticks_off()
+    if module.LOG is True:
+        axes.set_yscale("log")
+        for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            formatter(LogFormatter())
     else:
         axes.set_ylim(0)
 
@@ -86,3 +106,40 @@ def bars(axes, module, series, rows):
     for (name, level), dash in zip(module.paper().items(), ("--", ":", "-.")):
         axes.axhline(level, ls=dash, lw=1.4, color="#333333", label=name)
     axes.set_xticks(range(len(xs)), xs)
+
+
+def stacks(axes, module, series, rows):
+    """One bar for each x out of the medians of all series, the part of the first written into it; the range is that of
+    the sum. What the text gives: marks at an x, or lines."""
+    xs = list(dict.fromkeys(row[1] for row in rows))
+    each = {(name, x): [row[3] for row in rows if row[:2] == [name, x]] for name in series for x in xs}
+    sums = {x: [sum(parts) for parts in zip(*(each[name, x] for name in series))] for x in xs}
+    middle = {at: float(np.median(values)) for at, values in each.items()}
+    whole = {x: sum(middle[name, x] for name in series) for x in xs}
+    unit = whole if module.STACKED == "share" else dict.fromkeys(xs, 1)
+    below = np.zeros(len(xs))
+    for name in series:
+        part = np.array([middle[name, x] / unit[x] for x in xs])
+        axes.bar(range(len(xs)), part, 0.6, bottom=below, color=color_of(name), label=f"{name}, ours")
+        below += part
+    for place, x in enumerate(xs):
+        share = f"{middle[series[0], x] / whole[x]:.0%} {series[0]}"
+        axes.annotate(share, (place, below[place]), (0, 5), textcoords="offset points", ha="center", fontsize=9)
+    if module.STACKED != "share":
+        least = [below[place] - min(sums[x]) for place, x in enumerate(xs)]
+        most = [max(sums[x]) - below[place] for place, x in enumerate(xs)]
+        spread = [np.clip(least, 0, None), np.clip(most, 0, None)]
+        axes.errorbar(range(len(xs)), below, yerr=spread, fmt="none", ecolor="#333333", capsize=3)
+    told = dict(module.paper())
+    for name, curve in [(name, curve) for name, curve in told.items() if isinstance(curve, dict)]:
+        at = [(place, curve[first_line(x)]) for place, x in enumerate(xs) if first_line(x) in curve]
+        axes.plot(*zip(*at), "x", color="#111111", ms=9, mew=2, label=f"{name}, {experiment.theirs(module)}")
+        del told[name]
+    for (name, level), dash in zip(told.items(), ("--", ":", "-.")):
+        axes.axhline(level, ls=dash, lw=1.4, color="#333333", label=name)
+    axes.set_xticks(range(len(xs)), xs)
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.06)
+
+
+def first_line(x):
+    return str(x).split("\n")[0]

@@ -1,12 +1,17 @@
 """Running an experiment: all situations in turns, several times, in an order drawn anew each time.
 
 An experiment is a file in `experiments/` with MACHINE, SCALE, TITLE, X and Y (the labels of the axes) and
-`situations(bench)`, which puts the files it needs and yields a `Situation` for each point; `paper(bench)` gives the
-paper's curves, and `findings(table)` what is to be said of the points.
+`situations(bench)`, which puts the files it needs and yields a `Situation` for each point; `paper()` gives the paper's
+curves, and `findings(table)` what is to be said of the points. What else it may have: VALUE, the column that Y is about
+(seconds); LOG, whether both axes are logarithmic, or only "x"; STACKED, that the series of an x make one bar, in "seconds"
+or as a "share" of it; SHORTER, by how much files are shorter than the paper's, and seconds multiplied; THEIRS, what the paper's curves are
+("the paper's text").
 """
 
+import contextlib
 import csv
 import importlib
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +21,7 @@ import numpy as np
 
 import dilation
 import machine
+import pairs
 import quota
 import told
 import workload
@@ -28,26 +34,30 @@ COLUMNS = ["series", "x", "repeat", "seconds", "network_bytes", "busy"]
 
 @dataclass(frozen=True)
 class Situation:
-    """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be."""
+    """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be. `parts`: series that
+    the seconds are split into, as the answer has them. `warm`: whether it is run in the first round, which counts for
+    nothing: what takes minutes does not gain from it."""
 
     series: str
     x: float | str
     run: Callable
     truth: object
+    parts: tuple = ()
+    warm: bool = True
 
 
 class Bench:
     """What an experiment's `situations` works with."""
 
-    def __init__(self, storage, options, scale):
-        self.storage, self.options, self.scale = storage, options, scale
+    def __init__(self, storage, options, scale, shorter=1):
+        self.storage, self.options, self.scale, self.shorter = storage, options, scale, shorter
         self.clients = storage.hosts.by_role["client"]
         self.servers = storage.hosts.by_role["storage"]
         self.files, self.truths = {}, {}
 
     def size(self, size):
-        """Bytes of a file that is `size` long on the machine described."""
-        return workload.whole(size * self.scale)
+        """Bytes of a file that is `size` long on the machine described, or shorter, as the experiment has it."""
+        return workload.whole(size * self.scale / self.shorter)
 
     def file(self, make, size, targets, unit=STRIPE):
         """A file over the first targets, put when it is first asked for; `make` makes its source."""
@@ -61,12 +71,14 @@ class Bench:
 
     def truth(self, file, request):
         """The answer, from the file itself and one process."""
-        key = (file.source, request.kernel)
+        key = (file.source, request.kernel, *sorted(request.params.items()))
         if key not in self.truths:
             probe = self.storage.rank(self.clients[0])
             if request.dtype:
-                answer = probe.run(request.kernel, file.source, type=request.dtype, params=request.params)
-                self.truths[key] = {"sum": answer["result"]["sum"]}
+                how = {"type": request.dtype, "params": request.params, "rows": request.rows}
+                answer = probe.run(request.kernel, file.source, **how)
+                whole = answer["result"] | {"rows": answer.get("rows")}
+                self.truths[key] = {name: whole[name] for name in request.right}
             else:
                 with open(file.source, "rb") as text:
                     self.truths[key] = {"count": sum(workload.NEEDLE in line for line in text)}
@@ -75,6 +87,11 @@ class Bench:
 
 def names():
     return sorted(path.stem for path in HERE.glob("*.py"))
+
+
+def theirs(module):
+    """What the curves that `paper()` gives are called."""
+    return getattr(module, "THEIRS", "the paper's text")
 
 
 def load(name):
@@ -93,7 +110,8 @@ def run(name, options, say=print):
     described = module.machine(machine.load(module.MACHINE), options.quick, **fewer)
     data = options.data
     with Hosts(described, data) as hosts, Storage(hosts, options.gristmill, options.probe, data) as storage:
-        bench = Bench(storage, options, scale)
+        shorter = getattr(module, "SHORTER", 1)
+        bench = Bench(storage, options, scale, shorter)
         situations = list(module.situations(bench, options.quick))
         folds = calibrating(bench, seconds)
         [(core, reached)] = calibrated(storage, {scale: folds}, options).values()
@@ -109,9 +127,15 @@ def run(name, options, say=print):
         say(
             f"# a node folded at {reached:.2f} of the machine's rate before the first round and {after:.2f} after the last"
         )
-        places = {(each.series, each.x): place for place, each in enumerate(situations)}
+        places = {}
+        for each in situations:
+            for series in each.parts or (each.series,):
+                places.setdefault((series, each.x), len(places))
         rows.sort(key=lambda row: (places[row[0], row[1]], row[2]))
+        for row in rows:
+            row[3] *= shorter
     about = {"name": name, "module": module, "scale": scale, "core": core, "repeats": repeats, "counted": counted}
+    about |= {"shorter": shorter, "host": pairs.host()}
     return about | {"rows": rows, "reached": [round(reached, 3), round(after, 3)], "period": quota.period(core)}
 
 
@@ -129,11 +153,13 @@ def calibrated(storage, folds, options):
 
 def calibrating(bench, seconds):
     described = bench.storage.hosts.machine
-    if described.kernel != "sum":
+    if described.kernel not in workload.CALIBRATING:
         raise SystemExit(f"{described.name}: no input is known for the kernel {described.kernel}")
-    size = described.rate * seconds * dilation.folding(described)
-    short, long = (bench.file(workload.doubles, part, 1) for part in (size / dilation.LONGER, size))
-    return dilation.Folds(bench.storage, short, long, workload.SUM)
+    make, request, role = workload.CALIBRATING[described.kernel]
+    # These are as long as they must be to be measured, whatever the experiment does with its files.
+    size = described.rate * seconds * dilation.folding(described) * bench.shorter
+    short, long = (bench.file(make, part, 1) for part in (size / dilation.LONGER, size))
+    return dilation.Folds(bench.storage, short, long, request, bench.storage.hosts.by_role[role][0])
 
 
 def measure(situations, repeats, storage, say):
@@ -151,6 +177,8 @@ def one_round(situations, repeat, storage):
     order, rows = np.random.default_rng(repeat + 1), []
     for number in order.permutation(len(situations)):
         situation = situations[number]
+        if repeat < 0 and not situation.warm:
+            continue
         told.check()
         before = sum(carried(storage))
         with dilation.Busy() as busy:
@@ -160,8 +188,11 @@ def one_round(situations, repeat, storage):
             if not workload.same(result, situation.truth):
                 what = f"{situation.series}, {situation.x}"
                 raise SystemExit(f"{what}: the answer {result} is not {situation.truth}")
-        if repeat >= 0:
-            rows.append([situation.series, situation.x, repeat, seconds, carried_bytes, round(busy.share, 3)])
+        if repeat < 0:
+            continue
+        taken = {name: answer["parts"][name] for name in situation.parts} or {situation.series: seconds}
+        for series, part in taken.items():
+            rows.append([series, situation.x, repeat, part, carried_bytes, round(busy.share, 3)])
     return rows
 
 
@@ -176,6 +207,29 @@ def write(path, result):
         table.writerow(COLUMNS)
         for series, x, repeat, seconds, network_bytes, busy in result["rows"]:
             table.writerow([series, x, repeat, f"{seconds:.6f}", network_bytes, busy])
+
+
+def kept(results, name):
+    """What a measurement left in `results`, as `run` gave it, as far as a picture needs it; nothing if it was not done."""
+    about, found = results / f"{name}.json", results / f"{name}.csv"
+    if not (about.exists() and found.exists()):
+        return None
+    told_of = json.loads(about.read_text())
+    with open(found, newline="") as text:
+        rows = [
+            [row["series"], number(row["x"]), int(row["repeat"]), *(float(row[name]) for name in COLUMNS[3:])]
+            for row in csv.DictReader(text)
+        ]
+    about = {"counted": told_of["hosts"], "host": told_of["machine"], "shorter": told_of.get("shorter", 1)}
+    return about | {"module": load(name), "rows": rows, "scale": told_of["scale"], "repeats": told_of["repeats"]}
+
+
+def number(text):
+    """The number that a text is, or the text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def table(rows):

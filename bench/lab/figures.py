@@ -10,20 +10,23 @@ from probe import ROOT
 HEAD = """# The papers' figures, here
 
 Made by `make figures`; do not edit. Each is measured on hosts made of network namespaces, shaped links and processor
-quotas on one machine ([bench/lab](../bench/lab)). The ratio of SUM's speed on a core to that of a link is the paper's;
-other kernels run as fast as ours do on such a core, and files are in the page cache, not on the papers' disks. One
-factor, the *scale*, stands before the speed of links and processors and the length of files, so that seconds are those
-of the machine described. Nothing here may stand beside a figure of real clusters without saying so.
+quotas on one machine ([bench/lab](../bench/lab)). The ratio of one kernel's speed on a core to that of a link is the
+paper's: that of the Gaussian filter in figures about it, that of SUM in all others. Other kernels run as fast as ours do
+on such a core, and files are in the page cache, not on the papers' disks. One factor, the *scale*, stands before the
+speed of links and processors and the length of files, so that seconds are those of the machine described. Nothing here
+may stand beside a figure of real clusters without saying so.
 
 The papers' figures are pictures, of which we have only the texts. *The paper's text* is a curve made from the numbers in
-it, as each caption says; it shows what the figure must look like for the text to be true.
+it, as each caption says; it shows what the figure must look like for the text to be true. *The paper's model* is one made
+from its equations and rates.
 
 AS: active storage, each server folds what it holds. TS: traditional storage, a program with as many ranks as servers
-reads and folds. Both are ours, `--place storage` and `--place client`.
+reads and folds. Both are ours, `--place storage` and `--place client`; where the captions say so, the program reads its
+parts into memory first, as the papers' programs do, and computes there.
 """
 
 
-def sidecar(result, findings, host):
+def sidecar(result, findings):
     """What is kept beside the table of an experiment."""
     module = result["module"]
     about = {
@@ -32,12 +35,13 @@ def sidecar(result, findings, host):
         "paper": module.PAPER,
         "hosts": result["counted"],
         "scale": result["scale"],
+        "shorter": result["shorter"],
         "core": round(result["core"], 5),
         "repeats": result["repeats"],
         "reached": result["reached"],
         "period": result["period"],
         "busy": max(row[5] for row in result["rows"]),
-        "machine": host,
+        "machine": result["host"],
         "findings": findings,
     }
     return json.dumps(about, indent=1) + "\n"
@@ -45,14 +49,20 @@ def sidecar(result, findings, host):
 
 def ratios(name, path):
     """Ours over the paper's text, for each curve: the median over its points and how far they go."""
-    curves = {series: curve for series, curve in experiment.load(name).paper().items() if isinstance(curve, dict)}
+    module = experiment.load(name)
+    curves = {series: curve for series, curve in module.paper().items() if isinstance(curve, dict)}
     ours = {}
-    with open(path) as table:
+    with open(path, newline="") as table:
         for row in csv.DictReader(table):
-            ours.setdefault(row["series"], {}).setdefault(row["x"], []).append(float(row["seconds"]))
+            # The first line of an x is what the paper has; all parts of a bar are the scheme's time.
+            series, x = row["series"], row["x"].split("\n")[0]
+            if hasattr(module, "STACKED"):
+                [series] = curves or [None]
+            rounds = ours.setdefault(series, {}).setdefault(x, {})
+            rounds[row["repeat"]] = rounds.get(row["repeat"], 0) + float(row["seconds"])
     told = []
     for series, curve in curves.items():
-        middle = {x: median(seconds) for x, seconds in ours.get(series, {}).items()}
+        middle = {x: median(rounds.values()) for x, rounds in ours.get(series, {}).items()}
         each = [middle[str(x)] / seconds for x, seconds in curve.items() if str(x) in middle]
         if each:
             told.append(f"{series} {median(each):.2f} ({min(each):.2f} to {max(each):.2f})")
@@ -70,19 +80,26 @@ def page(results):
         parts.append(f"## {about['title']}\n")
         if about["about"]:
             parts.append(about["about"] + "\n")
+        theirs = experiment.theirs(experiment.load(name))
         picture = results.relative_to(ROOT) / f"{name}.png"
         parts.append(f"![{about['title']}](../{picture})\n")
         parts += [f"- {line}" for line in about["findings"]]
         if ratio := ratios(name, results / f"{name}.csv"):
-            parts.append(f"- Our time over that of the paper's text, median (and range) of the points: {ratio}")
+            parts.append(f"- Our time over that of {theirs}, median (and range) of the points: {ratio}")
         if about["paper"]:
-            parts.append(f"- Dashed: {about['paper']}.")
+            parts.append(f"- {theirs.capitalize()}: {about['paper']}.")
+        if about.get("shorter", 1) > 1:
+            parts.append(
+                f"- Files were {about['shorter']} times shorter than said, and seconds are those measured times "
+                f"{about['shorter']}; what a request takes besides its bytes counts so many times too much."
+            )
+        period = 1000 * about["period"] * about.get("shorter", 1)
         parts.append(
             f"- Ran on {about['hosts']} at scale {about['scale']:g}, {about['repeats']} rounds: {about['machine']}. A core "
             f"was {about['core']:.3g} of one of this machine's; a node folded at {about['reached'][0]:.2f} of the machine's "
             f"rate before the first round and {about['reached'][1]:.2f} after the last; this machine was busy to "
-            f"{about['busy']:.0%} at most. What takes less than {10 * 1000 * about['period']:.0f} ms may be too fast by up "
-            f"to {1000 * about['period']:.0f} ms, since a core is shared out in periods of that length.\n"
+            f"{about['busy']:.0%} at most. What takes less than {10 * period:.0f} ms may be too fast by up "
+            f"to {period:.0f} ms, since a core is shared out in periods of that length.\n"
         )
     check = results / "check.json"
     if check.exists():

@@ -5,7 +5,15 @@ program of ranks, each of which reads a part of the file and folds it, one part 
 piece a server, as Son laid files out, each rank has a server for itself.
 """
 
+from statistics import mean
+
 from storage import ask_all
+
+# Where rank 0 of a program listens for the others.
+PROGRAM_PORT = 7441
+
+# What a program's time is made of.
+READING, COMPUTING = "reading", "computing"
 
 
 def parts(file, ranks, record=1):
@@ -15,31 +23,56 @@ def parts(file, ranks, record=1):
     return [(a, b - a) for a, b in zip(cuts, cuts[1:])]
 
 
+def command(storage, file, what, **more):
+    return {"cluster": storage.entry, "file": file.path, "what": what, **more}
+
+
 def active(storage, file, request, host):
-    """The answer, and the seconds it took."""
-    rank = storage.rank(host)
-    seconds, [answer] = ask_all([(rank, storage.entry, file, request.what("storage", storage.lanes))])
+    """The seconds that it took, and the answer."""
+    asked = command(storage, file, request.what("storage", storage.lanes))
+    seconds, [answer] = ask_all([(storage.rank(host), asked)])
     return seconds, answer
 
 
 def traditional(storage, file, request, on):
-    """The answer of a program with a rank on each of the hosts `on`."""
+    """The answer of a program with a rank on each of the hosts `on`, which folds while it reads."""
     asked = []
     for host, part in zip(on, parts(file, len(on), request.record or 8)):
         what = request.what("client", storage.lanes, part)
-        asked.append((storage.rank(host), storage.entry, file, what))
+        asked.append((storage.rank(host), command(storage, file, what)))
     seconds, answers = ask_all(asked)
     whole = dict(answers[0])
     whole["result"] = request.together([answer["result"] for answer in answers])
     return seconds, whole
 
 
+def program(storage, file, request, on):
+    """The answer of a program with a rank on each of the hosts `on` that reads its part into memory, once, and then
+    computes, in as many passes as the kernel takes. `parts` of the answer: seconds of reading, on average of all ranks,
+    and of the rest."""
+    what = request.what("client", storage.lanes)
+    root = f"{on[0].address}:{PROGRAM_PORT}"
+    ranks = [{"rank": rank, "ranks": len(on), "root": root} for rank in range(len(on))]
+    asked = [(storage.rank(host), command(storage, file, what, **rank)) for host, rank in zip(on, ranks)]
+    seconds, answers = ask_all(asked, "program")
+    reading = min(mean(answer["read_seconds"] for answer in answers), seconds)
+    split = {READING: reading, COMPUTING: seconds - reading}
+    return seconds, answers[0] | {"all": [answer["result"] for answer in answers], "parts": split}
+
+
 def several(storage, file, request, place, on):
     """Many processes that ask the same at once, each for itself: `on` has their hosts, a host as often as it has
     processes."""
-    seen, asked = {}, []
-    for host in on:
-        number = seen[host] = seen.get(host, -1) + 1
-        asked.append((storage.rank(host, number), storage.entry, file, request.what(place, storage.lanes)))
+    what = request.what(place, storage.lanes)
+    asked = [(rank, command(storage, file, what)) for rank in processes(storage, on)]
     seconds, answers = ask_all(asked)
     return seconds, answers[0] | {"all": [answer["result"] for answer in answers]}
+
+
+def processes(storage, on):
+    """A process for each of the hosts `on`; they are started where they do not run yet."""
+    seen, found = {}, []
+    for host in on:
+        number = seen[host] = seen.get(host, -1) + 1
+        found.append(storage.rank(host, number))
+    return found

@@ -1,5 +1,6 @@
 """Our storage nodes on the storage hosts of a lab, files on them, and ranks that ask for folds."""
 
+import contextlib
 import os
 import queue
 import tempfile
@@ -27,16 +28,17 @@ class File:
 
 
 class Request:
-    """What is asked of a file: the kernel, its parameters, what its records are; and how answers of ranks that had a
-    part each make the whole."""
+    """What is asked of a file: the kernel, its parameters, what its records are; how answers of ranks that had a part
+    each make the whole, where they do; which parts of an answer must be right; and what becomes of rows ("digest": they
+    are told by their hash)."""
 
-    def __init__(self, kernel, together, dtype=None, record=None, params=None):
+    def __init__(self, kernel, together=None, dtype=None, record=None, params=None, right=(), rows=None):
         self.kernel, self.together, self.dtype, self.record = kernel, together, dtype, record
-        self.params = params or {}
+        self.params, self.right, self.rows = params or {}, right, rows
 
     def what(self, place, lanes, part=None):
         what = {"kernel": self.kernel, "params": self.params, "place": place, "lanes": lanes}
-        what |= {"type": self.dtype, "record": self.record, "range": part}
+        what |= {"type": self.dtype, "record": self.record, "range": part, "rows": self.rows}
         return {name: value for name, value in what.items() if value is not None}
 
 
@@ -113,12 +115,28 @@ class Storage:
         probe.ask("upload", cluster=self.entry, source=source, file=path, on=on, stripe=unit)
         return File(path, source, size, targets, unit)
 
+    @contextlib.contextmanager
+    def fewer_cores(self, cores):
+        """Every storage node may take so many cores only."""
+        core, usual = self.hosts.core, self.roles["storage"].cores
+        for group in self.servers:
+            group.limit(None if core is None else cores * core)
+        try:
+            yield
+        finally:
+            for group in self.servers:
+                group.limit(None if core is None else usual * core)
 
-def ask_all(asked):
-    """Asks many ranks at once: [(rank, cluster, file, what)]. Gives the seconds until the last has its answer, and the
-    answers."""
+
+def ask_all(asked, op="ask"):
+    """Asks many ranks at once: [(rank, what it is asked)]. Gives the seconds until the last has its answer, and the
+    answers; what is told of rows is a part of the result."""
     begun = time.perf_counter()
-    for probe, cluster, file, what in asked:
-        probe.send("ask", cluster=cluster, file=file.path, what=what)
-    answers = [probe.receive() for probe, *_ in asked]
-    return time.perf_counter() - begun, answers
+    for probe, command in asked:
+        probe.send(op, **command)
+    answers = [probe.receive() for probe, _ in asked]
+    seconds = time.perf_counter() - begun
+    for answer in answers:
+        if "rows" in answer:
+            answer["result"] = answer["result"] | {"rows": answer["rows"]}
+    return seconds, answers

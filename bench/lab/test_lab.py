@@ -17,6 +17,7 @@ import hosts
 import machine
 import network
 import quota
+import workload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BINARY = os.environ.get("GRISTMILL_BIN", "target/debug/gristmill")
@@ -121,6 +122,26 @@ def test_an_experiment_leaves_a_table_a_picture_and_no_hosts(tmp_path):
     assert 1_000 < short < 100_000 and abs(long - short) < 50_000
     assert (tmp_path / "network_bytes.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "network_bytes.json").read_text())["scale"] > 0
+
+
+@lab
+@binaries
+def test_a_program_reads_its_points_once_however_many_passes_it_makes(tmp_path):
+    command = [sys.executable, ROOT / "bench/lab", "run", "son2010_fig13", "--quick", "--results", tmp_path]
+    command += ["--gristmill", GRISTMILL, "--probe", PROBE, "--data", tmp_path / "data"]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(open(tmp_path / "son2010_fig13.csv", newline="")))
+    once, several = dict.fromkeys(row["x"] for row in rows)
+    assert once == "1\n1 iteration" and int(several.split("\n")[1].split()[0]) > 2
+    assert [(row["series"], row["x"]) for row in rows] == [
+        (series, x) for x in (once, several) for series in ("reading", "computing")
+    ]
+    scale = json.loads((tmp_path / "son2010_fig13.json").read_text())["scale"]
+    size = workload.whole(experiment.load("son2010_fig13").QUICK_POINTS * workload.POINT * scale)
+    for row in rows:
+        assert size < float(row["network_bytes"]) < 1.5 * size
+        assert float(row["seconds"]) > 0
 
 
 @lab

@@ -13,17 +13,41 @@ NEEDLE, EVERY = b"gristmill", 1000
 TEXT_RECORD = 128
 PIECE_RECORDS = 1 << 15
 
-# Files have whole records of all sizes that are asked for: 8, 80 and 128 bytes.
-WHOLE = 640
+# Coordinates of a point, centres, and how far points lie about theirs: as in Son's table II, and as in bench/points.py.
+DIMS, CENTRES, APART = 10, 20, 5
+POINT = 8 * DIMS
+PIECE_POINTS = 1 << 17
 
-SUM = Request("sum", lambda all_: {"sum": math.fsum(each["sum"] for each in all_)}, dtype="f64")
-SUM_80 = Request("sum", SUM.together, dtype="f64", record=80)
+# Bytes, and pixels, of a row of an image.
+ROW = 8192
+PIECE_ROWS = 1 << 10
+
+# Files have whole records of all sizes that are asked for: 8, 80 and 128 bytes, and rows of images.
+WHOLE = 40960
+
+SUM = Request("sum", lambda all_: {"sum": math.fsum(each["sum"] for each in all_)}, dtype="f64", right=("sum",))
+SUM_80 = Request("sum", SUM.together, dtype="f64", record=80, right=("sum",))
 GREP = Request(
     "grep",
     lambda all_: {"count": sum(each["count"] for each in all_)},
     record=TEXT_RECORD,
     params={"pattern": NEEDLE.decode(), "count_only": "true"},
+    right=("count",),
 )
+
+
+def kmeans(delta):
+    """KMEANS until at most the share `delta` of the points changes its centre. 1: one iteration, as Son has it (without
+    centres before, no share can be told after the first)."""
+    end = {"max_iter": "1"} if delta >= 1 else {"delta": f"{delta:g}"}
+    params = {"dims": str(DIMS), "k": str(CENTRES), "init": "first", "tol": "0"} | end
+    return Request("kmeans", dtype="f64", params=params, right=("centers", "counts", "iterations"))
+
+
+def gaussian(size):
+    """The Gaussian filter with its mask of three by three over an image of so many bytes."""
+    params = {"shape": f"{size // ROW},{ROW}", "mask": "3x3"}
+    return Request("gaussian", dtype="u8", params=params, right=("shape", "rows"), rows="digest")
 
 
 def whole(size):
@@ -37,18 +61,45 @@ def doubles(directory, size):
 
 def records(directory, size):
     """A file of text records of 128 bytes, a newline at the end of each."""
-    path = directory / f"records-{size}.txt"
+    rng = np.random.default_rng(7)
+
+    def piece():
+        made = rng.integers(ord("a"), ord("z") + 1, (PIECE_RECORDS, TEXT_RECORD), dtype=np.uint8)
+        made[:, -1] = ord("\n")
+        hits = np.flatnonzero(rng.integers(0, EVERY, PIECE_RECORDS) == 0)
+        made[hits, 40 : 40 + len(NEEDLE)] = np.frombuffer(NEEDLE, np.uint8)
+        return made
+
+    return in_pieces(directory / f"records-{size}.txt", size, piece)
+
+
+def points(directory, size):
+    """A file of points about centres whose clusters overlap, f64."""
+    rng = np.random.default_rng(8)
+    centres = rng.uniform(-10, 10, (CENTRES, DIMS))
+
+    def piece():
+        about = centres[rng.integers(CENTRES, size=PIECE_POINTS)]
+        return about + rng.normal(0, APART, (PIECE_POINTS, DIMS))
+
+    return in_pieces(directory / f"points-{size}.f64", size, piece)
+
+
+def image(directory, size):
+    """A file of pixels of one byte each."""
+    rng = np.random.default_rng(9)
+    piece = lambda: rng.integers(0, 250, (PIECE_ROWS, ROW), dtype=np.uint8)
+    return in_pieces(directory / f"image-{size}.u8", size, piece)
+
+
+def in_pieces(path, size, piece):
+    """A file of so many bytes out of arrays that `piece` makes, if it is not there yet."""
     if path.exists() and path.stat().st_size == size:
         return path
-    rng = np.random.default_rng(7)
     part = path.with_suffix(".part")
     with open(part, "wb") as out:
         while out.tell() < size:
-            piece = rng.integers(ord("a"), ord("z") + 1, (PIECE_RECORDS, TEXT_RECORD), dtype=np.uint8)
-            piece[:, -1] = ord("\n")
-            hits = np.flatnonzero(rng.integers(0, EVERY, PIECE_RECORDS) == 0)
-            piece[hits, 40 : 40 + len(NEEDLE)] = np.frombuffer(NEEDLE, np.uint8)
-            out.write(piece.tobytes()[: size - out.tell()])
+            out.write(piece().tobytes()[: size - out.tell()])
         out.flush()
         os.fsync(out.fileno())
     os.replace(part, path)
@@ -77,6 +128,11 @@ def same(found, truth):
         return math.isclose(found, truth, rel_tol=1e-11, abs_tol=1e-9)
     return found == truth
 
+
+# What a core is measured with, by the kernel that a machine's rate is of: what makes the input, the request over so many
+# bytes, and the role of the host that asks. A filtered image is as long as the image, so it is taken on the node itself:
+# over the link it would be the link that is measured.
+CALIBRATING = {"sum": (doubles, lambda _: SUM, "client"), "gaussian": (image, gaussian, "storage")}
 
 # Son's benchmarks: name, what makes the input, request.
 KERNELS = (("SUM", doubles, SUM), ("GREP", records, GREP))

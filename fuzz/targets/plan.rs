@@ -2,6 +2,7 @@
 #![no_main]
 
 use gristmill_fuzz as _;
+use gristmill_layout::Layout;
 use gristmill_peers::{Plan, Question};
 use gristmill_wire::{FileMap, InputSpec, Place, TargetPlace};
 use libfuzzer_sys::fuzz_target;
@@ -23,6 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         unit: next(),
         first: (next() % 40) as u32,
         record: None,
+        segments: false,
         targets: (0..(next() % 40) as u32)
             .map(|number| TargetPlace { number, address: format!("10.0.0.{number}:1"), version: 1 })
             .collect(),
@@ -30,6 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     if file.check().is_err() {
         return;
     }
+    let Ok(layout) = file.striped().map(Layout::from) else { return };
     let question = Question {
         kernel: "count".into(),
         params: Vec::new(),
@@ -37,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
         range: (next() % 2 == 0).then(|| (next(), Some(next()))),
     };
     for place in [Place::Auto, Place::Storage, Place::Client] {
-        if let Ok(plan) = Plan::make(&question, &file, place) {
+        if let Ok(plan) = Plan::make(&question, &file, &layout, place) {
             assert!(plan.client_bytes <= file.length);
             plan.storage_bytes();
         }

@@ -12,8 +12,9 @@ from experiment import Situation
 
 MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1 / 2, 1 / 2, 5
 TITLE = "The lab: bytes that an active SUM moves between hosts"
-X, Y = "MB", "seconds"
-LOG = True
+X, Y = "MB", "bytes that left any host, without heads of packets"
+VALUE = "network_bytes"
+LOG = "x"
 NODES = 4
 NEAR = 0.01
 

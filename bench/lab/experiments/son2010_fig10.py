@@ -1,8 +1,11 @@
-"""Son 2010, figure 10: AS against TS on four nodes, for SUM and GREP, by how files lie and where records end.
+"""Son 2010, figure 10: AS against TS on four nodes, for SUM, GREP and KMEANS, by how files lie and where records end.
 
 Son's files are one piece on each server. The further columns have round-robin stripes of 64 KiB, and records of 80 bytes
 (Son's figure 2), which no stripe of 64 KiB has in whole numbers: the end of each stripe's last record is pulled from the
 next server.
+
+SUM and GREP fold while they read under TS; KMEANS is a program that reads its part of a million points into memory first
+and makes one iteration there (Son's threshold 1.0), which takes our kernel three passes where Son has one (see figure 9).
 """
 
 import papers
@@ -16,13 +19,17 @@ TITLE = "Son 2010, figure 10: time of AS relative to TS, four nodes"
 X, Y = "kernel, and how the file lies", "time relative to the median of TS"
 RELATIVE_TO = "TS"
 NODES, SIZE, QUICK_SIZE = 4, 512 << 20, 16 << 20
+POINTS, QUICK_POINTS = papers.SON_POINTS, 50_000
+
+KMEANS = workload.kmeans(1)
 
 COLUMNS = [
-    ("SUM,\na piece each", workload.doubles, workload.SUM, None),
-    ("GREP,\na piece each", workload.records, workload.GREP, None),
-    ("SUM,\n64 KiB stripes", workload.doubles, workload.SUM, STRIPE),
-    ("GREP,\n64 KiB stripes", workload.records, workload.GREP, STRIPE),
-    ("SUM of 80 B records,\n64 KiB stripes", workload.doubles, workload.SUM_80, STRIPE),
+    ("SUM,\na piece each", workload.doubles, SIZE, workload.SUM, None),
+    ("GREP,\na piece each", workload.records, SIZE, workload.GREP, None),
+    ("KMEANS,\na piece each", workload.points, POINTS * workload.POINT, KMEANS, None),
+    ("SUM,\n64 KiB stripes", workload.doubles, SIZE, workload.SUM, STRIPE),
+    ("GREP,\n64 KiB stripes", workload.records, SIZE, workload.GREP, STRIPE),
+    ("SUM of 80 B records,\n64 KiB stripes", workload.doubles, SIZE, workload.SUM_80, STRIPE),
 ]
 
 
@@ -31,12 +38,15 @@ def machine(described, quick):
 
 
 def situations(bench, quick):
-    for name, make, request, unit in COLUMNS:
-        file = bench.file(make, QUICK_SIZE if quick else SIZE, NODES, unit)
+    for name, make, size, request, unit in COLUMNS:
+        if quick:
+            size = QUICK_POINTS * workload.POINT if make is workload.points else QUICK_SIZE
+        file = bench.file(make, size, NODES, unit)
         truth = bench.truth(file, request)
+        scheme = schemes.program if request is KMEANS else schemes.traditional
 
-        def ts(file=file, request=request):
-            return schemes.traditional(bench.storage, file, request, bench.clients)
+        def ts(file=file, request=request, scheme=scheme):
+            return scheme(bench.storage, file, request, bench.clients)
 
         def as_(file=file, request=request):
             return schemes.active(bench.storage, file, request, bench.clients[0])
@@ -61,4 +71,6 @@ def findings(table):
     ts, as_ = table["TS"], table["AS"]
     for x in ts:
         yield f"{x.replace(chr(10), ' ')}: AS takes {as_[x][0] / ts[x][0]:.3f} of TS, {1 - as_[x][0] / ts[x][0]:.1%} less"
-    yield "the paper: 50.9 % less on average of four kernels"
+    saved = [1 - as_[x][0] / ts[x][0] for x in ts if x.endswith("a piece each")]
+    yield f"a piece each: {sum(saved) / len(saved):.1%} less on average of SUM, GREP and KMEANS"
+    yield "the paper: 50.9 % less on average of four kernels, VREN the fourth"

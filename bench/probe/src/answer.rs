@@ -17,6 +17,9 @@ pub struct Answer {
     /// The part of `seconds` that went into opening the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_seconds: Option<f64>,
+    /// The part of `seconds` in which a rank of a program read its part into memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_seconds: Option<f64>,
     pub bytes_read: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_to_client: Option<u64>,
@@ -32,14 +35,24 @@ pub struct Answer {
     pub each: Vec<f64>,
 }
 
-/// What tells collected rows of 8-byte elements from other rows, without sending them.
-#[derive(Serialize)]
-pub struct RowDigest {
-    pub count: u64,
-    /// Whether each index is larger than the one before.
-    pub ascending: bool,
-    /// Sum of index times the element's bits, modulo 2^64, in decimal.
-    pub pairs: String,
+/// What tells rows from other rows, without sending them.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum RowDigest {
+    /// Of collected rows of 8-byte elements.
+    Columns {
+        count: u64,
+        /// Whether each index is larger than the one before.
+        ascending: bool,
+        /// Sum of index times the element's bits, modulo 2^64, in decimal.
+        pairs: String,
+    },
+    /// Of bytes in their order.
+    Bytes {
+        bytes: u64,
+        /// In hexadecimal.
+        hash: String,
+    },
 }
 
 impl Answer {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gristmill_wire::Place;
+use gristmill_peers::Question;
+use gristmill_wire::{InputSpec, Place};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -15,6 +16,7 @@ pub enum Command {
     Put(Put),
     Ping(Ping),
     Ask(Ask),
+    Program(Program),
     Upload(Upload),
     Download(Download),
     PutMany(PutMany),
@@ -66,6 +68,8 @@ pub enum Rows {
     Discard,
     /// Their positions and bytes are kept in memory, as a reader that wants arrays would.
     Collect,
+    /// Their bytes are hashed and not kept.
+    Digest,
 }
 
 /// Striping a file.
@@ -115,6 +119,31 @@ pub struct Asked {
     /// Threads that fold at the client.
     pub lanes: Option<usize>,
     pub place: Place,
+    #[serde(default)]
+    pub rows: Rows,
+}
+
+impl Asked {
+    pub fn question(&self) -> Question {
+        let input = InputSpec { dtype: self.element.clone(), record: self.record, ..InputSpec::default() };
+        let params = self.params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let range = self.range.map(|(start, length)| (start, Some(length)));
+        Question { kernel: self.kernel.clone(), params, input, range }
+    }
+}
+
+/// One rank of a parallel program that reads a file of storage nodes into memory and folds it there. Its records are of a
+/// fixed size, and its answer is a value; `place`, `range` and `rows` of what is asked count for nothing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    pub cluster: Entry,
+    pub file: String,
+    pub what: Asked,
+    pub rank: u32,
+    pub ranks: u32,
+    /// Where rank 0 listens for the others.
+    pub root: String,
 }
 
 /// A request to storage nodes, so many times from each of so many clients with connections of their own.

@@ -1,44 +1,14 @@
 //! The same questions put to the runtime.
 
-use std::io;
 use std::time::Instant;
 
 use gristmill_client::PutOptions;
-use gristmill_kernel::{DType, Input, RowBatch, catalog};
-use gristmill_runtime::{Control, Discard, Options, Outcome, Request, RowOutput};
+use gristmill_kernel::{DType, Input, catalog};
+use gristmill_runtime::{Control, Options, Outcome, Request};
 
-use crate::answer::{Answer, RowDigest, json};
-use crate::command::{Put, Rows, Run};
-
-/// Positions and bytes of rows, as two arrays.
-#[derive(Default)]
-struct Columns {
-    index: Vec<u64>,
-    values: Vec<u8>,
-}
-
-impl RowOutput for Columns {
-    fn rows(&mut self, batch: &RowBatch) -> io::Result<()> {
-        self.index.extend(batch.positions().iter().map(|at| at.record));
-        self.values.extend_from_slice(batch.bytes());
-        Ok(())
-    }
-}
-
-impl Columns {
-    fn digest(&self) -> RowDigest {
-        let (words, _) = self.values.as_chunks::<8>();
-        let pairs =
-            self.index.iter().zip(words).fold(0u64, |sum, (index, word)| {
-                sum.wrapping_add(index.wrapping_mul(u64::from_le_bytes(*word)))
-            });
-        RowDigest {
-            count: self.index.len() as u64,
-            ascending: self.index.is_sorted_by(|a, b| a < b),
-            pairs: pairs.to_string(),
-        }
-    }
-}
+use crate::answer::{Answer, json};
+use crate::command::{Put, Run};
+use crate::rows::Kept;
 
 pub fn run(command: &Run) -> Result<Answer, String> {
     let input = match (&command.element, command.lines) {
@@ -60,18 +30,14 @@ pub fn run(command: &Run) -> Result<Answer, String> {
     let file = gristmill_client::open(&command.path).map_err(text)?;
     let opened = begun.elapsed();
     let request = Request { options, ..Request::new(kernel, input, file) };
-    let mut columns = Columns::default();
-    let rows: &mut dyn RowOutput = match command.rows {
-        Rows::Discard => &mut Discard,
-        Rows::Collect => &mut columns,
-    };
-    let outcome = gristmill_runtime::run(request, rows, &Control::new()).map_err(text)?;
+    let mut kept = Kept::new(command.rows, request.file.length);
+    let outcome = gristmill_runtime::run(request, &mut kept, &Control::new()).map_err(text)?;
     let elapsed = begun.elapsed();
     let Outcome::Done(answer) = outcome else { return Err("the run stopped before its end".into()) };
     Ok(Answer {
         open_seconds: Some(opened.as_secs_f64()),
         result: Some(json(&answer.value)),
-        rows: matches!(command.rows, Rows::Collect).then(|| columns.digest()),
+        rows: kept.digest(),
         ..Answer::timed(elapsed, answer.report.bytes_read)
     })
 }

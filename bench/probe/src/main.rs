@@ -11,6 +11,7 @@
 //! - `run` asks the runtime; a path that ends in `.grist` is a striped file.
 //! - `put` stripes a file over directories.
 //! - `ping`, `ask`, `upload`, `download`, `putmany`, `foldmany` ask storage nodes; connections stay for the next command.
+//! - `program` is one rank of a parallel program that reads a file of storage nodes into memory and folds it there.
 //! - `copies`, `tcp`, `echo`, `feed`, `drain` do without storage nodes what those are measured against.
 //!
 //! Seconds count from before the file is opened until the answer is there. `peak_rss_bytes` is the largest
@@ -22,6 +23,8 @@ mod engine;
 mod files;
 mod nodes;
 mod plain;
+mod program;
+mod rows;
 mod scan;
 mod socket;
 
@@ -72,6 +75,7 @@ fn answer(command: Command, clusters: &mut Clusters) -> Result<Answer, String> {
         Command::Put(put) => engine::put(&put),
         Command::Ping(ping) => nodes::ping(clusters, &ping),
         Command::Ask(ask) => nodes::ask(clusters, &ask),
+        Command::Program(rank) => program::program(clusters, &rank),
         Command::Upload(upload) => nodes::upload(clusters, &upload),
         Command::Download(download) => nodes::download(clusters, &download),
         Command::PutMany(many) => nodes::put_many(clusters, many),

@@ -8,13 +8,12 @@ use std::time::Instant;
 
 use gristmill_client::{Cluster, ClusterOptions, RemotePut};
 use gristmill_kernel::Value;
-use gristmill_peers::Question;
-use gristmill_runtime::{Control, Discard, MAX_LANES, Options, Outcome};
-use gristmill_wire::InputSpec;
+use gristmill_runtime::{Control, MAX_LANES, Options, Outcome};
 
-use crate::answer::{Answer, json};
+use crate::answer::{Answer, RowDigest, json};
 use crate::command::{Ask, Asked, Download, Entry, FoldMany, Ping, PutMany, Upload};
 use crate::files::each_on_threads;
+use crate::rows::Kept;
 
 /// Clients of one command, at most.
 const MAX_CLIENTS: usize = 256;
@@ -39,7 +38,7 @@ impl Clusters {
         kept.get(..count).ok_or_else(|| "there are too few clients".to_owned())
     }
 
-    fn one(&mut self, entry: &Entry) -> Result<&Cluster, String> {
+    pub fn one(&mut self, entry: &Entry) -> Result<&Cluster, String> {
         self.some(entry, 1)?.first().ok_or_else(|| "there is no client".to_owned())
     }
 }
@@ -75,14 +74,17 @@ pub fn ask(clusters: &mut Clusters, ask: &Ask) -> Result<Answer, String> {
     })?;
     let (Some(first), Some(last)) = (first, last) else { return Err("nobody asked".into()) };
     let seconds = last.duration_since(first);
-    let Some((_, (value, _))) = all.first() else { return Err("nothing was asked".into()) };
-    if let Some((_, (other, _))) = all.iter().find(|(_, (other, _))| other != value) {
-        return Err(format!("answers differ: {value:?}, {other:?}"));
+    let Some((_, Folded { said, .. })) = all.first() else { return Err("nothing was asked".into()) };
+    if let Some((_, other)) = all.iter().find(|(_, other)| other.said != *said) {
+        return Err(format!("answers differ: {said:?}, {:?}", other.said));
     }
-    let bytes: Bytes = all.iter().map(|(_, (_, bytes))| *bytes).sum();
+    let bytes: Bytes = all.iter().map(|(_, folded)| folded.bytes).sum();
+    let (each, result) = (all.iter().map(|(seconds, _)| *seconds).collect(), Some(json(&said.0)));
+    let rows = all.into_iter().next().and_then(|(_, folded)| folded.said.1);
     Ok(Answer {
-        result: Some(json(value)),
-        each: all.iter().map(|(seconds, _)| *seconds).collect(),
+        result,
+        rows,
+        each,
         bytes_to_client: Some(bytes.to_client),
         bytes_between_nodes: Some(bytes.between_nodes),
         ..Answer::timed(seconds, bytes.read)
@@ -136,9 +138,9 @@ pub fn fold_many(clusters: &mut Clusters, many: &FoldMany) -> Result<Answer, Str
     let folded = each_on_threads(&paths, many.threads, |path| timed(|| fold(cluster, path, &many.what)))?;
     let elapsed = begun.elapsed();
     Ok(Answer {
-        result: Some(folded.iter().map(|(_, (value, _))| json(value)).collect()),
+        result: Some(folded.iter().map(|(_, folded)| json(&folded.said.0)).collect()),
         each: folded.iter().map(|(seconds, _)| *seconds).collect(),
-        ..Answer::timed(elapsed, folded.iter().map(|(_, (_, bytes))| bytes.read).sum())
+        ..Answer::timed(elapsed, folded.iter().map(|(_, folded)| folded.bytes.read).sum())
     })
 }
 
@@ -146,7 +148,11 @@ pub fn fold_many(clusters: &mut Clusters, many: &FoldMany) -> Result<Answer, Str
 type Turn = (Instant, Vec<(f64, Folded)>, Instant);
 
 /// An answer, and what it took.
-type Folded = (Value, Bytes);
+struct Folded {
+    /// The value, and what is kept of rows.
+    said: (Value, Option<RowDigest>),
+    bytes: Bytes,
+}
 
 /// Bytes that one answer took.
 #[derive(Clone, Copy, Default)]
@@ -167,20 +173,18 @@ impl std::iter::Sum for Bytes {
 }
 
 fn fold(cluster: &Cluster, file: &str, what: &Asked) -> Result<Folded, String> {
-    let input = InputSpec { dtype: what.element.clone(), record: what.record, ..InputSpec::default() };
-    let params = what.params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let range = what.range.map(|(start, length)| (start, Some(length)));
-    let question = Question { kernel: what.kernel.clone(), params, input, range };
-    let planned = cluster.plan(file, question, what.place).map_err(text)?;
+    let planned = cluster.plan(file, what.question(), what.place).map_err(text)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     let lanes = what.lanes.unwrap_or_else(cores).clamp(1, MAX_LANES);
     let options = Options { lanes, ..Options::default() };
-    let outcome = cluster.run(&planned, options, &mut Discard, &Control::new()).map_err(text)?;
+    let mut kept = Kept::new(what.rows, 0);
+    let outcome = cluster.run(&planned, options, &mut kept, &Control::new()).map_err(text)?;
     match outcome {
         Outcome::Done(answer) => {
             let report = &answer.report;
             let (read, to_client) = (report.bytes_read, report.bytes_to_client);
-            Ok((answer.value, Bytes { read, to_client, between_nodes: report.bytes_moved }))
+            let bytes = Bytes { read, to_client, between_nodes: report.bytes_moved };
+            Ok(Folded { said: (answer.value, kept.digest()), bytes })
         }
         Outcome::Stopped(_) => Err("the run stopped before its end".into()),
     }

@@ -126,7 +126,7 @@ pub fn drain(drain: &Drain) -> Result<Answer, String> {
 }
 
 /// Connects to somebody who may just be about to listen.
-fn connected(address: &str) -> io::Result<TcpStream> {
+pub fn connected(address: &str) -> io::Result<TcpStream> {
     let begun = Instant::now();
     loop {
         match TcpStream::connect(address) {

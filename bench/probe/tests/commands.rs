@@ -87,6 +87,29 @@ fn collected_rows_are_the_matching_elements() {
 }
 
 #[test]
+fn a_hash_tells_images_apart_however_they_were_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (flat, dotted) = (dir.path().join("flat.u8"), dir.path().join("dotted.u8"));
+    // An odd number of pixels, so that the last word of the hash is not full.
+    let (height, width) = (37, 13);
+    let mut pixels = vec![100; height * width];
+    std::fs::write(&flat, &pixels).unwrap();
+    pixels[5 * width + 6] = 101;
+    std::fs::write(&dotted, &pixels).unwrap();
+    let run = |path: &Path, block: usize| {
+        let params = json!({"shape": format!("{height},{width}"), "sigma": "0.01"});
+        json!({"op": "run", "kernel": "gaussian", "type": "u8", "path": path, "params": params, "rows": "digest",
+               "block": block, "lanes": 1})
+    };
+    let answers = ask(&[run(&flat, 1 << 18), run(&flat, 40), run(&dotted, 1 << 18)]);
+    for answer in &answers {
+        assert_eq!(answer["rows"]["bytes"], json!(height * width), "{answer}");
+    }
+    assert_eq!(answers[0]["rows"], answers[1]["rows"]);
+    assert_ne!(answers[0]["rows"]["hash"], answers[2]["rows"]["hash"]);
+}
+
+#[test]
 fn lines_and_parameters_reach_the_kernel() {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text");
@@ -175,8 +198,12 @@ fn a_cluster_that_is_not_there_is_an_error() {
         json!({"op": "ping", "cluster": nowhere, "count": 1}),
         json!({"op": "ask", "cluster": nowhere, "file": "/x", "what": what, "clients": 0}),
         json!({"op": "putmany", "cluster": nowhere, "source": dir.path(), "folder": "/x"}),
+        json!({"op": "program", "cluster": nowhere, "file": "/x", "what": what, "rank": 2, "ranks": 2, "root": ""}),
+        json!({"op": "program", "cluster": nowhere, "file": "/x", "what": what, "rank": 0, "ranks": 2, "root": "nowhere"}),
+        json!({"op": "program", "cluster": nowhere, "file": "/x", "what": what, "rank": 0, "ranks": 1, "root": ""}),
     ]);
-    for (answer, word) in answers.iter().zip(["127.0.0.1:1", "clients", "127.0.0.1:1"]) {
+    let words = ["127.0.0.1:1", "clients", "127.0.0.1:1", "rank 2 of 2", "nowhere", "127.0.0.1:1"];
+    for (answer, word) in answers.iter().zip(words) {
         assert!(answer["error"].as_str().unwrap().contains(word), "{answer}");
     }
 }

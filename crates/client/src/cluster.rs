@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_layout::Layout;
 use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
@@ -220,6 +221,11 @@ impl Cluster {
     pub fn parts(&self, opened: &Opened) -> Result<FileParts, ClientError> {
         let grant: Arc<str> = opened.grant.as_str().into();
         Ok(gristmill_peers::whole_file(&self.peers, &opened.info.file, &grant)?)
+    }
+
+    /// Where the bytes of an opened file lie.
+    pub fn layout(&self, opened: &Opened) -> Result<Layout, ClientError> {
+        Ok(self.peers.layout(&opened.info.file, &opened.grant.as_str().into())?)
     }
 
     /// The error of a request about an opened file: if a node broke off because the file was replaced or removed, it

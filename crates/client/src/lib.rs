@@ -35,6 +35,7 @@ mod location;
 mod open;
 mod put;
 mod remote_get;
+mod remote_keep;
 mod remote_put;
 mod remote_put_many;
 mod remote_run;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_layout::Striped;
+use gristmill_layout::Layout;
 use gristmill_runtime::{Control, RunError};
 use gristmill_wire::FAN_IN;
 use gristmill_wire::action::Opened;
@@ -64,7 +64,8 @@ impl Cluster {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ClientError> {
         crate::copy::write_whole(destination, u32::from(opened.info.mode), stop, &mut |out: &File| {
-            let copied = self.peers.wait(self.download(opened, out, stop, progress));
+            let layout = self.layout(opened)?;
+            let copied = self.peers.wait(self.download(opened, &layout, out, stop, progress));
             copied.map_err(|failure| self.failed(opened, destination, failure))
         })
     }
@@ -73,24 +74,36 @@ impl Cluster {
     async fn download(
         &self,
         opened: &Opened,
+        layout: &Layout,
         out: &File,
         stop: &Control,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
         let file = &opened.info.file;
-        let striped = file.striped().map_err(RunError::from)?;
         let done = Cell::new(0u64);
-        let objects = (0..striped.targets()).filter(|target| striped.object_len(*target, file.length) > 0);
+        let bytes_on = |target: &u32| layout.bytes_on(*target, 0..file.length);
+        let objects = (0..layout.targets()).filter(|target| bytes_on(target) > 0);
         let done_now = &done;
         let copies = objects.map(|target| async move {
             let mut object = self.peers.object(file, target as usize, &opened.grant).await?;
             let mut at = 0;
-            while let Some(bytes) = object.chunk().await? {
-                scatter(&striped, target, at, &bytes, out).map_err(Failure::Write)?;
-                at += bytes.len() as u64;
-                done_now.set(done_now.get() + bytes.len() as u64);
+            // The bytes of an object are in the order of the file.
+            for run in layout.runs(target, 0..file.length) {
+                let mut to = run.file.start;
+                while to < run.file.end {
+                    let left = usize::try_from(run.file.end - to).unwrap_or(usize::MAX);
+                    let bytes = object.at_most(left).await?;
+                    out.write_all_at(&bytes, to).map_err(Failure::Write)?;
+                    to += bytes.len() as u64;
+                    done_now.set(done_now.get() + bytes.len() as u64);
+                }
+                at += run.file.end - run.file.start;
             }
-            object.complete(at, striped.object_len(target, file.length))?;
+            // Behind the bytes of a segments file is the table that said where they belong.
+            while let Some(more) = object.chunk().await? {
+                at += if file.segments { 0 } else { more.len() as u64 };
+            }
+            object.complete(at, bytes_on(&target))?;
             Ok::<(), Failure>(())
         });
         let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
@@ -115,7 +128,7 @@ impl Cluster {
     ) -> Result<(), ClientError> {
         let file = &opened.info.file;
         let row = file.unit.saturating_mul(file.targets.len() as u64);
-        if row > MAX_ROW || file.targets.len() > FAN_IN {
+        if row > MAX_ROW || file.targets.len() > FAN_IN || file.segments {
             return crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
                 ClientError::Run(error) => ClientError::Run(self.explain(opened, error)),
                 other => other,
@@ -157,19 +170,4 @@ impl Cluster {
         }
         Ok(())
     }
-}
-
-/// Writes a stretch of an object where its bytes belong in the file.
-fn scatter(striped: &Striped, target: u32, offset: u64, bytes: &[u8], out: &File) -> io::Result<()> {
-    let mut rest = bytes;
-    let mut at = offset;
-    while !rest.is_empty() {
-        let left = striped.unit() - at % striped.unit();
-        let part = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let (now, later) = rest.split_at(part);
-        out.write_all_at(now, striped.file_offset(target, at).map_err(io::Error::other)?)?;
-        at += part as u64;
-        rest = later;
-    }
-    Ok(())
 }

@@ -61,6 +61,7 @@ impl RemotePut {
             targets: self.targets,
             on: self.on.clone(),
             mode: self.mode,
+            segments: false,
         }
     }
 }
@@ -94,6 +95,11 @@ impl Source {
 fn state(file: &File) -> std::io::Result<(u64, i64, i64)> {
     let meta = file.metadata()?;
     Ok((meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// How long a put may go on without saying so.
+pub(crate) fn lease_of(created: &Created) -> Duration {
+    Duration::from_secs(created.lease_seconds.max(3))
 }
 
 impl Cluster {
@@ -173,7 +179,7 @@ impl Cluster {
     }
 
     /// Asks again where the answer was lost: a commit that was made answers the same.
-    async fn commit(&self, commit: &Commit) -> Result<FileInfo, RunError> {
+    pub(crate) async fn commit(&self, commit: &Commit) -> Result<FileInfo, RunError> {
         let mut tries = 1;
         loop {
             match self.ask(names::COMMIT, commit).await {
@@ -187,7 +193,7 @@ impl Cluster {
     }
 
     /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
-    async fn putting(
+    pub(crate) async fn putting(
         &self,
         create: &Create,
         tick: &mut dyn FnMut(),
@@ -195,7 +201,7 @@ impl Cluster {
     ) -> Result<FileInfo, RunError> {
         let created: Created = self.ask(names::CREATE, create).await?;
         let attempt = Attempt { id: created.file.id.clone() };
-        let lease = Duration::from_secs(created.lease_seconds.max(3));
+        let lease = lease_of(&created);
         let mut renewed = Instant::now();
         let written = {
             let mut write = std::pin::pin!(write(&created));

@@ -32,7 +32,9 @@ impl Cluster {
     pub fn plan(&self, path: &str, question: Question, place: Place) -> Result<Planned, ClientError> {
         question.bind().map_err(RunError::from)?;
         let opened = self.open(path)?;
-        let plan = Plan::make(&question, &opened.info.file, place)?;
+        let file = &opened.info.file;
+        let layout = self.peers.layout(file, &opened.grant.as_str().into())?;
+        let plan = Plan::make(&question, file, &layout, place)?;
         Ok(Planned { question, opened, plan })
     }
 
@@ -51,7 +53,7 @@ impl Cluster {
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
             let request = question.request(&self.peers, opened, ON_STORAGE, options);
-            let crew = question.crew(&self.peers, opened, max_record);
+            let crew = question.crew(&self.peers, opened, max_record, None);
             request.and_then(|request| run_on(request, &crew?, rows, control))
         };
         outcome.map_err(|error| self.explain(opened, error))

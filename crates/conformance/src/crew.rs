@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 use fastrand::Rng;
-use gristmill_kernel::RowBatch;
+use gristmill_kernel::{Passes, RowBatch};
 use gristmill_runtime::{
     Control, Crew, Options, Partial, PassOrder, Request, RunError, Selection, Shard, ShardEnd, ShardJob,
-    TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+    TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource, keeps_bytes,
 };
+
+use crate::kept::KeptObject;
 
 /// Events that a member may be ahead.
 const EVENTS_AHEAD: usize = 1;
@@ -18,12 +21,15 @@ pub(crate) struct MemoryCrew {
     request: Request,
     /// The targets of each member, and how it folds.
     members: Vec<(Vec<u32>, Options)>,
+    /// What each member made, where they keep it.
+    kept: Option<Mutex<Vec<KeptObject>>>,
     seed: u64,
 }
 
 impl fmt::Debug for MemoryCrew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} in an order of seed {}", self.members, self.seed)
+        let keep = if self.kept.is_some() { " who keep their bytes" } else { "" };
+        write!(f, "{:?}{keep} in an order of seed {}", self.members, self.seed)
     }
 }
 
@@ -47,7 +53,31 @@ impl MemoryCrew {
                 }
             }
         }
-        MemoryCrew { request: request.clone(), members, seed: rng.u64(..) }
+        let kept = (keeps_bytes(&request.kernel.spec()) && rng.bool()).then(Mutex::default);
+        MemoryCrew { request: request.clone(), members, kept, seed: rng.u64(..) }
+    }
+
+    /// The bytes that the members kept, as one file.
+    pub fn kept(&self) -> Option<Result<Vec<u8>, RunError>> {
+        let kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(crate::kept::file(&kept))
+    }
+
+    /// Whether this pass gives bytes that members keep.
+    fn keeps_now(&self, order: &PassOrder<'_>) -> bool {
+        self.kept.is_some() && (order.ctx.last || order.kernel.spec().passes == Passes::One)
+    }
+
+    /// Folds a member's shard for a value.
+    fn value(&self, order: &PassOrder<'_>, member: &(Vec<u32>, Options)) -> Result<ShardEnd, RunError> {
+        let job = self.job(order, member)?;
+        let Some(kept) = self.kept.as_ref().filter(|_| self.keeps_now(order)) else {
+            return job.values(&Control::new());
+        };
+        let mut object = KeptObject::default();
+        let end = job.keep(&mut object, &Control::new())?;
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+        Ok(end)
     }
 
     fn job(&self, order: &PassOrder<'_>, member: &(Vec<u32>, Options)) -> Result<ShardJob, RunError> {
@@ -59,6 +89,7 @@ impl MemoryCrew {
             round: order.ctx.round,
             shared: order.ctx.shared.clone(),
             last: order.ctx.last,
+            keep: self.keeps_now(order),
             select: order.ctx.extent.clone(),
         };
         ShardJob::new(request, shard)
@@ -66,6 +97,10 @@ impl MemoryCrew {
 }
 
 impl Crew for MemoryCrew {
+    fn keeps(&self) -> bool {
+        self.kept.is_some()
+    }
+
     fn together(&self, order: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
         if self.seed.is_multiple_of(3) {
             return Ok(None);
@@ -86,7 +121,7 @@ impl Crew for MemoryCrew {
         rng.shuffle(&mut members);
         let mut held: Option<ShardEnd> = None;
         for member in members {
-            let mut end = self.job(order, member)?.values(&Control::new())?;
+            let mut end = self.value(order, member)?;
             if let Some(before) = held.take() {
                 // As a member does that was asked for the others' part too.
                 end.join(&**order.kernel, order.ctx, before)?;
@@ -171,7 +206,8 @@ mod tests {
             let mut rng = Rng::with_seed(seed);
             let striped = Striped::new(rng.u64(1..200), rng.u32(2..6), 0).unwrap();
             let kernel = catalog::bind(kernel, &[], &Input::lines()).unwrap();
-            let mut request = Request::new(kernel, Input::lines(), file(text.as_bytes(), striped).unwrap());
+            let mut request =
+                Request::new(kernel, Input::lines(), file(text.as_bytes(), striped.into()).unwrap());
             request.options.max_record = 200;
             let crew = MemoryCrew::new(&request, &mut rng);
             check(run_on(request, &crew, &mut Discard, &Control::new()));

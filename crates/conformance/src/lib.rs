@@ -32,6 +32,7 @@ mod case;
 mod crew;
 mod drive;
 mod group;
+mod kept;
 mod laws;
 mod placement;
 pub mod proofs;

@@ -1,10 +1,10 @@
-//! The same case through the real runtime: striped over stores, by several lanes, interrupted and resumed.
+//! The same case through the real runtime: dealt over stores, by several lanes, interrupted and resumed.
 
 use std::sync::Arc;
 
 use fastrand::Rng;
 use gristmill_kernel::{ByteOrder, KernelError, Position, Record, RecordRule, RowBatch};
-use gristmill_layout::{Layout, Striped};
+use gristmill_layout::{Layout, SegmentTable, Segments, Striped};
 use gristmill_runtime::{
     Checkpoint, Control, Discard, FileParts, Options, Outcome, Part, Placement, Request, RunError,
     SecondFile, Selection, StorePart, resume, run as run_request, run_on,
@@ -43,7 +43,14 @@ pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
     world.push_str(&format!(", folded by {crew:?}"));
     let mut rows = RowBatch::default();
     let value = match run_on(request.clone(), &crew, &mut rows, &Control::new()) {
-        Ok(Outcome::Done(answer)) => Ok(answer.value),
+        Ok(Outcome::Done(answer)) => match crew.kept() {
+            None => Ok(answer.value),
+            Some(Ok(bytes)) => {
+                rows.push(Position::of(0), &bytes);
+                Ok(answer.value)
+            }
+            Some(Err(error)) => Err(contract(case, &error)),
+        },
         Ok(Outcome::Stopped(_)) => Err(stopped(case)),
         Err(error) => {
             // Not only an error of the same kind, but the same one.
@@ -156,20 +163,33 @@ fn disguise(case: &Case, rng: &mut Rng) -> (Vec<u8>, Selection, ByteOrder) {
     (([header, data, junk(rng, size)]).concat(), selection, order)
 }
 
-fn random_layout(rng: &mut Rng, length: u64) -> Result<Striped, RunError> {
+fn random_layout(rng: &mut Rng, length: u64) -> Result<Layout, RunError> {
     let targets = rng.u32(1..=7);
-    let unit = match rng.u8(0..4) {
+    let unit = match rng.u8(0..5) {
         0 => rng.u64(1..4),
         1 => rng.u64(1..40),
         2 => rng.u64(1..400),
-        _ => return Ok(Striped::contiguous(length, targets)?),
+        3 => return Ok(Striped::contiguous(length, targets)?.into()),
+        _ => return Ok(random_segments(rng, length, targets)?.into()),
     };
-    Ok(Striped::new(unit, targets, rng.u32(0..targets))?)
+    Ok(Striped::new(unit, targets, rng.u32(0..targets))?.into())
 }
 
-/// The bytes striped over as many memory stores.
-pub(crate) fn file(data: &[u8], striped: Striped) -> Result<FileParts, RunError> {
-    let layout = Layout::from(striped);
+/// Pieces of any length, dealt anyhow.
+fn random_segments(rng: &mut Rng, length: u64, targets: u32) -> Result<Segments, RunError> {
+    let mut tables = vec![SegmentTable::default(); targets as usize];
+    let mut at = 0;
+    while at < length {
+        let bytes = rng.u64(1..=50).min(length - at);
+        tables[rng.usize(..targets as usize)].push(at..at + bytes, bytes)?;
+        at += bytes;
+    }
+    let tables: Vec<_> = tables.into_iter().map(Some).collect();
+    Ok(Segments::of_tables("data", &tables)?)
+}
+
+/// The bytes on as many memory stores as the layout has targets.
+pub(crate) fn file(data: &[u8], layout: Layout) -> Result<FileParts, RunError> {
     let object = ObjectId::new("data").map_err(StoreError::from)?;
     let mut parts: Vec<Arc<dyn Part>> = Vec::new();
     for target in 0..layout.targets() {

@@ -139,6 +139,7 @@ impl World {
                 round: 0,
                 shared: [].into(),
                 last: false,
+                keep: false,
                 select: 0..positions,
             };
             let shard = job.insert(ShardJob::new(request, shard).unwrap());

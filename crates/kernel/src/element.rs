@@ -26,16 +26,6 @@ pub trait Element: Copy + PartialOrd + Send + Sync + 'static {
     /// The nearest to a value of f64: of integers below 2^51 the even one of two, within the type's range; NaN is the
     /// canonical one, and 0 among integers.
     fn from_f64(x: f64) -> Self;
-
-    /// Appends the nearest to each value, little-endian.
-    #[inline(always)]
-    fn store(values: &[f64], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.resize(start + values.len() * Self::SIZE, 0);
-        for (x, bytes) in values.iter().zip(out[start..].chunks_exact_mut(Self::SIZE)) {
-            bytes.copy_from_slice(&Self::from_f64(*x).bits().to_le_bytes()[..Self::SIZE]);
-        }
-    }
 }
 
 /// Adding and taking this away rounds to an integer, ties to even.
@@ -53,6 +43,7 @@ macro_rules! integer {
                 out.copy_from_slice(bytes);
                 <$t>::from_le_bytes(out)
             }
+            #[inline(always)]
             fn bits(self) -> u64 {
                 self as $unsigned as u64
             }
@@ -72,7 +63,15 @@ macro_rules! integer {
             }
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
-                ((x + TO_INTEGER) - TO_INTEGER) as $t
+                if size_of::<$t>() > 4 {
+                    return ((x + TO_INTEGER) - TO_INTEGER) as $t;
+                }
+                // Comparisons that vectorise. Both ends are integers, so rounding keeps to them, and then the lowest
+                // bits of the sum are those of the integer.
+                let x = if x.is_nan() { 0.0 } else { x };
+                let x = if x > <$t>::MIN as f64 { x } else { <$t>::MIN as f64 };
+                let x = if x < <$t>::MAX as f64 { x } else { <$t>::MAX as f64 };
+                (x + TO_INTEGER).to_bits() as $t
             }
         }
     )*};
@@ -95,6 +94,7 @@ macro_rules! float {
                 out.copy_from_slice(bytes);
                 <$t>::from_le_bytes(out)
             }
+            #[inline(always)]
             fn bits(self) -> u64 {
                 u64::from(self.to_bits())
             }

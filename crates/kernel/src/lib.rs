@@ -93,6 +93,7 @@ mod tree;
 mod value;
 
 pub mod catalog;
+mod convert;
 pub mod state;
 
 pub use error::KernelError;

@@ -22,6 +22,18 @@ pub struct ParamDecl {
     pub example: &'static str,
 }
 
+impl ParamDecl {
+    /// A parameter that is text, which may be left out.
+    pub const fn text(
+        name: &'static str,
+        default: Option<&'static str>,
+        help: &'static str,
+        example: &'static str,
+    ) -> ParamDecl {
+        ParamDecl { name, kind: ParamKind::Text, default, required: false, help, example }
+    }
+}
+
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParamKind {

@@ -180,4 +180,15 @@ pub enum LayoutError {
     /// More than [`MAX_SEGMENTS`] segments.
     #[error("a segment table holds at most {max} pieces: write larger pieces, or rewrite the file striped", max = MAX_SEGMENTS)]
     TooManySegments,
+
+    /// Stripes were asked of a segments file.
+    #[error("the file is a segments file: where its pieces lie, the tables in its objects say")]
+    NotStriped,
+
+    /// The table of a target of a segments file is not what was written.
+    #[error("the table of a segments file is damaged ({why}): make the file again")]
+    SegmentTable {
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }

@@ -14,7 +14,8 @@
 //! - A range whose end lies before its start is empty. A range that reaches past the end is cut there.
 //!
 //! # Where things are
-//! [`Striped`] and [`Segments`] say where a byte lies; [`Layout`] is either. [`FixedRecords`] says where
+//! [`Striped`] and [`Segments`] say where a byte lies; [`Layout`] is either. [`SegmentTable`] is what each target keeps
+//! of a segments file. [`FixedRecords`] says where
 //! records lie; [`fit_unit`] chooses a stripe unit that cuts none. [`owned`] lists what a target owns,
 //! [`needs`] what one stretch of owned records lacks, [`batches`] what an owner asks for, message by message,
 //! and [`traffic`] adds it all up for a planner.
@@ -61,6 +62,7 @@ mod needs;
 mod ownership;
 mod records;
 mod runs;
+mod segment_table;
 mod segments;
 mod striped;
 mod traffic;
@@ -73,6 +75,7 @@ pub use needs::{Need, needs};
 pub use ownership::{Owned, OwnedRuns, owned};
 pub use records::{FixedRecords, fit_unit};
 pub use runs::{Run, Runs};
+pub use segment_table::{SEGMENT_FOOTER, SegmentFooter, SegmentTable};
 pub use segments::{Segment, Segments};
 pub use striped::Striped;
 pub use traffic::{Traffic, traffic, traffic_in_windows};

@@ -28,6 +28,8 @@ pub struct NewFile {
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
+    /// Its pieces lie where they were made: the objects say which they have.
+    pub segments: bool,
     /// Its mode. `None`: that of the file it replaces, or else [`DEFAULT_MODE`](crate::DEFAULT_MODE).
     pub mode: Option<Mode>,
 }
@@ -53,6 +55,8 @@ pub struct FileEntry {
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
+    /// Its pieces lie where they were made; unit and first say nothing then.
+    pub segments: bool,
     /// Version of its object on each of `targets`.
     pub versions: Vec<u64>,
     /// When it was committed.
@@ -74,6 +78,8 @@ pub struct Attempt {
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
+    /// Its pieces lie where they were made.
+    pub segments: bool,
     /// It was committed already; to commit it again changes nothing and answers the same.
     pub committed: bool,
 }

@@ -36,6 +36,7 @@
 //!     first: 0,
 //!     targets: vec![number],
 //!     record: Some(80),
+//!     segments: false,
 //!     mode: None,
 //! };
 //! let id = namespace.begin(&alice, &file, Duration::from_secs(60))?;

@@ -45,8 +45,8 @@ impl Namespace {
             check_known(connection, &file.targets)?;
             check_place(connection, &rules, &who, &file.path, file.mode)?;
             let mut insert = connection.prepare_cached(
-                "INSERT INTO files (id, state, path, who, mode, unit, first, targets, record, lease)
-                 VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                "INSERT INTO files (id, state, path, who, mode, unit, first, targets, record, lease, segments)
+                 VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             )?;
             let id: String = insert.query_row(
                 params![
@@ -58,7 +58,8 @@ impl Namespace {
                     file.first,
                     number_bytes(&file.targets),
                     file.record.map(|record| record as i64),
-                    ends(lease)
+                    ends(lease),
+                    file.segments
                 ],
                 |row| row.get(0),
             )?;

@@ -12,7 +12,7 @@ use crate::{
 
 /// In the order that [`Row::read`] takes them.
 pub(crate) const COLUMNS: &str = "n, id, state, path, who, mode, unit, first, targets, record, lease, \
-     owner, length, versions, created, replaced";
+     owner, length, versions, created, replaced, segments";
 
 /// One put, in whatever state.
 pub(crate) struct Row {
@@ -26,6 +26,7 @@ pub(crate) struct Row {
     first: u32,
     pub(crate) targets: Vec<u32>,
     record: Option<u64>,
+    segments: bool,
     lease: Option<i64>,
     done: Option<Done>,
 }
@@ -63,6 +64,7 @@ impl Row {
             first,
             targets,
             record,
+            segments: row.get(16)?,
             lease: row.get(10)?,
             done,
         })
@@ -106,6 +108,7 @@ impl Row {
             first: self.first,
             targets: self.targets,
             record: self.record,
+            segments: self.segments,
             versions: done.versions,
             created: done.created,
         };
@@ -114,8 +117,8 @@ impl Row {
 
     pub(crate) fn attempt(self) -> Attempt {
         let committed = self.is_committed();
-        let Self { path, who, unit, first, targets, record, .. } = self;
-        Attempt { path, who, unit, first, targets, record, committed }
+        let Self { path, who, unit, first, targets, record, segments, .. } = self;
+        Attempt { path, who, unit, first, targets, record, segments, committed }
     }
 }
 

@@ -17,8 +17,10 @@ const DATABASE_FILE: &str = "namespace.sqlite";
 /// Marks the SQLite file as ours ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// The form of the tables below.
-pub(crate) const FORMAT: i64 = 2;
-/// The form before it, which lacks [`HELD`].
+pub(crate) const FORMAT: i64 = 3;
+/// The form before it, whose files are all striped.
+const WITHOUT_SEGMENTS: i64 = 2;
+/// The first form, which lacks [`HELD`] as well.
 const WITHOUT_HELD: i64 = 1;
 /// How long a statement waits for a lock of SQLite; within one process there is next to nothing to wait for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,13 +42,15 @@ CREATE TABLE targets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, addre
 CREATE TABLE files (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,
     path TEXT NOT NULL, who TEXT NOT NULL, mode INTEGER, unit INTEGER NOT NULL, first INTEGER NOT NULL,
     targets BLOB NOT NULL, record INTEGER, lease INTEGER,
-    owner TEXT, length INTEGER, versions BLOB, created INTEGER, replaced TEXT) STRICT;
+    owner TEXT, length INTEGER, versions BLOB, created INTEGER, replaced TEXT,
+    segments INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE UNIQUE INDEX live_paths ON files (path) WHERE state = 1;
 CREATE INDEX leases ON files (lease) WHERE state = 0;
 CREATE INDEX garbage ON files (n) WHERE state = 2;
 ";
 
 const HELD_INDEX: &str = "CREATE INDEX held ON files (lease) WHERE state = 3;";
+const SEGMENTS_COLUMN: &str = "ALTER TABLE files ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;";
 
 /// Opens the file in `dir` for writing, making it if there is none.
 pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
@@ -68,11 +72,13 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
             .and_then(|dir| dir.sync_all())
             .map_err(|error| NamespaceError::io("sync", dir, error))?;
     }
-    if is_ours(&connection, WITHOUT_HELD)? {
-        let transaction = connection.transaction()?;
-        transaction.execute_batch(HELD_INDEX)?;
-        transaction.pragma_update(None, "user_version", FORMAT)?;
-        transaction.commit()?;
+    for (before, change) in [(WITHOUT_HELD, HELD_INDEX), (WITHOUT_SEGMENTS, SEGMENTS_COLUMN)] {
+        if is_ours(&connection, before)? {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(change)?;
+            transaction.pragma_update(None, "user_version", before + 1)?;
+            transaction.commit()?;
+        }
     }
     check_format(&connection)?;
     Ok(connection)
@@ -151,13 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_form_before_is_brought_up() {
-        let dir = tempfile::tempdir().unwrap();
-        let old = open_writer(dir.path()).unwrap();
-        old.execute_batch("DROP INDEX held; PRAGMA user_version = 1").unwrap();
-        drop(old);
-        for _ in 0..2 {
-            assert_eq!(pragma(&open_writer(dir.path()).unwrap(), "user_version").unwrap(), FORMAT);
+    fn files_of_the_forms_before_are_brought_up() {
+        let without_segments = "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;";
+        let without_held = "DROP INDEX held; PRAGMA user_version = 1;";
+        for older in [without_segments.to_owned(), format!("{without_segments}{without_held}")] {
+            let dir = tempfile::tempdir().unwrap();
+            let old = open_writer(dir.path()).unwrap();
+            old.execute_batch(&older).unwrap();
+            drop(old);
+            for _ in 0..2 {
+                let now = open_writer(dir.path()).unwrap();
+                assert_eq!(pragma(&now, "user_version").unwrap(), FORMAT);
+                now.prepare("SELECT segments FROM files").unwrap();
+            }
         }
     }
 }

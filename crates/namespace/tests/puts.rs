@@ -13,7 +13,8 @@ use gristmill_namespace::{
 #[test]
 fn a_committed_file_is_found_as_it_was_put_also_after_a_restart() {
     let cluster = cluster();
-    let (alice, new) = (who("alice"), NewFile { record: Some(80), mode: Some(mode("604")), ..file("/a/b") });
+    let (alice, new) =
+        (who("alice"), NewFile { record: Some(80), segments: true, mode: Some(mode("604")), ..file("/a/b") });
     let before = SystemTime::now();
     let id = cluster.namespace.begin(&alice, &new, MINUTE).unwrap();
     let done = cluster.namespace.commit(&alice, &id, MAX_FILE_BYTES, &[u64::MAX, 0]).unwrap();
@@ -29,6 +30,7 @@ fn a_committed_file_is_found_as_it_was_put_also_after_a_restart() {
         first: 1,
         targets: vec![2, 0],
         record: Some(80),
+        segments: true,
         versions: vec![u64::MAX, 0],
         created: done.file.created,
     };
@@ -51,6 +53,7 @@ fn an_attempt_is_durable_and_unseen_until_it_is_committed() {
         first,
         targets,
         record: None,
+        segments: false,
         committed: false,
     };
     assert_eq!(cluster.namespace.attempt(&id).unwrap(), expected);

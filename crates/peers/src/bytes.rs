@@ -9,7 +9,7 @@ use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER};
 use http::{Method, Request, StatusCode, header};
 
 use crate::Peers;
-use crate::crew::{PAUSE, TRIES};
+use crate::answers::{PAUSE, TRIES};
 use crate::error::{transport, unavailable};
 use crate::peers::parse;
 
@@ -32,7 +32,7 @@ pub struct RemotePart {
     version: u64,
 }
 
-/// The parts of a file on its nodes, as they are read over the network.
+/// The parts of a file on its nodes, as they are read over the network. Blocks for the layout of a segments file.
 pub fn file_parts(
     peers: &Peers,
     file: &FileMap,
@@ -40,7 +40,7 @@ pub fn file_parts(
     place: Placement,
 ) -> Result<FileParts, RunError> {
     let parts = remote_parts(peers, file, grant)?.into_iter().map(|part| Arc::new(part) as Arc<dyn Part>);
-    let (name, layout) = (file.path.clone(), file.layout()?);
+    let (name, layout) = (file.path.clone(), peers.layout(file, grant)?);
     Ok(FileParts { name, length: file.length, layout, parts: parts.collect(), place })
 }
 
@@ -74,6 +74,13 @@ impl RemotePart {
             return Ok(());
         }
         let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
+        let request = self.request(Method::GET, "").header(header::RANGE, range).body(Bytes::new());
+        self.fetch(built(request)?, buffer).await
+    }
+
+    /// Fills `buffer` with the end of the object.
+    pub(crate) async fn fetch_end(&self, buffer: &mut [u8]) -> Result<(), RunError> {
+        let range = format!("bytes=-{}", buffer.len());
         let request = self.request(Method::GET, "").header(header::RANGE, range).body(Bytes::new());
         self.fetch(built(request)?, buffer).await
     }

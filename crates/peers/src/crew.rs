@@ -1,114 +1,85 @@
 //! Passes folded on the storage nodes of a file.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, PassOrder, RunError, TakeShard, Tally, TogetherEnd, UnitEvent, UnitSource,
+    Control, Crew, PassOrder, RunError, TakeShard, Tally, TogetherEnd, UnitEvent, UnitSource,
 };
+use gristmill_wire::action::Receipt;
 use gristmill_wire::{FAN_IN, FileMap, FoldRequest, Frame, NodeShard, Together};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use crate::answers::{Answers, NodeRequest, Tasks, given_up, once_more};
 use crate::bytes::node_name;
 use crate::error::unavailable;
 use crate::fold::FoldEnd;
 use crate::{Peers, groups};
-
-/// How often a value is asked for again when its node cannot be reached: supervised nodes are back soon.
-pub(crate) const TRIES: u32 = 3;
-pub(crate) const PAUSE: Duration = Duration::from_millis(700);
-
-/// How often somebody who waits looks whether the request was given up.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Frames of rows that are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
 
 /// Has passes folded where a file lies.
 pub struct StorageCrew {
-    peers: Peers,
-    file: FileMap,
+    pub(crate) peers: Peers,
+    pub(crate) file: FileMap,
     /// What is the same in every request.
-    request: FoldRequest,
+    pub(crate) request: FoldRequest,
     nodes: Vec<NodeShard>,
+    /// Receipts for the bytes that nodes keep, of the pass that gives them.
+    written: Mutex<Vec<(u32, Receipt)>>,
 }
 
 impl StorageCrew {
     /// Has these nodes fold. `request` says all but targets and pass; its depth is that of whoever asks.
     pub fn new(peers: Peers, file: FileMap, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
-        StorageCrew { peers, file, request, nodes }
+        StorageCrew { peers, file, request, nodes, written: Mutex::default() }
     }
 
-    fn requests(&self, order: &PassOrder<'_>) -> Vec<(String, String, FoldRequest)> {
+    /// The receipts for the bytes that the nodes keep, with the targets' places in the layout, once the pass that gives
+    /// them is done.
+    pub fn written(&self) -> Vec<(u32, Receipt)> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, in the order of the layout.
+    ///
+    /// # Errors
+    /// A node that was asked and gave none: what it made would be missing.
+    pub fn receipts(&self) -> Result<Vec<Option<Receipt>>, RunError> {
+        let mut receipts = vec![None; self.file.targets.len()];
+        for (target, receipt) in self.written() {
+            if let Some(slot) = receipts.get_mut(target as usize) {
+                *slot = Some(receipt);
+            }
+        }
+        for node in &self.nodes {
+            if node.targets.iter().any(|target| !matches!(receipts.get(*target as usize), Some(Some(_)))) {
+                return Err(unavailable(&node.address, "it gave no receipt for what it made"));
+            }
+        }
+        Ok(receipts)
+    }
+
+    fn requests(&self, order: &PassOrder<'_>) -> Vec<NodeRequest> {
         self.requests_of(self.request.clone(), order, FAN_IN)
     }
 
-    /// Has all nodes finish the passes among themselves, and waits for those that were asked here. Of the end nobody but
-    /// the node asked first tells.
-    pub fn finish(
-        &self,
-        order: &PassOrder<'_>,
-        together: Together,
-        fan_in: usize,
-    ) -> Result<(Option<TogetherEnd>, Tally), RunError> {
-        let again = together.job.is_empty();
-        let mut request = self.request.clone();
-        request.together = Some(together);
-        let requests = self.requests_of(request, order, fan_in);
-        let mut waiting = requests.len();
-        let (sender, heard) = channel();
-        let done = Arc::new(AtomicU64::new(0));
-        let mut shown = 0;
-        let mut tasks = Tasks(Vec::new());
-        let targets = self.file.targets.len();
-        for (address, node, request) in requests {
-            let (peers, sender, done) = (self.peers.clone(), sender.clone(), done.clone());
-            tasks.0.push(self.peers.runtime().spawn(async move {
-                // Every pass counts from the beginning again.
-                let progress = |now: u64| done.store(now, Ordering::Relaxed);
-                let mut tries = if again { 1 } else { TRIES };
-                let end = loop {
-                    let begun = tokio::time::Instant::now();
-                    match peers.fold_together(&address, &node, &request, targets, progress).await {
-                        Ok(end) => break Ok(end),
-                        Err(error) => match once_more(error, &mut tries, begun, peers.stall).await {
-                            Ok(()) => {}
-                            Err(error) => break Err(error),
-                        },
-                    }
-                };
-                // Nobody listens any more once one has failed.
-                let _ = sender.send(end);
-            }));
-        }
-        drop(sender);
-        let (mut reached, mut tally) = (None, Tally::new(targets));
-        while waiting > 0 {
-            let end = hear(&heard, order.control)?;
-            let now = done.load(Ordering::Relaxed);
-            order.control.folded(now.saturating_sub(shown));
-            shown = now;
-            let Some(end) = end else { continue };
-            waiting -= 1;
-            let (end, part) = end?;
-            tally.add(&part);
-            reached = reached.or(end);
-        }
-        Ok((reached, tally))
-    }
-
-    fn requests_of(
+    pub(crate) fn requests_of(
         &self,
         mut request: FoldRequest,
         order: &PassOrder<'_>,
         fan_in: usize,
-    ) -> Vec<(String, String, FoldRequest)> {
+    ) -> Vec<NodeRequest> {
         request.round = order.ctx.round;
         request.set_shared(&order.ctx.shared);
         request.last = order.ctx.last;
+        // The pass that gives the bytes: all others are for values.
+        if !(order.ctx.last || order.kernel.spec().passes == Passes::One) {
+            request.output = None;
+        }
         request.select = (order.ctx.extent.start, order.ctx.extent.end);
         request.depth += 1;
         let ask = |(node, rest): (NodeShard, Vec<NodeShard>)| {
@@ -116,53 +87,44 @@ impl StorageCrew {
             let name = node_name(number.map_or(0, |target| target.number), &node.address);
             let mut request = request.clone();
             (request.targets, request.rest) = (node.targets, rest);
-            (node.address, name, request)
+            NodeRequest { address: node.address, node: name, request }
         };
         groups(self.nodes.clone(), fan_in).into_iter().map(ask).collect()
     }
 }
 
-/// Ends tasks whose answers nobody waits for any more; their streams are closed, which stops the nodes.
-struct Tasks(Vec<JoinHandle<()>>);
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        self.0.iter().for_each(JoinHandle::abort);
-    }
-}
-
 impl Crew for StorageCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
-        let requests = self.requests(order);
-        let mut waiting = requests.len();
-        // One message a request.
-        let (sender, heard) = channel();
+        let targets = self.file.targets.len();
         let done = Arc::new(AtomicU64::new(0));
         let mut shown = 0;
-        let mut tasks = Tasks(Vec::new());
-        let targets = self.file.targets.len();
-        for (address, node, request) in requests {
-            let (peers, sender, done) = (self.peers.clone(), sender.clone(), done.clone());
-            tasks.0.push(self.peers.runtime().spawn(async move {
+        let mut answers = Answers::of(&self.peers, self.requests(order), |peers, asked| {
+            let done = done.clone();
+            async move {
                 let mut told = 0;
                 let mut progress = |now: u64| {
                     done.fetch_add(now.saturating_sub(told), Ordering::Relaxed);
                     told = told.max(now);
                 };
-                let end = ask_again(&peers, &address, &node, &request, targets, &mut progress).await;
-                // Nobody listens any more once enough is known.
-                let _ = sender.send(end);
-            }));
-        }
-        drop(sender);
-        while waiting > 0 {
-            let end = hear(&heard, order.control)?;
+                let mut tries = 1;
+                loop {
+                    let begun = Instant::now();
+                    match peers.fold_value(&asked, targets, &mut progress).await {
+                        // Nothing is counted twice: an answer that is not complete is thrown away.
+                        Err(error) => once_more(error, &mut tries, begun, peers.stall).await?,
+                        end => return end,
+                    }
+                }
+            }
+        });
+        let mut look = || {
             let now = done.load(Ordering::Relaxed);
             order.control.folded(now - shown);
             shown = now;
-            let Some(end) = end else { continue };
-            waiting -= 1;
-            let FoldEnd { mut end, received } = end?;
+        };
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut look)? {
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).extend(written);
             end.tally.sent = end.tally.sent.saturating_add(received);
             if !take(end)? {
                 return Ok(());
@@ -182,14 +144,18 @@ impl Crew for StorageCrew {
         Ok(Some(TogetherEnd { tally, ..end }))
     }
 
+    fn keeps(&self) -> bool {
+        self.request.output.is_some()
+    }
+
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError> {
         let targets = self.file.targets.len();
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
-        for (address, node, request) in self.requests(order) {
+        for asked in self.requests(order) {
             let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
-            let (peers, name) = (self.peers.clone(), node.clone());
+            let (peers, node) = (self.peers.clone(), asked.node.clone());
             let task = self.peers.runtime().spawn(async move {
-                let mut stream = match peers.fold(&address, &name, &request).await {
+                let mut stream = match peers.fold(&asked).await {
                     Ok(stream) => stream,
                     Err(error) => return drop(sender.send(Err(error)).await),
                 };
@@ -217,58 +183,6 @@ impl Crew for StorageCrew {
         }
         Ok(sources)
     }
-}
-
-/// Asks for a value, again where the node could not be reached or died: nothing is counted twice, since an answer
-/// that is not complete is thrown away.
-async fn ask_again(
-    peers: &Peers,
-    address: &str,
-    node: &str,
-    request: &FoldRequest,
-    targets: usize,
-    progress: &mut impl FnMut(u64),
-) -> Result<FoldEnd, RunError> {
-    let mut tries = 1;
-    loop {
-        let begun = tokio::time::Instant::now();
-        match peers.fold_value(address, node, request, targets, &mut *progress).await {
-            Err(error) => once_more(error, &mut tries, begun, peers.stall).await?,
-            end => return end,
-        }
-    }
-}
-
-/// Waits for the next try where a node could not be reached or died, unless it stood still: it would only do so again.
-async fn once_more(
-    error: RunError,
-    tries: &mut u32,
-    begun: tokio::time::Instant,
-    stall: Duration,
-) -> Result<(), RunError> {
-    if error.kind() != ErrorKind::Unavailable || *tries >= TRIES || begun.elapsed() >= stall {
-        return Err(error);
-    }
-    tokio::time::sleep(PAUSE).await;
-    *tries += 1;
-    Ok(())
-}
-
-/// The next end, or nothing for a while.
-fn hear<T>(
-    heard: &Receiver<Result<T, RunError>>,
-    control: &Control,
-) -> Result<Option<Result<T, RunError>>, RunError> {
-    match heard.recv_timeout(LOOK) {
-        Ok(end) => Ok(Some(end)),
-        Err(RecvTimeoutError::Timeout) if control.stopped() => Err(given_up()),
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Err(RunError::Panicked),
-    }
-}
-
-fn given_up() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
 }
 
 /// The units of one node.
@@ -313,7 +227,7 @@ impl UnitSource for RemoteUnits<'_> {
                     let tally: Tally = tally.tally(self.targets);
                     UnitEvent::Finished(tally)
                 }
-                Frame::Partial(_) | Frame::Reached(..) => {
+                Frame::Partial(_) | Frame::Reached(..) | Frame::Written(..) => {
                     return Err(unavailable(&self.node, "it sent a value where rows were asked for"));
                 }
             });

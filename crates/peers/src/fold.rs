@@ -7,9 +7,11 @@ use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use futures_util::{StreamExt, TryStreamExt};
 use gristmill_runtime::{ErrorKind, Partial, RunError, ShardEnd, Tally, TogetherEnd};
-use gristmill_wire::{FoldRequest, Frame, MAX_PARTIAL_BYTES};
+use gristmill_wire::action::Receipt;
+use gristmill_wire::{Frame, MAX_PARTIAL_BYTES};
 
 use crate::Peers;
+use crate::answers::NodeRequest;
 use crate::error::{from_status, unavailable};
 use crate::flight::frames_of;
 
@@ -20,6 +22,8 @@ pub struct FoldEnd {
     pub end: ShardEnd,
     /// Bytes of frames received.
     pub received: u64,
+    /// Receipts for the bytes that were kept, with their targets' places in the layout.
+    pub written: Vec<(u32, Receipt)>,
 }
 
 /// Frames of a node at work.
@@ -54,14 +58,23 @@ fn stalled(node: &str, stall: std::time::Duration) -> RunError {
     unavailable(node, format_args!("no sign of life for {} s", stall.as_secs_f64()))
 }
 
+/// Appends a stretch of a partial.
+fn append(partial: &mut Vec<u8>, stretch: &[u8], node: &str) -> Result<(), RunError> {
+    if partial.len() + stretch.len() > MAX_PARTIAL_BYTES {
+        let message = format!(
+            "the partial result of storage node {node} is longer than {MAX_PARTIAL_BYTES} bytes; \
+             put the file again with a larger stripe unit"
+        );
+        return Err(RunError::Remote { kind: ErrorKind::Data, message });
+    }
+    partial.extend_from_slice(stretch);
+    Ok(())
+}
+
 impl Peers {
-    /// Asks a node to fold; `node` is how errors name it.
-    pub async fn fold(
-        &self,
-        address: &str,
-        node: &str,
-        request: &FoldRequest,
-    ) -> Result<FrameStream, RunError> {
+    /// Asks a node to fold.
+    pub(crate) async fn fold(&self, asked: &NodeRequest) -> Result<FrameStream, RunError> {
+        let NodeRequest { address, node, request } = asked;
         let ticket = Ticket { ticket: request.encode()?.into() };
         let mut client = self.flight(address)?;
         let call = client.do_get(ticket);
@@ -76,29 +89,22 @@ impl Peers {
     }
 
     /// Asks a node for the value of a shard of a file on so many targets. `progress` hears how far it is.
-    pub async fn fold_value(
+    pub(crate) async fn fold_value(
         &self,
-        address: &str,
-        node: &str,
-        request: &FoldRequest,
+        asked: &NodeRequest,
         targets: usize,
         mut progress: impl FnMut(u64),
     ) -> Result<FoldEnd, RunError> {
-        let mut frames = self.fold(address, node, request).await?;
-        let (mut partial, mut failure, mut received) = (Vec::new(), None, 0);
+        let node = &asked.node;
+        let mut frames = self.fold(asked).await?;
+        let (mut partial, mut failure, mut received, mut written) = (Vec::new(), None, 0, Vec::new());
         while let Some((frame, bytes)) = frames.next().await? {
             received += bytes as u64;
             match frame {
                 Frame::Progress(done) => progress(done),
-                Frame::Partial(stretch) => {
-                    if partial.len() + stretch.len() > MAX_PARTIAL_BYTES {
-                        let message = format!(
-                            "the partial result of storage node {node} is longer than {MAX_PARTIAL_BYTES} bytes; \
-                             put the file again with a larger stripe unit"
-                        );
-                        return Err(RunError::Remote { kind: ErrorKind::Data, message });
-                    }
-                    partial.extend_from_slice(&stretch);
+                Frame::Partial(stretch) => append(&mut partial, &stretch, node)?,
+                Frame::Written(target, receipt) if written.len() < targets => {
+                    written.push((target, receipt));
                 }
                 Frame::Failed(at, error) => failure = Some((at, error.into_error())),
                 Frame::Finished(tally) => {
@@ -109,9 +115,13 @@ impl Peers {
                         failure,
                         tally: tally.tally(targets),
                     };
-                    return Ok(FoldEnd { end, received });
+                    return Ok(FoldEnd { end, received, written });
                 }
-                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) | Frame::Reached(..) => {
+                Frame::Begin(_)
+                | Frame::Rows(_)
+                | Frame::End(_)
+                | Frame::Reached(..)
+                | Frame::Written(..) => {
                     return Err(unavailable(node, "it sent something else where a value was asked for"));
                 }
             }
@@ -121,23 +131,20 @@ impl Peers {
 
     /// Asks a node to finish the passes of a request with others. The end is `None` where the node was not asked first,
     /// and tells nobody but the others.
-    pub async fn fold_together(
+    pub(crate) async fn fold_together(
         &self,
-        address: &str,
-        node: &str,
-        request: &FoldRequest,
+        asked: &NodeRequest,
         targets: usize,
         mut progress: impl FnMut(u64),
     ) -> Result<(Option<TogetherEnd>, Tally), RunError> {
-        let mut frames = self.fold(address, node, request).await?;
+        let node = &asked.node;
+        let mut frames = self.fold(asked).await?;
         let (mut whole, mut reached, mut failure, mut received) = (Vec::new(), None, None, 0);
         while let Some((frame, bytes)) = frames.next().await? {
             received += bytes as u64;
             match frame {
                 Frame::Progress(done) => progress(done),
-                Frame::Partial(stretch) if whole.len() + stretch.len() <= MAX_PARTIAL_BYTES => {
-                    whole.extend_from_slice(&stretch);
-                }
+                Frame::Partial(stretch) => append(&mut whole, &stretch, node)?,
                 Frame::Reached(round, shared) => reached = Some((round, shared)),
                 Frame::Failed(_, error) => failure = Some(error.into_error()),
                 Frame::Finished(tally) => {
@@ -155,7 +162,7 @@ impl Peers {
                     });
                     return Ok((end, tally));
                 }
-                Frame::Partial(_) | Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) => {
+                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) | Frame::Written(..) => {
                     return Err(unavailable(node, "it sent something else where a value was asked for"));
                 }
             }

@@ -22,11 +22,14 @@
 //! assert_eq!((first.targets[0], rest.len()), (0, 2)); // the node asked first passes on to two more
 //! ```
 
+mod answers;
 mod bytes;
 mod crew;
 mod error;
+mod finish;
 mod flight;
 mod fold;
+mod layouts;
 mod member;
 mod object;
 mod peers;
@@ -40,7 +43,6 @@ pub use bytes::{RemotePart, file_parts};
 pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};
 pub use flight::{FRAME_COLUMN, frame_batch, frame_schema};
-pub use fold::{FoldEnd, FrameStream};
 pub use member::{MemberPlace, MemberReply, of_reason, reason};
 pub use object::{ObjectStream, TRIES_WITHOUT_PROGRESS};
 pub use peers::{Peers, PeersOptions};

@@ -8,8 +8,8 @@ use http::{Method, Request, StatusCode, header};
 use tokio::time::Instant;
 
 use crate::Peers;
+use crate::answers::PAUSE;
 use crate::bytes::{node_name, refusal};
-use crate::crew::PAUSE;
 use crate::error::{transport, unavailable};
 use crate::peers::parse;
 

@@ -15,6 +15,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
 use crate::error::{from_status, transport, unavailable};
+use crate::layouts::Layouts;
 
 /// Room for what gRPC and Arrow put around a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
@@ -40,6 +41,7 @@ pub struct Peers {
     dialer: Dialer,
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
+    pub(crate) layouts: Layouts,
     pub(crate) stall: Duration,
 }
 
@@ -54,7 +56,7 @@ impl Peers {
             })
         };
         let token = options.token.map(bearer).transpose()?;
-        Ok(Peers { dialer, runtime, token, stall: options.stall })
+        Ok(Peers { dialer, runtime, token, layouts: Layouts::default(), stall: options.stall })
     }
 
     /// The runtime that drives the connections.

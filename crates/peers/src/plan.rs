@@ -1,7 +1,7 @@
 //! What a request would move at either place, before it runs.
 
 use gristmill_kernel::{Order, Output, Record, RecordRule};
-use gristmill_layout::{FixedRecords, fit_unit, traffic};
+use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::{FileMap, Place};
 
@@ -39,15 +39,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a question over a file.
+    /// Plans a question over a file that lies so.
     ///
     /// # Errors
     /// What the kernel or the layout refuse, and, where `wanted` is [`Place::Storage`], records that fit the stripes
     /// so badly that nodes would move more between them than a plain read moves.
-    pub fn make(question: &Question, file: &FileMap, wanted: Place) -> Result<Plan, RunError> {
+    pub fn make(
+        question: &Question,
+        file: &FileMap,
+        layout: &Layout,
+        wanted: Place,
+    ) -> Result<Plan, RunError> {
         let spec = question.bind()?.spec();
         let input = question.input.input()?.0.for_kernel(&spec);
-        let layout = file.layout()?;
         let skip = question.input.skip.min(file.length);
         let (start, length) = question.range.unwrap_or((skip, None));
         let end = length.map_or(file.length, |length| start.saturating_add(length)).min(file.length);
@@ -57,7 +61,10 @@ impl Plan {
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
         // Runs of stripes, each a piece of its own until what lies between is known.
-        let stripes = client_bytes.div_ceil(file.unit.max(1)).max(1);
+        let stripes = match layout {
+            Layout::Striped(_) => client_bytes.div_ceil(file.unit.max(1)).max(1),
+            Layout::Segments(segments) => segments.pieces().max(1) as u64,
+        };
         let pieces = if nodes > 1 { stripes } else { 1 };
         match (spec.record, input.record) {
             (Record::Index(_), _) => client_bytes = 0,
@@ -67,7 +74,7 @@ impl Plan {
                 // A record that begins in the range is read to its end.
                 let whole = records.bytes(select.clone());
                 client_bytes = whole.end - whole.start;
-                let cost = traffic(&layout, &records, select, spec.halo);
+                let cost = traffic(layout, &records, select, spec.halo);
                 (pulled, messages, estimated) = (cost.moved_bytes, cost.messages, cost.estimated);
             }
             (_, RecordRule::Lines) if spec.output != Output::Value && nodes > 1 => {
@@ -79,8 +86,7 @@ impl Plan {
         }
         let states = if spec.order == Order::Any { nodes } else { nodes.max(pieces) };
         // Where records lie across stripes, what a node covers is written down run by run.
-        let cut =
-            matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && !file.unit.is_multiple_of(size));
+        let cut = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
         let runs = if cut { stripes.saturating_mul(RUN_BYTES) } else { 0 };
         let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
         let answer_bytes = (spec.output == Output::Value).then_some(states);
@@ -124,10 +130,10 @@ fn misfit_text(kernel: &str, file: &FileMap, record: &RecordRule, moved: u64, re
         RecordRule::Fixed(size) => format!("records of {size} bytes"),
         RecordRule::Lines => "lines".to_owned(),
     };
+    let pieces = if file.segments { "pieces".into() } else { format!("stripes of {} bytes", file.unit) };
     format!(
-        "'{kernel}' over {records} in stripes of {} bytes on {} targets would move about {moved} bytes from and between \
-         storage nodes, more than the {read} bytes of a plain read",
-        file.unit,
+        "'{kernel}' over {records} in {pieces} on {} targets would move about {moved} bytes from and between storage \
+         nodes, more than the {read} bytes of a plain read",
         file.targets.len()
     )
 }

@@ -67,8 +67,15 @@ impl Question {
         Ok(request)
     }
 
-    /// The nodes that fold it where it lies.
-    pub fn crew(&self, peers: &Peers, opened: &Opened, max_record: u64) -> Result<StorageCrew, RunError> {
+    /// The nodes that fold it where it lies. With `output`, a sealed grant to write, they keep the bytes that they make
+    /// in the objects of that file.
+    pub fn crew(
+        &self,
+        peers: &Peers,
+        opened: &Opened,
+        max_record: u64,
+        output: Option<String>,
+    ) -> Result<StorageCrew, RunError> {
         let spec = self.bind()?.spec();
         if spec.second.is_some() {
             let why =
@@ -77,7 +84,7 @@ impl Question {
         }
         let (kernel, params) = (self.kernel.clone(), self.params.clone());
         let mut request = FoldRequest::new(opened.grant.clone(), kernel, params, self.input.clone());
-        request.max_record = max_record;
+        (request.max_record, request.output) = (max_record, output);
         let file = &opened.info.file;
         let mut nodes = shards(file);
         if let Record::Index(_) = spec.record {
@@ -85,7 +92,7 @@ impl Question {
             nodes.truncate(1);
         } else {
             // A node without a byte of the file has nothing to fold.
-            let layout = file.layout()?;
+            let layout = peers.layout(file, &opened.grant.as_str().into())?;
             let holds = |target: &u32| layout.bytes_on(*target, 0..file.length) > 0;
             nodes.retain(|node| node.targets.iter().any(holds));
         }

@@ -22,13 +22,13 @@ struct WholeFile {
     parts: Vec<RemotePart>,
 }
 
-/// A file as one part, in one piece.
+/// A file as one part, in one piece. Blocks for the layout of a segments file.
 pub fn whole_file(peers: &Peers, file: &FileMap, grant: &Arc<str>) -> Result<FileParts, RunError> {
     let whole = WholeFile {
         peers: peers.clone(),
         name: file.path.clone(),
         length: file.length,
-        layout: file.layout()?,
+        layout: peers.layout(file, grant)?,
         parts: remote_parts(peers, file, grant)?,
     };
     let place: Placement = AT_CLIENT;

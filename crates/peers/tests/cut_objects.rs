@@ -39,6 +39,7 @@ async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
         unit: 1 << 20,
         first: 0,
         record: None,
+        segments: false,
         targets: vec![place],
     };
     let mut asked = Vec::new();

@@ -17,8 +17,13 @@ fn file(length: u64, unit: u64, targets: u32) -> FileMap {
         unit,
         first: 0,
         record: None,
+        segments: false,
         targets: (0..targets).map(place).collect(),
     }
+}
+
+fn plan_of(question: &Question, file: &FileMap, wanted: Place) -> Result<Plan, RunError> {
+    Plan::make(question, file, &file.striped()?.into(), wanted)
 }
 
 fn sum() -> Question {
@@ -51,7 +56,7 @@ fn aligned_elements_stay_where_they_are() {
     for (wanted, place) in
         [(Place::Auto, Place::Storage), (Place::Storage, Place::Storage), (Place::Client, Place::Client)]
     {
-        let plan = Plan::make(&sum(), &file, wanted).unwrap();
+        let plan = plan_of(&sum(), &file, wanted).unwrap();
         assert_eq!(plan.place, place);
         assert_eq!((plan.pulled_bytes, plan.pull_messages), (0, 0));
         assert_eq!(plan.client_bytes, 64 * MIB);
@@ -67,7 +72,7 @@ fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
     // Of each record its owner holds a quarter and pulls the rest, window by window, from three others.
     let file = file(64 * MIB, 4 << 10, 4);
     for wanted in [Place::Auto, Place::Storage] {
-        let plan = Plan::make(&records(MIB), &file, wanted).unwrap();
+        let plan = plan_of(&records(MIB), &file, wanted).unwrap();
         assert_eq!((plan.place, plan.client_bytes), (Place::Storage, 64 * MIB));
         assert_eq!(plan.pulled_bytes, 48 * MIB);
         assert!(plan.pull_messages >= 3 * 64);
@@ -76,7 +81,7 @@ fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
 
 #[test]
 fn a_unit_of_whole_records_needs_no_pulling() {
-    let plan = Plan::make(&records(96), &file(96 * 10_000, 96 * 128, 5), Place::Storage).unwrap();
+    let plan = plan_of(&records(96), &file(96 * 10_000, 96 * 128, 5), Place::Storage).unwrap();
     assert_eq!(plan.pulled_bytes, 0);
     assert_eq!(plan.answer_bytes, None, "how many rows there are depends on the data");
 }
@@ -84,7 +89,7 @@ fn a_unit_of_whole_records_needs_no_pulling() {
 #[test]
 fn lines_are_expected_to_move_nothing() {
     for wanted in [Place::Auto, Place::Storage] {
-        let plan = Plan::make(&lines(), &file(10 * MIB, 1000, 4), wanted).unwrap();
+        let plan = plan_of(&lines(), &file(10 * MIB, 1000, 4), wanted).unwrap();
         assert_eq!((plan.place, plan.pulled_bytes, plan.pull_messages), (Place::Storage, 0, 0));
         assert_eq!(plan.client_bytes, 10 * MIB);
     }
@@ -96,7 +101,7 @@ fn a_range_and_a_header_say_what_a_plain_read_would_move() {
     let bytes = |skip, range| {
         let mut question = lines();
         (question.input.skip, question.range) = (skip, range);
-        Plan::make(&question, &file, Place::Client).unwrap().client_bytes
+        plan_of(&question, &file, Place::Client).unwrap().client_bytes
     };
     assert_eq!(bytes(0, None), 1000);
     assert_eq!(bytes(100, None), 900);
@@ -115,23 +120,23 @@ fn what_lies_beyond_the_file_moves_nothing() {
     for skip in [1000, 1001, u64::MAX] {
         for mut question in [sum(), lines()] {
             question.input.skip = skip;
-            let plan = Plan::make(&question, &file, Place::Auto).unwrap();
+            let plan = plan_of(&question, &file, Place::Auto).unwrap();
             assert_eq!((plan.client_bytes, plan.pulled_bytes), (0, 0), "skip {skip}");
         }
     }
-    let empty = Plan::make(&sum(), &self::file(0, 64, 4), Place::Auto).unwrap();
+    let empty = plan_of(&sum(), &self::file(0, 64, 4), Place::Auto).unwrap();
     assert_eq!((empty.client_bytes, empty.pulled_bytes), (0, 0));
 }
 
 #[test]
 fn what_the_kernel_refuses_is_refused_before_anything_moves() {
     let question = Question { kernel: "summ".into(), ..sum() };
-    let error = Plan::make(&question, &file(1000, 64, 4), Place::Auto).unwrap_err();
+    let error = plan_of(&question, &file(1000, 64, 4), Place::Auto).unwrap_err();
     assert!(error.to_string().contains("did you mean 'sum'?"), "{error}");
     let question = Question { input: InputSpec::default(), ..sum() };
-    assert_eq!(Plan::make(&question, &file(1000, 64, 4), Place::Auto).unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(plan_of(&question, &file(1000, 64, 4), Place::Auto).unwrap_err().kind(), ErrorKind::Usage);
     let no_targets = file(1000, 64, 0);
-    assert!(matches!(Plan::make(&sum(), &no_targets, Place::Auto), Err(RunError::Layout(_))));
+    assert!(matches!(plan_of(&sum(), &no_targets, Place::Auto), Err(RunError::Layout(_))));
 }
 
 proptest! {
@@ -144,12 +149,12 @@ proptest! {
         question.input.skip = skip;
         question.range = range;
         let file = file(length, unit, targets);
-        let plan = Plan::make(&question, &file, Place::Auto).unwrap();
+        let plan = plan_of(&question, &file, Place::Auto).unwrap();
         prop_assert!(plan.client_bytes <= length);
         if plan.place == Place::Storage {
             prop_assert!(plan.pulled_bytes <= plan.client_bytes);
         }
-        let storage = Plan::make(&question, &file, Place::Storage);
+        let storage = plan_of(&question, &file, Place::Storage);
         prop_assert_eq!(storage.is_ok(), plan.place == Place::Storage);
         if targets == 1 {
             prop_assert_eq!(plan.pulled_bytes, 0);
@@ -166,7 +171,7 @@ proptest! {
         question.range = range;
         for place in PLACES {
             // Some of these are refused; none panics or runs for ever.
-            if let Ok(plan) = Plan::make(&question, &file(length, unit, 3), place) {
+            if let Ok(plan) = plan_of(&question, &file(length, unit, 3), place) {
                 prop_assert!(plan.client_bytes <= length);
                 prop_assert!(plan.storage_bytes() >= plan.pulled_bytes);
             }

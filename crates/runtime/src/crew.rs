@@ -69,6 +69,12 @@ pub trait Crew {
         Ok(None)
     }
 
+    /// Whether the members keep the bytes that the kernel gives, so that each tells a value only, also of the pass that
+    /// gives them. Only kernels that [`keeps_bytes`](crate::keeps_bytes) accepts can be run so.
+    fn keeps(&self) -> bool {
+        false
+    }
+
     /// Starts a pass for rows: one source for each member.
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;
 }

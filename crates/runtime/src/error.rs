@@ -149,6 +149,15 @@ pub enum RunError {
         /// What is wrong.
         why: String,
     },
+    /// Bytes that cannot be kept where they are made.
+    #[error(
+        "what '{kernel}' gives cannot be kept where it is made: only bytes whose partial results are merged in any \
+         order can; write them to a file"
+    )]
+    CannotKeep {
+        /// Its name.
+        kernel: &'static str,
+    },
     /// Somebody else failed for us: a storage node, or the way to it. The message is whole, and says which where that
     /// matters.
     #[error("{message}")]
@@ -270,6 +279,7 @@ impl RunError {
             | RunError::Ragged { .. }
             | RunError::RecordTooLong { .. }
             | RunError::SecondInput { .. }
+            | RunError::CannotKeep { .. }
             | RunError::Lanes { .. } => true,
             _ => false,
         }

@@ -90,7 +90,7 @@ pub struct Answer {
 /// # Errors
 /// Whatever went wrong first. Rows delivered until then are right, but there may be more.
 pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Result<Outcome, RunError> {
-    let job = prepare(request.clone(), None, false)?;
+    let job = prepare(request.clone(), None, false, false)?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
     passes(request, job, ctx, Partial::empty(0), None, None, rows, control)
 }
@@ -103,7 +103,7 @@ pub fn run_on(
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    let job = prepare(request.clone(), None, false)?;
+    let job = prepare(request.clone(), None, false, crew.keeps())?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
     passes(request, job, ctx, Partial::empty(0), None, Some(crew), rows, control)
 }
@@ -115,7 +115,7 @@ pub fn resume(
     rows: &mut dyn RowOutput,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    let job = prepare(request.clone(), None, checkpoint.last)?;
+    let job = prepare(request.clone(), None, checkpoint.last, false)?;
     let ctx = Ctx {
         round: checkpoint.partial.round,
         shared: checkpoint.shared.into(),
@@ -171,6 +171,7 @@ fn passes(
     let mut tally = Tally::new(job.file.parts.len());
     let first = ctx.round;
     let several = job.spec.passes == Passes::Several && !ctx.last;
+    let keeps = crew.is_some_and(Crew::keeps);
     let mut together = match crew.filter(|_| several) {
         Some(crew) => crew.together(&PassOrder { kernel: &job.kernel, ctx: &ctx, control })?,
         None => None,
@@ -211,7 +212,7 @@ fn passes(
                 let why = "wants one more pass after its last".into();
                 return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
-            Next::Last(_) | Next::Again(_) if delivered.is_some() => {
+            Next::Last(_) | Next::Again(_) if delivered.is_some() || keeps && !several => {
                 let why = "gave rows before its last pass; only the last pass may".into();
                 return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
@@ -223,7 +224,7 @@ fn passes(
                 ctx = ctx.last(shared);
                 partial = Partial::empty(ctx.round);
                 // Now it may be heard.
-                job = prepare(request.clone(), Some(ctx.extent.clone()), true)?;
+                job = prepare(request.clone(), Some(ctx.extent.clone()), true, keeps)?;
             }
         }
     }

@@ -60,6 +60,7 @@ pub use fetch::Tally;
 pub use job::{Answer, Outcome, Request, SecondFile, resume, run, run_on};
 pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options};
 pub use parts::{FileParts, Part, Placement, StorePart, Want};
+pub use prepare::keeps_bytes;
 pub use report::{PlaceReport, Report};
 pub use rope::{MAX_PIECES, Partial, Piece};
 pub use rows::{Discard, RowOutput, UnitEnd};

@@ -88,6 +88,11 @@ impl Control {
         self.total.store(total, Ordering::Relaxed);
     }
 
+    /// Shows how far a pass is that somebody else counts.
+    pub fn show(&self, done: u64, total: u64) {
+        self.begin_pass(done, total);
+    }
+
     /// Counts positions and says whether to stop.
     pub fn folded(&self, positions: u64) {
         let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gristmill_kernel::{
-    ByteOrder, Ctx, DType, Fold, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Next, Output, Passes,
-    Record, RecordRule, Spec,
+    ByteOrder, Ctx, DType, Fold, Input, Kernel, KernelError, Lines, MAX_SIDE_BYTES, Next, Order, Output,
+    Passes, Record, RecordRule, Spec,
 };
 use gristmill_layout::FixedRecords;
 
@@ -48,8 +48,15 @@ impl Prepared {
     }
 }
 
-/// A kernel of several passes in one that is not the last: it gives a value.
-struct Unheard(Arc<dyn Kernel>);
+/// A kernel whose rows or bytes nobody here hears: it gives a value. So is one of several passes in all but the last,
+/// and one whose bytes are kept where they are made.
+pub(crate) struct Unheard(pub Arc<dyn Kernel>);
+
+/// Whether the bytes of such a kernel can be kept by whoever makes them: partials are merged in any order, so merging
+/// gives none, and the bytes of each extent are all that its fold gave.
+pub fn keeps_bytes(spec: &Spec) -> bool {
+    spec.output == Output::Bytes && spec.order == Order::Any && spec.record != Record::Line
+}
 
 impl Kernel for Unheard {
     fn spec(&self) -> Spec {
@@ -67,16 +74,20 @@ impl Kernel for Unheard {
 }
 
 /// Checks a request. `select`: records that were made out before, so that nothing is read for it. `last`: it is for the
-/// last of several passes.
+/// last of several passes. `unheard`: what it gives beside a value goes elsewhere.
 pub(crate) fn prepare(
     request: Request,
     select: Option<Range<u64>>,
     last: bool,
+    unheard: bool,
 ) -> Result<Prepared, RunError> {
     let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
     options.check()?;
     let spec = kernel.spec();
-    let quiet = spec.passes == Passes::Several && !last && spec.output != Output::Value;
+    if unheard {
+        check_keeps(&spec)?;
+    }
+    let quiet = unheard || spec.passes == Passes::Several && !last && spec.output != Output::Value;
     let kernel = if quiet { Arc::new(Unheard(kernel)) } else { kernel };
     let spec = kernel.spec();
     fits(&spec, &input)?;
@@ -124,6 +135,10 @@ pub(crate) fn prepare(
         options,
         identity,
     })
+}
+
+pub(crate) fn check_keeps(spec: &Spec) -> Result<(), RunError> {
+    if keeps_bytes(spec) { Ok(()) } else { Err(RunError::CannotKeep { kernel: spec.name }) }
 }
 
 /// Whether the kernel was bound to records as these are.

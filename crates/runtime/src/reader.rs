@@ -12,6 +12,7 @@ use crate::buffer::Buffer;
 use crate::fetch::{Sight, Tally, read_range};
 use crate::gather::gather;
 use crate::lines::Look;
+use crate::options::MAX_BLOCK_BYTES;
 use crate::prepare::Prepared;
 use crate::pulls::Pulled;
 use crate::units::Unit;
@@ -25,6 +26,10 @@ pub(crate) enum Flow {
 
 /// Stretches of records read together, at most.
 const MAX_TAKES: usize = 4096;
+
+/// A block has this many times the records of its halo on one side, as far as it may: of what is read, at most a fifth
+/// is then halo, which was read for the block before too.
+const HALOS_IN_BLOCK: u64 = 8;
 
 /// Takes one block.
 pub(crate) type Each<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
@@ -83,7 +88,9 @@ impl<'a> Reader<'a> {
         let file = &job.file;
         self.pulled = Arc::default();
         let widest = records.size().max(job.spec.second.unwrap_or(0));
-        let most = (job.options.block_bytes as u64 / widest).max(1);
+        let most = (job.options.block_bytes as u64 / widest)
+            .max(job.spec.halo.saturating_mul(HALOS_IN_BLOCK).min(MAX_BLOCK_BYTES / widest))
+            .max(1);
         let mut bytes = 0;
         for run in file.layout.runs(unit.target, unit.window.clone()) {
             let mut owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file.clone(), &unit.select));

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_kernel::Ctx;
+use gristmill_kernel::{Ctx, Kernel, KernelError, NoRows, RowBatch};
 use gristmill_layout::TargetIndex;
 
 use crate::crew::UnitOutput;
 use crate::job::unchanged;
 use crate::pass::Pass;
-use crate::prepare::{Prepared, prepare};
-use crate::rows::Message;
-use crate::{Control, Partial, Request, RunError, ShardEnd, Tally};
+use crate::prepare::{Prepared, Unheard, check_keeps, prepare};
+use crate::rows::{Message, UnitEnd};
+use crate::{Control, ErrorKind, ExtentSet, Partial, Request, RunError, ShardEnd, Tally};
 
 /// The part of a pass that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Shard {
     pub shared: Arc<[u8]>,
     /// Whether it is the last of several passes: the one that gives rows.
     pub last: bool,
+    /// The bytes that are made are kept here; what is told of them is a value.
+    pub keep: bool,
     /// Records of the request, as positions; the shard is those among them that the targets own.
     pub select: Range<u64>,
 }
@@ -33,26 +35,32 @@ pub struct ShardJob {
     job: Prepared,
     ctx: Ctx,
     targets: Vec<TargetIndex>,
+    /// For merging, where bytes are kept.
+    unheard: Option<Arc<dyn Kernel>>,
 }
 
 impl ShardJob {
     /// Checks the request and the shard against each other. The request's own selection only says where records
     /// begin; which are wanted, the shard says.
     pub fn new(request: Request, shard: Shard) -> Result<ShardJob, RunError> {
-        let Shard { targets, round, shared, last, select } = shard;
-        let job = prepare(request, Some(select.clone()), last)?;
+        let Shard { targets, round, shared, last, keep, select } = shard;
+        let job = prepare(request, Some(select.clone()), last, false)?;
+        if keep {
+            check_keeps(&job.spec)?;
+        }
         let ctx = Ctx { round, shared, last, extent: select, side: job.side.clone() };
-        Ok(ShardJob { job, ctx, targets })
+        let unheard = keep.then(|| Arc::new(Unheard(job.kernel.clone())) as Arc<dyn Kernel>);
+        Ok(ShardJob { job, ctx, targets, unheard })
     }
 
     /// Whether the shard gives rows, or a value.
     pub fn gives_rows(&self) -> bool {
-        self.job.gives_rows()
+        self.job.gives_rows() && self.unheard.is_none()
     }
 
-    /// The kernel as it is run.
-    pub fn kernel(&self) -> &Arc<dyn gristmill_kernel::Kernel> {
-        &self.job.kernel
+    /// The kernel as its partials are merged.
+    pub fn kernel(&self) -> &Arc<dyn Kernel> {
+        self.unheard.as_ref().unwrap_or(&self.job.kernel)
     }
 
     /// Context of the pass.
@@ -103,11 +111,54 @@ impl ShardJob {
         }
     }
 
+    /// Folds the shard of a kernel whose bytes are kept here: they go to `out`, unit by unit in ascending order, and the
+    /// states of the units are merged. A unit's end says which records its bytes were made of.
+    pub fn keep(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<ShardEnd, RunError> {
+        let partial = Partial::empty(self.ctx.round);
+        let mut kept = Kept { job: self, out, partial };
+        let tally = self.rows(&mut kept, control)?;
+        Ok(ShardEnd { partial: kept.partial, failure: None, tally })
+    }
+
     fn pass<'a>(&'a self, control: &'a Control) -> Pass<'a> {
         let extent = self.ctx.extent.clone();
         control.begin_pass(0, extent.end - extent.start);
         let gaps = if extent.is_empty() { Vec::new() } else { vec![extent] };
         let partial = Partial::empty(self.ctx.round);
         Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets))
+    }
+}
+
+/// Hands units on and merges their states.
+struct Kept<'a> {
+    job: &'a ShardJob,
+    out: &'a mut dyn UnitOutput,
+    partial: Partial,
+}
+
+impl UnitOutput for Kept<'_> {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.out.begin(at)
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.out.rows(batch)
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        if end.cut {
+            let message = "the request was given up before its answer".into();
+            return Err(RunError::Remote { kind: ErrorKind::Failed, message });
+        }
+        if end.enough {
+            // What others made behind this place would have to go again.
+            let why = "says that it needs no more while its bytes are kept where they are made".into();
+            return Err(KernelError::Contract { kernel: self.job.job.spec.name, why }.into());
+        }
+        if let Some((range, state)) = &end.piece {
+            let piece = Partial::of(self.job.ctx.round, ExtentSet::of(range.clone()), state.clone());
+            self.partial.join(&**self.job.kernel(), &self.job.ctx, piece, &mut NoRows)?;
+        }
+        self.out.end(end)
     }
 }

@@ -55,7 +55,7 @@ impl Together {
         targets: Vec<TargetIndex>,
         select: std::ops::Range<u64>,
     ) -> Result<Together, RunError> {
-        let job = prepare(request, Some(select.clone()), false)?;
+        let job = prepare(request, Some(select.clone()), false, false)?;
         let ctx = Ctx { side: job.side.clone(), ..Ctx::first(select) };
         Ok(Together { job, targets, ctx })
     }

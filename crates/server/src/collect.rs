@@ -83,6 +83,7 @@ async fn clear(
         unit: 1,
         first: 0,
         record: None,
+        segments: false,
         targets,
     };
     let object = map.object();
@@ -146,7 +147,8 @@ mod tests {
     /// A put whose lease has run out already.
     async fn over(test: &TestNode) -> (FileMap, ObjectId) {
         let path = FilePath::parse("/over").unwrap();
-        let new = NewFile { path, unit: 64, first: 0, targets: vec![0], record: None, mode: None };
+        let new =
+            NewFile { path, unit: 64, first: 0, targets: vec![0], record: None, segments: false, mode: None };
         let state = test.shared.clone();
         let begun = move || {
             let id = state.namespace()?.begin(&Principal::anonymous(), &new, Duration::ZERO)?;
@@ -155,7 +157,8 @@ mod tests {
         let id = blocking(begun).await.unwrap().to_string();
         let place = TargetPlace { number: 0, address: test.address.clone(), version: 0 };
         let (path, targets) = ("/over".to_owned(), vec![place]);
-        let file = FileMap { id, path, length: 0, unit: 64, first: 0, record: None, targets };
+        let file =
+            FileMap { id, path, length: 0, unit: 64, first: 0, record: None, segments: false, targets };
         let object = ObjectId::new(&file.object()).unwrap();
         (file, object)
     }

@@ -111,6 +111,7 @@ pub(crate) fn info(entry: &FileEntry, addresses: &HashMap<u32, String>) -> FileI
             unit: entry.unit,
             first: entry.first,
             record: entry.record,
+            segments: entry.segments,
             targets: places.map(|(number, version)| place(*number, addresses, *version)).collect(),
         },
         owner: entry.owner.to_string(),

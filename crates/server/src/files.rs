@@ -93,7 +93,11 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     };
     let described = content_range(status, &range, length);
     let grant: Arc<str> = opened.grant.as_str().into();
-    let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
+    let file = blocking(move || {
+        let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
+        Ok::<_, Refusal>(file)
+    })
+    .await?;
     let body = ReadBody::new(range, move |offset, buffer| {
         file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
     });

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use gristmill_peers::{ON_STORAGE, Question, StorageCrew, file_parts};
+use gristmill_peers::StorageCrew;
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, PassOrder, RunError, Selection, Shard, ShardEnd, ShardJob, StorePart, Tally,
-    UnitEvent, merge_units,
+    Control, Crew, ErrorKind, PassOrder, RunError, Shard, ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
 };
-use gristmill_store::{ObjectId, StoreError, Version};
-use gristmill_wire::{FileMap, FoldRequest, Frame, Grant, MAX_PARTIAL_BYTES, NodeShard, Rights, TallyFrame};
+use gristmill_wire::action::Receipt;
+use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, Rights, TallyFrame};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{ANSWER_STALL, MAX_MAX_RECORD};
+use crate::keep::Output;
+use crate::limits::ANSWER_STALL;
 use crate::node::Shared;
-use crate::objects::elsewhere;
+use crate::own_parts::{check_rest, node_request};
 use crate::seat::Seat;
 use crate::units::{EventOutput, EventSource, FrameOutput};
 use crate::value_answer::{Turn, ValueAnswer};
@@ -32,6 +32,8 @@ pub(crate) struct Fold {
     job: ShardJob,
     path: String,
     file: FileMap,
+    /// Where the bytes that are made stay, if they do.
+    output: Option<Output>,
     /// Nodes that are to be asked in turn.
     crew: Option<StorageCrew>,
     /// How many nodes have passed the request on.
@@ -51,8 +53,12 @@ impl Fold {
             round: request.round,
             shared: request.shared()?.into(),
             last: request.last,
+            keep: request.output.is_some(),
             select: request.select.0..request.select.1,
         };
+        let output = request.output.as_deref();
+        let output =
+            output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let seat = seats.take(&shared.address)?;
@@ -64,7 +70,7 @@ impl Fold {
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
-        Ok(Fold { shared: shared.clone(), job, path, file, crew, depth, control, _seat: seat })
+        Ok(Fold { shared: shared.clone(), job, path, file, output, crew, depth, control, _seat: seat })
     }
 
     /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
@@ -88,10 +94,7 @@ impl Fold {
     }
 
     fn refusal(&self, error: RunError) -> Refusal {
-        match error {
-            RunError::Store(error) => self.shared.of_store(&self.path, error),
-            other => other.into(),
-        }
+        self.shared.of_run(&self.path, error).into()
     }
 
     fn order(&self) -> PassOrder<'_> {
@@ -114,10 +117,32 @@ impl Fold {
         done.await.map_err(|_| RunError::Panicked)?
     }
 
+    /// This node's own part, and the receipt for what it keeps.
+    async fn own(self: &Arc<Fold>) -> Result<(ShardEnd, Option<(u32, Receipt)>), RunError> {
+        let turns = Some(&self.shared.folds);
+        let Some(output) = &self.output else {
+            return self.on_thread(turns, |fold, _turn| Ok((fold.job.values(&fold.control)?, None))).await;
+        };
+        let unfinished = output.begin(&self.shared).await?;
+        let work = move |fold: &Fold, _turn| {
+            let Some(output) = &fold.output else { return Err(RunError::Panicked) };
+            let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.control)?;
+            Ok((end, Some(written)))
+        };
+        tokio::select! {
+            biased;
+            error = output.over(&self.shared) => {
+                self.control.stop();
+                Err(error)
+            }
+            kept = self.on_thread(turns, work) => kept,
+        }
+    }
+
     async fn values(self: &Arc<Fold>) -> Result<ValueAnswer, RunError> {
         let turns = Some(&self.shared.folds);
-        if self.crew.is_none() {
-            let work = |fold: &Fold, turn| fold.answer(fold.job.values(&fold.control)?, turn);
+        if self.crew.is_none() && self.output.is_none() {
+            let work = |fold: &Fold, turn| fold.answer(fold.job.values(&fold.control)?, Vec::new(), turn);
             return self.on_thread(turns, work).await;
         }
         // Held until both parts are joined, so that only so many wait in memory for their other part.
@@ -126,20 +151,25 @@ impl Fold {
             None => None,
         };
         // Who waits for other nodes has no turn of the folds, or nodes could wait for each other's for ever.
-        let own = self.on_thread(turns, |fold, _turn| fold.job.values(&fold.control));
+        let own = self.own();
         let rest = self.on_thread(None, |fold, _turn| fold.rest());
         let both = async { tokio::try_join!(own, rest) }.await;
         // Where one failed, nobody needs the other's part any more.
-        let (mut end, rest) = both.inspect_err(|_| self.control.stop())?;
+        let ((mut end, written), (rest, others)) = both.inspect_err(|_| self.control.stop())?;
         let joined = move |fold: &Fold, turn| {
             fold.join(&mut end, rest)?;
-            fold.answer(end, turn)
+            fold.answer(end, written.into_iter().chain(others).collect(), turn)
         };
         self.on_thread(turns, joined).await
     }
 
     /// What a fold for values ends with.
-    fn answer(&self, end: ShardEnd, turn: Turn) -> Result<ValueAnswer, RunError> {
+    fn answer(
+        &self,
+        end: ShardEnd,
+        written: Vec<(u32, Receipt)>,
+        turn: Turn,
+    ) -> Result<ValueAnswer, RunError> {
         let ShardEnd { partial: end, failure, tally } = end;
         let mut partial = Vec::new();
         end.encode(&mut partial);
@@ -153,18 +183,19 @@ impl Fold {
             return Err(RunError::Remote { kind: ErrorKind::Data, message });
         }
         let failed = failure.map(|(at, error)| Frame::Failed(at, self.refusal(error).0));
-        let last = failed.into_iter().chain([Frame::Finished(TallyFrame::of(&tally))]).collect();
-        Ok(ValueAnswer { partial, last, turn })
+        let written = written.into_iter().map(|(target, receipt)| Frame::Written(target, receipt));
+        let last = failed.into_iter().chain(written).chain([Frame::Finished(TallyFrame::of(&tally))]);
+        Ok(ValueAnswer { partial, last: last.collect(), turn })
     }
 
-    /// What the nodes asked in turn made of theirs.
-    fn rest(&self) -> Result<ShardEnd, RunError> {
+    /// What the nodes asked in turn made of theirs, and the receipts for what they keep.
+    fn rest(&self) -> Result<(ShardEnd, Vec<(u32, Receipt)>), RunError> {
         let mut all = ShardEnd::new(self.job.ctx().round, self.file.targets.len());
-        let Some(crew) = &self.crew else { return Ok(all) };
+        let Some(crew) = &self.crew else { return Ok((all, Vec::new())) };
         crew.values(&self.order(), &mut |end| self.join(&mut all, end).map(|()| true))?;
         // What nodes send each other crosses the network between them.
         all.tally.moved += std::mem::take(&mut all.tally.sent);
-        Ok(all)
+        Ok((all, crew.written()))
     }
 
     fn join(&self, all: &mut ShardEnd, other: ShardEnd) -> Result<(), RunError> {
@@ -197,119 +228,4 @@ impl Fold {
         tally.moved += std::mem::take(&mut tally.sent);
         output.send(Frame::Finished(TallyFrame::of(&tally)))
     }
-}
-
-/// What this node runs for a request.
-pub(crate) fn node_request(
-    shared: &Arc<Shared>,
-    grant: &Grant,
-    request: &FoldRequest,
-) -> Answer<gristmill_runtime::Request> {
-    if request.max_record > MAX_MAX_RECORD {
-        let text = format!(
-            "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
-            request.max_record
-        );
-        return Err(Refusal::new(ErrorKind::Usage, text));
-    }
-    let question = Question {
-        kernel: request.kernel.clone(),
-        params: request.params.clone(),
-        input: request.input.clone(),
-        range: None,
-    };
-    let options = shared.options(request.max_record);
-    let opened = opened(grant, request);
-    let mut run = question.request(&shared.peers, &opened, ON_STORAGE, options).map_err(Refusal::from)?;
-    run.file = own_parts(shared, grant, request)?;
-    run.selection = Selection { skip: request.input.skip, range: None };
-    Ok(run)
-}
-
-/// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
-fn check_rest(file: &FileMap, own: &[u32], rest: &[NodeShard]) -> Answer<()> {
-    let named = own.iter().chain(rest.iter().flat_map(|shard| &shard.targets));
-    check_once(named)?;
-    check_places(file, rest)
-}
-
-/// The same for all nodes of a group.
-pub(crate) fn check_nodes(file: &FileMap, nodes: &[NodeShard]) -> Answer<()> {
-    check_rest(file, &[], nodes)
-}
-
-fn check_once<'a>(targets: impl Iterator<Item = &'a u32>) -> Answer<()> {
-    let mut named: Vec<u32> = targets.copied().collect();
-    let count = named.len();
-    named.sort_unstable();
-    named.dedup();
-    if named.len() < count {
-        return Err(Refusal::new(ErrorKind::Usage, "a target is named twice; name each once"));
-    }
-    Ok(())
-}
-
-fn check_places(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
-    let known = |shard: &NodeShard, target: &u32| {
-        file.targets.get(*target as usize).is_some_and(|place| place.address == shard.address)
-    };
-    match rest.iter().find(|shard| shard.targets.is_empty() || !shard.targets.iter().all(|t| known(shard, t)))
-    {
-        None => Ok(()),
-        Some(shard) => {
-            let text = format!("{} is no node of these targets; open the file again", shard.address);
-            Err(Refusal::new(ErrorKind::Denied, text))
-        }
-    }
-}
-
-fn opened(grant: &Grant, request: &FoldRequest) -> gristmill_wire::action::Opened {
-    let info = gristmill_wire::action::FileInfo {
-        file: grant.file.clone(),
-        owner: grant.principal.clone(),
-        mode: 0,
-        created: 0,
-    };
-    gristmill_wire::action::Opened { info, grant: request.grant.clone() }
-}
-
-/// The file as this node sees it: its own targets in its store, those of others over the network.
-fn own_parts(
-    shared: &Arc<Shared>,
-    grant: &Grant,
-    request: &FoldRequest,
-) -> Answer<gristmill_runtime::FileParts> {
-    let number = shared.number()?;
-    let sealed: Arc<str> = request.grant.as_str().into();
-    let mut file = file_parts(&shared.peers, &grant.file, &sealed, ON_STORAGE)?;
-    let object = ObjectId::new(&grant.file.object()).map_err(StoreError::from)?;
-    for target in &request.targets {
-        let at = *target as usize;
-        let place = grant.file.targets.get(at).filter(|place| place.number == number);
-        let (Some(place), Some(part)) = (place, file.parts.get_mut(at)) else {
-            return Err(elsewhere(&shared.address));
-        };
-        if file.layout.bytes_on(*target, 0..file.length) == 0 {
-            continue;
-        }
-        let node = format!("{number} ({})", shared.address);
-        let own = StorePart::open_at(shared.store.clone(), object.clone(), Version(place.version), node);
-        let own = own.map_err(|error| match error {
-            RunError::Store(error) => shared.of_store(&grant.file.path, error),
-            other => other.into(),
-        })?;
-        let expected = file.layout.bytes_on(*target, 0..file.length);
-        if own.length() != expected {
-            let text = format!(
-                "storage node {number} ({}) has {} bytes of {} instead of {expected}: its object is damaged; \
-                 put the file again from its source",
-                shared.address,
-                own.length(),
-                grant.file.path
-            );
-            return Err(Refusal::new(ErrorKind::Failed, text));
-        }
-        *part = Arc::new(own);
-    }
-    Ok(file)
 }

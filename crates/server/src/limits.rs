@@ -60,6 +60,9 @@ pub const TELL_AGAIN: Duration = Duration::from_millis(20);
 /// Bytes of rows that a lane holds back.
 pub const ROW_BYTES: usize = 128 << 10;
 
+/// Bytes that a fold makes and that stay here, before they are written.
+pub const KEEP_BYTES: usize = 1 << 20;
+
 /// Bytes of a stretch of a partial in one frame.
 pub const PARTIAL_STRETCH: usize = 1 << 20;
 

@@ -14,7 +14,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
-use gristmill_runtime::ErrorKind;
+use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::{Extent, ObjectId, ObjectStore, ReadOptions, StoreError, Version};
 use gristmill_transport::ReadBody;
 use gristmill_wire::{GRANT_HEADER, Grant, Rights};
@@ -70,6 +70,14 @@ pub(crate) fn elsewhere(address: &str) -> Refusal {
 }
 
 impl Shared {
+    /// The same for an error of a fold over the file.
+    pub fn of_run(&self, path: &str, error: RunError) -> RunError {
+        match error {
+            RunError::Store(error) => self.of_store(path, error).0.into_error(),
+            other => other,
+        }
+    }
+
     /// What an error of this node's store means to whoever uses the file: an object that is gone, or at another
     /// version, was replaced or removed; any other is this node's, and the file's.
     pub fn of_store(&self, path: &str, error: StoreError) -> Refusal {

@@ -49,6 +49,7 @@ impl Shared {
             first,
             targets,
             record: create.record,
+            segments: create.segments,
             mode: create.mode.map(Mode::new).transpose()?,
         };
         let id = self.namespace()?.begin_later(who, &file, PUT_LEASE)?;
@@ -69,6 +70,7 @@ impl Shared {
             unit: file.unit,
             first: file.first,
             record: file.record,
+            segments: file.segments,
             targets: file.targets.iter().map(|number| place(*number, addresses, 0)).collect(),
         };
         // The same bounds hold for whoever reads it back.
@@ -142,29 +144,39 @@ impl Shared {
 
     fn check_receipts(&self, commit: &Commit, attempt: Attempt) -> Answer<()> {
         let refuse = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
-        let (unit, first, targets) = (attempt.unit, attempt.first, attempt.targets);
+        let Attempt { unit, first, targets, segments, .. } = attempt;
         let count = u32::try_from(targets.len()).unwrap_or(u32::MAX);
         let layout = Striped::new(unit, count, first).map_err(RunError::from)?;
+        let mut pieces = 0u64;
         if commit.receipts.len() != targets.len() {
             return refuse(format!("{} receipts for {} targets", commit.receipts.len(), targets.len()));
         }
         for ((place, number), receipt) in (0..).zip(&targets).zip(&commit.receipts) {
-            let expected = layout.object_len(place, commit.length);
+            // What each target has of a segments file nobody knows before; together it must be the file.
+            let expected = if segments { 0 } else { layout.object_len(place, commit.length) };
             let word = match receipt {
                 None if expected == 0 => continue,
                 None => return refuse(format!("target {number} gave no receipt for {expected} bytes")),
                 Some(receipt) => receipt,
             };
-            let text = Receipt::signed_text(&commit.id, *number, word.length, word.version);
+            let text = word.signed_text(&commit.id, *number);
             if !self.key.signed(text.as_bytes(), &word.seal) {
                 return refuse(format!("the receipt of target {number} is not its own; put the file again"));
             }
-            if word.length != expected {
+            if segments {
+                pieces = pieces.saturating_add(word.data.unwrap_or(0));
+            } else if word.length != expected || word.data.is_some() {
                 return refuse(format!(
                     "target {number} has {} bytes of the file and should have {expected}; put it again",
                     word.length
                 ));
             }
+        }
+        if segments && pieces != commit.length {
+            return refuse(format!(
+                "the targets have {pieces} bytes of the file and should have {}; make it again",
+                commit.length
+            ));
         }
         Ok(())
     }

@@ -46,7 +46,8 @@ impl Run {
         let spec = question.bind().map_err(RunError::from)?.spec();
         let opened = shared.open(who, &request.path)?;
         // Whether or not it was asked for: this node would have to read what storage refuses.
-        Plan::make(&question, &opened.info.file, Place::Storage)?;
+        let layout = shared.peers.layout(&opened.info.file, &opened.grant.as_str().into())?;
+        Plan::make(&question, &opened.info.file, &layout, Place::Storage)?;
         let shape = match spec.output {
             Output::Rows(shape) => Some(shape),
             Output::Value => None,
@@ -77,7 +78,7 @@ impl Run {
         let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD);
         let max_record = options.max_record;
         let request = self.question.request(&self.shared.peers, &self.opened, ON_STORAGE, options)?;
-        let crew = self.question.crew(&self.shared.peers, &self.opened, max_record)?;
+        let crew = self.question.crew(&self.shared.peers, &self.opened, max_record, None)?;
         let schema = self.shape.as_ref().map(row_schema);
         let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema) };
         let Outcome::Done(answer) = run_on(request, &crew, &mut rows, &self.control)? else {

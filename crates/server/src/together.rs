@@ -13,10 +13,11 @@ use tokio::runtime::Handle;
 
 use crate::error::{Answer, Refusal};
 use crate::exchange::{Exchange, as_body};
-use crate::fold::{Frames, check_nodes, node_request};
+use crate::fold::Frames;
 use crate::group_work::Taking;
 use crate::limits::ANSWER_STALL;
 use crate::node::Shared;
+use crate::own_parts::{check_nodes, node_request};
 use crate::seat::Seat;
 use crate::value_answer::ValueAnswer;
 
@@ -28,6 +29,7 @@ pub(crate) struct TogetherFold {
     taking: Taking,
     crew: Option<StorageCrew>,
     members: Vec<NodeShard>,
+    path: String,
     targets: usize,
     rank: Rank,
     /// The first failure.
@@ -63,7 +65,7 @@ impl TogetherFold {
         let rank = Rank::try_from(rank).unwrap_or(Rank::MAX);
         let exchange = Exchange::new(shared.peers.clone(), request.grant.clone(), job, places, rank);
         let rest = std::mem::take(&mut request.rest);
-        let targets = grant.file.targets.len();
+        let (path, targets) = (grant.file.path.clone(), grant.file.targets.len());
         let crew =
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), grant.file, request, rest));
         Ok(TogetherFold {
@@ -73,6 +75,7 @@ impl TogetherFold {
             taking,
             crew,
             members: together.members,
+            path,
             targets,
             rank,
             first: Mutex::default(),
@@ -178,7 +181,11 @@ impl Group for TogetherFold {
         // Held for this node's own records only: nobody who waits for others has a turn.
         let turn = Handle::current().block_on(self.shared.folds.clone().acquire_owned());
         let _turn = turn.map_err(|_| RunError::Panicked)?;
-        work()
+        // Others cannot tell what this node's store meant.
+        let explained = |error| self.shared.of_run(&self.path, error);
+        let mut end = work().map_err(explained)?;
+        end.failure = end.failure.map(|(at, error)| (at, explained(error)));
+        Ok(end)
     }
 }
 
@@ -205,4 +212,56 @@ fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
         },
     };
     Ok(ShardEnd { partial: Partial::decode(partial)?, failure, tally: Tally::new(targets) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_runtime::ExtentSet;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_part_of_a_pass_comes_through(
+            round in any::<u32>(),
+            (start, count) in (0u64..1000, 1u64..1000),
+            state in prop::collection::vec(any::<u8>(), 0..100),
+            failure in prop::option::of((any::<u64>(), any::<String>())),
+        ) {
+            let partial = Partial::of(round, ExtentSet::of(start..start + count), state);
+            let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
+            let failure = failure.map(|(at, message)| (at, error(message)));
+            let told = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
+            let end = decode(&encode(&ShardEnd { partial: partial.clone(), failure, tally: Tally::new(3) }), 3).unwrap();
+            prop_assert_eq!(end.partial, partial);
+            let failure = end.failure.map(|(at, error)| {
+                assert_eq!(error.kind(), ErrorKind::Data);
+                (at, error.to_string())
+            });
+            prop_assert_eq!(failure, told);
+        }
+
+        #[test]
+        fn what_is_cut_or_changed_is_an_error_or_another_part_and_nothing_worse(
+            state in prop::collection::vec(any::<u8>(), 0..60),
+            fails in any::<bool>(),
+            (cut, at, to) in (0usize..200, 0usize..200, any::<u8>()),
+        ) {
+            let partial = Partial::of(1, ExtentSet::of(3..9), state);
+            let failure = fails.then_some((5, RunError::Panicked));
+            let mut bytes = encode(&ShardEnd { partial, failure, tally: Tally::new(1) });
+            prop_assert!(decode(&bytes[..cut.min(bytes.len() - 1)], 1).is_err());
+            let at = at % bytes.len();
+            bytes[at] = to;
+            let _ = decode(&bytes, 1);
+        }
+
+        #[test]
+        fn junk_does_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes, 1);
+        }
+    }
 }

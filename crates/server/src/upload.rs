@@ -58,18 +58,31 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
             (length, version)
         }
     };
-    let text = Receipt::signed_text(&grant.file.id, number, length, version.0);
-    Ok(Receipt { length, version: version.0, seal: shared.key.sign(text.as_bytes()) })
+    Ok(receipt(shared, &grant.file.id, number, length, None, version))
 }
 
-enum Begun {
+/// This node's word that it has an object of a file, with so many bytes, of which `data` are the file's where not all are.
+pub(crate) fn receipt(
+    shared: &Shared,
+    file: &str,
+    number: u32,
+    length: u64,
+    data: Option<u64>,
+    version: Version,
+) -> Receipt {
+    let unsigned = Receipt { length, data, version: version.0, seal: String::new() };
+    let seal = shared.key.sign(unsigned.signed_text(file, number).as_bytes());
+    Receipt { seal, ..unsigned }
+}
+
+pub(crate) enum Begun {
     New(Unfinished),
     Complete { length: u64, version: Version },
 }
 
 /// Makes the object, or finds it complete. One that is on its way over another connection may be so because that is
 /// broken and this node has not seen it yet.
-async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Begun> {
+pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Begun> {
     let patience = tokio::time::Instant::now() + CUT_SEEN;
     loop {
         let (state, name, new) = (shared.clone(), path.to_owned(), id.clone());
@@ -148,13 +161,13 @@ async fn compare(
 }
 
 /// Removes an object unless it was finished: also where the request ends because its connection does.
-struct Unfinished {
+pub(crate) struct Unfinished {
     shared: Arc<Shared>,
     id: Option<ObjectId>,
 }
 
 impl Unfinished {
-    fn finish(mut self) {
+    pub fn finish(mut self) {
         self.id = None;
     }
 }

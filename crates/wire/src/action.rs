@@ -111,6 +111,9 @@ pub struct Create {
     /// Permission bits, `"644"` in JSON; of the file that is replaced, or `0o644`, where nothing is said.
     #[serde(default, with = "crate::mode::optional")]
     pub mode: Option<u16>,
+    /// A segments file, whose pieces nodes make that fold. Stripe unit and record are those of their input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segments: bool,
 }
 
 /// A put that has begun.
@@ -149,6 +152,9 @@ pub struct Commit {
 pub struct Receipt {
     /// Bytes of the object.
     pub length: u64,
+    /// Bytes of the file in it, where these are fewer: in a segments file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<u64>,
     /// Its version.
     pub version: u64,
     /// Signature with the key of the cluster.
@@ -157,8 +163,10 @@ pub struct Receipt {
 
 impl Receipt {
     /// What is signed: the object of this file on the target of this number.
-    pub fn signed_text(id: &str, number: u32, length: u64, version: u64) -> String {
-        format!("receipt {id} {number} {length} {version}")
+    pub fn signed_text(&self, id: &str, number: u32) -> String {
+        let Receipt { length, version, data, .. } = self;
+        let data = data.map_or_else(String::new, |data| format!(" {data}"));
+        format!("receipt {id} {number} {length} {version}{data}")
     }
 }
 

@@ -63,6 +63,9 @@ pub struct FoldRequest {
     /// Whether it is the last of several passes: the one that gives rows or bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
+    /// The bytes that are made stay on the nodes: the sealed grant to write the segments file that they become.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     /// First record wanted, and the one after the last.
     pub select: (u64, u64),
 }
@@ -90,6 +93,7 @@ impl FoldRequest {
             shared: String::new(),
             together: None,
             last: false,
+            output: None,
             select: (0, 0),
         }
     }

@@ -4,6 +4,7 @@ use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{KernelError, RowBatch};
 use gristmill_runtime::{Tally, UnitEnd};
 
+use crate::action::Receipt;
 use crate::{ErrorBody, MAX_FILE_TARGETS, WireError};
 
 /// Longest frame, in bytes: a batch of rows, or of one row of the longest record.
@@ -25,6 +26,8 @@ pub enum Frame {
     /// Passes were finished among the nodes: the stretches of [`Frame::Partial`] before this one are the state of all
     /// records after the pass of this number, to which these bytes were broadcast.
     Reached(u32, Vec<u8>),
+    /// The bytes that the target at this place of the layout made are durable; the receipt for them.
+    Written(u32, Receipt),
     /// A failure at this position; what lies before it is in the partial. For rows the position is that of the
     /// unit, and nothing follows.
     Failed(u64, ErrorBody),
@@ -78,6 +81,7 @@ const PARTIAL: u8 = 5;
 const FAILED: u8 = 6;
 const FINISHED: u8 = 7;
 const REACHED: u8 = 8;
+const WRITTEN: u8 = 9;
 
 impl Frame {
     /// As bytes: a number for the kind, then its fields.
@@ -115,6 +119,14 @@ impl Frame {
                 out.push(REACHED);
                 out.put_u64(u64::from(*round));
                 out.put_blob(shared);
+            }
+            Frame::Written(target, receipt) => {
+                out.push(WRITTEN);
+                out.put_u64(u64::from(*target));
+                out.put_u64(receipt.length);
+                out.put_u64(receipt.data.unwrap_or(receipt.length));
+                out.put_u64(receipt.version);
+                out.put_blob(receipt.seal.as_bytes());
             }
             Frame::Failed(at, error) => {
                 out.push(FAILED);
@@ -177,6 +189,12 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         REACHED => {
             let round = u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible pass"))?;
             Ok(Frame::Reached(round, read.blob()?.to_vec()))
+        }
+        WRITTEN => {
+            let target = u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible target"))?;
+            let (length, data, version) = (read.u64()?, Some(read.u64()?), read.u64()?);
+            let seal = String::from_utf8_lossy(read.blob()?).into_owned();
+            Ok(Frame::Written(target, Receipt { length, data, version, seal }))
         }
         FAILED => {
             let at = read.u64()?;

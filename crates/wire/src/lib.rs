@@ -19,7 +19,7 @@
 //! let target = TargetPlace { number: 0, address: "127.0.0.1:7441".into(), version: 3 };
 //! let file = FileMap {
 //!     id: "0".repeat(32), path: "/data.f64".into(), length: 800, unit: 1 << 20, first: 0,
-//!     record: None, targets: vec![target],
+//!     record: None, segments: false, targets: vec![target],
 //! };
 //! let grant = Grant { principal: "alice".into(), rights: Rights::Read, file, expires: 2_000_000_000 };
 //! let sealed = key.seal(&grant)?;

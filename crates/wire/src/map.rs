@@ -1,6 +1,6 @@
 //! Where a file lies.
 
-use gristmill_layout::{Layout, LayoutError, MAX_FILE_BYTES, Striped};
+use gristmill_layout::{LayoutError, MAX_FILE_BYTES, Striped};
 use serde::{Deserialize, Serialize};
 
 use crate::{MAX_FILE_TARGETS, WireError};
@@ -20,7 +20,7 @@ pub struct TargetPlace {
     pub version: u64,
 }
 
-/// A striped file as one state of it: one object of the same name on each target.
+/// A file as one state of it: one object of the same name on each target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileMap {
@@ -36,20 +36,23 @@ pub struct FileMap {
     pub first: u32,
     /// Record size that the unit was rounded to, where it was told.
     pub record: Option<u64>,
+    /// A segments file: each object has the pieces that its target made, and a table behind them
+    /// ([`SegmentTable`](gristmill_layout::SegmentTable)). `unit` and `first` say nothing then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segments: bool,
     /// In the order of the layout.
     pub targets: Vec<TargetPlace>,
 }
 
 impl FileMap {
-    /// How its stripes are dealt.
+    /// How its stripes are dealt; an error for a segments file.
     pub fn striped(&self) -> Result<Striped, LayoutError> {
-        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
-        Striped::new(self.unit, targets, self.first)
+        if self.segments { Err(LayoutError::NotStriped) } else { self.dealt() }
     }
 
-    /// The layout.
-    pub fn layout(&self) -> Result<Layout, LayoutError> {
-        self.striped().map(Layout::from)
+    fn dealt(&self) -> Result<Striped, LayoutError> {
+        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
+        Striped::new(self.unit, targets, self.first)
     }
 
     /// Name of the object on every target.
@@ -69,6 +72,6 @@ impl FileMap {
         if self.length > MAX_FILE_BYTES {
             return bad(format!("a length of {} bytes", self.length));
         }
-        self.layout().map(|_| ()).or_else(|error| bad(error.to_string()))
+        self.dealt().map(|_| ()).or_else(|error| bad(error.to_string()))
     }
 }

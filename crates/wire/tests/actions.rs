@@ -23,12 +23,12 @@ prop_compose! {
     fn info()(
         (id, path, owner) in any::<(String, String, String)>(),
         (length, unit, created) in (number(), number(), number()),
-        (first, mode, record) in any::<(u32, u16, Option<u64>)>(),
+        (first, mode, record, segments) in any::<(u32, u16, Option<u64>, bool)>(),
         targets in prop::collection::vec((any::<u32>(), any::<String>(), number()), 0..4),
     ) -> FileInfo {
         let targets = targets.into_iter()
             .map(|(number, address, version)| TargetPlace { number, address, version }).collect();
-        FileInfo { file: FileMap { id, path, length, unit, first, record, targets }, owner, mode, created }
+        FileInfo { file: FileMap { id, path, length, unit, first, record, segments, targets }, owner, mode, created }
     }
 }
 
@@ -41,16 +41,16 @@ proptest! {
         (number, mode) in any::<(u32, u16)>(),
         (record, targets, on) in any::<(Option<u64>, Option<u32>, Option<Vec<u32>>)>(),
         (flag, maybe) in any::<(bool, Option<u16>)>(),
-        receipts in prop::collection::vec(any::<Option<(u64, u64, String)>>(), 0..4),
+        receipts in prop::collection::vec(any::<Option<(u64, Option<u64>, u64, String)>>(), 0..4),
     ) {
         same(PathOf { path: a.clone() })?;
         same(info.clone())?;
         same(Opened { info: info.clone(), grant: a.clone() })?;
-        same(Create { path: a.clone(), unit: n, record, targets, on, mode: maybe })?;
+        same(Create { path: a.clone(), unit: n, record, targets, on, mode: maybe, segments: flag })?;
         same(Created { file: info.file.clone(), grant: b.clone(), lease_seconds: m })?;
         same(Attempt { id: c.clone() })?;
         let receipts: Vec<_> = receipts.into_iter()
-            .map(|receipt| receipt.map(|(length, version, seal)| Receipt { length, version, seal })).collect();
+            .map(|receipt| receipt.map(|(length, data, version, seal)| Receipt { length, data, version, seal })).collect();
         same(Commit { id: c.clone(), length: n, receipts })?;
         same(List { path: a.clone(), after: flag.then(|| b.clone()) })?;
         let entries = vec![Entry { name: a.clone(), info: Some(info) }, Entry { name: b.clone(), info: None }];
@@ -129,11 +129,19 @@ fn what_is_signed_says_all_of_it() {
     ] {
         assert_ne!(changed.signed_text(), join.signed_text());
     }
-    let receipt = Receipt::signed_text("f", 1, 2, 3);
-    for changed in [("g", 1, 2, 3), ("f", 2, 2, 3), ("f", 1, 3, 3), ("f", 1, 2, 4)] {
-        assert_ne!(Receipt::signed_text(changed.0, changed.1, changed.2, changed.3), receipt);
+    let receipt = |length, data, version| Receipt { length, data, version, seal: String::new() };
+    let mut texts = vec![receipt(2, None, 3).signed_text("f", 1), join.signed_text()];
+    for (id, number) in [("g", 1), ("f", 2)] {
+        texts.push(receipt(2, None, 3).signed_text(id, number));
     }
-    assert_ne!(receipt, join.signed_text());
+    for changed in [receipt(3, None, 3), receipt(2, None, 4), receipt(2, Some(2), 3), receipt(2, Some(1), 3)]
+    {
+        texts.push(changed.signed_text("f", 1));
+    }
+    let all = texts.len();
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), all, "{texts:?}");
 }
 
 #[test]

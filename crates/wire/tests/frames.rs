@@ -3,6 +3,7 @@
 
 use gristmill_kernel::{Position, RowBatch};
 use gristmill_runtime::{Tally, UnitEnd};
+use gristmill_wire::action::Receipt;
 use gristmill_wire::{ErrorBody, Frame, MAX_FILE_TARGETS, MAX_FRAME_BYTES, TallyFrame, WireError};
 use proptest::prelude::*;
 
@@ -55,6 +56,12 @@ fn frame() -> impl Strategy<Value = Frame> {
         bytes().prop_map(Frame::Partial),
         (number(), any::<String>(), any::<String>())
             .prop_map(|(at, kind, message)| Frame::Failed(at, ErrorBody { kind, message })),
+        (any::<u32>(), (number(), number(), number()), any::<String>()).prop_map(
+            |(target, (length, data, version), seal)| {
+                Frame::Written(target, Receipt { length, data: Some(data), version, seal })
+            }
+        ),
+        (any::<u32>(), bytes()).prop_map(|(round, shared)| Frame::Reached(round, shared)),
         tally.prop_map(Frame::Finished),
     ]
 }

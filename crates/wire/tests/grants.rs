@@ -22,6 +22,7 @@ fn grant() -> Grant {
         unit: 64,
         first: 1,
         record: Some(8),
+        segments: false,
         targets: vec![target(0), target(1)],
     };
     Grant { principal: "alice".into(), rights: Rights::Read, file, expires: NOW }
@@ -55,7 +56,7 @@ proptest! {
         let first = first.index(targets.len()) as u32;
         let targets: Vec<_> = targets.into_iter()
             .map(|(number, address, version)| TargetPlace { number, address, version }).collect();
-        let file = FileMap { id, path, length, unit, first, record, targets };
+        let file = FileMap { id, path, length, unit, first, record, segments: false, targets };
         prop_assert!(file.check().is_ok());
         let grant = Grant { principal, rights, file, expires };
         prop_assert_eq!(key().open(&key().seal(&grant).unwrap(), NOW).unwrap(), grant);

@@ -40,14 +40,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         eprintln!("{}", job.explanation());
     }
     let control = Arc::new(Control::new());
-    if args.checkpoint.is_some() || matches!(to, BytesTo::File(_)) {
+    if args.checkpoint.is_some() || to.is_file() {
         stop_on_signal(&control)?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*kernel, args.json, job.folds_here());
     printer.taken = matches!(to, BytesTo::Stdout);
     let outcome = match &args.checkpoint {
-        _ if matches!(to, BytesTo::File(_)) => to.write(&args.path, job, &mut printer, &control),
+        _ if to.is_file() => to.write(&args.path, job, &mut printer, &control),
         Some(path) if path.exists() => {
             let checkpoint = read_checkpoint(path)?;
             // What was printed before the stop is the beginning of one and the same output.

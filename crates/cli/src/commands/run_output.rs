@@ -1,16 +1,17 @@
 //! Where the answer of `gristmill run` goes: the value, rows as text, bytes as they are.
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use gristmill_client::{ClientError, Location, write_whole};
+use gristmill_client::{ClientError, Location, RemotePut, Url, write_whole};
 use gristmill_kernel::{Kernel, Numerics, Output, RowBatch, RowShape, Spec, Value};
 use gristmill_runtime::{Answer, Control, Outcome, RowOutput, RunError};
 
 use crate::args::RunArgs;
+use crate::commands::connect;
 use crate::commands::run::Job;
 use crate::error::CliError;
+use crate::size::readable;
 use crate::{human, json};
 
 /// Permission bits of a new file, before the umask.
@@ -25,6 +26,8 @@ pub(super) enum BytesTo {
     Nowhere,
     Stdout,
     File(PathBuf),
+    /// A file of a cluster.
+    Remote(Url),
 }
 
 impl BytesTo {
@@ -36,9 +39,7 @@ impl BytesTo {
                 "'{name}' gives bytes, which cannot go on from a checkpoint; leave --checkpoint out"
             )),
             (Output::Bytes, Some(Location::Local(path))) => Ok(BytesTo::File(path.clone())),
-            (Output::Bytes, Some(Location::Remote(_))) => {
-                usage("results cannot be kept on storage nodes yet; name a file of this machine".into())
-            }
+            (Output::Bytes, Some(Location::Remote(url))) => Ok(BytesTo::Remote(url.clone())),
             (Output::Bytes, None) if args.json => usage(format!(
                 "--json prints what '{name}' says beside the bytes it gives; name a file for these with --output"
             )),
@@ -51,7 +52,12 @@ impl BytesTo {
         }
     }
 
-    /// Runs a job whose bytes go to a file, which appears when it is whole.
+    /// Whether the bytes become a file, which appears when it is whole.
+    pub fn is_file(&self) -> bool {
+        matches!(self, BytesTo::File(_) | BytesTo::Remote(_))
+    }
+
+    /// Runs a job whose bytes go to a file.
     pub fn write(
         &self,
         input: &Location,
@@ -59,12 +65,16 @@ impl BytesTo {
         printer: &mut Printer,
         control: &Control,
     ) -> Result<Outcome, CliError> {
-        let BytesTo::File(path) = self else { return Ok(job.run(printer, control)?) };
+        let path = match self {
+            BytesTo::File(path) => path,
+            BytesTo::Remote(url) => return to_cluster(url, job, printer, control),
+            BytesTo::Nowhere | BytesTo::Stdout => return Ok(job.run(printer, control)?),
+        };
         let (mut job, mut outcome, mut failed) = (Some(job), None, None);
         let written = write_whole(path, NEW_FILE, control, &mut |file| {
             let io = |source| ClientError::Io { verb: "write", path: path.clone(), source };
             let Some(job) = job.take() else { return Ok(()) };
-            printer.bytes = Some(BufWriter::with_capacity(BUFFER, file.try_clone().map_err(io)?));
+            printer.bytes = Some(Box::new(BufWriter::with_capacity(BUFFER, file.try_clone().map_err(io)?)));
             let ran = job.run(printer, control);
             if let Some(mut out) = printer.bytes.take() {
                 out.flush().map_err(io)?;
@@ -91,11 +101,41 @@ impl BytesTo {
     }
 }
 
+/// Runs a job whose bytes become a file of a cluster: on the nodes that make them, where that can be.
+fn to_cluster(url: &Url, job: Job, printer: &mut Printer, control: &Control) -> Result<Outcome, CliError> {
+    let cluster = connect(url)?;
+    let made = match job {
+        Job::Cluster { cluster: own, planned, options, .. }
+            if own.entry() == cluster.entry() && planned.keeps_bytes()? =>
+        {
+            own.run_kept(&planned, options, &url.path, control)
+        }
+        job => cluster.put_made(&url.path, &RemotePut::default(), |out| {
+            printer.bytes = Some(out);
+            let ran = job.run(printer, control);
+            let flushed = printer.bytes.take().map_or(Ok(()), |mut out| out.flush());
+            match (ran?, flushed) {
+                (Outcome::Stopped(_), _) => Err(ClientError::Stopped { path: url.path.clone().into() }),
+                (done, flushed) => flushed.map(|()| done).map_err(|e| RunError::Rows(e).into()),
+            }
+        }),
+    };
+    let (outcome, info) = made.map_err(|error| match control.stopped() {
+        true => ClientError::Stopped { path: url.path.clone().into() },
+        false => error,
+    })?;
+    let (made, nodes) = (info.file.length, info.file.targets.len());
+    if !printer.json {
+        eprintln!("{url}: {} ({made} bytes) on {nodes} targets", readable(made));
+    }
+    Ok(outcome)
+}
+
 /// Prints rows as they come and then the value.
 pub(super) struct Printer {
     pub out: BufWriter<io::Stdout>,
     /// Where bytes go, if not to standard output.
-    bytes: Option<BufWriter<File>>,
+    bytes: Option<Box<dyn Write>>,
     kernel: &'static str,
     numerics: Numerics,
     json: bool,

@@ -37,7 +37,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .build()
         .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
     let options = options(args)?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let node = tokio::select! {
             node = Node::start(options) => node?,
             _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
@@ -48,7 +48,10 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         stopped.recv().await;
         node.stop().await?;
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // Folds that were given up may still be at a block, and ask neighbours through it. They end with the process.
+    std::mem::forget(runtime);
+    served
 }
 
 fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {

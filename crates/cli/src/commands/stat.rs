@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gristmill_client::{ClientError, Location, Url};
+use gristmill_client::{Location, Url};
 use gristmill_layout::Layout;
 use serde_json::json;
 
@@ -21,9 +21,15 @@ pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
 }
 
 fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
-    let info = connect(url)?.stat(&url.path)?;
+    let cluster = connect(url)?;
+    let opened = cluster.open(&url.path)?;
+    let layout = cluster.layout(&opened)?;
+    let info = opened.info;
     let file = &info.file;
-    let layout = file.layout().map_err(ClientError::from)?;
+    let pieces = match &layout {
+        Layout::Striped(_) => None,
+        Layout::Segments(segments) => Some(segments.pieces()),
+    };
     let targets: Vec<_> = (0u32..)
         .zip(&file.targets)
         .map(|(place, target)| (target, layout.bytes_on(place, 0..file.length)))
@@ -34,17 +40,21 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
             .map(|(target, bytes)| json!({ "target": target.number, "node": target.address, "bytes": bytes }))
             .collect();
         let text = json!({
-            "path": file.path, "length": file.length, "stripe_unit": file.unit, "first": file.first,
+            "path": file.path, "length": file.length, "pieces": pieces,
+            "stripe_unit": pieces.is_none().then_some(file.unit), "first": pieces.is_none().then_some(file.first),
             "record": file.record, "owner": info.owner, "mode": format!("{:03o}", info.mode),
             "created": info.created, "id": file.id, "targets": targets,
         });
         return line(&text.to_string());
     }
+    let lies = match pieces {
+        None => format!("stripes of {}", readable(file.unit)),
+        Some(pieces) => format!("{pieces} pieces where they were made"),
+    };
     let mut text = format!(
-        "{url}: {} ({} bytes), stripes of {} on {} targets",
+        "{url}: {} ({} bytes), {lies} on {} targets",
         readable(file.length),
         file.length,
-        readable(file.unit),
         targets.len()
     );
     if let Some(record) = file.record {
@@ -52,7 +62,7 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     }
     text.push_str(&format!("\n  owner {}, mode {:03o}, made {}", info.owner, info.mode, time(info.created)));
     for (place, (target, bytes)) in (0u32..).zip(&targets) {
-        let first = if place == file.first { ", the first stripe" } else { "" };
+        let first = if place == file.first && pieces.is_none() { ", the first stripe" } else { "" };
         text.push_str(&format!(
             "\n  target {} ({}): {}{first}",
             target.number,

@@ -4,19 +4,23 @@
 //! continued with its other end (`mode=wrap`), a pass before collects the rows at both ends.
 
 mod border;
+mod ends;
 mod filter;
+mod plane;
 mod weights;
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::border::Border;
-use self::filter::Filter;
+use self::ends::{Ends, Rows, decode};
+use self::filter::{Filter, ROWS};
 use self::weights::Weights;
 use super::sum::elements;
 use crate::catalog::{Accepts, Declaration};
+use crate::convert::{narrow, widen};
 use crate::element::{Element, with_element};
-use crate::state::{StateReader, StateWriter};
+use crate::state::StateReader;
 use crate::{
     Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Output, ParamDecl, ParamKind,
     Params, Passes, Position, Sink, Spec, Step, Value,
@@ -30,15 +34,6 @@ const TYPES: [DType; 4] = [DType::U8, DType::U16, DType::F32, DType::F64];
 /// Widest reach, in rows or pixels.
 const MAX_RADIUS: usize = 4096;
 
-const fn text(
-    name: &'static str,
-    default: Option<&'static str>,
-    help: &'static str,
-    example: &'static str,
-) -> ParamDecl {
-    ParamDecl { name, kind: ParamKind::Text, default, required: false, help, example }
-}
-
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "an image, blurred with a Gaussian filter",
@@ -51,9 +46,14 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     params: &[
         ParamDecl {
             required: true,
-            ..text("shape", None, "height, width and, if there are several, channels", "1080,1920,3")
+            ..ParamDecl::text(
+                "shape",
+                None,
+                "height, width and, if there are several, channels",
+                "1080,1920,3",
+            )
         },
-        text("sigma", Some("2"), "standard deviation in pixels, or two: down and along", "1.5"),
+        ParamDecl::text("sigma", Some("2"), "standard deviation in pixels, or two: down and along", "1.5"),
         ParamDecl {
             name: "mask",
             kind: ParamKind::Choice(&["gaussian", "3x3"]),
@@ -70,8 +70,8 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             help: "what the image is continued with, as SciPy names it",
             example: "nearest",
         },
-        text("cval", Some("0"), "the constant of mode=constant", "0"),
-        text("truncate", Some("4"), "where the filter ends, in standard deviations", "3"),
+        ParamDecl::text("cval", Some("0"), "the constant of mode=constant", "0"),
+        ParamDecl::text("truncate", Some("4"), "where the filter ends, in standard deviations", "3"),
     ],
     result: &[("shape", "height, width, channels"), ("type", "type of the elements")],
     rows: Some("the filtered image, as bytes of the same type and shape"),
@@ -135,6 +135,9 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
     Ok(Arc::new(Gaussian { dtype, row, height, width, channels, down, along, border }))
 }
 
+/// Bytes of rows that are made and given together, if there are several.
+const MAX_MADE: u64 = 1 << 20;
+
 /// Longest row.
 const MAX_ROW_BYTES: u64 = 16 << 20;
 
@@ -185,12 +188,12 @@ impl Kernel for Gaussian {
             return Err(KernelError::Domain { kernel: NAME, why });
         }
         if self.wraps() && ctx.round == 0 {
-            return Ok(Box::new(Ends { height: self.height, reach: self.reach(), rows: Rows::new() }));
+            return Ok(Box::new(Ends::new(self.height, self.reach())));
         }
         let ends = if self.wraps() { decode(&ctx.shared, self.row)? } else { Rows::new() };
         let (down, along) = (self.down.clone(), self.along.clone());
         let filter = Filter::new(self.height as i64, self.width, self.channels, down, along, self.border);
-        Ok(Box::new(GaussianFold { kernel: self.clone(), ends, filter, made: Vec::new() }))
+        Ok(Box::new(GaussianFold { kernel: self.clone(), ends, filter, made: Vec::new(), refused: 0..0 }))
     }
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
@@ -205,95 +208,61 @@ impl Kernel for Gaussian {
     }
 }
 
-/// Rows by number.
-type Rows = BTreeMap<u64, Vec<u8>>;
-
-fn encode(rows: &Rows, out: &mut Vec<u8>) {
-    out.put_u64(rows.len() as u64);
-    for (at, row) in rows {
-        out.put_u64(*at);
-        out.extend_from_slice(row);
-    }
-}
-
-fn decode(bytes: &[u8], row: u64) -> Result<Rows, KernelError> {
-    let mut read = StateReader::new(NAME, bytes);
-    let mut rows = Rows::new();
-    for _ in 0..read.u64()? {
-        let at = read.u64()?;
-        rows.insert(at, read.bytes(row as usize)?.to_vec());
-    }
-    read.end()?;
-    Ok(rows)
-}
-
-/// The pass that collects the rows at both ends.
-struct Ends {
-    height: u64,
-    reach: u64,
-    rows: Rows,
-}
-
-impl Fold for Ends {
-    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
-        let row = block.data().len() / block.count().max(1) as usize;
-        for (at, bytes) in (block.first()..).zip(block.data().chunks_exact(row.max(1))) {
-            if at < self.reach || at >= self.height - self.reach {
-                self.rows.insert(at, bytes.to_vec());
-            }
-        }
-        Ok(Step::Took(block.count()))
-    }
-
-    fn save(&self, out: &mut Vec<u8>) {
-        encode(&self.rows, out);
-    }
-
-    fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        let row = match self.rows.values().next() {
-            Some(row) => row.len(),
-            None => row_of(later),
-        };
-        self.rows.extend(decode(later, row as u64)?);
-        Ok(())
-    }
-}
-
-/// Bytes of a row in a state, from how long it is.
-fn row_of(state: &[u8]) -> usize {
-    let rows = StateReader::new(NAME, state).u64().unwrap_or(0).max(1);
-    (state.len().saturating_sub(8) / usize::try_from(rows).unwrap_or(usize::MAX)).saturating_sub(8)
-}
-
 struct GaussianFold {
     kernel: Gaussian,
     ends: Rows,
     filter: Filter,
+    /// Filtered rows, as bytes.
     made: Vec<u8>,
+    /// Numbers of the rows in `made`, where a full sink refused them. The state has nothing of it: a fold that begins
+    /// anew makes the same bytes again.
+    refused: Range<u64>,
 }
 
-impl Fold for GaussianFold {
-    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+impl GaussianFold {
+    /// Makes rows of a block.
+    fn make(&mut self, block: &Block<'_>, made: &Range<u64>) {
         let row = self.kernel.row as usize;
         let before = (block.before().len() / row) as u64;
         let first = (block.first() - before) as i64;
         let rows = block.with_both_halos();
+        let (from, end) = (made.start as i64, made.end as i64);
         let (ends, made) = (&self.ends, &mut self.made);
-        made.clear();
+        made.resize((end - from) as usize * row, 0);
         with_element!(self.kernel.dtype, T => {
-            let read = |at: i64, out: &mut Vec<f64>| {
+            let read = |at: i64, out: &mut [f64]| {
                 let near = usize::try_from(at - first).ok().and_then(|n| rows.get(n * row..(n + 1) * row));
-                let bytes = near.or_else(|| ends.get(&(at as u64)).map(Vec::as_slice)).unwrap_or(&[]);
-                out.extend(bytes.chunks_exact(T::SIZE).map(|x| T::read(x).to_f64()));
+                match near.or_else(|| ends.get(&(at as u64)).map(Vec::as_slice)) {
+                    Some(bytes) => widen::<T>(bytes, out),
+                    None => out.fill(0.0),
+                }
             };
-            let give = |values: &[f64]| T::store(values, made);
-            self.filter.rows(block.first() as i64, block.end() as i64, read, give);
+            let mut at = 0;
+            let give = |values: &[f64]| {
+                let end = at + values.len() * T::SIZE;
+                narrow::<T>(values, &mut made[at..end]);
+                at = end;
+            };
+            self.filter.rows(from, end, read, give);
         });
-        // Nothing of it is kept, so what a full sink refuses is made again.
-        match sink.put(Position::of(block.first()), made) {
-            Ok(()) => Ok(Step::Took(block.count())),
-            Err(_) => Ok(Step::Full(0)),
+    }
+}
+
+impl Fold for GaussianFold {
+    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+        let count = (MAX_MADE / self.kernel.row).clamp(1, ROWS as u64);
+        for from in (block.first()..block.end()).step_by(count as usize) {
+            let rows = from..block.end().min(from + count);
+            if self.refused != rows {
+                self.make(block, &rows);
+            }
+            self.refused = 0..0;
+            if sink.put(Position::of(from), &self.made).is_err() {
+                self.refused = rows;
+                return Ok(Step::Full(from - block.first()));
+            }
         }
+        Ok(Step::Took(block.count()))
     }
 
     fn save(&self, _: &mut Vec<u8>) {}

@@ -43,15 +43,6 @@ const fn number(
     ParamDecl { name, kind: ParamKind::Int { min, max }, default: None, required: true, help, example }
 }
 
-const fn text(
-    name: &'static str,
-    default: Option<&'static str>,
-    help: &'static str,
-    example: &'static str,
-) -> ParamDecl {
-    ParamDecl { name, kind: ParamKind::Text, default, required: false, help, example }
-}
-
 const WORDS: &[&str] = &["kmeans++", "first", "random"];
 
 pub(crate) const DECLARATION: Declaration = Declaration {
@@ -84,13 +75,13 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             help: "iterations at most",
             example: "10",
         },
-        text(
+        ParamDecl::text(
             "tol",
             Some("1e-4"),
             "moves of the centres that are as good as none, relative to the variance",
             "0",
         ),
-        text("delta", None, "share of the points that may still change for the end", "0.001"),
+        ParamDecl::text("delta", None, "share of the points that may still change for the end", "0.001"),
         ParamDecl {
             name: "seed",
             kind: ParamKind::Int { min: 0, max: u64::MAX },

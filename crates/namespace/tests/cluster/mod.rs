@@ -48,7 +48,15 @@ pub fn mode(text: &str) -> Mode {
 }
 
 pub fn file(at: &str) -> NewFile {
-    NewFile { path: path(at), unit: 4_096, first: 1, targets: vec![2, 0], record: None, mode: None }
+    NewFile {
+        path: path(at),
+        unit: 4_096,
+        first: 1,
+        targets: vec![2, 0],
+        record: None,
+        segments: false,
+        mode: None,
+    }
 }
 
 pub fn file_with_mode(at: &str, bits: &str) -> NewFile {

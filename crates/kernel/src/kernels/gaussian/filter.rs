@@ -1,34 +1,39 @@
 //! The filter over some rows: down the columns, then along the rows, each output in one fixed order of operations.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use multiversion::multiversion;
 
 use super::border::Border;
+use super::plane::Plane;
 use super::weights::Weights;
 
 /// Output rows made together, and columns of them at a time, so that what they share stays in the first-level cache.
-const ROWS: usize = 16;
+pub(crate) const ROWS: usize = 16;
 const COLUMNS: usize = 128;
 
-/// Elements that are added up side by side.
-const WIDE: usize = 32;
+/// Elements that are added up side by side. Loops go through whole runs of them: what lies beyond a row's end is
+/// computed too, and nobody looks at it.
+pub(crate) const WIDE: usize = 32;
+
+/// Elements of a row that are filtered along it and given on before the next ones.
+const PIECE: usize = 512;
 
 /// The filter of one image, with the room it works in.
 pub(crate) struct Filter {
-    pub height: i64,
-    pub width: usize,
-    pub channels: usize,
-    pub down: Weights,
-    pub along: Weights,
-    pub border: Border,
-    /// Source rows in f64, one after the other in the image as it is continued.
-    rows: VecDeque<Vec<f64>>,
-    /// Rows that are behind, kept for their room.
-    spare: Vec<Vec<f64>>,
+    height: i64,
+    width: usize,
+    channels: usize,
+    down: Weights,
+    along: Weights,
+    border: Border,
+    /// Source rows in f64, of the image as it is continued: row n is in slot n modulo the number of slots.
+    sources: Plane,
+    /// Rows that are in `sources`, `known.0..known.1`. They stay for the rows that are made next.
+    known: (i64, i64),
     /// Rows filtered down the columns, then continued on both sides.
-    middle: Vec<Vec<f64>>,
-    out: Vec<f64>,
+    middle: Plane,
+    out: [f64; PIECE],
 }
 
 impl Filter {
@@ -40,58 +45,78 @@ impl Filter {
         along: Weights,
         border: Border,
     ) -> Filter {
-        let (rows, spare, middle, out) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
-        Filter { height, width, channels, down, along, border, rows, spare, middle, out }
+        let elements = width * channels;
+        let sources = Plane::new(slots(&down), elements);
+        let whole = elements.next_multiple_of(WIDE) + 2 * along.radius() * channels;
+        let middle = Plane::new(ROWS, whole);
+        Filter {
+            height,
+            width,
+            channels,
+            down,
+            along,
+            border,
+            sources,
+            known: (0, 0),
+            middle,
+            out: [0.0; PIECE],
+        }
     }
 
-    /// Makes rows `first..end`. `read` gives a row of the image in f64; `give` takes each row that was made, in order.
+    /// Makes rows `first..end`. `read` gives a row of the image in f64; `give` takes what was made, piece by piece, in
+    /// order.
     pub fn rows(
         &mut self,
         first: i64,
         end: i64,
-        mut read: impl FnMut(i64, &mut Vec<f64>),
+        mut read: impl FnMut(i64, &mut [f64]),
         mut give: impl FnMut(&[f64]),
     ) {
-        let radius = self.down.radius();
+        let radius = self.down.radius() as i64;
         let elements = self.width * self.channels;
         let margin = self.along.radius() * self.channels;
-        self.spare.extend(self.rows.drain(..));
-        let mut next = first - radius as i64;
+        let slots = slots(&self.down) as i64;
+        if !(self.known.0..=self.known.1).contains(&(first - radius)) {
+            self.known = (first - radius, first - radius);
+        }
         for from in (first..end).step_by(ROWS) {
-            let count = (end - from).min(ROWS as i64) as usize;
-            while self.rows.len() > 2 * radius {
-                self.spare.extend(self.rows.pop_front());
-            }
-            while self.rows.len() < count + 2 * radius {
-                let mut row = self.spare.pop().unwrap_or_default();
-                row.clear();
+            let count = (end - from).min(ROWS as i64);
+            let (low, high) = (from - radius, from + count + radius);
+            for next in self.known.1..high {
+                let row = &mut self.sources.row_mut(next.rem_euclid(slots) as usize)[..elements];
                 match self.border.place(next, self.height) {
-                    Some(at) => read(at, &mut row),
-                    None => row.resize(elements, self.border.constant()),
-                }
-                row.resize(elements, 0.0);
-                self.rows.push_back(row);
-                next += 1;
-            }
-            self.middle.resize_with(ROWS, Vec::new);
-            let sources: Vec<&[f64]> = self.rows.iter().map(Vec::as_slice).collect();
-            let middle = &mut self.middle[..count];
-            middle.iter_mut().for_each(|row| row.resize(elements + 2 * margin, 0.0));
-            for column in (0..elements).step_by(COLUMNS) {
-                let width = COLUMNS.min(elements - column);
-                for (n, row) in middle.iter_mut().enumerate() {
-                    let out = &mut row[margin + column..][..width];
-                    down(&sources[n..=n + 2 * radius], column, &self.down.0, out);
+                    Some(at) => read(at, row),
+                    None => row.fill(self.border.constant()),
                 }
             }
-            for row in middle {
+            self.known = (low, high);
+            let sources: Vec<&[[f64; WIDE]]> =
+                (low..high).map(|n| self.sources.row(n.rem_euclid(slots) as usize).as_chunks().0).collect();
+            let chunks = elements.div_ceil(WIDE);
+            for start in (0..chunks).step_by(COLUMNS / WIDE) {
+                let columns = start..(start + COLUMNS / WIDE).min(chunks);
+                for n in 0..count as usize {
+                    let out = &mut self.middle.row_mut(n)[margin + start * WIDE..];
+                    down(&sources[n..=n + 2 * radius as usize], columns.clone(), &self.down.0, out);
+                }
+            }
+            for n in 0..count as usize {
+                let row = self.middle.row_mut(n);
                 pad(row, self.width, self.channels, self.along.radius(), self.border);
-                self.out.resize(elements, 0.0);
-                along(row, self.channels, &self.along.0, &mut self.out);
-                give(&self.out);
+                for piece in (0..elements).step_by(PIECE) {
+                    let made = PIECE.min(elements - piece);
+                    let out = &mut self.out[..made.next_multiple_of(WIDE)];
+                    along(&row[piece..], self.channels, &self.along.0, out);
+                    give(&out[..made]);
+                }
             }
         }
     }
+}
+
+/// Source rows that are needed at once.
+fn slots(down: &Weights) -> usize {
+    ROWS + 2 * down.radius()
 }
 
 /// Continues a row that lies in the middle on both sides.
@@ -109,50 +134,108 @@ fn pad(row: &mut [f64], width: usize, channels: usize, radius: usize, border: Bo
 /// The middle of 2r + 1 places times its weight, plus for each distance, the largest first, both places at that
 /// distance times its weight: the order of SciPy's `correlate1d` for symmetric weights.
 #[inline(always)]
-fn weigh<'a, const N: usize>(
-    places: impl Fn(usize) -> Option<&'a [f64; N]>,
-    weights: &[f64],
-) -> Option<[f64; N]> {
+fn weigh<'a>(places: impl Fn(usize) -> &'a [f64; WIDE], weights: &[f64]) -> [f64; WIDE] {
     let radius = weights.len() - 1;
-    let mut sums = [0.0; N];
-    for (sum, x) in sums.iter_mut().zip(places(radius)?) {
+    let mut sums = [0.0; WIDE];
+    for (sum, x) in sums.iter_mut().zip(places(radius)) {
         *sum = x * weights[0];
     }
     for distance in (1..=radius).rev() {
-        let (a, b, weight) = (places(radius - distance)?, places(radius + distance)?, weights[distance]);
+        let (a, b, weight) = (places(radius - distance), places(radius + distance), weights[distance]);
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
             *sum += (a + b) * weight;
         }
     }
-    Some(sums)
+    sums
 }
 
+/// Makes the chunks `columns` of one row from as many rows as there are places.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
-fn down(rows: &[&[f64]], column: usize, weights: &[f64], out: &mut [f64]) {
-    let mut at = column;
-    let mut chunks = out.chunks_exact_mut(WIDE);
-    for chunk in &mut chunks {
-        if let Some(sums) = weigh::<WIDE>(|n| rows[n][at..].first_chunk(), weights) {
-            chunk.copy_from_slice(&sums);
-        }
-        at += WIDE;
-    }
-    for (n, x) in chunks.into_remainder().iter_mut().enumerate() {
-        *x = weigh::<1>(|row| rows[row][at + n..].first_chunk(), weights).map_or(0.0, |[sum]| sum);
+fn down(rows: &[&[[f64; WIDE]]], columns: Range<usize>, weights: &[f64], out: &mut [f64]) {
+    for (out, column) in out.as_chunks_mut().0.iter_mut().zip(columns) {
+        *out = weigh(|n| &rows[n][column], weights);
     }
 }
 
+/// Makes `out`, a multiple of [`WIDE`], from a row whose places are `step` apart.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
 fn along(row: &[f64], step: usize, weights: &[f64], out: &mut [f64]) {
-    let mut at = 0;
-    let mut chunks = out.chunks_exact_mut(WIDE);
-    for chunk in &mut chunks {
-        if let Some(sums) = weigh::<WIDE>(|n| row[at + n * step..].first_chunk(), weights) {
-            chunk.copy_from_slice(&sums);
-        }
-        at += WIDE;
+    for (chunk, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
+        // A row is long enough for its last chunk.
+        let places = |n: usize| row[chunk * WIDE + n * step..].first_chunk().unwrap_or(&[0.0; WIDE]);
+        *out = weigh(places, weights);
     }
-    for (n, x) in chunks.into_remainder().iter_mut().enumerate() {
-        *x = weigh::<1>(|place| row[at + n + place * step..].first_chunk(), weights).map_or(0.0, |[sum]| sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One value after the other: places weighed in the order of the definition.
+    fn plainly(filter: &Filter, image: &[f64]) -> Vec<f64> {
+        let (width, channels) = (filter.width, filter.channels);
+        let weighed = |Weights(weights): &Weights, at: &dyn Fn(i64) -> f64| {
+            let far = |d: usize| at(-(d as i64)) + at(d as i64);
+            (1..weights.len()).rev().fold(at(0) * weights[0], |sum, d| sum + far(d) * weights[d])
+        };
+        let constant = filter.border.constant();
+        let pass = |image: &[f64], weights: &Weights, n: usize, step: usize| -> Vec<f64> {
+            let value = |at: usize| {
+                let place = (at / step % n) as i64;
+                let other = |d: i64| match filter.border.place(place + d, n as i64) {
+                    Some(to) => image[(at as i64 + (to - place) * step as i64) as usize],
+                    None => constant,
+                };
+                weighed(weights, &other)
+            };
+            (0..image.len()).map(value).collect()
+        };
+        let down = pass(image, &filter.down, filter.height as usize, width * channels);
+        pass(&down, &filter.along, width, channels)
+    }
+
+    fn borders() -> impl Strategy<Value = Border> {
+        let all = [Border::Reflect, Border::Mirror, Border::Nearest, Border::Wrap, Border::Constant(7.5)];
+        prop::sample::select(all.to_vec())
+    }
+
+    proptest! {
+        /// Whatever rows were made before, in whatever order, the bits are those of the definition.
+        #[test]
+        fn as_one_by_one(
+            height in 1usize..60, width in 1usize..90, channels in 1usize..4, down in 0usize..9, along in 0usize..9,
+            border in borders(), asked in prop::collection::vec((0usize..60, 1usize..40), 1..5), seed: u64,
+        ) {
+            let weights = |radius| Weights::gaussian(1.7, radius);
+            let mut filter =
+                Filter::new(height as i64, width, channels, weights(down), weights(along), border);
+            let row = width * channels;
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let image: Vec<f64> = (0..height * row).map(|_| rng.f64() * 100.0).collect();
+            let wanted = plainly(&filter, &image);
+            for (first, count) in asked {
+                let (first, end) = (first.min(height - 1), (first + count).min(height));
+                let mut made = Vec::new();
+                let read = |at: i64, out: &mut [f64]| out.copy_from_slice(&image[at as usize * row..][..row]);
+                filter.rows(first as i64, end as i64, read, |piece| made.extend_from_slice(piece));
+                prop_assert_eq!(&made, &wanted[first * row..end * row]);
+            }
+        }
+
+        /// Rows longer than one piece, and than the columns that are made together.
+        #[test]
+        fn long_rows_too(width in 400usize..1300, channels in 1usize..3, seed: u64) {
+            let weights = Weights::gaussian(2.0, 8);
+            let mut filter = Filter::new(3, width, channels, weights.clone(), weights, Border::Reflect);
+            let row = width * channels;
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let image: Vec<f64> = (0..3 * row).map(|_| rng.f64()).collect();
+            let mut made = Vec::new();
+            let read = |at: i64, out: &mut [f64]| out.copy_from_slice(&image[at as usize * row..][..row]);
+            filter.rows(0, 3, read, |piece| made.extend_from_slice(piece));
+            prop_assert_eq!(made, plainly(&filter, &image));
+        }
     }
 }

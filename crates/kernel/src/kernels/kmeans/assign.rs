@@ -28,8 +28,8 @@ impl Totals {
         let squares = squares.clamp(*super::cells::EXPONENTS.start(), *super::cells::EXPONENTS.end());
         Totals {
             counts: vec![0; k],
-            sums: Cells::new(exponent, k * dims),
-            inertia: Cells::new(squares, 1),
+            sums: Cells::new(exponent, k, dims),
+            inertia: Cells::new(squares, 1, 1),
             changed: 0,
         }
     }
@@ -87,7 +87,6 @@ impl Assign {
 
     /// Adds up a block's points.
     fn add(&mut self, block: &Block<'_>) -> Result<(), KernelError> {
-        let dims = self.points.dims;
         self.labels.clear();
         self.points.each_tile(block, |_, tile| {
             self.centres.nearest(tile, &mut self.number, &mut self.distance);
@@ -96,12 +95,9 @@ impl Assign {
                 let moved = self.old.iter().zip(&self.number).filter(|(old, new)| old != new);
                 self.totals.changed += moved.count() as u64;
             }
-            for ((point, number), distance) in tile.chunks_exact(dims).zip(&self.number).zip(&self.distance) {
-                let number = *number as usize;
-                self.totals.counts[number] += 1;
-                self.totals.sums.add(number * dims, point);
-                self.totals.inertia.add(0, &[*distance]);
-            }
+            self.number.iter().for_each(|number| self.totals.counts[*number as usize] += 1);
+            self.totals.sums.add(&self.number, tile);
+            self.totals.inertia.add_to_first(&self.distance);
             self.totals.sums.added(self.number.len() as u32);
             self.totals.inertia.added(self.number.len() as u32);
             if self.emits {

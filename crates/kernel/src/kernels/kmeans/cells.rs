@@ -5,8 +5,13 @@
 //! (2013); both parts are added up in `f64` without an error for [`CARRY_EVERY`] values and then carried to integers of
 //! 128 bits. The error of a sum of n values is at most n 2^(e-81), which is far below that of adding in `f64`.
 
+use multiversion::multiversion;
+
 use crate::KernelError;
 use crate::state::{StateReader, StateWriter};
+
+/// Cells that are added to side by side.
+const WIDE: usize = 8;
 
 /// Bits of the coarse part, and of the fine one.
 const BITS: i32 = 40;
@@ -29,43 +34,67 @@ pub(crate) fn exponent(max: f64) -> Option<i32> {
     if max <= power(low) { Some(low) } else { found }
 }
 
-/// Sums of cells whose values are at most 2^e.
+/// Rounds to the coarse grid and to the fine one: adding and taking away these leaves a multiple of the spacing.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    coarse: f64,
+    fine: f64,
+}
+
+impl Grid {
+    #[inline(always)]
+    fn add(self, x: f64, high: &mut f64, low: &mut f64) {
+        let top = (x + self.coarse) - self.coarse;
+        *high += top;
+        *low += ((x - top) + self.fine) - self.fine;
+    }
+}
+
+/// Sums of rows of cells whose values are at most 2^e.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     exponent: i32,
-    /// Adding and taking away this rounds to the coarse grid.
-    coarse: f64,
-    fine: f64,
+    grid: Grid,
+    /// Cells of a row, and how far rows are apart in `high` and `low`: what lies between holds nothing of use.
+    width: usize,
+    stride: usize,
     high: Vec<f64>,
     low: Vec<f64>,
-    /// In units of the fine grid.
+    /// In units of the fine grid, row by row.
     totals: Vec<i128>,
     pending: u32,
 }
 
 impl Cells {
-    /// So many empty cells.
-    pub fn new(exponent: i32, cells: usize) -> Cells {
+    /// So many rows of as many empty cells.
+    pub fn new(exponent: i32, rows: usize, width: usize) -> Cells {
+        let width = width.max(1);
+        // Short rows would grow too much.
+        let stride = if width < WIDE { width } else { width.next_multiple_of(WIDE) };
+        let (coarse, fine) = (1.5 * power(exponent - BITS + 52), 1.5 * power(exponent - 2 * BITS + 52));
         Cells {
             exponent,
-            coarse: 1.5 * power(exponent - BITS + 52),
-            fine: 1.5 * power(exponent - 2 * BITS + 52),
-            high: vec![0.0; cells],
-            low: vec![0.0; cells],
-            totals: vec![0; cells],
+            grid: Grid { coarse, fine },
+            width,
+            stride,
+            high: vec![0.0; rows * stride],
+            low: vec![0.0; rows * stride],
+            totals: vec![0; rows * width],
             pending: 0,
         }
     }
 
-    /// Adds values to the cells from `at` on, one each.
-    #[inline(always)]
-    pub fn add(&mut self, at: usize, values: &[f64]) {
-        let (coarse, fine) = (self.coarse, self.fine);
-        let cells = self.high[at..][..values.len()].iter_mut().zip(&mut self.low[at..][..values.len()]);
-        for (x, (high, low)) in values.iter().zip(cells) {
-            let top = (x + coarse) - coarse;
-            *high += top;
-            *low += ((x - top) + fine) - fine;
+    /// Adds points, each as wide as a row, to the rows with these numbers.
+    pub fn add(&mut self, numbers: &[u32], points: &[f64]) {
+        add_points(self.grid, (self.width, self.stride), &mut self.high, &mut self.low, numbers, points);
+    }
+
+    /// Adds all values to the first cell.
+    pub fn add_to_first(&mut self, values: &[f64]) {
+        if let (Some(high), Some(low)) = (self.high.first_mut(), self.low.first_mut()) {
+            let (more_high, more_low) = sums(self.grid, values);
+            *high += more_high;
+            *low += more_low;
         }
     }
 
@@ -78,17 +107,18 @@ impl Cells {
     }
 
     fn carry(&mut self) {
-        for (at, total) in self.totals.iter_mut().enumerate() {
-            *total = total.wrapping_add(carried(self.exponent, self.high[at], self.low[at]));
+        for at in 0..self.totals.len() {
+            self.totals[at] = self.total(at);
         }
         self.high.fill(0.0);
         self.low.fill(0.0);
         self.pending = 0;
     }
 
-    /// The sum in a cell, in units of the fine grid.
+    /// The sum in a cell (numbered row by row), in units of the fine grid.
     pub fn total(&self, at: usize) -> i128 {
-        self.totals[at].wrapping_add(carried(self.exponent, self.high[at], self.low[at]))
+        let place = at / self.width * self.stride + at % self.width;
+        self.totals[at].wrapping_add(carried(self.exponent, self.high[place], self.low[place]))
     }
 
     /// The sum in a cell over a count, rounded.
@@ -107,6 +137,54 @@ impl Cells {
         }
         Ok(())
     }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
+fn add_points(
+    grid: Grid,
+    (width, stride): (usize, usize),
+    high: &mut [f64],
+    low: &mut [f64],
+    numbers: &[u32],
+    points: &[f64],
+) {
+    for (n, number) in numbers.iter().enumerate() {
+        let at = *number as usize * stride;
+        let (high, low) = (&mut high[at..at + stride], &mut low[at..at + stride]);
+        let point = &points[n * width..];
+        match point.get(..stride) {
+            // What comes behind the point goes to cells between rows, which nobody reads.
+            Some(point) if stride.is_multiple_of(WIDE) => {
+                let (high, low) = (high.as_chunks_mut::<WIDE>().0, low.as_chunks_mut::<WIDE>().0);
+                for ((high, low), point) in high.iter_mut().zip(low).zip(point.as_chunks::<WIDE>().0) {
+                    for n in 0..WIDE {
+                        grid.add(point[n], &mut high[n], &mut low[n]);
+                    }
+                }
+            }
+            _ => {
+                for ((high, low), x) in high.iter_mut().zip(low).zip(&point[..width]) {
+                    grid.add(*x, high, low);
+                }
+            }
+        }
+    }
+}
+
+/// The sums of the coarse and the fine parts. They are exact, and so the same in whatever order.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
+fn sums(grid: Grid, values: &[f64]) -> (f64, f64) {
+    let (mut high, mut low) = ([0.0; WIDE], [0.0; WIDE]);
+    let (chunks, rest) = values.as_chunks::<WIDE>();
+    for chunk in chunks {
+        for n in 0..WIDE {
+            grid.add(chunk[n], &mut high[n], &mut low[n]);
+        }
+    }
+    for x in rest {
+        grid.add(*x, &mut high[0], &mut low[0]);
+    }
+    (high.iter().sum(), low.iter().sum())
 }
 
 fn carried(exponent: i32, high: f64, low: f64) -> i128 {
@@ -128,11 +206,9 @@ mod tests {
         ) {
             let e = exponent(1e6).unwrap();
             let sum = |values: &[f64]| {
-                let mut cells = Cells::new(e, 1);
-                for x in values {
-                    cells.add(0, &[*x]);
-                    cells.added(1);
-                }
+                let mut cells = Cells::new(e, 1, 1);
+                cells.add_to_first(values);
+                cells.added(values.len() as u32);
                 cells
             };
             let whole = sum(&values);
@@ -146,6 +222,24 @@ mod tests {
             values.iter().for_each(|x| exact.add(*x));
             prop_assert!((whole.over(0, 1) - exact.value()).abs() <= 1e-12 * exact.value().abs() + 1e-15);
         }
+
+        /// Each cell of each row has what a cell by itself would have.
+        #[test]
+        fn rows_are_apart(width in 1usize..20, rows in 1usize..5, count in 0usize..60, seed: u64) {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let numbers: Vec<u32> = (0..count).map(|_| rng.u32(0..rows as u32)).collect();
+            let points: Vec<f64> = (0..count * width).map(|_| rng.f64() * 2.0 - 1.0).collect();
+            let mut cells = Cells::new(0, rows, width);
+            cells.add(&numbers, &points);
+            cells.added(count as u32);
+            for at in 0..rows * width {
+                let of_row = |(n, _): &(usize, &u32)| numbers[*n] as usize == at / width;
+                let values = numbers.iter().enumerate().filter(of_row).map(|(n, _)| points[n * width + at % width]);
+                let mut one = Cells::new(0, 1, 1);
+                one.add_to_first(&values.collect::<Vec<f64>>());
+                prop_assert_eq!(cells.total(at), one.total(0));
+            }
+        }
     }
 
     #[test]
@@ -158,10 +252,10 @@ mod tests {
 
     #[test]
     fn many_additions_are_carried_in_time() {
-        let mut cells = Cells::new(0, 2);
+        let mut cells = Cells::new(0, 1, 2);
         for _ in 0..100 {
             for _ in 0..CARRY_EVERY / 2 {
-                cells.add(0, &[1.0, -1.0]);
+                cells.add(&[0], &[1.0, -1.0]);
             }
             cells.added(CARRY_EVERY / 2);
         }

@@ -1,6 +1,7 @@
 //! Records as points of f64 coordinates, some at a time.
 
-use crate::element::{Element, with_element};
+use crate::convert::widen;
+use crate::element::with_element;
 use crate::{Block, DType, KernelError};
 
 /// Points that are turned into f64 together: they and what is made of them stay in the first-level cache.
@@ -28,10 +29,8 @@ impl Points {
         let record = self.dims * self.dtype.size();
         let mut first = block.first();
         for bytes in block.data().chunks(TILE * record) {
-            self.tile.clear();
-            with_element!(self.dtype, T => {
-                self.tile.extend(bytes.chunks_exact(T::SIZE).map(|x| T::read(x).to_f64()));
-            });
+            self.tile.resize(bytes.len() / self.dtype.size(), 0.0);
+            with_element!(self.dtype, T => widen::<T>(bytes, &mut self.tile));
             take(first, &self.tile)?;
             first += (bytes.len() / record) as u64;
         }

@@ -1,0 +1,190 @@
+//! Results that become files of a cluster: left on the nodes that made them, or sent there as they are made.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use futures_util::stream;
+use gristmill_kernel::DEFAULT_MAX_RECORD;
+use gristmill_peers::ON_STORAGE;
+use gristmill_runtime::{Control, Discard, ErrorKind, Options, Outcome, RunError, keeps_bytes, run_on};
+use gristmill_wire::Place;
+use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::remote_put::lease_of;
+use crate::{ClientError, Cluster, Planned, RemotePut};
+
+/// Bytes that are sent at once of what is made here.
+const CHUNK: usize = 256 << 10;
+
+/// Chunks that may wait for the network.
+const CHUNKS_AHEAD: usize = 4;
+
+/// Says that a put goes on until it is dropped.
+struct Renewal(JoinHandle<()>);
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What goes to a file that is made here.
+enum Chunk {
+    Bytes(Bytes),
+    /// That was all.
+    End,
+}
+
+/// The writing end of such a file.
+struct MadeHere {
+    chunks: mpsc::Sender<Chunk>,
+    buffer: Vec<u8>,
+}
+
+impl Write for MadeHere {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() >= CHUNK {
+            self.flush()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let chunk = Chunk::Bytes(std::mem::take(&mut self.buffer).into());
+        // Whoever sends it on says why it does no more.
+        self.chunks.blocking_send(chunk).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+fn given_up() -> RunError {
+    RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
+}
+
+impl Planned {
+    /// Whether what the kernel gives can stay on the nodes that make it.
+    pub fn keeps_bytes(&self) -> Result<bool, ClientError> {
+        let kernel = self.question.bind().map_err(RunError::from)?;
+        Ok(self.plan.place == Place::Storage && keeps_bytes(&kernel.spec()))
+    }
+}
+
+impl Cluster {
+    /// Runs what was planned, and leaves the bytes that the kernel gives on the nodes that make them, as the file at
+    /// `path` of the same cluster. It becomes visible, or replaces what was there, when every node's bytes are durable.
+    ///
+    /// # Errors
+    /// What is wrong with the request, the file, or the place at `path`; nothing is left there then.
+    /// [`RunError::CannotKeep`] unless [`Planned::keeps_bytes`].
+    pub fn run_kept(
+        &self,
+        planned: &Planned,
+        options: Options,
+        path: &str,
+        control: &Control,
+    ) -> Result<(Outcome, FileInfo), ClientError> {
+        let input = &planned.opened.info.file;
+        let create = Create {
+            path: path.to_owned(),
+            unit: input.unit,
+            on: Some(input.targets.iter().map(|target| target.number).collect()),
+            segments: true,
+            ..Create::default()
+        };
+        let created: Created = self.peers.wait(self.ask(names::CREATE, &create))?;
+        let attempt = Attempt { id: created.file.id.clone() };
+        let renewal = self.renewal(&created);
+        let made = self.make(planned, options, &created, control);
+        let done = made.and_then(|(outcome, commit)| Ok((outcome, self.peers.wait(self.commit(&commit))?)));
+        drop(renewal);
+        done.map_err(|error| {
+            // What cannot be given up now runs out by itself.
+            let _ = self.peers.wait(self.ask::<_, ()>(names::ABANDON, &attempt));
+            ClientError::Run(self.explain(&planned.opened, error))
+        })
+    }
+
+    fn make(
+        &self,
+        planned: &Planned,
+        options: Options,
+        created: &Created,
+        control: &Control,
+    ) -> Result<(Outcome, Commit), RunError> {
+        let Planned { question, opened, .. } = planned;
+        let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
+        let request = question.request(&self.peers, opened, ON_STORAGE, options)?;
+        let crew = question.crew(&self.peers, opened, max_record, Some(created.grant.clone()))?;
+        let outcome = run_on(request, &crew, &mut Discard, control)?;
+        if let Outcome::Stopped(_) = outcome {
+            return Err(given_up());
+        }
+        let receipts = crew.receipts()?;
+        let length = receipts.iter().flatten().map(|receipt| receipt.data.unwrap_or(0)).sum();
+        Ok((outcome, Commit { id: created.file.id.clone(), length, receipts }))
+    }
+
+    fn renewal(&self, created: &Created) -> Renewal {
+        let (cluster, pause) = (self.clone(), lease_of(created) / 3);
+        let attempt = Attempt { id: created.file.id.clone() };
+        Renewal(self.peers.runtime().spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                // If it is over, the nodes are told to remove what they made, and say so.
+                let _ = cluster.ask::<_, ()>(names::RENEW, &attempt).await;
+            }
+        }))
+    }
+
+    /// Makes a file at `path` of what `make` writes. It becomes visible when all of it is durable, and not at all if
+    /// `make` fails.
+    pub fn put_made<T>(
+        &self,
+        path: &str,
+        how: &RemotePut,
+        make: impl FnOnce(Box<dyn Write>) -> Result<T, ClientError>,
+    ) -> Result<(T, FileInfo), ClientError> {
+        let (chunks, receiver) = mpsc::channel(CHUNKS_AHEAD);
+        let create = how.create(path);
+        std::thread::scope(|scope| {
+            let put = scope.spawn(|| {
+                let mut receiver = Some(receiver);
+                self.peers.wait(self.putting(&create, &mut || (), async |created: &Created| {
+                    let source = stream::unfold(receiver.take(), |receiver| async move {
+                        let mut receiver = receiver?;
+                        match receiver.recv().await {
+                            Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(receiver))),
+                            Some(Chunk::End) => None,
+                            None => Some((Err(given_up()), None)),
+                        }
+                    });
+                    self.peers.put_stream(created, source).await
+                }))
+            });
+            let made = make(Box::new(MadeHere { chunks: chunks.clone(), buffer: Vec::new() }));
+            if made.is_ok() {
+                // If it is not taken, the put says why.
+                let _ = chunks.blocking_send(Chunk::End);
+            }
+            drop(chunks);
+            let put = put.join().unwrap_or(Err(RunError::Panicked));
+            match (made, put) {
+                (Ok(made), put) => Ok((made, put?)),
+                // Where nobody took what was made, that is the reason.
+                (Err(error), Err(put)) if broken_pipe(&error) => Err(ClientError::Run(put)),
+                (Err(error), _) => Err(error),
+            }
+        })
+    }
+}
+
+fn broken_pipe(error: &ClientError) -> bool {
+    match error {
+        ClientError::Run(RunError::Rows(source)) | ClientError::Io { source, .. } => {
+            source.kind() == io::ErrorKind::BrokenPipe
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,62 @@
+//! Rows of f64 in one piece of memory, laid out for loops that go through many rows at the same columns.
+
+use super::filter::WIDE;
+
+/// Elements in a cache line of 64 bytes.
+const LINE: usize = 8;
+
+/// Elements in 4 KiB: lines this far apart share a set of a usual first-level cache.
+const PAGE: usize = 512;
+
+/// How far the rows are apart, in elements modulo [`PAGE`], so that the same columns of neighbouring rows lie in
+/// different sets.
+const SKEW: usize = 17 * LINE;
+
+/// So many rows of as many elements, all 0 at first.
+pub(crate) struct Plane {
+    values: Vec<f64>,
+    /// Where the first cache line begins in `values`.
+    start: usize,
+    stride: usize,
+    width: usize,
+}
+
+impl Plane {
+    /// Rows of at least `width` elements; their length is a multiple of [`WIDE`].
+    pub fn new(rows: usize, width: usize) -> Plane {
+        let width = width.next_multiple_of(WIDE);
+        // Short rows would grow too much, and do not need it.
+        let stride = if width < PAGE { width } else { (width - SKEW).next_multiple_of(PAGE) + SKEW };
+        let values = vec![0.0f64; rows * stride + LINE];
+        // Loads that begin at a line never touch two of them. `align_offset` may say that it does not know.
+        let start = values.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
+        Plane { values, start, stride, width }
+    }
+
+    pub fn row(&self, n: usize) -> &[f64] {
+        &self.values[self.start + n * self.stride..][..self.width]
+    }
+
+    pub fn row_mut(&mut self, n: usize) -> &mut [f64] {
+        &mut self.values[self.start + n * self.stride..][..self.width]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_do_not_overlap_and_are_wide_enough() {
+        for width in [1, 31, 32, 33, 500, 512, 513, 4096, 5000] {
+            let mut plane = Plane::new(5, width);
+            for n in 0..5 {
+                plane.row_mut(n).fill(n as f64);
+            }
+            for n in 0..5 {
+                assert!(plane.row(n).len() >= width && plane.row(n).len().is_multiple_of(WIDE));
+                assert!(plane.row(n).iter().all(|x| *x == n as f64), "{width}");
+            }
+        }
+    }
+}

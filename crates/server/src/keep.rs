@@ -1,0 +1,143 @@
+//! Bytes that a fold makes and that stay here: this node's object of a segments file.
+
+use std::sync::Arc;
+
+use gristmill_kernel::RowBatch;
+use gristmill_layout::SegmentTable;
+use gristmill_runtime::{Control, ErrorKind, RunError, ShardEnd, ShardJob, UnitEnd, UnitOutput};
+use gristmill_store::{ObjectId, ObjectStore, StoreError, WriteOptions};
+use gristmill_wire::action::Receipt;
+use gristmill_wire::{Grant, Rights};
+
+use crate::error::{Answer, Refusal};
+use crate::limits::KEEP_BYTES;
+use crate::node::Shared;
+use crate::objects::elsewhere;
+use crate::upload::{Begun, Unfinished, create, receipt};
+
+/// A segments file, and this node's place in it.
+pub(crate) struct Output {
+    grant: Grant,
+    id: ObjectId,
+    number: u32,
+    /// Place of this node's target in the layout.
+    place: u32,
+}
+
+impl Output {
+    /// Checks a grant to write what the fold of `reader` makes of these targets of its file.
+    pub fn new(shared: &Shared, sealed: &str, reader: &Grant, targets: &[u32]) -> Answer<Output> {
+        let grant = shared.grant(sealed, Rights::Write)?;
+        if grant.principal != reader.principal {
+            return Err(Refusal::new(ErrorKind::Denied, "the two grants are of two people; ask as one"));
+        }
+        if !grant.file.segments {
+            let text = "what folds make goes to a segments file; create it as one";
+            return Err(Refusal::new(ErrorKind::Usage, text));
+        }
+        if targets.len() != 1 {
+            return Err(Refusal::new(ErrorKind::Usage, "what is kept is made of one target of each node"));
+        }
+        let number = shared.number()?;
+        let place = (0..).zip(&grant.file.targets).find(|(_, place)| place.number == number);
+        let (place, _) = place.ok_or_else(|| elsewhere(&shared.address))?;
+        let id = ObjectId::new(&grant.file.object()).map_err(StoreError::from)?;
+        Ok(Output { grant, id, number, place })
+    }
+
+    /// Makes the object. An error if it is there already: what it holds was told to somebody.
+    pub async fn begin(&self, shared: &Arc<Shared>) -> Result<Unfinished, RunError> {
+        match create(shared, &self.grant.file.path, &self.id).await.map_err(as_error)? {
+            Begun::New(unfinished) => Ok(unfinished),
+            Begun::Complete { .. } => {
+                let text = "this was made already, and the answer was lost; ask again from the beginning";
+                Err(as_error(Refusal::new(ErrorKind::Conflict, text)))
+            }
+        }
+    }
+
+    /// Ready once somebody removes the object.
+    pub async fn over(&self, shared: &Arc<Shared>) -> RunError {
+        shared.arriving.begin(&self.id).ended().await;
+        let text = "nobody renewed what was to be made, or it was given up; ask again";
+        as_error(Refusal::new(ErrorKind::Conflict, text))
+    }
+
+    /// Folds, keeps the bytes, and gives the receipt once they are durable. Blocks.
+    pub fn keep(
+        &self,
+        shared: &Arc<Shared>,
+        job: &ShardJob,
+        unfinished: Unfinished,
+        control: &Control,
+    ) -> Result<(ShardEnd, (u32, Receipt)), RunError> {
+        let (table, buffer) = (SegmentTable::default(), Vec::with_capacity(KEEP_BYTES));
+        let mut object = KeptObject { shared, output: self, table, buffer, at: 0, made: 0 };
+        let end = job.keep(&mut object, control)?;
+        if control.stopped() {
+            return Err(as_error(Refusal::new(ErrorKind::Failed, "the client is gone")));
+        }
+        let data = object.table.data();
+        let table = object.table.encode();
+        object.buffer.extend_from_slice(&table);
+        object.write()?;
+        let length = object.at;
+        let version = shared.store.close(&self.id).map_err(|error| self.failed(shared, error))?;
+        unfinished.finish();
+        let receipt = receipt(shared, &self.grant.file.id, self.number, length, Some(data), version);
+        Ok((end, (self.place, receipt)))
+    }
+
+    fn failed(&self, shared: &Shared, error: StoreError) -> RunError {
+        as_error(shared.of_store(&self.grant.file.path, error))
+    }
+}
+
+fn as_error(refusal: Refusal) -> RunError {
+    refusal.0.into_error()
+}
+
+/// The object while it is made.
+struct KeptObject<'a> {
+    shared: &'a Shared,
+    output: &'a Output,
+    table: SegmentTable,
+    /// What is not written yet; at most [`KEEP_BYTES`] and one batch.
+    buffer: Vec<u8>,
+    /// Bytes written.
+    at: u64,
+    /// Bytes of the unit under way.
+    made: u64,
+}
+
+impl KeptObject<'_> {
+    fn write(&mut self) -> Result<(), RunError> {
+        let (store, id) = (&self.shared.store, &self.output.id);
+        let written = store.write_at(id, self.at, &self.buffer, WriteOptions::default());
+        written.map_err(|error| self.output.failed(self.shared, error))?;
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl UnitOutput for KeptObject<'_> {
+    fn begin(&mut self, _: u64) -> Result<(), RunError> {
+        self.made = 0;
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.made += batch.bytes().len() as u64;
+        self.buffer.extend_from_slice(batch.bytes());
+        if self.buffer.len() >= KEEP_BYTES { self.write() } else { Ok(()) }
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        match end.piece {
+            Some((records, _)) if !records.is_empty() => Ok(self.table.push(records, self.made)?),
+            _ if self.made == 0 => Ok(()),
+            _ => Err(RunError::BadPartial { why: "bytes were made of no record".into() }),
+        }
+    }
+}
