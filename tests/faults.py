@@ -84,3 +84,19 @@ class Background:
         out, err = self.child.communicate(timeout=BOUND)
         sane(self.child.returncode, err)
         return self.child.returncode, out, err.decode()
+
+
+def loses_a_node(started, cluster, lost, begun, *args):
+    """A command fails, and names the node, if that dies once the work has `begun`; then the node is started again."""
+    request = Background(started, cluster, *args)
+    try:
+        until(begun, "the nodes are at work")
+        address = cluster.listen[lost]
+        cluster.kill(lost)
+        out, err = request.child.communicate(timeout=60)
+        assert request.child.returncode == 1 and out == b""
+        assert address.encode() in err, err
+    finally:
+        request.kill()
+    cluster.start(lost)
+    until(cluster.works, "the nodes work again")

@@ -7,7 +7,7 @@ import urllib.request
 import numpy as np
 import pytest
 from cluster import Nodes, until
-from faults import Background, identity, only_objects_of, visible
+from faults import Background, identity, loses_a_node, only_objects_of, visible
 from scipy import ndimage
 
 IMAGE = np.random.default_rng(6).integers(0, 255, (301, 257), dtype="u1")
@@ -136,31 +136,19 @@ QUARTER = ("--stripe", 1000 * 4001)
 
 
 @pytest.mark.parametrize("lost", [0, 2])
-def test_a_node_that_dies_in_the_middle(nodes, lost):
+def test_a_node_that_dies_in_the_middle(nodes_of_test, nodes, lost):
     stored = nodes.put("/image", LARGE.tobytes(), *QUARTER)
     nodes.put("/made", b"before")
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
-    try:
-        until(lambda: writing(nodes, lost), "the node writes")
-        address = nodes.listen[lost]
-        nodes.kill(lost)
-        out, err = request.child.communicate(timeout=60)
-        assert request.child.returncode == 1 and out == b""
-        assert address.encode() in err, err
-    finally:
-        request.kill()
-    nodes.start(lost)
-    until(nodes.works, "the nodes work again")
+    args = ("run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
+    loses_a_node(nodes_of_test, nodes, lost, lambda: writing(nodes, lost), *args)
     assert nodes.get("/made") == b"before"
     only_objects_of(nodes, "/image", "/made")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_client_that_goes_away_leaves_nothing(nodes, how):
+def test_a_client_that_goes_away_leaves_nothing(nodes_of_test, nodes, how):
     stored = nodes.put("/image", LARGE.tobytes(), *QUARTER)
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
+    request = Background(nodes_of_test, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
     until(lambda: writing(nodes, 1), "a node writes")
     request.signal(how)
     request.child.wait(20)
@@ -168,11 +156,10 @@ def test_a_client_that_goes_away_leaves_nothing(nodes, how):
     only_objects_of(nodes, "/image")
 
 
-def test_an_input_that_is_replaced_meanwhile(nodes):
+def test_an_input_that_is_replaced_meanwhile(nodes_of_test, nodes):
     """No result is made of two states of a file."""
     stored = nodes.put("/image", LARGE.tobytes(), *QUARTER)
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
+    request = Background(nodes_of_test, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
     until(lambda: writing(nodes, 1), "a node writes")
     nodes.put("/image", b"other")
     out, err = request.child.communicate(timeout=60)
@@ -180,11 +167,10 @@ def test_an_input_that_is_replaced_meanwhile(nodes):
     assert visible(nodes) == {"image"}
 
 
-def test_points_that_are_replaced_between_passes(nodes):
+def test_points_that_are_replaced_between_passes(nodes_of_test, nodes):
     many = np.random.default_rng(5).normal(0, 100, (60_000, 3))
     stored = nodes.put("/image", many.tobytes(), "--stripe", "64KiB")
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "kmeans", stored, *LONG, "--param", "init=first")
+    request = Background(nodes_of_test, nodes, "run", "kmeans", stored, *LONG, "--param", "init=first")
     before = list(nodes.processor_time())
     until(lambda: all(b > a + 0.2 for a, b in zip(before, nodes.processor_time())), "the nodes fold")
     nodes.put("/image", b"other")

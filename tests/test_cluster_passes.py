@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 from cluster import Nodes, until
-from faults import Background, fails
+from faults import Background, fails, loses_a_node
 
 POINTS = np.random.default_rng(4).normal(0, 100, (60_000, 4))
 KMEANS = ("--type", "f64", "--param", "dims=4", "--param", "k=5", "--param", "seed=2")
@@ -92,21 +92,10 @@ def at_work(nodes):
 
 
 @pytest.mark.parametrize("lost", [0, 2])
-def test_a_node_that_dies_in_the_middle(nodes, lost):
+def test_a_node_that_dies_in_the_middle(nodes_of_test, nodes, lost):
     nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
-    try:
-        until(lambda: at_work(nodes), "the nodes fold")
-        address = nodes.listen[lost]
-        nodes.kill(lost)
-        out, err = request.child.communicate(timeout=60)
-        assert request.child.returncode == 1 and out == b""
-        assert address.encode() in err, err
-    finally:
-        request.kill()
-    nodes.start(lost)
-    until(nodes.works, "the nodes work again")
+    args = ("run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
+    loses_a_node(nodes_of_test, nodes, lost, lambda: at_work(nodes), *args)
     assert result(nodes.grist.ok("run", "median", nodes.url("/points"), *MEDIAN, "--json"))["count"] == POINTS.size
 
 
@@ -120,10 +109,9 @@ def test_a_node_that_stands_still(nodes):
     until(nodes.works, "the nodes work again")
 
 
-def test_a_client_that_goes_away_stops_the_nodes(nodes):
+def test_a_client_that_goes_away_stops_the_nodes(nodes_of_test, nodes):
     nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
-    started = type("Started", (), {"processes": []})
-    request = Background(started, nodes, "run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
+    request = Background(nodes_of_test, nodes, "run", "kmeans", nodes.url("/points"), *LONG, "--param", "init=first")
     until(lambda: at_work(nodes), "the nodes fold")
     request.kill()
     request.child.wait(20)
@@ -138,10 +126,9 @@ def test_a_client_that_goes_away_stops_the_nodes(nodes):
     assert nodes.works()
 
 
-def test_many_requests_at_once(nodes):
+def test_many_requests_at_once(nodes_of_test, nodes):
     nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
-    started = type("Started", (), {"processes": []})
     args = ("run", "kmeans", nodes.url("/points"), *KMEANS, "--json")
-    requests = [Background(started, nodes, *args) for _ in range(12)]
+    requests = [Background(nodes_of_test, nodes, *args) for _ in range(12)]
     results = {json.dumps(result(each.child.communicate(timeout=120)[0])) for each in requests}
     assert len(results) == 1

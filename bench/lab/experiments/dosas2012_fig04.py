@@ -5,9 +5,10 @@ filtered image is as long as the image. The paper does not say what becomes of i
 for one request and 1.48 for many with one core a node and results of no length, which is nearest to its text (0.6 and
 1.27); with two cores and results as long as the data 0.70 and 1.74; with two cores and no results AS never loses. So we
 show several: *AS* and *AS, one core* hand the image to a process on the storage node, which only hashes it, and nothing
-crosses the link, as if it was dropped; *AS, image to the client* is what Gristmill does, on two cores: as many bytes come
-back as a plain read moves, while it filters. TS reads and filters block by block. A node's rate has the handing over of the
-image in it. (Figure 2 has no sizes in the text; we take it for the same measurement.)
+crosses the link, as if it was dropped; *AS, image to the client* is what Gristmill does without
+`--output grist://...`, on two cores: as many bytes come back as a plain read moves, while it filters. TS reads and filters
+block by block. A node's rate has the handing over of the image in it. (Figure 2 has no sizes in the text; we take it for the
+same measurement.)
 """
 
 import contention

@@ -34,7 +34,11 @@ impl Layouts {
     fn remember(&self, id: &str, layout: &Segments) {
         if layout.pieces() <= MAX_REMEMBERED_PIECES {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            all.truncate(REMEMBERED - 1);
+            // Somebody else may have asked for it meanwhile.
+            all.retain(|(known, _)| known != id);
+            if all.len() >= REMEMBERED {
+                all.pop_front();
+            }
             all.push_back((id.to_owned(), layout.clone().into()));
         }
     }
@@ -101,4 +105,28 @@ async fn table(part: &RemotePart) -> Result<Result<SegmentTable, LayoutError>, R
     let mut table = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
     part.fetch_range(range.start, &mut table).await?;
     Ok(SegmentTable::decode(&footer, &table))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_layouts_used_last_are_remembered() {
+        let layouts = Layouts::default();
+        let segments = Segments::new(1, []).unwrap();
+        for n in 0..REMEMBERED {
+            layouts.remember(&n.to_string(), &segments);
+        }
+        layouts.remember("3", &segments);
+        assert!(layouts.find("0").is_some());
+        layouts.remember("new", &segments);
+        assert!(layouts.find("1").is_none(), "of all it was used longest ago");
+        for id in ["0", "2", "3", "new"] {
+            assert!(layouts.find(id).is_some(), "{id}");
+        }
+        assert_eq!(layouts.0.lock().unwrap().len(), REMEMBERED);
+    }
 }
