@@ -84,7 +84,7 @@ pub fn plan(planned: &Planned) -> String {
             readable(answer)
         ),
         None => format!(
-            "storage would move {about}{} between nodes, and to the client only the rows",
+            "storage would move {about}{} between nodes, and to the client at most what the kernel gives",
             readable(plan.pulled_bytes)
         ),
     };

@@ -47,7 +47,7 @@ impl StorageCrew {
             if asked_first {
                 // The others are about as far; every pass counts from the beginning.
                 let now = done.load(Ordering::Relaxed).saturating_mul(members);
-                order.control.show(now.min(total), total);
+                order.control.begin_pass(now.min(total), total);
             }
         };
         let (mut reached, mut tally) = (None, Tally::new(targets));

@@ -83,14 +83,10 @@ impl Control {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn begin_pass(&self, done: u64, total: u64) {
+    /// Says how far a pass is: where it begins, and where somebody else counts.
+    pub fn begin_pass(&self, done: u64, total: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
-    }
-
-    /// Shows how far a pass is that somebody else counts.
-    pub fn show(&self, done: u64, total: u64) {
-        self.begin_pass(done, total);
     }
 
     /// Counts positions and says whether to stop.
