@@ -39,7 +39,10 @@ def locally(nodes, content, kernel, args):
 def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on, stripe):
     expected = locally(nodes, content.tobytes(), kernel, args)
     stored = nodes.put("/in/data", content.tobytes(), "--stripe", stripe, "--on", on)
-    kept = json.loads(nodes.grist.ok("run", kernel, stored, *args, "--json", "--output", nodes.url("/out/made")))
+    made = ("--json", "--explain", "--output", nodes.url("/out/made"))
+    done = nodes.grist("run", kernel, stored, *args, *made)
+    assert "what the kernel gives stays there" in done.stderr.decode()
+    kept = json.loads(done.stdout)
     plain = json.loads(nodes.grist.ok("run", kernel, "plain", *args, "--json", "--output", "again"))
     assert kept["result"] == plain["result"]
     assert kept["report"]["bytes_to_client"] < 5_000

@@ -73,8 +73,8 @@ pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) ->
     out.write_all(b"\n")
 }
 
-/// Where a request is to run, why, and what the other place would move.
-pub fn plan(planned: &Planned) -> String {
+/// Where a request is to run, why, and what the other place would move. `stays`: what it makes is left on the nodes.
+pub fn plan(planned: &Planned, stays: bool) -> String {
     let plan = &planned.plan;
     let about = if plan.estimated { "about " } else { "" };
     let storage = match plan.answer_bytes {
@@ -82,6 +82,10 @@ pub fn plan(planned: &Planned) -> String {
             "storage would move {about}{} between nodes and about {} to the client",
             readable(plan.pulled_bytes),
             readable(answer)
+        ),
+        None if stays => format!(
+            "storage would move {about}{} between nodes; what the kernel gives stays there",
+            readable(plan.pulled_bytes)
         ),
         None => format!(
             "storage would move {about}{} between nodes, and to the client at most what the kernel gives",

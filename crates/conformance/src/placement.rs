@@ -91,6 +91,7 @@ fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunEr
         block_bytes: rng.usize(1..100),
         unit_bytes: rng.u64(1..300),
         row_bytes: rng.usize(1..300),
+        rows_ahead: rng.usize(1..5000),
         max_record: MAX_LINE,
     };
     let world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");

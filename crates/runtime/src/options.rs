@@ -12,6 +12,9 @@ pub const MAX_LANES: usize = 1024;
 /// Largest block, and with it the largest record with its halo.
 pub const MAX_BLOCK_BYTES: u64 = 16 << 20;
 
+/// Most batches of rows that wait in a unit.
+const MAX_BATCHES_AHEAD: usize = 64;
+
 /// Most passes of one request.
 pub const MAX_ROUNDS: u32 = 100_000;
 
@@ -24,8 +27,11 @@ pub struct Options {
     pub block_bytes: usize,
     /// Bytes of a target that a lane takes at a time.
     pub unit_bytes: u64,
-    /// Bytes of rows that a lane holds back before it waits for the reader.
+    /// Bytes of rows that a lane gathers before it hands them over.
     pub row_bytes: usize,
+    /// Bytes of rows, about, that all lanes together may be ahead of the reader; at least one batch a unit. A kernel that
+    /// gives as much as it takes folds in parallel only as far as this reaches.
+    pub rows_ahead: usize,
     /// Longest line, in bytes.
     pub max_record: u64,
 }
@@ -38,12 +44,19 @@ impl Default for Options {
             block_bytes: 256 << 10,
             unit_bytes: 4 << 20,
             row_bytes: 256 << 10,
+            rows_ahead: 32 << 20,
             max_record: DEFAULT_MAX_RECORD,
         }
     }
 }
 
 impl Options {
+    /// Batches of rows that may wait in one unit. Units may be as many ahead as there are lanes, beside those that lanes
+    /// are at.
+    pub(crate) fn batches_ahead(&self) -> usize {
+        (self.rows_ahead / (2 * self.lanes * self.row_bytes.max(1))).clamp(1, MAX_BATCHES_AHEAD)
+    }
+
     pub(crate) fn check(&self) -> Result<(), RunError> {
         if !(1..=MAX_LANES).contains(&self.lanes) {
             return Err(RunError::Lanes { given: self.lanes, max: MAX_LANES });

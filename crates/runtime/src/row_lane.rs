@@ -11,7 +11,7 @@ use crate::RunError;
 use crate::fetch::Tally;
 use crate::pass::{Pass, lock};
 use crate::reader::{Flow, Reader};
-use crate::rows::{BATCHES_AHEAD, Queued, UnitEnd, UnitSender};
+use crate::rows::{Queued, UnitEnd, UnitSender};
 use crate::units::Unit;
 
 /// Where lanes queue the units they have begun; `None` once no more will come.
@@ -51,7 +51,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 let queue = lock(self.queue);
                 let Some(queue) = queue.as_ref() else { return };
                 let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return };
-                let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+                let (sender, receiver) = sync_channel(self.pass.job.options.batches_ahead());
                 if queue.send(Queued { at: unit.window.start, messages: receiver }).is_err() {
                     return;
                 }

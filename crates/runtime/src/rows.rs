@@ -12,10 +12,6 @@ use gristmill_kernel::{Ctx, Kernel, KernelError, MAX_MERGE_ROWS, Position, RowBa
 
 use crate::{ExtentSet, Partial, RunError};
 
-/// Batches a lane may be ahead of the reader within a unit. Units may be as many ahead as there are lanes, so at
-/// most 2 x lanes x (this + 1) batches are held, each of `Options::row_bytes` or of one row.
-pub(crate) const BATCHES_AHEAD: usize = 1;
-
 /// Takes the rows of an answer, in ascending order of position, each once.
 pub trait RowOutput {
     /// Takes some rows; an error ends the request.

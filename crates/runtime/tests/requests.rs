@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gristmill_kernel::{
     Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, RowBatch, Sink, Spec, Step, Value, catalog,
@@ -157,6 +158,32 @@ fn a_line_is_too_long_wherever_units_and_blocks_end() {
             }
         }
     }
+}
+
+/// Takes nothing until everything is folded.
+struct Slow<'a>(&'a Control);
+
+impl RowOutput for Slow<'_> {
+    fn rows(&mut self, _: &RowBatch) -> io::Result<()> {
+        let begun = Instant::now();
+        while self.0.progress().0 < self.0.progress().1 {
+            if begun.elapsed() > Duration::from_secs(20) {
+                return Err(io::Error::other("lanes wait for the reader"));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn lanes_that_give_all_they_take_do_not_wait_for_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(dir.path(), 96);
+    let request = request(&path, "lookup", &[("where", ">= 0")]);
+    assert_eq!((request.options.lanes as u64, request.options.unit_bytes), (3, 96 * 8 / 3));
+    let control = Control::new();
+    done(run(request, &mut Slow(&control), &control).unwrap());
 }
 
 struct Deaf;

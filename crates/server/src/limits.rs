@@ -57,8 +57,11 @@ pub const MEMBER_TICK: Duration = Duration::from_millis(100);
 /// How soon a value is sent again to a node that did not take it.
 pub const TELL_AGAIN: Duration = Duration::from_millis(20);
 
-/// Bytes of rows that a lane holds back.
+/// Bytes of rows that a lane gathers before it hands them over.
 pub const ROW_BYTES: usize = 128 << 10;
+
+/// Bytes of rows that the lanes of a fold are ahead of the network.
+pub const ROWS_AHEAD: usize = 4 << 20;
 
 /// Bytes that a fold makes and that stay here, before they are written.
 pub const KEEP_BYTES: usize = 1 << 20;

@@ -23,8 +23,8 @@ use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_KIB, COLLECTIVE_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS,
-    MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, SILENCE,
-    STOP_GRACE,
+    MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, ROWS_AHEAD,
+    SILENCE, STOP_GRACE,
 };
 use crate::seat::Seats;
 use crate::{NodeOptions, ServerError, files, flight, join, members, no_route, objects, target};
@@ -117,7 +117,8 @@ impl Shared {
 
     /// How folds run here.
     pub fn options(&self, max_record: u64) -> Options {
-        let options = Options { row_bytes: ROW_BYTES, max_record, ..Options::default() };
+        let options =
+            Options { row_bytes: ROW_BYTES, rows_ahead: ROWS_AHEAD, max_record, ..Options::default() };
         Options { lanes: self.lanes.unwrap_or(options.lanes), ..options }
     }
 }

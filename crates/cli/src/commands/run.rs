@@ -37,7 +37,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let to = BytesTo::of(args, &spec)?;
     let job = Job::open(args, params, kernel.clone(), input, options)?;
     if args.explain {
-        eprintln!("{}", job.explanation());
+        eprintln!("{}", job.explanation(to.stays(&job)?));
     }
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() || to.is_file() {
@@ -183,10 +183,10 @@ impl Job {
         Ok(Job::Cluster { cluster, planned, options, identity: identity(args, params) })
     }
 
-    fn explanation(&self) -> String {
+    fn explanation(&self, stays: bool) -> String {
         match self {
             Job::Here(request) => format!("place: client; {}", request.file.place.why),
-            Job::Cluster { planned, .. } => human::plan(planned),
+            Job::Cluster { planned, .. } => human::plan(planned, stays),
         }
     }
 

@@ -57,6 +57,16 @@ impl BytesTo {
         matches!(self, BytesTo::File(_) | BytesTo::Remote(_))
     }
 
+    /// Whether what is made stays on the nodes that make it.
+    pub fn stays(&self, job: &Job) -> Result<bool, CliError> {
+        match (self, job) {
+            (BytesTo::Remote(url), Job::Cluster { cluster, planned, .. }) => {
+                Ok(cluster.entry() == connect(url)?.entry() && planned.keeps_bytes()?)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Runs a job whose bytes go to a file.
     pub fn write(
         &self,
