@@ -104,5 +104,5 @@ pub const MAX_NEEDS: usize = 1 << 20;
 /// File bytes served by one message between a pair of targets. Windows start at its multiples.
 pub const BATCH_WINDOW: u64 = 1 << 20;
 
-/// Steps [`traffic`] may take before it estimates (well below a second).
-pub const MAX_TRAFFIC_STEPS: u64 = 1 << 22;
+/// Steps [`traffic`] may take before it estimates, and once more to estimate: below a fifth of a second.
+pub const MAX_TRAFFIC_STEPS: u64 = 1 << 19;
