@@ -18,6 +18,7 @@ PROGRAMS = {
     "growth": ["probe"],
     "points": ["probe"],
     "image": ["probe"],
+    "schedule": [],
     **dict.fromkeys(
         ("nodes", "link", "transfer", "latency", "small", "scale", "collectives", "reductionist"), ["probe", "gristmill"]
     ),
