@@ -40,8 +40,17 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
         one.set_item("node", &place.node)?;
         one.set_item("records", place.records)?;
         one.set_item("bytes", place.bytes)?;
-        one.set_item("why", place.why)?;
+        one.set_item("why", &place.why)?;
         places.append(one)?;
+    }
+    let revisions = PyList::empty(py);
+    for revision in &report.revisions {
+        let one = PyDict::new(py);
+        one.set_item("nodes", &revision.nodes)?;
+        one.set_item("place", revision.place)?;
+        one.set_item("after_seconds", revision.after.as_secs_f64())?;
+        one.set_item("why", &revision.why)?;
+        revisions.append(one)?;
     }
     let dict = PyDict::new(py);
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
@@ -53,5 +62,6 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
     dict.set_item("bytes_to_client", report.bytes_to_client)?;
     dict.set_item("bytes_not_moved", report.bytes_not_moved)?;
     dict.set_item("places", places)?;
+    dict.set_item("revisions", revisions)?;
     Ok(dict)
 }

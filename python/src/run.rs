@@ -130,7 +130,7 @@ struct Job {
 impl Job {
     fn on_cluster(self, cluster: &Cluster, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
         let (mut rows, numerics) = self.output()?;
-        let planned = cluster.plan(&crate::files::remote(path)?, self.question, place)?;
+        let planned = cluster.plan(&crate::files::remote(path)?, self.question, place, &self.options)?;
         let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
         found(outcome, rows, planned.plan.place == Place::Client, numerics)
     }

@@ -173,10 +173,10 @@ impl std::iter::Sum for Bytes {
 }
 
 fn fold(cluster: &Cluster, file: &str, what: &Asked) -> Result<Folded, String> {
-    let planned = cluster.plan(file, what.question(), what.place).map_err(text)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     let lanes = what.lanes.unwrap_or_else(cores).clamp(1, MAX_LANES);
     let options = Options { lanes, ..Options::default() };
+    let planned = cluster.plan(file, what.question(), what.place, &options).map_err(text)?;
     let mut kept = Kept::new(what.rows, 0);
     let outcome = cluster.run(&planned, options, &mut kept, &Control::new()).map_err(text)?;
     match outcome {

@@ -56,7 +56,7 @@ pub fn program(clusters: &mut Clusters, program: &Program) -> Result<Answer, Str
     };
     let cluster = clusters.one(cluster)?;
     let question = what.question();
-    let planned = cluster.plan(file, question.clone(), Place::Client).map_err(text)?;
+    let planned = cluster.plan(file, question.clone(), Place::Client, &Options::default()).map_err(text)?;
     let remote = cluster.parts(&planned.opened).map_err(text)?;
     let (held, request, records) = read(&question, &remote, rank, ranks)?;
     let read_seconds = begun.elapsed().as_secs_f64();

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use gristmill_client::Planned;
 use gristmill_kernel::{Numerics, Position, RowShape, RowValue, Value};
+use gristmill_peers::NodeDecision;
 use gristmill_runtime::Report;
 use gristmill_wire::Place;
 
@@ -93,10 +94,42 @@ pub fn plan(planned: &Planned, stays: bool) -> String {
         ),
     };
     let client = format!("a plain read would move {} to the client", readable(plan.client_bytes));
-    match plan.place {
+    let mut text = match plan.place {
         Place::Client => format!("place: client ({}); {client}; {storage}", plan.why),
         _ => format!("place: storage ({}); {storage}; {client}", plan.why),
+    };
+    for node in planned.decision.iter().flat_map(|decision| &decision.nodes) {
+        text.push('\n');
+        text.push_str(&decided(node));
     }
+    text
+}
+
+/// What was decided for one node, the numbers behind it, and what the other place would have cost.
+fn decided(node: &NodeDecision) -> String {
+    let seconds = |seconds: Option<f64>| match seconds {
+        Some(seconds) => format!("{seconds:.3} s"),
+        None => "not possible".to_owned(),
+    };
+    let place = if node.here { "client" } else { "storage" };
+    let costs = format!(
+        "node {}: {place}, {} of the file; storage {}, client {}",
+        node.node,
+        readable(node.bytes),
+        seconds(node.storage_seconds),
+        seconds(node.client_seconds)
+    );
+    let Some(load) = &node.load else { return format!("{costs}; the node did not say what it has to do") };
+    let known = if load.measured { "measured" } else { "not measured yet" };
+    format!(
+        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s a core ({known}), link {}/s",
+        load.active,
+        load.running,
+        load.queued,
+        load.cores,
+        readable(load.rate as u64),
+        readable(load.link as u64)
+    )
 }
 
 /// What a request reports about itself, in one line. Lanes are told only of folds of this process: storage nodes have
@@ -109,7 +142,7 @@ pub fn report(report: &Report, folded_here: bool, numerics: Numerics) -> String 
     if folded_here {
         text.push_str(&some(report.lanes, "lane"));
     }
-    let targets = report.places.len();
+    let targets = report.places.iter().filter(|place| place.place != "client" || folded_here).count();
     if !folded_here || targets > 1 {
         text.push_str(&some(targets, "target"));
     }

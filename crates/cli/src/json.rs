@@ -68,6 +68,18 @@ pub fn report(report: &Report, folded_here: bool) -> Json {
             })
         })
         .collect();
+    let revisions: Vec<Json> = report
+        .revisions
+        .iter()
+        .map(|revision| {
+            json!({
+                "nodes": revision.nodes,
+                "place": revision.place,
+                "after_seconds": revision.after.as_secs_f64(),
+                "why": revision.why,
+            })
+        })
+        .collect();
     json!({
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "rounds": report.rounds,
@@ -78,5 +90,6 @@ pub fn report(report: &Report, folded_here: bool) -> Json {
         "bytes_to_client": integer(i128::from(report.bytes_to_client)),
         "bytes_not_moved": integer(i128::from(report.bytes_not_moved)),
         "places": places,
+        "revisions": revisions,
     })
 }

@@ -1,7 +1,7 @@
 //! Running a kernel over a file of a cluster.
 
 use gristmill_kernel::DEFAULT_MAX_RECORD;
-use gristmill_peers::{AT_CLIENT, ON_STORAGE, Plan, Question};
+use gristmill_peers::{AT_CLIENT, Decision, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Checkpoint, Control, Options, Outcome, RowOutput, RunError, resume, run, run_on};
 use gristmill_wire::Place;
 use gristmill_wire::action::Opened;
@@ -21,6 +21,10 @@ pub struct Planned {
     pub opened: Opened,
     /// Where it is to run, and what either place moves.
     pub plan: Plan,
+    /// Nodes may hand their parts back to this process.
+    pub movable: bool,
+    /// What was decided from the load of the nodes, where something was.
+    pub decision: Option<Decision>,
 }
 
 impl Cluster {
@@ -29,13 +33,28 @@ impl Cluster {
     /// # Errors
     /// What is wrong with the request or the file; for [`Place::Storage`] also records and stripes that fit so
     /// badly that the nodes would move more than a plain read.
-    pub fn plan(&self, path: &str, question: Question, place: Place) -> Result<Planned, ClientError> {
-        question.bind().map_err(RunError::from)?;
+    pub fn plan(
+        &self,
+        path: &str,
+        question: Question,
+        place: Place,
+        options: &Options,
+    ) -> Result<Planned, ClientError> {
+        let spec = question.bind().map_err(RunError::from)?.spec();
         let opened = self.open(path)?;
         let file = &opened.info.file;
         let layout = self.peers.layout(file, &opened.grant.as_str().into())?;
-        let plan = Plan::make(&question, file, &layout, place)?;
-        Ok(Planned { question, opened, plan })
+        let mut plan = Plan::make(&question, file, &layout, place)?;
+        let mut movable = place == Place::Auto && plan.place == Place::Storage;
+        let decision = match movable {
+            true => self.peers.decide(&spec, &plan, &opened, &layout, options.lanes),
+            false => None,
+        };
+        if decision.as_ref().is_some_and(Decision::all_here) {
+            (plan.place, movable) = (Place::Client, false);
+            plan.why = "the nodes have more to do than this process".into();
+        }
+        Ok(Planned { question, opened, plan, movable, decision })
     }
 
     /// Runs what was planned. Rows go to `rows` in order while it runs.
@@ -46,14 +65,22 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
-        let Planned { question, opened, plan } = planned;
+        let Planned { question, opened, plan, movable, decision } = planned;
         let outcome = if plan.place == Place::Client {
             let options = Options { block_bytes: REMOTE_BLOCK, ..options };
             question.request(&self.peers, opened, AT_CLIENT, options).and_then(|r| run(r, rows, control))
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
-            let request = question.request(&self.peers, opened, ON_STORAGE, options);
-            let crew = question.crew(&self.peers, opened, max_record, None);
+            let request = question.request(&self.peers, opened, ON_STORAGE, options.clone());
+            let crew = question.crew(&self.peers, opened, max_record, None).map(|crew| match movable {
+                true => {
+                    let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
+                    let here = decision.as_ref().map(Decision::here).unwrap_or_default();
+                    let why = "its node has more to do than this process".to_owned();
+                    crew.taking_over(self.peers.asker(options.lanes), own).folding_here(here, why)
+                }
+                false => crew,
+            });
             request.and_then(|request| run_on(request, &crew?, rows, control))
         };
         outcome.map_err(|error| self.explain(opened, error))

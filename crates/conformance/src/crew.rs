@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use fastrand::Rng;
 use gristmill_kernel::{Passes, RowBatch};
 use gristmill_runtime::{
-    Control, Crew, Options, Partial, PassOrder, Request, RunError, Selection, Shard, ShardEnd, ShardJob,
-    TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource, keeps_bytes,
+    Control, Crew, HandBack, Options, Partial, PassOrder, Request, RowsEnd, RunError, Selection, Shard,
+    ShardEnd, ShardJob, TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+    keeps_bytes,
 };
 
 use crate::kept::KeptObject;
@@ -68,11 +69,31 @@ impl MemoryCrew {
         self.kept.is_some() && (order.ctx.last || order.kernel.spec().passes == Passes::One)
     }
 
-    /// Folds a member's shard for a value.
+    /// After how many records a member hands the rest back, if it does.
+    fn patience(&self, order: &PassOrder<'_>, member: &(Vec<u32>, Options)) -> Control {
+        let mut rng = Rng::with_seed(self.seed ^ u64::from(order.ctx.round) ^ u64::from(member.0[0]) << 32);
+        let records = order.ctx.extent.end - order.ctx.extent.start;
+        if order.kernel.spec().can_save && rng.bool() {
+            Control::stop_after(rng.u64(0..=records.min(200)))
+        } else {
+            Control::new()
+        }
+    }
+
+    /// Folds a member's shard for a value. Of what it hands back nobody but the crew knows.
     fn value(&self, order: &PassOrder<'_>, member: &(Vec<u32>, Options)) -> Result<ShardEnd, RunError> {
         let job = self.job(order, member)?;
         let Some(kept) = self.kept.as_ref().filter(|_| self.keeps_now(order)) else {
-            return job.values(&Control::new());
+            let control = self.patience(order, member);
+            let mut end = job.values(&control)?;
+            if control.stopped() {
+                let mut state = Vec::new();
+                end.partial.encode(&mut state);
+                let (rest, mut own) = self.job(order, member)?.after(Partial::decode(&state)?)?;
+                std::mem::swap(&mut own, &mut end.partial);
+                end.join(&**order.kernel, order.ctx, rest.values(&Control::new())?)?;
+            }
+            return Ok(end);
         };
         let mut object = KeptObject::default();
         let end = job.keep(&mut object, &Control::new())?;
@@ -142,21 +163,41 @@ impl Crew for MemoryCrew {
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
         for member in &self.members {
             let job = self.job(order, member)?;
-            let (sender, events) = sync_channel(EVENTS_AHEAD);
-            let fold = move || {
-                let last = match job.rows(&mut Said(&sender), &Control::new()) {
-                    Ok(tally) => UnitEvent::Finished(tally),
-                    Err(error) => UnitEvent::Failed(error),
-                };
-                // Nobody listens once enough is known.
-                let _ = sender.send(last);
-            };
-            std::thread::Builder::new().spawn(fold).map_err(RunError::Lane)?;
-            sources.push(Box::new(Heard(events)));
+            sources.push(Box::new(said(job, member.0.clone(), self.patience(order, member))?));
         }
         Rng::with_seed(self.seed).shuffle(&mut sources);
         Ok(sources)
     }
+
+    fn take_over<'o>(
+        &'o self,
+        order: &'o PassOrder<'_>,
+        hand_back: HandBack,
+    ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
+        let member = self.members.iter().find(|member| member.0 == hand_back.targets);
+        let job = self.job(order, member.ok_or(RunError::Panicked)?)?.from(hand_back.left);
+        Ok(Some(Box::new(said(job, hand_back.targets, Control::new())?)))
+    }
+}
+
+/// The rows of a shard, folded on a thread of their own until somebody has enough of it.
+fn said(job: ShardJob, targets: Vec<u32>, control: Control) -> Result<Heard, RunError> {
+    let (sender, events) = sync_channel(EVENTS_AHEAD);
+    let fold = move || {
+        // Nobody listens once enough is known.
+        let _ = match job.rows(&mut Said(&sender), &control) {
+            Ok(RowsEnd { tally, left }) => {
+                if let Some(left) = left {
+                    let why = "it has folded enough".into();
+                    let _ = sender.send(UnitEvent::HandedBack(HandBack { targets, left, why }));
+                }
+                sender.send(UnitEvent::Finished(tally))
+            }
+            Err(error) => sender.send(UnitEvent::Failed(error)),
+        };
+    };
+    std::thread::Builder::new().spawn(fold).map_err(RunError::Lane)?;
+    Ok(Heard(events))
 }
 
 struct Said<'s>(&'s SyncSender<UnitEvent>);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gristmill_collective::{Collective, CollectiveError, Execution, Rank, Size};
 use gristmill_runtime::{
-    Control, ErrorKind, Group, JoinEnds, Partial, RunError, ShardEnd, Tally, Together, TogetherEnd,
+    Control, ErrorKind, Group, JoinEnds, Partial, RunError, ShardEnd, Together, TogetherEnd,
 };
 
 /// Number of the exchange, whose it is, and what.
@@ -66,7 +66,7 @@ impl Group for Threads<'_> {
     fn allreduce(&self, end: ShardEnd, join: &mut JoinEnds<'_>) -> Result<ShardEnd, RunError> {
         let mut from = locked(&self.from);
         let (receiver, early, number) = &mut *from;
-        let ShardEnd { partial, failure, tally } = end;
+        let ShardEnd { partial, failure, tally, .. } = end;
         if let Some((at, error)) = failure {
             let mut lowest = locked(self.failure);
             if lowest.as_ref().is_none_or(|(before, _)| at < *before) {
@@ -81,11 +81,8 @@ impl Group for Threads<'_> {
         };
         let targets = tally.read.len();
         let part = |bytes: &[u8]| {
-            Ok::<_, RunError>(ShardEnd {
-                partial: Partial::decode(bytes)?,
-                failure: None,
-                tally: Tally::new(targets),
-            })
+            let partial = Partial::decode(bytes)?;
+            Ok::<_, RunError>(ShardEnd { partial, ..ShardEnd::new(0, targets) })
         };
         let mut operator = |lower: Vec<u8>, higher: Vec<u8>| {
             let joined = part(&lower).and_then(|lower| join(lower, part(&higher)?));

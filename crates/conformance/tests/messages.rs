@@ -144,7 +144,7 @@ impl World {
             };
             let shard = job.insert(ShardJob::new(request, shard).unwrap());
             let tally: Tally = if shard.gives_rows() {
-                shard.rows(&mut rows, &Control::new()).unwrap()
+                shard.rows(&mut rows, &Control::new()).unwrap().tally
             } else {
                 let one = shard.values(&Control::new()).unwrap();
                 let tally = one.tally.clone();

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    Control, Crew, PassOrder, RunError, TakeShard, Tally, TogetherEnd, UnitEvent, UnitSource,
+    Control, Crew, HandBack, Here, Left, Options, PassOrder, RunError, ShardEnd, TakeShard, Tally,
+    TogetherEnd, UnitEvent, UnitSource,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{FAN_IN, FileMap, FoldRequest, Frame, NodeShard, Together};
+use gristmill_wire::{Asker, FAN_IN, FileMap, FoldRequest, Frame, NodeShard, Together};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::answers::{Answers, NodeRequest, Tasks, given_up, once_more};
 use crate::bytes::node_name;
 use crate::error::unavailable;
 use crate::fold::FoldEnd;
+use crate::here::TakesOver;
 use crate::{Peers, groups};
 
 /// Frames of rows that are read ahead from a node.
@@ -30,12 +32,38 @@ pub struct StorageCrew {
     nodes: Vec<NodeShard>,
     /// Receipts for the bytes that nodes keep, of the pass that gives them.
     written: Mutex<Vec<(u32, Receipt)>>,
+    takes_over: Option<TakesOver>,
+    /// What is folded here from the beginning, and why.
+    here: Option<HandBack>,
 }
 
 impl StorageCrew {
     /// Has these nodes fold. `request` says all but targets and pass; its depth is that of whoever asks.
     pub fn new(peers: Peers, file: FileMap, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
-        StorageCrew { peers, file, request, nodes, written: Mutex::default() }
+        StorageCrew { peers, file, request, nodes, written: Mutex::default(), takes_over: None, here: None }
+    }
+
+    /// Lets nodes hand their parts back, which are then folded by this process with these options. What is to be kept
+    /// on the nodes is folded there all the same.
+    pub fn taking_over(mut self, asker: Asker, options: Options) -> StorageCrew {
+        if self.request.output.is_none() {
+            self.request.asker = Some(asker);
+            self.takes_over = Some(TakesOver::new(options, self.file.targets.len()));
+        }
+        self
+    }
+
+    /// Folds the records of these targets here from the beginning. Nothing, unless it takes parts over.
+    pub fn folding_here(mut self, targets: Vec<u32>, why: String) -> StorageCrew {
+        if self.takes_over.is_none() || targets.is_empty() {
+            return self;
+        }
+        for node in &mut self.nodes {
+            node.targets.retain(|target| !targets.contains(target));
+        }
+        self.nodes.retain(|node| !node.targets.is_empty());
+        self.here = Some(HandBack { targets, left: Left::default(), why });
+        self
     }
 
     /// The receipts for the bytes that the nodes keep, with the targets' places in the layout, once the pass that gives
@@ -123,11 +151,26 @@ impl Crew for StorageCrew {
             shown = now;
         };
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if let (Some(takes), Some(here)) = (&self.takes_over, &self.here) {
+            let nothing = ShardEnd::new(order.ctx.round, targets);
+            let end = ShardEnd { handed_back: vec![here.clone()], ..nothing };
+            for end in self.finish_here(takes, order, end)? {
+                if !take(end)? {
+                    return Ok(());
+                }
+            }
+        }
         while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut look)? {
             self.written.lock().unwrap_or_else(PoisonError::into_inner).extend(written);
             end.tally.sent = end.tally.sent.saturating_add(received);
-            if !take(end)? {
-                return Ok(());
+            let ends = match &self.takes_over {
+                Some(takes) if !end.handed_back.is_empty() => self.finish_here(takes, order, end)?.into(),
+                _ => vec![end],
+            };
+            for end in ends {
+                if !take(end)? {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -153,7 +196,8 @@ impl Crew for StorageCrew {
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
         for asked in self.requests(order) {
             let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
-            let (peers, node) = (self.peers.clone(), asked.node.clone());
+            let (peers, node, movable) =
+                (self.peers.clone(), asked.node.clone(), asked.request.asker.is_some());
             let task = self.peers.runtime().spawn(async move {
                 let mut stream = match peers.fold(&asked).await {
                     Ok(stream) => stream,
@@ -176,12 +220,35 @@ impl Crew for StorageCrew {
                 control: order.control,
                 node,
                 targets,
+                movable,
                 told: 0,
                 received: 0,
                 _task: Tasks(vec![task]),
             }));
         }
+        if let (Some(takes), Some(here)) = (&self.takes_over, &self.here) {
+            let left = Left { from: order.ctx.extent.start, begun: None };
+            sources.push(Box::new(self.rows_here(takes, order, HandBack { left, ..here.clone() })?));
+        }
         Ok(sources)
+    }
+
+    fn take_over<'o>(
+        &'o self,
+        order: &'o PassOrder<'_>,
+        hand_back: HandBack,
+    ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
+        match &self.takes_over {
+            Some(takes) => Ok(Some(Box::new(self.rows_here(takes, order, hand_back)?))),
+            None => {
+                let why = "a node handed back what it may not".into();
+                Err(RunError::BadPartial { why })
+            }
+        }
+    }
+
+    fn here(&self) -> Here {
+        self.takes_over.as_ref().map(TakesOver::here).unwrap_or_default()
     }
 }
 
@@ -191,6 +258,7 @@ struct RemoteUnits<'o> {
     control: &'o Control,
     node: String,
     targets: usize,
+    movable: bool,
     told: u64,
     received: u64,
     _task: Tasks,
@@ -221,13 +289,14 @@ impl UnitSource for RemoteUnits<'_> {
                 Frame::Rows(batch) => UnitEvent::Rows(batch),
                 Frame::End(end) => UnitEvent::End(end),
                 Frame::Failed(_, error) => UnitEvent::Failed(error.into_error()),
+                Frame::HandedBack(hand_back) if self.movable => UnitEvent::HandedBack(hand_back),
                 Frame::Finished(tally) => {
                     // To the end of the stream, which would else be reset.
                     while self.frames.blocking_recv().is_some() {}
                     let tally: Tally = tally.tally(self.targets);
                     UnitEvent::Finished(tally)
                 }
-                Frame::Partial(_) | Frame::Reached(..) | Frame::Written(..) => {
+                Frame::Partial(_) | Frame::Reached(..) | Frame::Written(..) | Frame::HandedBack(_) => {
                     return Err(unavailable(&self.node, "it sent a value where rows were asked for"));
                 }
             });

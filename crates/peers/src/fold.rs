@@ -98,6 +98,7 @@ impl Peers {
         let node = &asked.node;
         let mut frames = self.fold(asked).await?;
         let (mut partial, mut failure, mut received, mut written) = (Vec::new(), None, 0, Vec::new());
+        let mut handed_back = Vec::new();
         while let Some((frame, bytes)) = frames.next().await? {
             received += bytes as u64;
             match frame {
@@ -106,21 +107,24 @@ impl Peers {
                 Frame::Written(target, receipt) if written.len() < targets => {
                     written.push((target, receipt));
                 }
+                Frame::HandedBack(hand_back)
+                    if asked.request.asker.is_some() && handed_back.len() < targets =>
+                {
+                    handed_back.push(hand_back);
+                }
                 Frame::Failed(at, error) => failure = Some((at, error.into_error())),
                 Frame::Finished(tally) => {
                     // Read to its end: a stream that is dropped before is reset, and servers count resets.
                     while frames.next().await?.is_some() {}
-                    let end = ShardEnd {
-                        partial: Partial::decode(&partial)?,
-                        failure,
-                        tally: tally.tally(targets),
-                    };
+                    let (partial, tally) = (Partial::decode(&partial)?, tally.tally(targets));
+                    let end = ShardEnd { partial, failure, tally, handed_back };
                     return Ok(FoldEnd { end, received, written });
                 }
                 Frame::Begin(_)
                 | Frame::Rows(_)
                 | Frame::End(_)
                 | Frame::Reached(..)
+                | Frame::HandedBack(_)
                 | Frame::Written(..) => {
                     return Err(unavailable(node, "it sent something else where a value was asked for"));
                 }
@@ -162,7 +166,11 @@ impl Peers {
                     });
                     return Ok((end, tally));
                 }
-                Frame::Begin(_) | Frame::Rows(_) | Frame::End(_) | Frame::Written(..) => {
+                Frame::Begin(_)
+                | Frame::Rows(_)
+                | Frame::End(_)
+                | Frame::HandedBack(_)
+                | Frame::Written(..) => {
                     return Err(unavailable(node, "it sent something else where a value was asked for"));
                 }
             }

@@ -1,13 +1,16 @@
 //! Connections to nodes, and the calls that are one question and one answer.
 
+use std::collections::hash_map::RandomState;
 use std::future::Future;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use gristmill_runtime::RunError;
 use gristmill_transport::{Address, Dialer};
-use gristmill_wire::{MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
+use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
@@ -42,6 +45,8 @@ pub struct Peers {
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
+    /// Tells this process from others that ask.
+    name: Arc<str>,
     pub(crate) stall: Duration,
 }
 
@@ -56,7 +61,15 @@ impl Peers {
             })
         };
         let token = options.token.map(bearer).transpose()?;
-        Ok(Peers { dialer, runtime, token, layouts: Layouts::default(), stall: options.stall })
+        // Random, and no secret.
+        let name = format!("{:016x}", RandomState::new().build_hasher().finish()).into();
+        Ok(Peers { dialer, runtime, token, layouts: Layouts::default(), name, stall: options.stall })
+    }
+
+    /// This process as one that folds with so many threads what nodes hand back.
+    pub fn asker(&self, lanes: usize) -> Asker {
+        let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
+        Asker { name: self.name.to_string(), lanes, rate: None, link: None }
     }
 
     /// The runtime that drives the connections.

@@ -1,5 +1,7 @@
 //! What a request would move at either place, before it runs.
 
+use std::ops::Range;
+
 use gristmill_kernel::{Order, Output, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
 use gristmill_runtime::{ErrorKind, RunError};
@@ -26,6 +28,8 @@ pub struct Plan {
     pub place: Place,
     /// Why, in one sentence.
     pub why: String,
+    /// Bytes of the file in which the wanted records begin.
+    pub bytes: Range<u64>,
     /// Bytes that the selection has, which a plain read moves to the client.
     pub client_bytes: u64,
     /// Bytes that storage nodes would pull from each other.
@@ -57,6 +61,7 @@ impl Plan {
         let end = length.map_or(file.length, |length| start.saturating_add(length)).min(file.length);
         let start = start.clamp(skip, file.length);
         let bytes = start..end.max(start);
+        let wanted_bytes = bytes.clone();
         let (mut pulled, mut messages, mut estimated) = (0, 0, false);
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
@@ -93,6 +98,7 @@ impl Plan {
         let plan = |place, why: String| Plan {
             place,
             why,
+            bytes: wanted_bytes.clone(),
             client_bytes,
             pulled_bytes: pulled,
             pull_messages: messages,

@@ -12,7 +12,7 @@ use crate::job::complete;
 use crate::pass::PassEnd;
 use crate::prepare::Prepared;
 use crate::rows::{Delivery, RowOutput, UnitEnd};
-use crate::{Control, Partial, RunError, Tally, TogetherEnd};
+use crate::{Control, HandBack, Partial, Revision, RunError, Tally, TogetherEnd};
 
 /// A pass that a crew is to fold.
 pub struct PassOrder<'a> {
@@ -33,12 +33,20 @@ pub struct ShardEnd {
     pub failure: Option<(u64, RunError)>,
     /// What it cost.
     pub tally: Tally,
+    /// Targets whose records are not all folded: whoever asked goes on with what the partial lacks of them.
+    pub handed_back: Vec<HandBack>,
 }
 
 impl ShardEnd {
     /// A shard of which nothing was folded, of a file on so many targets.
     pub fn new(round: u32, targets: usize) -> ShardEnd {
-        ShardEnd { partial: Partial::empty(round), failure: None, tally: Tally::new(targets) }
+        let (partial, tally) = (Partial::empty(round), Tally::new(targets));
+        ShardEnd { partial, failure: None, tally, handed_back: Vec::new() }
+    }
+
+    /// The same, at this cost.
+    pub fn costing(self, tally: Tally) -> ShardEnd {
+        ShardEnd { tally, ..self }
     }
 
     /// Takes in what somebody else made of another shard of the same pass. Of several failures the one at the lowest
@@ -48,6 +56,7 @@ impl ShardEnd {
     /// Partials that make no sense together: records folded twice, other passes.
     pub fn join(&mut self, kernel: &dyn Kernel, ctx: &Ctx, other: ShardEnd) -> Result<(), RunError> {
         self.tally.add(&other.tally);
+        self.handed_back.extend(other.handed_back);
         let seam = self.partial.join_to_seam(kernel, ctx, other.partial, &mut NoRows)?;
         for (at, error) in other.failure.into_iter().chain(seam) {
             if self.failure.as_ref().is_none_or(|(lowest, _)| at < *lowest) {
@@ -77,6 +86,32 @@ pub trait Crew {
 
     /// Starts a pass for rows: one source for each member.
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;
+
+    /// Goes on where a member handed rows back.
+    ///
+    /// # Errors
+    /// Unless the crew asks for work that may be handed back, nothing may be.
+    fn take_over<'o>(
+        &'o self,
+        _: &'o PassOrder<'_>,
+        _: HandBack,
+    ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
+        Err(disorder("it handed back what it may not"))
+    }
+
+    /// What whoever asked folded itself of what members handed back.
+    fn here(&self) -> Here {
+        Here::default()
+    }
+}
+
+/// What was folded by whoever asked, beside the members, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Here {
+    /// What it cost, by the target that has the bytes.
+    pub tally: Tally,
+    /// When it was decided, and why.
+    pub revisions: Vec<Revision>,
 }
 
 /// Takes a shard's end; false if no more is wanted.
@@ -93,6 +128,9 @@ pub enum UnitEvent {
     End(UnitEnd),
     /// The unit cannot be finished. Nothing follows.
     Failed(RunError),
+    /// Some targets' records are not folded any further, in the middle of a unit or between two. If in the middle, the
+    /// unit's end is not told.
+    HandedBack(HandBack),
     /// No more units. Nothing follows.
     Finished(Tally),
 }
@@ -118,65 +156,97 @@ pub trait UnitOutput {
     fn end(&mut self, end: UnitEnd) -> Result<(), RunError>;
 }
 
+/// Gives a source for what was handed back, unless somebody else goes on with it.
+pub type TakeOver<'t, 's> = dyn FnMut(HandBack) -> Result<Option<Box<dyn UnitSource + 's>>, RunError> + 't;
+
 /// Puts the units of several sources in order. Ends with the first unit that was cut or says enough, with the first
 /// failure in the order of the file, or when all sources have finished.
-pub fn merge_units(
-    mut sources: Vec<Box<dyn UnitSource + '_>>,
+pub fn merge_units<'s>(
+    sources: Vec<Box<dyn UnitSource + 's>>,
     out: &mut dyn UnitOutput,
     tally: &mut Tally,
+    take_over: &mut TakeOver<'_, 's>,
 ) -> Result<(), RunError> {
-    let merged = merge(&mut sources, out, tally);
+    let heads = Vec::with_capacity(sources.len());
+    let mut merge = Merge { sources, heads, tally, take_over };
+    let merged = merge.run(out);
+    let Merge { sources, tally, .. } = merge;
     tally.sent = sources.iter().fold(tally.sent, |sent, source| sent.saturating_add(source.received()));
     merged
 }
 
-fn merge(
-    sources: &mut [Box<dyn UnitSource + '_>],
-    out: &mut dyn UnitOutput,
-    tally: &mut Tally,
-) -> Result<(), RunError> {
-    // The next unit of each source that has one.
-    let mut heads: Vec<Option<u64>> = Vec::with_capacity(sources.len());
-    for source in &mut *sources {
-        heads.push(head(&mut **source, tally)?);
-    }
-    let lowest =
-        |heads: &[Option<u64>]| heads.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
-    while let Some((at, n)) = lowest(&heads) {
-        let (Some(source), Some(slot)) = (sources.get_mut(n), heads.get_mut(n)) else { break };
-        out.begin(at)?;
-        loop {
-            match source.next()? {
-                UnitEvent::Rows(batch) => out.rows(batch)?,
-                UnitEvent::End(end) => {
-                    let last = end.cut || end.enough;
-                    out.end(end)?;
-                    if last {
-                        return Ok(());
-                    }
-                    break;
-                }
-                UnitEvent::Failed(error) => return Err(error),
-                UnitEvent::Begin(_) | UnitEvent::Finished(_) => return Err(disorder("a unit did not end")),
-            }
-        }
-        *slot = head(&mut **source, tally)?;
-        if slot.is_some_and(|next| next <= at) {
-            return Err(disorder("its units are out of order"));
-        }
-    }
-    Ok(())
+struct Merge<'t, 'o, 's> {
+    sources: Vec<Box<dyn UnitSource + 's>>,
+    /// The next unit of each source that has one.
+    heads: Vec<Option<u64>>,
+    tally: &'t mut Tally,
+    take_over: &'t mut TakeOver<'o, 's>,
 }
 
-fn head(source: &mut dyn UnitSource, tally: &mut Tally) -> Result<Option<u64>, RunError> {
-    match source.next()? {
-        UnitEvent::Begin(at) => Ok(Some(at)),
-        UnitEvent::Finished(part) => {
-            tally.add(&part);
-            Ok(None)
+impl Merge<'_, '_, '_> {
+    fn run(&mut self, out: &mut dyn UnitOutput) -> Result<(), RunError> {
+        self.new_heads()?;
+        let lowest =
+            |heads: &[Option<u64>]| heads.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
+        while let Some((at, n)) = lowest(&self.heads) {
+            let Some(source) = self.sources.get_mut(n) else { break };
+            out.begin(at)?;
+            loop {
+                match source.next()? {
+                    UnitEvent::Rows(batch) => out.rows(batch)?,
+                    UnitEvent::End(end) => {
+                        let last = end.cut || end.enough;
+                        out.end(end)?;
+                        if last {
+                            return Ok(());
+                        }
+                        break;
+                    }
+                    UnitEvent::HandedBack(hand_back) => {
+                        self.sources.extend((self.take_over)(hand_back)?);
+                        break;
+                    }
+                    UnitEvent::Failed(error) => return Err(error),
+                    UnitEvent::Begin(_) | UnitEvent::Finished(_) => {
+                        return Err(disorder("a unit did not end"));
+                    }
+                }
+            }
+            let next = self.head(n)?;
+            if next.is_some_and(|next| next <= at) {
+                return Err(disorder("its units are out of order"));
+            }
+            if let Some(slot) = self.heads.get_mut(n) {
+                *slot = next;
+            }
+            self.new_heads()?;
         }
-        UnitEvent::Failed(error) => Err(error),
-        UnitEvent::Rows(_) | UnitEvent::End(_) => Err(disorder("rows outside of a unit")),
+        Ok(())
+    }
+
+    /// The first units of sources that have come.
+    fn new_heads(&mut self) -> Result<(), RunError> {
+        while self.heads.len() < self.sources.len() {
+            let head = self.head(self.heads.len())?;
+            self.heads.push(head);
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, n: usize) -> Result<Option<u64>, RunError> {
+        loop {
+            let Some(source) = self.sources.get_mut(n) else { return Ok(None) };
+            match source.next()? {
+                UnitEvent::Begin(at) => return Ok(Some(at)),
+                UnitEvent::Finished(part) => {
+                    self.tally.add(&part);
+                    return Ok(None);
+                }
+                UnitEvent::HandedBack(hand_back) => self.sources.extend((self.take_over)(hand_back)?),
+                UnitEvent::Failed(error) => return Err(error),
+                UnitEvent::Rows(_) | UnitEvent::End(_) => return Err(disorder("rows outside of a unit")),
+            }
+        }
     }
 }
 
@@ -198,7 +268,8 @@ pub(crate) fn crew_pass(
     if job.gives_rows() {
         let partial = Partial::empty(ctx.round);
         let mut delivery = Delivery { kernel: &*job.kernel, ctx, output: rows, partial, delivered: None };
-        merge_units(crew.rows(&order)?, &mut delivery, &mut tally)?;
+        let mut take_over = |hand_back| crew.take_over(&order, hand_back);
+        merge_units(crew.rows(&order)?, &mut delivery, &mut tally, &mut take_over)?;
         return Ok(PassEnd { partial: delivery.partial, delivered: delivery.delivered, tally });
     }
     let mut all = ShardEnd { tally, ..ShardEnd::new(ctx.round, 0) };
@@ -206,7 +277,7 @@ pub(crate) fn crew_pass(
         all.join(&*job.kernel, ctx, end)?;
         Ok(!complete(&all.partial, &ctx.extent)?)
     })?;
-    let ShardEnd { partial, failure, tally } = all;
+    let ShardEnd { partial, failure, tally, .. } = all;
     if let Some((at, error)) = failure
         && partial.enough_at.is_none_or(|enough| at < enough)
     {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, Passes, RecordRule, Value};
+use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, Passes, Value};
 
 use crate::crew::{Crew, PassOrder, crew_pass};
 use crate::options::MAX_ROUNDS;
@@ -205,7 +205,13 @@ fn passes(
         };
         match job.kernel.advance(&ctx, &whole)? {
             Next::Done(value) => {
-                let report = Report::new(&job, &tally, ctx.round - first + 1, begun.elapsed());
+                let report = Report::new(
+                    &job,
+                    &tally,
+                    crew.map(Crew::here).unwrap_or_default(),
+                    ctx.round - first + 1,
+                    begun.elapsed(),
+                );
                 return Ok(Outcome::Done(Answer { value, report }));
             }
             Next::Last(_) | Next::Again(_) if ctx.last => {
@@ -241,33 +247,4 @@ pub(crate) fn unchanged(job: &Prepared) -> Result<(), RunError> {
 pub(crate) fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
     let end = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
     Ok(partial.covered()?.gaps(extent.start..end).is_empty())
-}
-
-impl Report {
-    fn new(job: &Prepared, tally: &Tally, rounds: u32, elapsed: Duration) -> Report {
-        let lines = job.input.record == RecordRule::Lines;
-        let places = (job.file.parts.iter().enumerate())
-            .map(|(target, part)| crate::PlaceReport {
-                place: job.file.place.place,
-                node: part.describe(),
-                records: (!lines).then_some(tally.records[target] / u64::from(rounds.max(1))),
-                bytes: tally.read[target],
-                why: job.file.place.why,
-            })
-            .collect();
-        let bytes_read: u64 = tally.read.iter().sum();
-        let bytes_to_client = if job.file.place.remote { bytes_read } else { tally.sent };
-        let across = bytes_to_client > 0;
-        Report {
-            elapsed,
-            rounds,
-            lanes: job.options.lanes,
-            bytes_read,
-            bytes_moved: tally.moved,
-            messages: tally.messages,
-            bytes_to_client,
-            bytes_not_moved: if across { bytes_read.saturating_sub(bytes_to_client) } else { 0 },
-            places,
-        }
-    }
 }

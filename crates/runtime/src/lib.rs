@@ -33,6 +33,7 @@ mod error;
 mod extents;
 mod fetch;
 mod gather;
+mod hand_back;
 mod job;
 mod lines;
 mod options;
@@ -53,17 +54,20 @@ mod units;
 mod value_lane;
 
 pub use checkpoint::Checkpoint;
-pub use crew::{Crew, PassOrder, ShardEnd, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units};
+pub use crew::{
+    Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,
+};
 pub use error::{ErrorKind, RunError};
 pub use extents::ExtentSet;
 pub use fetch::Tally;
+pub use hand_back::{HandBack, Left, Revision};
 pub use job::{Answer, Outcome, Request, SecondFile, resume, run, run_on};
-pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options};
+pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options, Pace};
 pub use parts::{FileParts, Part, Placement, StorePart, Want};
 pub use prepare::keeps_bytes;
 pub use report::{PlaceReport, Report};
 pub use rope::{MAX_PIECES, Partial, Piece};
 pub use rows::{Discard, RowOutput, UnitEnd};
 pub use selection::Selection;
-pub use shard::{Shard, ShardJob};
+pub use shard::{RowsEnd, Shard, ShardJob};
 pub use together::{Group, JoinEnds, Together, TogetherEnd};

@@ -1,5 +1,7 @@
 //! How a request runs, and telling it to stop.
 
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gristmill_kernel::DEFAULT_MAX_RECORD;
@@ -65,14 +67,33 @@ impl Options {
     }
 }
 
+/// Slows lanes down, so that other work has its share of a machine.
+pub trait Pace: Send + Sync {
+    /// A lane begins, on the calling thread.
+    fn begins(&self) {}
+
+    /// A lane has folded a block. Returns when it may go on, or soon after `stopped` says so.
+    fn folded(&self, stopped: &dyn Fn() -> bool);
+}
+
 /// Asks a running request to stop at the next block, and shows how far it is.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
     /// Stop once so many positions were folded; `u64::MAX` for never.
     budget: Option<u64>,
     done: AtomicU64,
     total: AtomicU64,
+    /// Of the request that this is a part of.
+    whole: Option<Arc<Control>>,
+    pace: Option<Arc<dyn Pace>>,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (done, total) = self.progress();
+        write!(f, "Control({done} of {total}{})", if self.stopped() { ", to stop" } else { "" })
+    }
 }
 
 impl Control {
@@ -84,6 +105,23 @@ impl Control {
     /// A request that stops by itself once about so many positions were folded in all.
     pub fn stop_after(positions: u64) -> Control {
         Control { budget: Some(positions), ..Control::default() }
+    }
+
+    /// A part of a request: it stops when that does, and may be stopped alone; what it folds counts for both.
+    pub fn under(whole: Arc<Control>) -> Control {
+        Control { whole: Some(whole), ..Control::default() }
+    }
+
+    /// The same, where lanes go at a pace.
+    pub fn paced(self, pace: Arc<dyn Pace>) -> Control {
+        Control { pace: Some(pace), ..self }
+    }
+
+    /// A lane begins, on the calling thread.
+    pub(crate) fn lane_begins(&self) {
+        if let Some(pace) = &self.pace {
+            pace.begins();
+        }
     }
 
     /// Asks for a stop. The request ends with a checkpoint.
@@ -100,6 +138,9 @@ impl Control {
     pub fn begin_pass(&self, done: u64, total: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.begin_pass(done, total);
+        }
     }
 
     /// Counts positions and says whether to stop.
@@ -108,10 +149,16 @@ impl Control {
         if self.budget.is_some_and(|budget| done >= budget) {
             self.stop();
         }
+        if let Some(whole) = &self.whole {
+            whole.folded(positions);
+        }
+        if let Some(pace) = &self.pace {
+            pace.folded(&|| self.stopped());
+        }
     }
 
     /// Whether a stop was asked for.
     pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.whole.as_ref().is_some_and(|whole| whole.stopped())
     }
 }

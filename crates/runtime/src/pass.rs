@@ -26,7 +26,7 @@ pub(crate) struct PassEnd {
 }
 
 /// What was covered, and the state after it.
-type Interrupted = (Range<u64>, Vec<u8>);
+pub(crate) type Interrupted = (Range<u64>, Vec<u8>);
 
 pub(crate) type Units<'a> = Box<dyn Iterator<Item = Unit> + Send + 'a>;
 
@@ -36,7 +36,7 @@ pub(crate) struct Pass<'a> {
     pub control: &'a Control,
     pub units: Mutex<Units<'a>>,
     /// States of an interrupted pass by the position at which they go on.
-    resumed: Mutex<BTreeMap<u64, Interrupted>>,
+    pub resumed: Mutex<BTreeMap<u64, Interrupted>>,
     pub partial: Mutex<Partial>,
     /// Nothing is needed from this position on: a fold had enough, or failed there.
     pub enough: AtomicU64,
@@ -63,36 +63,42 @@ pub(crate) fn run_pass(
     let needed = partial.enough_at.map_or(ctx.extent.end, |enough| enough.min(ctx.extent.end));
     let gaps = covered.gaps(ctx.extent.start..needed.max(ctx.extent.start));
     control.begin_pass(covered.count(), ctx.extent.end - ctx.extent.start);
-    let mut resumed = BTreeMap::new();
-    if !collapses(&*job.kernel) {
-        // A state that ends where a gap begins goes on there: it may be in the middle of something.
-        let (go_on, rest) = partial.pieces.into_iter().partition(|piece| {
-            piece.covered.ranges().len() == 1 && gaps.iter().any(|gap| gap.start == end(piece))
-        });
-        partial.pieces = rest;
-        let go_on: Vec<crate::Piece> = go_on;
-        for piece in go_on {
-            let range = piece.covered.ranges()[0].clone();
-            resumed.insert(range.end, (range, piece.state));
-        }
-    }
+    let resumed = interrupted(&*job.kernel, &mut partial, &gaps);
     let pass = Pass { resumed: Mutex::new(resumed), ..Pass::new(job, ctx, control, partial, gaps, None) };
     let (tally, delivered) =
         if job.gives_rows() { pass.rows(delivered, output)? } else { (pass.values()?, delivered) };
     let failure = pass.take_failure();
-    let mut partial = pass.partial.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let partial = pass.into_partial()?;
     // Rows are taken in order: once a fold had enough, all failures lie behind it.
     if let Some((at, error)) = failure
         && partial.enough_at.is_none_or(|enough| !job.gives_rows() && at < enough)
     {
         return Err(error);
     }
-    let resumed = pass.resumed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for (range, state) in resumed.into_values() {
-        let piece = Partial::of(ctx.round, ExtentSet::of(range), state);
-        partial.join(&*job.kernel, ctx, piece, &mut NoRows)?;
-    }
     Ok(PassEnd { partial, delivered, tally })
+}
+
+/// Takes the states out of a partial that end where a gap begins: they go on there, for they may be in the middle of
+/// something.
+pub(crate) fn interrupted(
+    kernel: &dyn Kernel,
+    partial: &mut Partial,
+    gaps: &[Range<u64>],
+) -> BTreeMap<u64, Interrupted> {
+    let mut resumed = BTreeMap::new();
+    if !collapses(kernel) {
+        let go_on = |piece: &crate::Piece| {
+            piece.covered.ranges().len() == 1 && gaps.iter().any(|gap| gap.start == end(piece))
+        };
+        let (go_on, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut partial.pieces).into_iter().partition(go_on);
+        partial.pieces = rest;
+        for piece in go_on {
+            let range = piece.covered.ranges()[0].clone();
+            resumed.insert(range.end, (range, piece.state));
+        }
+    }
+    resumed
 }
 
 impl<'a> Pass<'a> {
@@ -125,7 +131,10 @@ impl<'a> Pass<'a> {
         lane: impl Fn() -> Tally + Sync,
         meanwhile: impl FnOnce() -> R,
     ) -> Result<(Tally, R), RunError> {
-        let lane = &lane;
+        let lane = &|| {
+            self.control.lane_begins();
+            lane()
+        };
         std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for number in 0..self.job.options.lanes {
@@ -193,9 +202,15 @@ impl<'a> Pass<'a> {
         lock(&self.failure).take()
     }
 
-    /// What was folded.
-    pub fn into_partial(self) -> Partial {
-        self.partial.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// What was folded, with the states that did not go on.
+    pub fn into_partial(self) -> Result<Partial, RunError> {
+        let mut partial = self.partial.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let resumed = self.resumed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (range, state) in resumed.into_values() {
+            let piece = Partial::of(self.ctx.round, ExtentSet::of(range), state);
+            partial.join(&*self.job.kernel, self.ctx, piece, &mut NoRows)?;
+        }
+        Ok(partial)
     }
 
     /// The next unit that is still needed.

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use gristmill_kernel::RecordRule;
+
+use crate::prepare::Prepared;
+use crate::{Here, Tally};
+
 /// Where and how an answer was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -22,8 +27,23 @@ pub struct Report {
     pub bytes_to_client: u64,
     /// Bytes that a plain read over a network would have moved besides; 0 where there is no network.
     pub bytes_not_moved: u64,
-    /// One entry a target.
+    /// One entry a target, and one more for a target of which a part was folded somewhere else.
     pub places: Vec<PlaceReport>,
+    /// What was decided anew while the request ran.
+    pub revisions: Vec<RevisionReport>,
+}
+
+/// A decision that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionReport {
+    /// The targets whose records are folded somewhere else since.
+    pub nodes: Vec<String>,
+    /// Where to: `client`.
+    pub place: &'static str,
+    /// How long after the request began.
+    pub after: Duration,
+    /// Why, in one sentence.
+    pub why: String,
 }
 
 /// What happened at one place.
@@ -38,5 +58,57 @@ pub struct PlaceReport {
     /// Bytes read there, in all passes.
     pub bytes: u64,
     /// Why the folds ran there.
-    pub why: &'static str,
+    pub why: String,
+}
+
+impl Report {
+    /// Of a request that took so many passes. `here` is what was folded beside the job's own place.
+    pub(crate) fn new(job: &Prepared, tally: &Tally, here: Here, rounds: u32, elapsed: Duration) -> Report {
+        let lines = job.input.record == RecordRule::Lines;
+        let passes = u64::from(rounds.max(1));
+        let node =
+            |target: usize| job.file.parts.get(target).map_or_else(String::new, |part| part.describe());
+        let places =
+            |tally: &Tally, place: &'static str, why: &dyn Fn(usize) -> String| -> Vec<PlaceReport> {
+                let each = tally.read.iter().zip(&tally.records).enumerate();
+                let entry = |(target, (bytes, records)): (usize, (&u64, &u64))| PlaceReport {
+                    place,
+                    node: node(target),
+                    records: (!lines).then_some(records / passes),
+                    bytes: *bytes,
+                    why: why(target),
+                };
+                each.map(entry).collect()
+            };
+        let mut all = places(tally, job.file.place.place, &|_| job.file.place.why.to_owned());
+        let revised = |target: usize| {
+            let of = |revision: &&crate::Revision| revision.targets.iter().any(|t| *t as usize == target);
+            here.revisions.iter().rfind(of).map_or_else(String::new, |revision| revision.why.clone())
+        };
+        let moved = places(&here.tally, "client", &revised);
+        all.extend(moved.into_iter().filter(|place| place.bytes > 0 || place.records.is_some_and(|n| n > 0)));
+        let revision = |revision: &crate::Revision| RevisionReport {
+            nodes: revision.targets.iter().map(|target| node(*target as usize)).collect(),
+            place: "client",
+            after: revision.after,
+            why: revision.why.clone(),
+        };
+        let read_here: u64 = here.tally.read.iter().sum();
+        let bytes_read = tally.read.iter().sum::<u64>().saturating_add(read_here);
+        let bytes_to_client =
+            if job.file.place.remote { bytes_read } else { tally.sent.saturating_add(read_here) };
+        let across = bytes_to_client > 0;
+        Report {
+            elapsed,
+            rounds,
+            lanes: job.options.lanes,
+            bytes_read,
+            bytes_moved: tally.moved,
+            messages: tally.messages.saturating_add(here.tally.messages),
+            bytes_to_client,
+            bytes_not_moved: if across { bytes_read.saturating_sub(bytes_to_client) } else { 0 },
+            places: all,
+            revisions: here.revisions.iter().map(revision).collect(),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! One pass over the records that some targets own: what a storage node folds for a request.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,10 +9,10 @@ use gristmill_layout::TargetIndex;
 
 use crate::crew::UnitOutput;
 use crate::job::unchanged;
-use crate::pass::Pass;
+use crate::pass::{Interrupted, Pass, interrupted, lock};
 use crate::prepare::{Prepared, Unheard, check_keeps, prepare};
 use crate::rows::{Message, UnitEnd};
-use crate::{Control, ErrorKind, ExtentSet, Partial, Request, RunError, ShardEnd, Tally};
+use crate::{Control, ErrorKind, ExtentSet, Left, Partial, Request, RunError, ShardEnd, Tally};
 
 /// The part of a pass that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,26 @@ pub struct ShardJob {
     targets: Vec<TargetIndex>,
     /// For merging, where bytes are kept.
     unheard: Option<Arc<dyn Kernel>>,
+    /// What somebody else left of it.
+    rest: Option<Rest>,
+}
+
+/// The part of a shard that is left to fold.
+struct Rest {
+    gaps: Vec<Range<u64>>,
+    /// States to go on from, by position.
+    resumed: BTreeMap<u64, Interrupted>,
+    /// The same of a unit of rows.
+    begun: Option<Interrupted>,
+}
+
+/// How the rows of a shard ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsEnd {
+    /// What it cost.
+    pub tally: Tally,
+    /// What was not folded because of a stop.
+    pub left: Option<Left>,
 }
 
 impl ShardJob {
@@ -50,12 +71,17 @@ impl ShardJob {
         }
         let ctx = Ctx { round, shared, last, extent: select, side: job.side.clone() };
         let unheard = keep.then(|| Arc::new(Unheard(job.kernel.clone())) as Arc<dyn Kernel>);
-        Ok(ShardJob { job, ctx, targets, unheard })
+        Ok(ShardJob { job, ctx, targets, unheard, rest: None })
     }
 
     /// Whether the shard gives rows, or a value.
     pub fn gives_rows(&self) -> bool {
         self.job.gives_rows() && self.unheard.is_none()
+    }
+
+    /// Whether it can stop at a record and somebody else can go on.
+    pub fn can_save(&self) -> bool {
+        self.job.spec.can_save
     }
 
     /// The kernel as its partials are merged.
@@ -68,20 +94,32 @@ impl ShardJob {
         &self.ctx
     }
 
-    /// Folds the shard of a kernel that gives a value.
+    /// Folds the shard of a kernel that gives a value. If it is told to stop, the partial says what is folded.
     pub fn values(&self, control: &Control) -> Result<ShardEnd, RunError> {
         let pass = self.pass(control);
         let tally = pass.values()?;
         let failure = pass.take_failure();
-        let partial = pass.into_partial();
+        let partial = pass.into_partial()?;
         unchanged(&self.job)?;
-        Ok(ShardEnd { partial, failure, tally })
+        Ok(ShardEnd { partial, failure, ..ShardEnd::new(self.ctx.round, 0) }.costing(tally))
     }
 
-    /// Folds the shard of a kernel that gives rows; they go to `out`, unit by unit in ascending order.
-    pub fn rows(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<Tally, RunError> {
+    /// Folds the shard of a kernel that gives rows; they go to `out`, unit by unit in ascending order. If it is told to
+    /// stop, it says from where somebody else can go on.
+    pub fn rows(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<RowsEnd, RunError> {
         let pass = self.pass(control);
-        let mut enough = false;
+        let (mut enough, mut cut) = (false, false);
+        let mut left = Left { from: self.ctx.extent.start, begun: None };
+        if let Some((range, state)) = self.rest.as_ref().and_then(|rest| rest.begun.clone()) {
+            left.from = range.end;
+            if self.begins_at(range.end) {
+                lock(&pass.resumed).insert(range.end, (range, state));
+            } else {
+                // What follows is somebody else's.
+                out.begin(self.first_byte(range.end))?;
+                out.end(UnitEnd { piece: Some((range, state)), enough: false, cut: false })?;
+            }
+        }
         let tally = pass.row_units(|units| {
             for unit in units {
                 out.begin(unit.at)?;
@@ -89,9 +127,15 @@ impl ShardJob {
                 for message in unit.messages {
                     match message {
                         Message::Rows(batch) => out.rows(batch)?,
+                        Message::End(end) if end.cut => {
+                            cut = true;
+                            left.from = end.piece.as_ref().map_or(left.from, |(range, _)| range.end);
+                            left.begun = end.piece;
+                        }
                         Message::End(end) => {
-                            last = end.cut || end.enough;
+                            last = end.enough;
                             enough = end.enough;
+                            left.from = end.piece.as_ref().map_or(left.from, |(range, _)| range.end);
                             out.end(end)?;
                         }
                     }
@@ -105,10 +149,54 @@ impl ShardJob {
         let failure = pass.take_failure();
         unchanged(&self.job)?;
         match failure {
-            // Units are taken in order, and what lies behind an answer never decides it.
-            Some((_, error)) if !enough => Err(error),
-            _ => Ok(tally),
+            // Units are taken in order, and what lies behind an answer, or behind a cut, never decides it.
+            Some((_, error)) if !enough && !cut => Err(error),
+            _ => {
+                if let Some((_, begun)) = lock(&pass.resumed).pop_first() {
+                    left.begun = Some(begun);
+                }
+                Ok(RowsEnd { tally, left: (!enough && pass.stopping()).then_some(left) })
+            }
         }
+    }
+
+    /// Goes on where somebody stopped who folded these records for a value: folds only what `partial` lacks. Gives back
+    /// what of it is not gone on with.
+    pub fn after(mut self, mut partial: Partial) -> Result<(ShardJob, Partial), RunError> {
+        let extent = &self.ctx.extent;
+        let needed = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
+        let gaps = partial.covered()?.gaps(extent.start..needed.max(extent.start));
+        let resumed = interrupted(&**self.kernel(), &mut partial, &gaps);
+        self.rest = Some(Rest { gaps, resumed, begun: None });
+        Ok((self, partial))
+    }
+
+    /// Goes on where somebody stopped who gave these rows.
+    pub fn from(mut self, left: Left) -> ShardJob {
+        let extent = &self.ctx.extent;
+        let from = left.from.clamp(extent.start, extent.end);
+        let gaps = (from < extent.end).then_some(from..extent.end).into_iter().collect();
+        self.rest = Some(Rest { gaps, resumed: BTreeMap::new(), begun: left.begun });
+        self
+    }
+
+    /// Whether one of the targets owns the record at this position, and it is wanted.
+    fn begins_at(&self, position: u64) -> bool {
+        let extent = position..self.ctx.extent.end;
+        if extent.is_empty() {
+            return false;
+        }
+        let control = Control::new();
+        let pass =
+            Pass::new(&self.job, &self.ctx, &control, Partial::empty(0), vec![extent], Some(&self.targets));
+        let unit = lock(&pass.units).next();
+        unit.is_some_and(|unit| pass.position(&unit).max(position) == position)
+    }
+
+    /// Where a record lies, in the order of units.
+    fn first_byte(&self, position: u64) -> u64 {
+        let records = self.job.domain.records.as_ref();
+        records.map_or(position, |records| records.bytes(position..position).start)
     }
 
     /// Folds the shard of a kernel whose bytes are kept here: they go to `out`, unit by unit in ascending order, and the
@@ -116,16 +204,27 @@ impl ShardJob {
     pub fn keep(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<ShardEnd, RunError> {
         let partial = Partial::empty(self.ctx.round);
         let mut kept = Kept { job: self, out, partial };
-        let tally = self.rows(&mut kept, control)?;
-        Ok(ShardEnd { partial: kept.partial, failure: None, tally })
+        let RowsEnd { tally, left } = self.rows(&mut kept, control)?;
+        if left.is_some() {
+            let message = "the request was given up before its answer".into();
+            return Err(RunError::Remote { kind: ErrorKind::Failed, message });
+        }
+        Ok(ShardEnd { partial: kept.partial, ..ShardEnd::new(self.ctx.round, 0) }.costing(tally))
     }
 
     fn pass<'a>(&'a self, control: &'a Control) -> Pass<'a> {
         let extent = self.ctx.extent.clone();
-        control.begin_pass(0, extent.end - extent.start);
-        let gaps = if extent.is_empty() { Vec::new() } else { vec![extent] };
         let partial = Partial::empty(self.ctx.round);
-        Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets))
+        let Some(rest) = &self.rest else {
+            control.begin_pass(0, extent.end - extent.start);
+            let gaps = if extent.is_empty() { Vec::new() } else { vec![extent] };
+            return Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets));
+        };
+        // Whoever asked counts on from what was folded before.
+        let gaps = rest.gaps.clone();
+        let pass = Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets));
+        *lock(&pass.resumed) = rest.resumed.clone();
+        pass
     }
 }
 
@@ -146,10 +245,6 @@ impl UnitOutput for Kept<'_> {
     }
 
     fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
-        if end.cut {
-            let message = "the request was given up before its answer".into();
-            return Err(RunError::Remote { kind: ErrorKind::Failed, message });
-        }
         if end.enough {
             // What others made behind this place would have to go again.
             let why = "says that it needs no more while its bytes are kept where they are made".into();

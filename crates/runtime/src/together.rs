@@ -115,8 +115,8 @@ impl Together {
         let pass = Pass::new(&self.job, ctx, control, partial, gaps, Some(&self.targets));
         let tally = pass.values()?;
         let failure = pass.take_failure();
-        let partial = pass.into_partial();
+        let partial = pass.into_partial()?;
         unchanged(&self.job)?;
-        Ok(ShardEnd { partial, failure, tally })
+        Ok(ShardEnd { partial, failure, ..ShardEnd::new(ctx.round, 0) }.costing(tally))
     }
 }

@@ -68,7 +68,7 @@ impl UnitOutput for Taken {
 fn merged(sources: Vec<Box<dyn UnitSource>>) -> (Result<(), RunError>, Vec<String>, Tally) {
     let mut taken = Taken::default();
     let mut tally = Tally::new(1);
-    let result = merge_units(sources, &mut taken, &mut tally);
+    let result = merge_units(sources, &mut taken, &mut tally, &mut |_| Ok(None));
     (result, taken.0, tally)
 }
 

@@ -39,6 +39,12 @@ pub enum ServerError {
     /// A message could not be made.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// A thread that the node needs cannot be had.
+    #[error("cannot start a thread: {source}")]
+    Thread {
+        /// Why.
+        source: std::io::Error,
+    },
     /// A file that the node needs cannot be read or written.
     #[error("cannot {verb} {}: {source}", path.display())]
     File {

@@ -5,15 +5,19 @@ use std::sync::mpsc::sync_channel;
 
 use gristmill_peers::StorageCrew;
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, PassOrder, RunError, Shard, ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
+    Control, Crew, ErrorKind, HandBack, Left, PassOrder, RowsEnd, RunError, Shard, ShardEnd, ShardJob, Tally,
+    UnitEvent, merge_units,
 };
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, Rights, TallyFrame};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
+use crate::contention::active::Work;
+use crate::contention::thread::Admitted;
 use crate::error::{Answer, Refusal};
 use crate::keep::Output;
 use crate::limits::ANSWER_STALL;
+use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_rest, node_request};
 use crate::seat::Seat;
@@ -39,6 +43,10 @@ pub(crate) struct Fold {
     /// How many nodes have passed the request on.
     depth: usize,
     pub control: Arc<Control>,
+    /// This node's own part, and the targets it is of.
+    moving: Arc<Moving>,
+    targets: Vec<u32>,
+    admitted: Admitted,
     /// Given back when the last thread that works at this is done.
     _seat: Seat,
 }
@@ -59,18 +67,37 @@ impl Fold {
         let output = request.output.as_deref();
         let output =
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
+        let work = Work::of(&request, &run);
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let seat = seats.take(&shared.address)?;
-        let rest = request.rest.clone();
-        check_rest(&grant.file, &request.targets, &rest)?;
+        let (targets, rest) = (request.targets.clone(), request.rest.clone());
+        let movable = output.is_none() && job.can_save();
+        let work = Work { asker: work.asker.filter(|_| movable), ..work };
+        check_rest(&grant.file, &targets, &rest)?;
         let file = grant.file;
         let depth = request.depth as usize;
         let crew =
             (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
-        Ok(Fold { shared: shared.clone(), job, path, file, output, crew, depth, control, _seat: seat })
+        let moving = Arc::new(Moving::new(&control, &shared.contention.cap));
+        let admitted = shared.contention.admit(work, moving.clone(), &shared.address)?;
+        let shared = shared.clone();
+        Ok(Fold {
+            shared,
+            job,
+            path,
+            file,
+            output,
+            crew,
+            depth,
+            control,
+            moving,
+            targets,
+            admitted,
+            _seat: seat,
+        })
     }
 
     /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
@@ -78,7 +105,9 @@ impl Fold {
     pub async fn run(self, out: Frames) {
         let fold = Arc::new(self);
         let work = async {
+            fold.admitted.decided().await;
             if fold.job.gives_rows() {
+                fold.admitted.runs();
                 let out = out.clone();
                 return fold.on_thread(None, move |fold, _| fold.rows(&out)).await;
             }
@@ -101,27 +130,37 @@ impl Fold {
         PassOrder { kernel: self.job.kernel(), ctx: self.job.ctx(), control: &self.control }
     }
 
-    /// Does what blocks on a thread of its own; with `turns`, once one of them is free, which the work then has for as
-    /// long as it keeps it.
+    /// Does what blocks on a thread of its own. The work has its turn for as long as it keeps it.
     async fn on_thread<T: Send + 'static>(
         self: &Arc<Fold>,
-        turns: Option<&Arc<Semaphore>>,
+        turn: Turn,
         work: impl FnOnce(&Fold, Turn) -> Result<T, RunError> + Send + 'static,
     ) -> Result<T, RunError> {
-        let turn = match turns {
-            Some(turns) => Some(turns.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?),
-            None => None,
-        };
         let fold = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&fold, turn));
         done.await.map_err(|_| RunError::Panicked)?
     }
 
+    async fn turn(&self) -> Result<Turn, RunError> {
+        let turn = self.shared.folds.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?;
+        self.admitted.runs();
+        Ok(Some(turn))
+    }
+
+    /// A turn, or none if the work is handed back before there is one.
+    async fn turn_unless_moved(&self) -> Result<Turn, RunError> {
+        tokio::select! {
+            biased;
+            () = self.moving.told() => Ok(None),
+            turn = self.turn() => turn,
+        }
+    }
+
     /// This node's own part, and the receipt for what it keeps.
     async fn own(self: &Arc<Fold>) -> Result<(ShardEnd, Option<(u32, Receipt)>), RunError> {
-        let turns = Some(&self.shared.folds);
         let Some(output) = &self.output else {
-            return self.on_thread(turns, |fold, _turn| Ok((fold.job.values(&fold.control)?, None))).await;
+            let turn = self.turn_unless_moved().await?;
+            return self.on_thread(turn, |fold, turn| Ok((fold.own_values(&turn)?, None))).await;
         };
         let unfinished = output.begin(&self.shared).await?;
         let work = move |fold: &Fold, _turn| {
@@ -135,15 +174,30 @@ impl Fold {
                 self.control.stop();
                 Err(error)
             }
-            kept = self.on_thread(turns, work) => kept,
+            kept = async { self.on_thread(self.turn().await?, work).await } => kept,
         }
     }
 
+    /// Folds this node's own part for a value, as far as it is let: not at all without a turn.
+    fn own_values(&self, turn: &Turn) -> Result<ShardEnd, RunError> {
+        let mut end = match turn {
+            Some(_) => self.job.values(&self.moving.own)?,
+            None => ShardEnd::new(self.job.ctx().round, self.file.targets.len()),
+        };
+        end.handed_back.extend(self.handed_back(Left::default()));
+        Ok(end)
+    }
+
+    /// What is left of the own part, if it is handed back.
+    fn handed_back(&self, left: Left) -> Option<HandBack> {
+        let targets = self.targets.clone();
+        self.moving.why().map(|why| HandBack { targets, left, why })
+    }
+
     async fn values(self: &Arc<Fold>) -> Result<ValueAnswer, RunError> {
-        let turns = Some(&self.shared.folds);
         if self.crew.is_none() && self.output.is_none() {
-            let work = |fold: &Fold, turn| fold.answer(fold.job.values(&fold.control)?, Vec::new(), turn);
-            return self.on_thread(turns, work).await;
+            let work = |fold: &Fold, turn| fold.answer(fold.own_values(&turn)?, Vec::new(), turn);
+            return self.on_thread(self.turn_unless_moved().await?, work).await;
         }
         // Held until both parts are joined, so that only so many wait in memory for their other part.
         let _relay = match self.shared.relays.get(self.depth) {
@@ -160,7 +214,7 @@ impl Fold {
             fold.join(&mut end, rest)?;
             fold.answer(end, written.into_iter().chain(others).collect(), turn)
         };
-        self.on_thread(turns, joined).await
+        self.on_thread(self.turn().await?, joined).await
     }
 
     /// What a fold for values ends with.
@@ -170,7 +224,7 @@ impl Fold {
         written: Vec<(u32, Receipt)>,
         turn: Turn,
     ) -> Result<ValueAnswer, RunError> {
-        let ShardEnd { partial: end, failure, tally } = end;
+        let ShardEnd { partial: end, failure, tally, handed_back } = end;
         let mut partial = Vec::new();
         end.encode(&mut partial);
         if partial.len() > MAX_PARTIAL_BYTES {
@@ -184,7 +238,9 @@ impl Fold {
         }
         let failed = failure.map(|(at, error)| Frame::Failed(at, self.refusal(error).0));
         let written = written.into_iter().map(|(target, receipt)| Frame::Written(target, receipt));
-        let last = failed.into_iter().chain(written).chain([Frame::Finished(TallyFrame::of(&tally))]);
+        let left = handed_back.into_iter().map(Frame::HandedBack);
+        let end = Frame::Finished(TallyFrame::of(&tally));
+        let last = left.chain(failed).chain(written).chain([end]);
         Ok(ValueAnswer { partial, last: last.collect(), turn })
     }
 
@@ -205,7 +261,10 @@ impl Fold {
     fn rows(&self, out: &Frames) -> Result<(), RunError> {
         let mut output = FrameOutput { out };
         let Some(crew) = &self.crew else {
-            let tally = self.job.rows(&mut output, &self.control)?;
+            let RowsEnd { tally, left } = self.job.rows(&mut output, &self.moving.own)?;
+            if let Some(hand_back) = left.and_then(|left| self.handed_back(left)) {
+                output.send(Frame::HandedBack(hand_back))?;
+            }
             return output.send(Frame::Finished(TallyFrame::of(&tally)));
         };
         let mut tally = Tally::new(self.file.targets.len());
@@ -213,17 +272,23 @@ impl Fold {
             let (sender, events) = sync_channel(EVENTS_AHEAD);
             scope.spawn(move || {
                 let mut own = EventOutput { out: &sender };
-                let last = match self.job.rows(&mut own, &self.control) {
-                    Ok(tally) => UnitEvent::Finished(tally),
-                    Err(error) => UnitEvent::Failed(error),
-                };
                 // Nobody listens once enough is known.
-                let _ = sender.send(last);
+                let _ = match self.job.rows(&mut own, &self.moving.own) {
+                    Ok(RowsEnd { tally, left }) => {
+                        let hand_back = left.and_then(|left| self.handed_back(left));
+                        let events = hand_back.map(UnitEvent::HandedBack).into_iter();
+                        events.chain([UnitEvent::Finished(tally)]).try_for_each(|event| sender.send(event))
+                    }
+                    Err(error) => sender.send(UnitEvent::Failed(error)),
+                };
             });
             let order = self.order();
             let mut sources = crew.rows(&order)?;
             sources.push(Box::new(EventSource { events }));
-            merge_units(sources, &mut output, &mut tally)
+            // Whoever asked goes on, with what others hand back too.
+            let pass_on =
+                &mut |hand_back| FrameOutput { out }.send(Frame::HandedBack(hand_back)).map(|()| None);
+            merge_units(sources, &mut output, &mut tally, pass_on)
         })?;
         tally.moved += std::mem::take(&mut tally.sent);
         output.send(Frame::Finished(TallyFrame::of(&tally)))

@@ -27,6 +27,7 @@ mod arriving;
 #[cfg(test)]
 mod bounds_tests;
 mod collect;
+mod contention;
 mod entry;
 mod error;
 mod exchange;
@@ -35,11 +36,16 @@ mod flight;
 mod fold;
 mod group_work;
 mod guard;
+#[cfg(test)]
+mod hand_back_tests;
 mod identity;
 mod join;
 mod keep;
 pub mod limits;
+mod load;
 mod members;
+mod metrics;
+mod moving;
 mod no_route;
 mod node;
 mod objects;
@@ -57,6 +63,7 @@ mod units;
 mod upload;
 mod value_answer;
 
+pub use contention::decide::Objective;
 pub use error::ServerError;
 pub use node::Node;
 pub use options::NodeOptions;

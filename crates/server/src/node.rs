@@ -18,6 +18,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::arriving::Arriving;
+use crate::contention::Contention;
+use crate::contention::thread::Terms;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
@@ -27,7 +29,9 @@ use crate::limits::{
     SILENCE, STOP_GRACE,
 };
 use crate::seat::Seats;
-use crate::{NodeOptions, ServerError, files, flight, join, members, no_route, objects, target};
+use crate::{
+    NodeOptions, ServerError, files, flight, join, load, members, metrics, no_route, objects, target,
+};
 
 /// Number of a target that has not joined a cluster yet.
 const NOT_JOINED: u32 = u32::MAX;
@@ -69,6 +73,7 @@ pub(crate) struct Shared {
     pub extents: Arc<Semaphore>,
     /// Memory for answers of folds for values, in KiB.
     pub answers: Arc<Semaphore>,
+    pub contention: Arc<Contention>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
     started: Instant,
@@ -179,6 +184,9 @@ impl Node {
             Some(path) => Some(bind_socket(path).await?),
             None => None,
         };
+        let folding = options.lanes.unwrap_or(Options::default().lanes);
+        let terms = Terms::of(&options, folding)?;
+        let contention = Contention::start(terms).map_err(|source| ServerError::Thread { source })?;
         let shared = Arc::new(Shared {
             store,
             key,
@@ -202,6 +210,7 @@ impl Node {
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
             extents: Arc::new(Semaphore::new(EXTENT_KIB)),
             answers: Arc::new(Semaphore::new(ANSWER_KIB)),
+            contention,
             heard: Mutex::default(),
             started: Instant::now(),
             lanes: options.lanes,
@@ -260,6 +269,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.shared.contention.stop();
         let _ = self.stop.send(true);
     }
 }
@@ -286,6 +296,8 @@ fn router(shared: &Arc<Shared>) -> Router {
     objects::routes()
         .merge(files::routes())
         .merge(members::routes())
+        .merge(load::routes())
+        .merge(metrics::routes())
         .fallback(no_route::no_path)
         .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())

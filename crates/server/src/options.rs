@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gristmill_transport::Address;
 
+use crate::Objective;
+
 /// What a node needs to know.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -31,6 +33,12 @@ pub struct NodeOptions {
     pub require_identity: bool,
     /// A principal who may do everything.
     pub admin: Option<String>,
+    /// Share of the processors that active work may use, 0 to 1. With 0 all that can be is handed back.
+    pub active_share: f64,
+    /// Bytes a second of the link to clients; 10 Gbit/s where nothing is said.
+    pub link: Option<u64>,
+    /// What is minimised when it is decided where active requests run.
+    pub objective: Objective,
 }
 
 impl NodeOptions {
@@ -49,6 +57,9 @@ impl NodeOptions {
             advertise: None,
             require_identity: false,
             admin: None,
+            active_share: 1.0,
+            link: None,
+            objective: Objective::Overlap,
         }
     }
 

@@ -11,11 +11,14 @@ use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, Rights, TallyFrame};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Handle;
 
+use crate::contention::active::Work;
+use crate::contention::thread::Admitted;
 use crate::error::{Answer, Refusal};
 use crate::exchange::{Exchange, as_body};
 use crate::fold::Frames;
 use crate::group_work::Taking;
 use crate::limits::ANSWER_STALL;
+use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_nodes, node_request};
 use crate::seat::Seat;
@@ -35,6 +38,9 @@ pub(crate) struct TogetherFold {
     /// The first failure.
     first: Mutex<Option<RunError>>,
     pub control: Arc<Control>,
+    /// This node's own part.
+    moving: Arc<Moving>,
+    admitted: Admitted,
     _seat: Seat,
 }
 
@@ -53,6 +59,11 @@ impl TogetherFold {
             (true, _) => return Err(usage("the node of rank 0 is asked first")),
         };
         let run = node_request(shared, &grant, &request)?;
+        let control = Arc::new(Control::new());
+        let moving = Arc::new(Moving::new(&control, &shared.contention.cap));
+        // Passes that others wait for are not handed back.
+        let told = Work { asker: None, ..Work::of(&request, &run) };
+        let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;
         let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
         let seat = shared.group_seats.take(&shared.address)?;
         let taking = shared.group_work.begin(&job, &grant.file.id)?;
@@ -79,7 +90,9 @@ impl TogetherFold {
             targets,
             rank,
             first: Mutex::default(),
-            control: Arc::new(Control::new()),
+            control,
+            moving,
+            admitted,
             _seat: seat,
         })
     }
@@ -107,7 +120,7 @@ impl TogetherFold {
     async fn answer(self: Arc<Self>) -> Result<ValueAnswer, RunError> {
         let (member, passing) = (self.clone(), self.clone());
         let own = tokio::task::spawn_blocking(move || {
-            let end = member.work.run(&*member, &member.control);
+            let end = member.work.run(&*member, &member.moving.own);
             end.map_err(|error| member.failed(error))
         });
         let rest =
@@ -181,6 +194,7 @@ impl Group for TogetherFold {
         // Held for this node's own records only: nobody who waits for others has a turn.
         let turn = Handle::current().block_on(self.shared.folds.clone().acquire_owned());
         let _turn = turn.map_err(|_| RunError::Panicked)?;
+        self.admitted.runs();
         // Others cannot tell what this node's store meant.
         let explained = |error| self.shared.of_run(&self.path, error);
         let mut end = work().map_err(explained)?;
@@ -211,7 +225,8 @@ fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
             _ => return Err(bad()),
         },
     };
-    Ok(ShardEnd { partial: Partial::decode(partial)?, failure, tally: Tally::new(targets) })
+    let partial = Partial::decode(partial)?;
+    Ok(ShardEnd { partial, failure, ..ShardEnd::new(0, targets) })
 }
 
 #[cfg(test)]
@@ -235,7 +250,7 @@ mod tests {
             let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
             let failure = failure.map(|(at, message)| (at, error(message)));
             let told = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
-            let end = decode(&encode(&ShardEnd { partial: partial.clone(), failure, tally: Tally::new(3) }), 3).unwrap();
+            let end = decode(&encode(&ShardEnd { partial: partial.clone(), failure, ..ShardEnd::new(0, 3) }), 3).unwrap();
             prop_assert_eq!(end.partial, partial);
             let failure = end.failure.map(|(at, error)| {
                 assert_eq!(error.kind(), ErrorKind::Data);
@@ -252,7 +267,7 @@ mod tests {
         ) {
             let partial = Partial::of(1, ExtentSet::of(3..9), state);
             let failure = fails.then_some((5, RunError::Panicked));
-            let mut bytes = encode(&ShardEnd { partial, failure, tally: Tally::new(1) });
+            let mut bytes = encode(&ShardEnd { partial, failure, ..ShardEnd::new(0, 1) });
             prop_assert!(decode(&bytes[..cut.min(bytes.len() - 1)], 1).is_err());
             let at = at % bytes.len();
             bytes[at] = to;

@@ -5,6 +5,7 @@ mod cluster;
 
 use cluster::{Nodes, mixed, numbers, stripes, text};
 use gristmill_kernel::Value;
+use gristmill_server::NodeOptions;
 use gristmill_server::limits::MAX_RELAYS;
 use gristmill_wire::{FAN_IN, Place};
 
@@ -35,6 +36,30 @@ fn answers_are_those_of_one_process() {
         assert_eq!(rows, expected_rows, "{name}");
         assert_eq!(report.places.len(), NODES, "{name}");
         assert!(report.places.iter().all(|place| place.bytes > 0), "{name}: every node took part");
+    }
+}
+
+#[test]
+fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
+    let nodes = Nodes::started(NODES, |options| NodeOptions { active_share: 0.0, ..options });
+    nodes.put("/numbers", &mixed(50_000), &stripes(4096));
+    let lines: Vec<u8> = (0..20_000u32).flat_map(|n| format!("{n} {}\n", n % 977).into_bytes()).collect();
+    nodes.put("/text", &lines, &stripes(1000));
+    let questions = [
+        ("/numbers", numbers("sum")),
+        ("/numbers", numbers("last")),
+        ("/text", text("wc", &[])),
+        ("/text", text("grep", &[("pattern", "99")])),
+    ];
+    for (path, question) in questions {
+        let name = format!("{} {path}", question.kernel);
+        let (value, rows, report) = nodes.ask_movable(path, &question);
+        let (expected, expected_rows, plain) = nodes.ask(path, question, Place::Client).unwrap();
+        assert_eq!((value, rows), (expected, expected_rows), "{name}");
+        let here = || report.places.iter().filter(|place| place.place == "client");
+        assert_eq!(here().count(), NODES, "{name}");
+        let read: u64 = here().map(|place| place.bytes).sum();
+        assert!(read >= plain.bytes_read && report.bytes_read == read, "{name}: {report:?}");
     }
 }
 

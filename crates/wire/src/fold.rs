@@ -28,6 +28,25 @@ pub struct Together {
     pub members: Vec<NodeShard>,
 }
 
+/// Longest name of an asker, in bytes.
+pub const MAX_ASKER_NAME: usize = 64;
+
+/// A process that asks, and that can fold records itself. What it says of its speed is believed within bounds only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asker {
+    /// The same in all its requests, and nobody else's; at most [`MAX_ASKER_NAME`] bytes.
+    pub name: String,
+    /// Threads that it folds with.
+    pub lanes: u32,
+    /// Bytes a second that one of them folds with this kernel, if it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
+    /// Bytes a second that its link takes in, if it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<u64>,
+}
+
 /// Asks a node to fold its targets, and other nodes theirs: it joins what they send back with its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +85,9 @@ pub struct FoldRequest {
     /// The bytes that are made stay on the nodes: the sealed grant to write the segments file that they become.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// Who takes the parts of nodes over that hand them back, begun or not; nothing may be handed back without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
     /// First record wanted, and the one after the last.
     pub select: (u64, u64),
 }
@@ -94,6 +116,7 @@ impl FoldRequest {
             together: None,
             last: false,
             output: None,
+            asker: None,
             select: (0, 0),
         }
     }
@@ -147,6 +170,15 @@ impl FoldRequest {
             if !(hex || job.is_empty()) || members.is_empty() || named > MAX_FILE_TARGETS {
                 return Err(malformed("members of a group that cannot be".into()));
             }
+        }
+        if let Some(asker) = &fold.asker
+            && (asker.name.len() > MAX_ASKER_NAME || asker.lanes == 0)
+        {
+            return Err(malformed(format!(
+                "an asker with a name of {} bytes and {} threads",
+                asker.name.len(),
+                asker.lanes
+            )));
         }
         if fold.params.len() > MAX_PARAMS {
             return Err(malformed(format!(

@@ -1,8 +1,10 @@
 //! What a node sends while it folds: frames, little-endian, each at most [`MAX_FRAME_BYTES`] long.
 
+use std::ops::Range;
+
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{KernelError, RowBatch};
-use gristmill_runtime::{Tally, UnitEnd};
+use gristmill_runtime::{HandBack, Left, Tally, UnitEnd};
 
 use crate::action::Receipt;
 use crate::{ErrorBody, MAX_FILE_TARGETS, WireError};
@@ -28,6 +30,9 @@ pub enum Frame {
     Reached(u32, Vec<u8>),
     /// The bytes that the target at this place of the layout made are durable; the receipt for them.
     Written(u32, Receipt),
+    /// These targets' records are not folded any further here. Of a value, the partial says what is folded; rows go on
+    /// from what is left.
+    HandedBack(HandBack),
     /// A failure at this position; what lies before it is in the partial. For rows the position is that of the
     /// unit, and nothing follows.
     Failed(u64, ErrorBody),
@@ -82,6 +87,7 @@ const FAILED: u8 = 6;
 const FINISHED: u8 = 7;
 const REACHED: u8 = 8;
 const WRITTEN: u8 = 9;
+const HANDED_BACK: u8 = 10;
 
 impl Frame {
     /// As bytes: a number for the kind, then its fields.
@@ -106,9 +112,7 @@ impl Frame {
                 out.put_flag(end.cut);
                 out.put_flag(end.piece.is_some());
                 if let Some((range, state)) = &end.piece {
-                    out.put_u64(range.start);
-                    out.put_u64(range.end);
-                    out.put_blob(state);
+                    put_piece(&mut out, range, state);
                 }
             }
             Frame::Partial(bytes) => {
@@ -127,6 +131,17 @@ impl Frame {
                 out.put_u64(receipt.data.unwrap_or(receipt.length));
                 out.put_u64(receipt.version);
                 out.put_blob(receipt.seal.as_bytes());
+            }
+            Frame::HandedBack(HandBack { targets, left, why }) => {
+                out.push(HANDED_BACK);
+                out.put_u64(targets.len() as u64);
+                targets.iter().for_each(|target| out.put_u64(u64::from(*target)));
+                out.put_u64(left.from);
+                out.put_flag(left.begun.is_some());
+                if let Some((range, state)) = &left.begun {
+                    put_piece(&mut out, range, state);
+                }
+                out.put_blob(why.as_bytes());
             }
             Frame::Failed(at, error) => {
                 out.push(FAILED);
@@ -174,15 +189,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         }
         END => {
             let (enough, cut) = (read.flag()?, read.flag()?);
-            let piece = if read.flag()? {
-                let range = read.u64()?..read.u64()?;
-                if range.start > range.end {
-                    return Err(read.bad("a reversed range"));
-                }
-                Some((range, read.blob()?.to_vec()))
-            } else {
-                None
-            };
+            let piece = if read.flag()? { Some(piece(read)?) } else { None };
             Ok(Frame::End(UnitEnd { piece, enough, cut }))
         }
         PARTIAL => Ok(Frame::Partial(read.blob()?.to_vec())),
@@ -191,10 +198,27 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             Ok(Frame::Reached(round, read.blob()?.to_vec()))
         }
         WRITTEN => {
-            let target = u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible target"))?;
+            let target = target(read)?;
             let (length, data, version) = (read.u64()?, Some(read.u64()?), read.u64()?);
             let seal = String::from_utf8_lossy(read.blob()?).into_owned();
             Ok(Frame::Written(target, Receipt { length, data, version, seal }))
+        }
+        HANDED_BACK => {
+            let count = read.u64()?;
+            if count > MAX_FILE_TARGETS as u64 {
+                return Err(read.bad(format!("{count} targets handed back")));
+            }
+            let mut targets = Vec::new();
+            for _ in 0..count {
+                targets.push(target(read)?);
+            }
+            let from = read.u64()?;
+            let begun = if read.flag()? { Some(piece(read)?) } else { None };
+            if begun.as_ref().is_some_and(|(range, _)| range.end != from) {
+                return Err(read.bad("a unit that does not end where the rest begins"));
+            }
+            let why = String::from_utf8_lossy(read.blob()?).into_owned();
+            Ok(Frame::HandedBack(HandBack { targets, left: Left { from, begun }, why }))
         }
         FAILED => {
             let at = read.u64()?;
@@ -209,8 +233,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             }
             let mut tally = TallyFrame::default();
             for _ in 0..count {
-                let target = read.u64()?;
-                let target = u32::try_from(target).map_err(|_| read.bad("an impossible target"))?;
+                let target = target(read)?;
                 tally.targets.push((target, read.u64()?, read.u64()?));
             }
             (tally.moved, tally.messages) = (read.u64()?, read.u64()?);
@@ -218,6 +241,24 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         }
         other => Err(read.bad(format!("no frame has the number {other}"))),
     }
+}
+
+fn target(read: &mut StateReader<'_>) -> Result<u32, KernelError> {
+    u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible target"))
+}
+
+fn put_piece(out: &mut Vec<u8>, range: &Range<u64>, state: &[u8]) {
+    out.put_u64(range.start);
+    out.put_u64(range.end);
+    out.put_blob(state);
+}
+
+fn piece(read: &mut StateReader<'_>) -> Result<(Range<u64>, Vec<u8>), KernelError> {
+    let range = read.u64()?..read.u64()?;
+    if range.start > range.end {
+        return Err(read.bad("a reversed range"));
+    }
+    Ok((range, read.blob()?.to_vec()))
 }
 
 fn malformed(why: &str) -> WireError {

@@ -1,8 +1,10 @@
 //! Frames: what is written is read back, and a short frame that claims much costs little.
 #![allow(clippy::unwrap_used)]
 
+use std::ops::Range;
+
 use gristmill_kernel::{Position, RowBatch};
-use gristmill_runtime::{Tally, UnitEnd};
+use gristmill_runtime::{HandBack, Left, Tally, UnitEnd};
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{ErrorBody, Frame, MAX_FILE_TARGETS, MAX_FRAME_BYTES, TallyFrame, WireError};
 use proptest::prelude::*;
@@ -12,6 +14,7 @@ const END: u8 = 4;
 const PARTIAL: u8 = 5;
 const FAILED: u8 = 6;
 const FINISHED: u8 = 7;
+const HANDED_BACK: u8 = 10;
 
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0..300u64, any::<u64>()]
@@ -36,9 +39,24 @@ fn rows() -> impl Strategy<Value = RowBatch> {
     })
 }
 
+fn piece() -> impl Strategy<Value = (Range<u64>, Vec<u8>)> {
+    (number(), number(), bytes()).prop_map(|(a, b, state)| (a.min(b)..a.max(b), state))
+}
+
+fn handed_back() -> impl Strategy<Value = HandBack> {
+    let left = (number(), prop::option::of(piece())).prop_map(|(from, begun)| {
+        let from = begun.as_ref().map_or(from, |(range, _)| range.end);
+        Left { from, begun }
+    });
+    (prop::collection::vec(any::<u32>(), 0..9), left, ".{0,20}").prop_map(|(targets, left, why)| HandBack {
+        targets,
+        left,
+        why,
+    })
+}
+
 fn unit_end() -> impl Strategy<Value = UnitEnd> {
-    let piece = (number(), number(), bytes()).prop_map(|(a, b, state)| (a.min(b)..a.max(b), state));
-    (prop::option::of(piece), any::<bool>(), any::<bool>()).prop_map(|(piece, enough, cut)| UnitEnd {
+    (prop::option::of(piece()), any::<bool>(), any::<bool>()).prop_map(|(piece, enough, cut)| UnitEnd {
         piece,
         enough,
         cut,
@@ -62,6 +80,7 @@ fn frame() -> impl Strategy<Value = Frame> {
             }
         ),
         (any::<u32>(), bytes()).prop_map(|(round, shared)| Frame::Reached(round, shared)),
+        handed_back().prop_map(Frame::HandedBack),
         tally.prop_map(Frame::Finished),
     ]
 }
@@ -88,7 +107,7 @@ proptest! {
 
     #[test]
     fn whatever_is_read_can_be_written_and_read_again(
-        kind in 0..9u8,
+        kind in 0..12u8,
         body in prop::collection::vec(prop_oneof![0..4u8, any::<u8>()], 0..60),
     ) {
         if let Ok(frame) = Frame::decode(&[&[kind], body.as_slice()].concat()) {
@@ -175,6 +194,20 @@ fn a_reversed_range_is_refused() {
     let ends = [5u64.to_le_bytes(), 4u64.to_le_bytes(), 0u64.to_le_bytes()].concat();
     let error = Frame::decode(&[&[END, 0, 0, 1], ends.as_slice()].concat()).unwrap_err();
     assert!(error.to_string().contains("reversed"), "{error}");
+}
+
+#[test]
+fn what_is_left_begins_where_the_cut_unit_ends() {
+    let frame = |end: u64| {
+        let fields = [1u64, 0, 5].map(u64::to_le_bytes).concat();
+        let piece = [2, end, 0].map(u64::to_le_bytes).concat();
+        [&[HANDED_BACK], fields.as_slice(), &[1], piece.as_slice(), &0u64.to_le_bytes()].concat()
+    };
+    assert!(matches!(Frame::decode(&frame(5)), Ok(Frame::HandedBack(_))));
+    let error = Frame::decode(&frame(6)).unwrap_err();
+    assert!(error.to_string().contains("where the rest begins"), "{error}");
+    let many = [&[HANDED_BACK], u64::MAX.to_le_bytes().as_slice()].concat();
+    assert!(Frame::decode(&many).is_err());
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gristmill_server::Objective;
 use gristmill_transport::Address;
 
 use crate::args::run::parse_lanes;
+use crate::size::Size;
 
 /// Most nodes that `up` starts.
 pub const MAX_NODES: u32 = 64;
@@ -91,6 +93,29 @@ pub struct NodeArgs {
     /// Threads of one fold [default: all cores, divided among the nodes of 'up']
     #[arg(long, value_name = "N", value_parser = parse_lanes)]
     pub lanes: Option<usize>,
+    /// Share of the processors that active requests may use, 0 to 1; with 0 they are handed back to those who ask
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value_t = 1.0)]
+    pub active_share: f64,
+    /// Bytes a second of the link to clients, for example 125MB for 1 Gbit/s [default: 10 Gbit/s]
+    #[arg(long, value_name = "SIZE")]
+    pub link: Option<Size>,
+    /// What is minimised when a node decides where requests run: the busiest of processors, links and clients, or the sum
+    /// of all times as DOSAS does
+    #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
+    pub objective: Objective,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to 1, for example 0.5"))
+}
+
+fn parse_objective(text: &str) -> Result<Objective, String> {
+    match text {
+        "overlap" => Ok(Objective::Overlap),
+        "paper" => Ok(Objective::Paper),
+        other => Err(format!("there is no objective '{other}'; there are overlap and paper")),
+    }
 }
 
 /// The path of a Unix socket; made absolute, as the address of a node has to be.

@@ -129,7 +129,7 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
 /// What is to be run, and where.
 pub(super) enum Job {
     Here(Box<Request>),
-    Cluster { cluster: Cluster, planned: Box<Planned>, options: Options, identity: String },
+    Cluster { cluster: Cluster, planned: Box<Planned>, options: Box<Options>, identity: String },
 }
 
 impl Job {
@@ -179,8 +179,8 @@ impl Job {
             range: args.selection.range.map(|range| (range.start, range.length)),
         };
         let cluster = connect(url)?;
-        let planned = Box::new(cluster.plan(&url.path, question, place)?);
-        Ok(Job::Cluster { cluster, planned, options, identity: identity(args, params) })
+        let planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
+        Ok(Job::Cluster { cluster, planned, options: Box::new(options), identity: identity(args, params) })
     }
 
     fn explanation(&self, stays: bool) -> String {
@@ -200,7 +200,7 @@ impl Job {
     pub(super) fn run(self, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
         match self {
             Job::Here(request) => run_request(*request, rows, control),
-            Job::Cluster { cluster, planned, options, .. } => cluster.run(&planned, options, rows, control),
+            Job::Cluster { cluster, planned, options, .. } => cluster.run(&planned, *options, rows, control),
         }
     }
 
@@ -208,7 +208,7 @@ impl Job {
         match self {
             Job::Here(request) => resume(*request, from, rows, control),
             Job::Cluster { cluster, planned, options, identity } => {
-                cluster.resume(&planned, identity, from, options, rows, control)
+                cluster.resume(&planned, identity, from, *options, rows, control)
             }
         }
     }

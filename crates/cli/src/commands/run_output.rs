@@ -118,7 +118,7 @@ fn to_cluster(url: &Url, job: Job, printer: &mut Printer, control: &Control) -> 
         Job::Cluster { cluster: own, planned, options, .. }
             if own.entry() == cluster.entry() && planned.keeps_bytes()? =>
         {
-            own.run_kept(&planned, options, &url.path, control)
+            own.run_kept(&planned, *options, &url.path, control)
         }
         job => cluster.put_made(&url.path, &RemotePut::default(), |out| {
             printer.bytes = Some(out);

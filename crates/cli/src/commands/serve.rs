@@ -69,5 +69,8 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         advertise: args.advertise.as_ref().map(Address::to_string),
         require_identity: shared.require_identity,
         admin: shared.admin.clone(),
+        active_share: shared.active_share,
+        link: shared.link.map(|link| link.0),
+        objective: shared.objective,
     })
 }

@@ -183,6 +183,11 @@ impl Supervised {
         if let Some(lanes) = shared.lanes {
             command.arg("--lanes").arg(lanes.to_string());
         }
+        command.arg("--active-share").arg(shared.active_share.to_string());
+        command.arg("--objective").arg(shared.objective.to_string());
+        if let Some(link) = &shared.link {
+            command.arg("--link").arg(link.to_string());
+        }
         if let Some(admin) = &shared.admin {
             command.arg("--admin").arg(admin);
         }

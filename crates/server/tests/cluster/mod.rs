@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use gristmill_client::{Cluster, ClusterOptions, RemotePut};
 use gristmill_kernel::{RowBatch, Value};
-use gristmill_peers::Question;
-use gristmill_runtime::{Control, Options, Outcome, Report, RunError};
+use gristmill_peers::{ON_STORAGE, Peers, PeersOptions, Question};
+use gristmill_runtime::{Control, Options, Outcome, Report, RunError, run_on};
 use gristmill_server::{Node, NodeOptions};
+use gristmill_transport::{Dialer, DialerOptions};
 use gristmill_wire::{InputSpec, Place};
 use tokio::runtime::Runtime;
 
@@ -21,12 +22,17 @@ pub struct Nodes {
 
 impl Nodes {
     pub fn start(count: usize) -> Nodes {
+        Nodes::started(count, |options| options)
+    }
+
+    /// Nodes that are started in their own way.
+    pub fn started(count: usize, how: impl Fn(NodeOptions) -> NodeOptions) -> Nodes {
         let dir = tempfile::tempdir().unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
         let mut nodes = Vec::new();
         for number in 0..count {
-            let options = options(dir.path(), number, nodes.first());
+            let options = how(options(dir.path(), number, nodes.first()));
             nodes.push(runtime.block_on(Node::start(options)).unwrap());
         }
         let entry = nodes[0].address().to_string();
@@ -51,13 +57,32 @@ impl Nodes {
         question: Question,
         place: Place,
     ) -> Result<(Value, RowBatch, Report), RunError> {
-        let planned = self.cluster.plan(path, question, place).map_err(|error| match error {
-            gristmill_client::ClientError::Run(error) => error,
-            other => panic!("{other}"),
-        })?;
+        let planned =
+            self.cluster.plan(path, question, place, &Options::default()).map_err(|error| match error {
+                gristmill_client::ClientError::Run(error) => error,
+                other => panic!("{other}"),
+            })?;
         let mut rows = RowBatch::default();
         match self.cluster.run(&planned, Options::default(), &mut rows, &Control::new())? {
             Outcome::Done(answer) => Ok((answer.value, rows, answer.report)),
+            Outcome::Stopped(_) => panic!("nobody stopped it"),
+        }
+    }
+
+    /// Has the nodes of a file fold, which may hand back what they like to.
+    pub fn ask_movable(&self, path: &str, question: &Question) -> (Value, RowBatch, Report) {
+        let runtime = self.runtime.as_ref().unwrap();
+        let inside = runtime.enter();
+        let dialer = Dialer::new(DialerOptions::default());
+        let peers = Peers::new(dialer, runtime.handle().clone(), PeersOptions::default()).unwrap();
+        drop(inside);
+        let (opened, options) = (self.cluster.open(path).unwrap(), Options::default());
+        let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
+        let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
+        let crew = crew.taking_over(peers.asker(2), options);
+        let mut rows = RowBatch::default();
+        match run_on(request, &crew, &mut rows, &Control::new()).unwrap() {
+            Outcome::Done(answer) => (answer.value, rows, answer.report),
             Outcome::Stopped(_) => panic!("nobody stopped it"),
         }
     }

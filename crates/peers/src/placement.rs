@@ -1,0 +1,288 @@
+//! Where each part of a request had better run, from what its nodes say of their load.
+//!
+//! Whoever asks decides once, before it begins; nodes may think again while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use gristmill_kernel::{Order, Output, Passes, Spec};
+use gristmill_layout::Layout;
+use gristmill_runtime::RunError;
+use gristmill_schedule::cluster::{Client, Cluster, Node, Shard};
+use gristmill_schedule::{Place, Places, ScheduleError};
+use gristmill_wire::action::Opened;
+use gristmill_wire::{FileMap, GRANT_HEADER, MAX_LOAD_BYTES, NodeLoad};
+use http::{Method, Request};
+
+use crate::bytes::{node_name, refusal};
+use crate::error::{transport, unavailable};
+use crate::peers::parse;
+use crate::{Peers, Plan, shards};
+
+/// Longest time that somebody waits for what nodes say.
+const LOAD_WAIT: Duration = Duration::from_secs(1);
+
+/// Below so many bytes nobody asks: sooner done than decided.
+pub const LEAST_DECIDED: u64 = 1 << 20;
+
+/// Seconds that it takes to ask for bytes and to begin with them.
+const READ_SECONDS: f64 = 0.005;
+
+/// What is said of a node that says nothing, or something that cannot be.
+const UNKNOWN: NodeLoad = NodeLoad {
+    target: 0,
+    cores: 1.0,
+    lanes: 1,
+    rate: 1e9,
+    measured: false,
+    link: 1.25e9,
+    link_busy: 0.0,
+    active: 0,
+    running: 0,
+    queued: 0.0,
+    cpu: 0.0,
+    others: 0.0,
+    memory: None,
+    io: None,
+};
+
+/// What one node is to do, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeDecision {
+    /// The node, as messages name it.
+    pub node: String,
+    /// Its targets, as places in the file's layout.
+    pub targets: Vec<u32>,
+    /// Bytes that these have of what is asked.
+    pub bytes: u64,
+    /// Whether whoever asks folds them.
+    pub here: bool,
+    /// Seconds on the node, and here, if everything else is as decided.
+    pub storage_seconds: Option<f64>,
+    /// See [`storage_seconds`](NodeDecision::storage_seconds).
+    pub client_seconds: Option<f64>,
+    /// What the node said; nothing if it did not answer.
+    pub load: Option<NodeLoad>,
+}
+
+/// Where all of it is to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// One entry for each node that has some of it.
+    pub nodes: Vec<NodeDecision>,
+    /// Seconds that it is expected to take.
+    pub seconds: f64,
+}
+
+impl Decision {
+    /// Targets that whoever asks folds.
+    pub fn here(&self) -> Vec<u32> {
+        self.nodes.iter().filter(|node| node.here).flat_map(|node| node.targets.iter().copied()).collect()
+    }
+
+    /// Whether whoever asks folds all of it.
+    pub fn all_here(&self) -> bool {
+        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.here)
+    }
+}
+
+impl Peers {
+    /// What the nodes of a file say of their load; nothing of those that do not answer in time.
+    fn loads(&self, nodes: &[String], grant: &Arc<str>, kernel: &str) -> Vec<Option<NodeLoad>> {
+        let asked = nodes.iter().map(|address| async move {
+            tokio::time::timeout(LOAD_WAIT, self.load(address, grant, kernel)).await.ok()?.ok()
+        });
+        self.wait(async { join_all(asked).await })
+    }
+
+    async fn load(&self, address: &str, grant: &str, kernel: &str) -> Result<NodeLoad, RunError> {
+        let request = Request::builder().method(Method::GET).uri(format!("/load/{kernel}"));
+        let request = request.header(GRANT_HEADER, grant).body(Bytes::new());
+        let request = request.map_err(|error| unavailable(address, error))?;
+        let client = self.dialer().http(&parse(address)?);
+        let mut response = client.send(request).await.map_err(|error| transport(address, &error))?;
+        if !response.status().is_success() {
+            return Err(refusal(address, &mut response).await);
+        }
+        let mut text = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| transport(address, &error))? {
+            if text.len() + chunk.len() > MAX_LOAD_BYTES {
+                return Err(unavailable(address, "it says too much of its load"));
+            }
+            text.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&text).map_err(|error| unavailable(address, error))
+    }
+
+    /// Asks the nodes of a file and decides where the parts of a planned request run that may run anywhere. `lanes` are
+    /// the threads that fold here. `None` if there is nothing to decide.
+    pub fn decide(
+        &self,
+        spec: &Spec,
+        plan: &Plan,
+        opened: &Opened,
+        layout: &Layout,
+        lanes: usize,
+    ) -> Option<Decision> {
+        if plan.client_bytes < LEAST_DECIDED || !spec.can_save {
+            return None;
+        }
+        let (file, grant): (&FileMap, Arc<str>) = (&opened.info.file, opened.grant.as_str().into());
+        let bytes = plan.bytes.clone();
+        let mut nodes = Vec::new();
+        for shard in shards(file) {
+            let has = shard.targets.iter().map(|target| layout.bytes_on(*target, bytes.clone())).sum::<u64>();
+            if has > 0 {
+                nodes.push((shard, has));
+            }
+        }
+        let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
+        let loads = self.loads(&addresses, &grant, spec.name);
+        let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
+            let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
+            let node = node_name(number.map_or(0, |target| target.number), &shard.address);
+            (
+                NodeDecision {
+                    node,
+                    targets: shard.targets,
+                    bytes,
+                    here: false,
+                    storage_seconds: None,
+                    client_seconds: None,
+                    load,
+                },
+                plan.pulled_bytes,
+            )
+        });
+        let (mut parts, pulled): (Vec<NodeDecision>, Vec<u64>) = parts.unzip();
+        let pulled = pulled.first().copied().unwrap_or(0) / parts.len().max(1) as u64;
+        let seconds = decide(spec, &mut parts, pulled, lanes).ok()?;
+        Some(Decision { nodes: parts, seconds })
+    }
+}
+
+/// What a node said, if it can be.
+fn believed(load: Option<&NodeLoad>) -> NodeLoad {
+    let number = |x: f64, least: f64, most: f64| x.is_finite() && (least..=most).contains(&x);
+    load.filter(|load| {
+        number(load.cores, 0.0, 1e5)
+            && number(load.rate, 1.0, 1e13)
+            && number(load.link, 1.0, 1e13)
+            && number(load.link_busy, 0.0, 1e7)
+            && number(load.queued, 0.0, 1e7)
+    })
+    .cloned()
+    .unwrap_or(UNKNOWN)
+}
+
+/// Decides for all parts of one request. Gives the seconds that it takes.
+fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: usize) -> Result<f64, ScheduleError> {
+    let mut cluster = Cluster::default();
+    let loads: Vec<NodeLoad> = parts.iter().map(|part| believed(part.load.as_ref())).collect();
+    // One's own link is not known; no node sends faster than its own.
+    let link = loads.iter().map(|load| load.link).fold(1.0, f64::max);
+    let client = cluster.client(Client { link, ..Client::IDLE });
+    let mut ordered = Vec::new();
+    for (part, load) in parts.iter().zip(&loads) {
+        let cores = load.cores.max(1e-3);
+        let node = Node { cores, busy: load.queued, link: load.link, link_busy: load.link_busy };
+        let node = cluster.storage_node(node);
+        let mut places = Places::ALL.without(Place::Data);
+        if load.cores == 0.0 {
+            places = places.without(Place::Storage);
+        }
+        ordered.push(Shard {
+            bytes: part.bytes,
+            result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
+            pulled_bytes: pulled,
+            storage_rate: load.rate,
+            client_rate: load.rate * lanes.max(1) as f64,
+            parallel: f64::from(load.lanes.max(1)),
+            overhead: [0.0, 0.0, READ_SECONDS],
+            places,
+            // Passes of several, and rows whose seams need their neighbours, are decided as a whole.
+            together: (spec.passes == Passes::Several || spec.order == Order::File && spec.halo > 0)
+                .then_some(0),
+            ..Shard::of(node, client, 0)
+        });
+    }
+    let placement = cluster.place(&ordered)?;
+    for ((part, place), costs) in parts.iter_mut().zip(&placement.places).zip(&placement.costs) {
+        part.here = *place == Place::Client;
+        let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
+        (part.storage_seconds, part.client_seconds) = (seconds(Place::Storage), seconds(Place::Client));
+    }
+    Ok(placement.makespan)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn part(bytes: u64, load: Option<NodeLoad>) -> NodeDecision {
+        NodeDecision {
+            node: "0 (here)".into(),
+            targets: vec![0],
+            bytes,
+            here: false,
+            storage_seconds: None,
+            client_seconds: None,
+            load,
+        }
+    }
+
+    fn slow(queued: f64) -> NodeLoad {
+        NodeLoad { rate: 80e6, link: 118e6, queued, ..UNKNOWN }
+    }
+
+    #[test]
+    fn an_idle_node_folds_and_a_busy_one_does_not() {
+        let spec = Spec::fixed("sum", 8);
+        let mut parts = [part(128 << 20, Some(slow(0.0)))];
+        decide(&spec, &mut parts, 0, 1).unwrap();
+        assert!(!parts[0].here, "{parts:?}");
+        let mut parts = [part(128 << 20, Some(slow(30.0)))];
+        let seconds = decide(&spec, &mut parts, 0, 1).unwrap();
+        assert!(parts[0].here && seconds < 30.1, "{parts:?}");
+        assert!(parts[0].storage_seconds > parts[0].client_seconds);
+    }
+
+    #[test]
+    fn parts_go_different_ways_unless_they_belong_together() {
+        let mut spec = Spec::fixed("sum", 8);
+        let both = || [part(64 << 20, Some(slow(0.0))), part(64 << 20, Some(slow(60.0)))];
+        let mut parts = both();
+        decide(&spec, &mut parts, 0, 1).unwrap();
+        assert_eq!(parts.map(|part| part.here), [false, true]);
+        spec.passes = Passes::Several;
+        let mut parts = both();
+        decide(&spec, &mut parts, 0, 1).unwrap();
+        assert_eq!(parts[0].here, parts[1].here);
+    }
+
+    #[test]
+    fn a_node_that_takes_no_work_gets_none() {
+        let none = NodeLoad { cores: 0.0, ..UNKNOWN };
+        let mut parts = [part(64 << 20, Some(none)), part(64 << 20, None)];
+        decide(&Spec::fixed("sum", 8), &mut parts, 0, 1).unwrap();
+        assert!(parts[0].here && !parts[1].here);
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        for lie in [
+            NodeLoad { rate: f64::NAN, ..UNKNOWN },
+            NodeLoad { rate: 1e300, ..UNKNOWN },
+            NodeLoad { cores: -1.0, ..UNKNOWN },
+            NodeLoad { queued: f64::INFINITY, ..UNKNOWN },
+            NodeLoad { link: 0.0, ..UNKNOWN },
+        ] {
+            assert_eq!(believed(Some(&lie)), UNKNOWN, "{lie:?}");
+            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], 0, 4).unwrap();
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The contention estimator of a node: what it has to do, how fast it does it, and which active requests it had better
+//! hand back to those who asked.
+//!
+//! - [`sample`]: what the machine does, from `/proc`;
+//! - [`active`]: the active requests, waiting and running;
+//! - [`pace`]: what they take of the processors, and the administrator's cap on it;
+//! - [`decide`]: where each had better run, by `gristmill-schedule`;
+//! - [`thread`]: the thread that does all this, whenever something has changed.
+
+pub(crate) mod active;
+pub(crate) mod decide;
+pub(crate) mod pace;
+pub(crate) mod sample;
+pub(crate) mod thread;
+
+pub(crate) use thread::Contention;

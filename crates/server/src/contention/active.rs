@@ -1,0 +1,130 @@
+//! The active requests of a node, waiting and running.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gristmill_kernel::{Output, Record, RecordRule};
+use gristmill_runtime::Request;
+use gristmill_schedule::{Place, Revision};
+use gristmill_wire::{Asker, FoldRequest};
+use tokio::sync::Notify;
+
+use crate::moving::Moving;
+
+/// What is known of an active request when it comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub kernel: String,
+    /// Who would go on with it, if it may be handed back.
+    pub asker: Option<Asker>,
+    /// Bytes that it is of here.
+    pub bytes: u64,
+    /// Bytes of its answer, about.
+    pub result_bytes: u64,
+    /// Bytes of a position, to tell from positions how far it is.
+    pub record: u64,
+}
+
+impl Work {
+    /// What is told of a request.
+    pub fn of(request: &FoldRequest, run: &Request) -> Work {
+        let (spec, file) = (run.kernel.spec(), &run.file);
+        let record = match (spec.record, run.input.record) {
+            (Record::Index(_), _) => 0,
+            (_, RecordRule::Fixed(size)) => size,
+            (_, RecordRule::Lines) => 1,
+        };
+        let at = |position: u64| {
+            run.selection.skip.saturating_add(position.saturating_mul(record)).min(file.length)
+        };
+        let range = at(request.select.0)..at(request.select.1);
+        let bytes = request.targets.iter().map(|target| file.layout.bytes_on(*target, range.clone())).sum();
+        Work {
+            kernel: request.kernel.clone(),
+            asker: request.asker.clone(),
+            bytes,
+            result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
+            record,
+        }
+    }
+}
+
+/// An active request here.
+pub(crate) struct Active {
+    pub number: u64,
+    pub work: Work,
+    pub moving: Arc<Moving>,
+    running: AtomicBool,
+    /// Told once it was looked at, with all that were there.
+    pub decided: Notify,
+    pub revision: Mutex<Revision>,
+    /// Bytes and seconds that the rate of its kernel was learned from.
+    learned: Mutex<(u64, f64)>,
+}
+
+impl Active {
+    /// Bytes that are still to be folded, about.
+    pub fn left(&self) -> u64 {
+        self.work.bytes.saturating_sub(self.folded())
+    }
+
+    /// Bytes that were folded in this pass, about.
+    pub fn folded(&self) -> u64 {
+        self.moving.own.progress().0.saturating_mul(self.work.record)
+    }
+
+    /// Bytes folded and processor time used since this was asked last.
+    pub fn progress(&self) -> (u64, f64) {
+        let now = (self.folded(), self.moving.pace.used());
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *learned, now);
+        (now.0.saturating_sub(before.0), now.1 - before.1)
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    pub fn runs(&self) {
+        self.running.store(true, Ordering::Relaxed);
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct ActiveList {
+    list: Mutex<BTreeMap<u64, Arc<Active>>>,
+    next: AtomicU64,
+}
+
+impl ActiveList {
+    fn list(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Active>>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds one. `now`: seconds on the clock of revisions.
+    pub fn add(&self, work: Work, moving: Arc<Moving>, now: f64) -> Arc<Active> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let active = Arc::new(Active {
+            number,
+            work,
+            moving,
+            running: AtomicBool::new(false),
+            decided: Notify::new(),
+            revision: Mutex::new(Revision::new(Place::Storage, now)),
+            learned: Mutex::new((0, 0.0)),
+        });
+        self.list().insert(number, active.clone());
+        active
+    }
+
+    pub fn remove(&self, number: u64) {
+        self.list().remove(&number);
+    }
+
+    /// In the order in which they came.
+    pub fn all(&self) -> Vec<Arc<Active>> {
+        self.list().values().cloned().collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! Where the active requests of a node had better run: here, or with those who asked.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use gristmill_schedule::cluster::{Client, Cluster, Node, Shard};
+use gristmill_schedule::{Place, Places, Rates, ScheduleError, paper};
+use gristmill_wire::Asker;
+
+use super::active::Active;
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// The largest of processor, link and client time: reading, folding and sending go on at once.
+    #[default]
+    Overlap,
+    /// The sum of all of them, as in equations 4 to 8 of DOSAS (Chen 2012).
+    Paper,
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Objective::Overlap => "overlap",
+            Objective::Paper => "paper",
+        })
+    }
+}
+
+/// Seconds that it costs to go on with a part somewhere else: a question, an answer, opening the file.
+const HAND_BACK_SECONDS: f64 = 0.005;
+
+/// Bytes that a client's thread folds a second are believed up to so many times what a core here does, and down to one part
+/// in so many.
+const BELIEVED: f64 = 8.0;
+
+/// Threads of an asker that are believed.
+const MAX_LANES: u32 = 1024;
+
+/// A node as decisions see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Situation {
+    /// Processors that active work may use now.
+    pub cores: f64,
+    /// Threads of a fold.
+    pub lanes: f64,
+    /// Bytes a second of the link out.
+    pub link: f64,
+    /// Seconds for which it has to send already.
+    pub link_busy: f64,
+    /// Seconds for which each asker has to fold already what was handed back to it.
+    pub clients: HashMap<String, f64>,
+    pub objective: Objective,
+}
+
+/// What is said of one request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    pub place: Place,
+    /// Seconds until it is done here, and with whoever asked, if all others are where they are decided to be.
+    pub here: f64,
+    pub there: Option<f64>,
+}
+
+/// The shard of a request, and the client that it is of.
+fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation) -> Shard {
+    let rate = rates.get(&active.work.kernel).rate();
+    let places = Places::ALL.without(Place::Data);
+    let asker = active.work.asker.as_ref();
+    Shard {
+        bytes: active.left(),
+        result_bytes: active.work.result_bytes,
+        storage_rate: rate,
+        client_rate: asker.map_or(rate, |asker| client_rate(asker, rate)),
+        parallel: situation.lanes,
+        overhead: [0.0, 0.0, HAND_BACK_SECONDS],
+        places: if asker.is_some() { places } else { places.without(Place::Client) },
+        ..Shard::of(0, client, 0)
+    }
+}
+
+/// Bytes a second that whoever asks folds with all its threads.
+fn client_rate(asker: &Asker, rate: f64) -> f64 {
+    let said = asker.rate.map_or(rate, |said| said as f64);
+    said.clamp(rate / BELIEVED, rate * BELIEVED) * f64::from(asker.lanes.clamp(1, MAX_LANES))
+}
+
+/// Decides for all of them at once.
+///
+/// # Errors
+/// Numbers that no machine has; then nothing is moved.
+pub(crate) fn decide(
+    actives: &[Arc<Active>],
+    rates: &Rates,
+    situation: &Situation,
+) -> Result<Vec<Verdict>, ScheduleError> {
+    let mut cluster = Cluster::default();
+    let (cores, link) = (situation.cores.max(0.01), situation.link);
+    cluster.storage_node(Node { cores, busy: 0.0, link, link_busy: situation.link_busy });
+    let mut clients: HashMap<&str, usize> = HashMap::new();
+    let mut shards = Vec::with_capacity(actives.len());
+    for active in actives {
+        let asker = active.work.asker.as_ref();
+        let name = asker.map_or("", |asker| asker.name.as_str());
+        let client = *clients.entry(name).or_insert_with(|| {
+            let said = asker.and_then(|asker| asker.link).map_or(link, |said| said as f64);
+            let busy = situation.clients.get(name).copied().unwrap_or(0.0);
+            // It takes in what this node sends at most.
+            cluster.client(Client {
+                speed: 1.0,
+                busy,
+                link: said.clamp(link / BELIEVED, link),
+                link_busy: 0.0,
+            })
+        });
+        shards.push(shard(active, client, rates, situation));
+    }
+    let placement = cluster.place(&shards)?;
+    let mut verdicts: Vec<Verdict> = placement
+        .places
+        .iter()
+        .zip(&placement.costs)
+        .map(|(place, costs)| {
+            let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
+            Verdict {
+                place: *place,
+                here: seconds(Place::Storage).unwrap_or(0.0),
+                there: seconds(Place::Client),
+            }
+        })
+        .collect();
+    if situation.objective == Objective::Paper {
+        let works: Vec<paper::Work> = shards
+            .iter()
+            .map(|shard| paper::Work {
+                bytes: shard.bytes,
+                result_bytes: shard.result_bytes,
+                storage_rate: shard.storage_rate * cores,
+                client_rate: shard.client_rate,
+            })
+            .collect();
+        let places = paper::solve(link, &works)?.places;
+        for ((verdict, place), shard) in verdicts.iter_mut().zip(places).zip(&shards) {
+            verdict.place = if shard.places.has(place) { place } else { Place::Storage };
+        }
+    }
+    Ok(verdicts)
+}

@@ -1,0 +1,125 @@
+//! What the machine does, from `/proc`. What is not there is not known; nothing fails for it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Longest file of `/proc` that is read, in bytes. The lines that are looked for stand at the beginning.
+const MAX_BYTES: u64 = 16 << 10;
+
+/// What the machine did since the sample before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sample {
+    /// Share of all processors that was used, 0 to 1.
+    pub cpu: f64,
+    /// Of these, what is not active work.
+    pub others: f64,
+    /// Bytes of memory that can be had, and all of them.
+    pub memory: Option<(u64, u64)>,
+    /// Share of the last ten seconds in which something waited for I/O, 0 to 1.
+    pub io: Option<f64>,
+}
+
+/// Takes samples.
+pub(crate) struct Sampler {
+    proc: PathBuf,
+    /// Ticks that were used and all ticks, at the last sample.
+    ticks: Option<(u64, u64)>,
+}
+
+impl Sampler {
+    pub fn new(proc: &Path) -> Sampler {
+        Sampler { proc: proc.to_owned(), ticks: None }
+    }
+
+    pub fn sample(&mut self) -> Sample {
+        let ticks = self.text("stat").as_deref().and_then(ticks);
+        let cpu = match (self.ticks, ticks) {
+            // Counters of sleeping processors may run backwards.
+            (Some((used, all)), Some((used_now, all_now))) if all_now > all => {
+                (used_now.saturating_sub(used) as f64 / (all_now - all) as f64).min(1.0)
+            }
+            _ => 0.0,
+        };
+        self.ticks = ticks.or(self.ticks);
+        let memory = self.text("meminfo").as_deref().and_then(memory);
+        let io = self.text("pressure/io").as_deref().and_then(pressure);
+        Sample { cpu, others: cpu, memory, io }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let mut text = Vec::new();
+        File::open(self.proc.join(name)).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// `cpu  user nice system idle iowait irq softirq steal ...`, in ticks since the machine started.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let fields: Vec<u64> =
+        stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().map_while(|n| n.parse().ok()).collect();
+    // Guests' time is in that of users already.
+    let all = fields.get(..8)?.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+    let idle = fields.get(3)?.saturating_add(*fields.get(4)?);
+    Some((all.saturating_sub(idle), all))
+}
+
+fn memory(meminfo: &str) -> Option<(u64, u64)> {
+    let kib = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some((kib("MemAvailable:")?, kib("MemTotal:")?))
+}
+
+/// `some avg10=1.23 avg60=...`, in percent.
+fn pressure(io: &str) -> Option<f64> {
+    let percent: f64 =
+        io.lines().next()?.strip_prefix("some avg10=")?.split_whitespace().next()?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_used_is_a_share_of_what_there_was() {
+        let proc = tempfile::tempdir().unwrap();
+        let mut sampler = Sampler::new(proc.path());
+        assert_eq!(sampler.sample(), Sample::default());
+        fs::write(proc.path().join("stat"), "cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 1 1 1\n").unwrap();
+        fs::write(proc.path().join("meminfo"), "MemTotal:  2000 kB\nMemFree: 1 kB\nMemAvailable:   500 kB\n")
+            .unwrap();
+        fs::create_dir(proc.path().join("pressure")).unwrap();
+        fs::write(proc.path().join("pressure/io"), "some avg10=12.50 avg60=1.00 avg300=0.10 total=99\n")
+            .unwrap();
+        let first = sampler.sample();
+        assert_eq!(
+            first,
+            Sample { cpu: 0.0, others: 0.0, memory: Some((512_000, 2_048_000)), io: Some(0.125) }
+        );
+        fs::write(proc.path().join("stat"), "cpu  40 0 20 130 10 0 0 0 0 0\n").unwrap();
+        assert_eq!(sampler.sample().cpu, 0.4);
+        // A counter that runs backwards says nothing.
+        fs::write(proc.path().join("stat"), "cpu  1 0 1 1 1 0 0 0 0 0\n").unwrap();
+        assert_eq!(sampler.sample().cpu, 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_not_known(text in "(cpu |MemTotal:|MemAvailable:|some avg10=)?[ -~\n]{0,80}") {
+            if let Some((used, all)) = ticks(&text) {
+                prop_assert!(used <= all);
+            }
+            let _ = memory(&text);
+            prop_assert!(pressure(&text).is_none_or(|share| (0.0..=1.0).contains(&share)));
+        }
+    }
+}

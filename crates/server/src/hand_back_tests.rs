@@ -1,0 +1,150 @@
+//! Work that is handed back while it runs, and gone on with by whoever asked: the same answer to the last bit.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use gristmill_kernel::{RowBatch, Value};
+use gristmill_peers::{AT_CLIENT, ON_STORAGE, Question};
+use gristmill_runtime::{Control, Here, Options, Outcome, run, run_on};
+use gristmill_wire::InputSpec;
+use gristmill_wire::action::{Opened, PathOf, names};
+
+use crate::test_node::{TestNode, with_share};
+
+/// So slow that a request is caught at work. The processors' time for a block is well below a millisecond.
+const SHARE: f64 = 0.0005;
+
+/// Bytes of the file: some blocks, and fewer than what is moved without being told to.
+const BYTES: u64 = 127 * 1024 * 8;
+
+fn ask(kernel: &str, dtype: Option<&str>, params: &[(&str, &str)]) -> Question {
+    Question {
+        kernel: kernel.into(),
+        params: params.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        input: InputSpec { dtype: dtype.map(Into::into), ..InputSpec::default() },
+        range: None,
+    }
+}
+
+impl TestNode {
+    async fn opened(&self, path: &str) -> Opened {
+        let path = PathOf { path: path.into() };
+        self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap()
+    }
+
+    /// Runs a request and tells the node to hand it back as soon as it has folded something.
+    async fn caught(&self, question: &Question, opened: &Opened) -> (Value, RowBatch, Here) {
+        let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
+        let running = tokio::task::spawn_blocking(move || {
+            let options = Options { lanes: 2, ..Options::default() };
+            let request = own.request(&peers, &file, ON_STORAGE, options.clone()).unwrap();
+            let crew = own.crew(&peers, &file, options.max_record, None).unwrap();
+            let crew = crew.taking_over(peers.asker(2), options);
+            let mut rows = RowBatch::default();
+            let done = run_on(request, &crew, &mut rows, &Control::new()).unwrap();
+            let Outcome::Done(answer) = done else { panic!("nobody stopped it") };
+            assert_eq!(answer.report.revisions.len(), 1);
+            (answer.value, rows, gristmill_runtime::Crew::here(&crew))
+        });
+        loop {
+            let active = self.shared.contention.active.all();
+            let begun = active.iter().find(|one| one.moving.own.progress().0 > 0);
+            if let Some(active) = begun {
+                active.moving.hand_back("for a test".into());
+                break;
+            }
+            assert!(!running.is_finished(), "it was not caught at work");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        running.await.unwrap()
+    }
+
+    async fn plainly(&self, question: &Question, opened: &Opened) -> (Value, RowBatch) {
+        let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
+        let running = tokio::task::spawn_blocking(move || {
+            let mut rows = RowBatch::default();
+            let request = own.request(&peers, &file, AT_CLIENT, Options::default()).unwrap();
+            match run(request, &mut rows, &Control::new()).unwrap() {
+                Outcome::Done(answer) => (answer.value, rows),
+                Outcome::Stopped(_) => panic!("nobody stopped it"),
+            }
+        });
+        running.await.unwrap()
+    }
+}
+
+fn is_the_same(questions: Vec<Question>, content: Vec<u8>) {
+    with_share(SHARE, async |test| {
+        assert_eq!(test.put("/files/data", content).await.0, http::StatusCode::CREATED);
+        let opened = test.opened("/data").await;
+        for question in questions {
+            let name = question.kernel.clone();
+            let (value, rows, here) = test.caught(&question, &opened).await;
+            let (expected, expected_rows) = test.plainly(&question, &opened).await;
+            assert_eq!((value, rows), (expected, expected_rows), "{name}");
+            let read: u64 = here.tally.read.iter().sum();
+            assert!(0 < read && read < BYTES, "{name}: {read} bytes were folded by whoever asked");
+            assert_eq!(here.revisions[0].why, "for a test");
+        }
+    });
+}
+
+#[test]
+fn numbers_go_on_elsewhere() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let content: Vec<u8> =
+        (0..BYTES / 8).flat_map(|_| (rng.f64() * 10f64.powi(rng.i32(-30..30))).to_le_bytes()).collect();
+    let dtype = Some("f64");
+    let shape = [("shape", "127,1024"), ("sigma", "1.5")];
+    is_the_same(
+        vec![
+            ask("sum", dtype, &[]),
+            ask("var", dtype, &[]),
+            ask("last", dtype, &[]),
+            ask("lookup", dtype, &[("where", "> 0")]),
+            ask("gaussian", dtype, &shape),
+        ],
+        content,
+    );
+}
+
+#[test]
+fn text_goes_on_elsewhere() {
+    let lines = (0..).map(|n| format!("line {n} has {} words\n", ["some", "many", "few"][n % 3]));
+    let mut content: Vec<u8> = lines.flat_map(String::into_bytes).take(BYTES as usize).collect();
+    content[BYTES as usize - 1] = b'\n';
+    is_the_same(
+        vec![ask("wc", None, &[]), ask("grep", None, &[("pattern", "many")]), ask("last", None, &[])],
+        content,
+    );
+}
+
+#[test]
+fn a_node_that_takes_nothing_says_so_or_hands_it_back() {
+    with_share(0.0, async |test| {
+        let content: Vec<u8> = (0..BYTES / 8).flat_map(|n| (n as f64).to_le_bytes()).collect();
+        assert_eq!(test.put("/files/data", content).await.0, http::StatusCode::CREATED);
+        let opened = test.opened("/data").await;
+        let question = ask("sum", Some("f64"), &[]);
+        let expected = test.plainly(&question, &opened).await.0;
+        let peers = test.shared.peers.clone();
+        let running = tokio::task::spawn_blocking(move || {
+            let options = Options::default();
+            let crew = |movable: bool| {
+                let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
+                if movable { crew.taking_over(peers.asker(1), options.clone()) } else { crew }
+            };
+            let ask = |movable| {
+                let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
+                run_on(request, &crew(movable), &mut RowBatch::default(), &Control::new())
+            };
+            let Ok(Outcome::Done(answer)) = ask(true) else { panic!("it is folded by whoever asked") };
+            assert_eq!(answer.value, expected);
+            assert!(answer.report.places.iter().any(|place| place.place == "client" && place.bytes == BYTES));
+            let refused = ask(false).unwrap_err();
+            assert_eq!(refused.kind(), gristmill_runtime::ErrorKind::Busy);
+            assert!(refused.to_string().contains("--active-share 0"), "{refused}");
+        });
+        running.await.unwrap();
+    });
+}

@@ -1,0 +1,41 @@
+//! What a node says of its load: `GET /load/KERNEL` with a grant.
+
+use serde::{Deserialize, Serialize};
+
+/// Longest answer, in bytes.
+pub const MAX_LOAD_BYTES: usize = 64 << 10;
+
+/// What a node can do and has to do. Whoever reads it believes it within bounds only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeLoad {
+    /// Number of its target.
+    pub target: u32,
+    /// Processors that active work may use now; 0: it takes none.
+    pub cores: f64,
+    /// Threads of a fold.
+    pub lanes: u32,
+    /// Bytes a second that one processor folds with the kernel that was asked about.
+    pub rate: f64,
+    /// Whether that was measured, or is what is said of every kernel at first.
+    pub measured: bool,
+    /// Bytes a second of its link to clients.
+    pub link: f64,
+    /// Seconds for which the link has to send what was handed back.
+    pub link_busy: f64,
+    /// Active requests, and of them those at work.
+    pub active: u64,
+    /// See [`active`](NodeLoad::active).
+    pub running: u64,
+    /// Seconds for which these processors have active work.
+    pub queued: f64,
+    /// Share of all its processors that is used, 0 to 1, and of that what is not active work.
+    pub cpu: f64,
+    /// See [`cpu`](NodeLoad::cpu).
+    pub others: f64,
+    /// Bytes of memory that can be had, and all of them, if it knows.
+    #[serde(default)]
+    pub memory: Option<(u64, u64)>,
+    /// Share of the last ten seconds in which something waited for I/O, 0 to 1, if it knows.
+    #[serde(default)]
+    pub io: Option<f64>,
+}
