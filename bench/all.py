@@ -20,7 +20,8 @@ PROGRAMS = {
     "image": ["probe"],
     "schedule": [],
     **dict.fromkeys(
-        ("nodes", "link", "transfer", "latency", "small", "scale", "collectives", "reductionist"), ["probe", "gristmill"]
+        ("nodes", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
+        ["probe", "gristmill"],
     ),
 }
 # Not part of a quick run: they need what is not installed everywhere, and say little when small.

@@ -1,7 +1,7 @@
 //! Passes folded on the storage nodes of a file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
@@ -35,12 +35,23 @@ pub struct StorageCrew {
     takes_over: Option<TakesOver>,
     /// What is folded here from the beginning, and why.
     here: Option<HandBack>,
+    /// What was handed back between two passes: everything, from then on.
+    moved: OnceLock<HandBack>,
 }
 
 impl StorageCrew {
     /// Has these nodes fold. `request` says all but targets and pass; its depth is that of whoever asks.
     pub fn new(peers: Peers, file: FileMap, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
-        StorageCrew { peers, file, request, nodes, written: Mutex::default(), takes_over: None, here: None }
+        StorageCrew {
+            peers,
+            file,
+            request,
+            nodes,
+            written: Mutex::default(),
+            takes_over: None,
+            here: None,
+            moved: OnceLock::new(),
+        }
     }
 
     /// Lets nodes hand their parts back, which are then folded by this process with these options. What is to be kept
@@ -91,7 +102,15 @@ impl StorageCrew {
         Ok(receipts)
     }
 
+    /// What is folded here as a whole.
+    fn here(&self) -> Option<&HandBack> {
+        self.moved.get().or(self.here.as_ref())
+    }
+
     fn requests(&self, order: &PassOrder<'_>) -> Vec<NodeRequest> {
+        if self.moved.get().is_some() {
+            return Vec::new();
+        }
         self.requests_of(self.request.clone(), order, FAN_IN)
     }
 
@@ -151,7 +170,7 @@ impl Crew for StorageCrew {
             shown = now;
         };
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        if let (Some(takes), Some(here)) = (&self.takes_over, &self.here) {
+        if let (Some(takes), Some(here)) = (&self.takes_over, self.here()) {
             let nothing = ShardEnd::new(order.ctx.round, targets);
             let end = ShardEnd { handed_back: vec![here.clone()], ..nothing };
             for end in self.finish_here(takes, order, end)? {
@@ -184,6 +203,13 @@ impl Crew for StorageCrew {
         let (end, tally) = self.finish(order, together, 1)?;
         let end =
             end.ok_or_else(|| unavailable(&self.nodes[0].address, "it told nothing of what it reached"))?;
+        if let (Some(takes), Some(first)) = (&self.takes_over, end.handed_back.first()) {
+            let targets = self.nodes.iter().flat_map(|node| node.targets.iter().copied()).collect();
+            let moved = HandBack { targets, left: Left::default(), why: first.why.clone() };
+            takes.revised(&moved);
+            // Only one node tells of the end, once.
+            let _ = self.moved.set(moved);
+        }
         Ok(Some(TogetherEnd { tally, ..end }))
     }
 
@@ -226,7 +252,7 @@ impl Crew for StorageCrew {
                 _task: Tasks(vec![task]),
             }));
         }
-        if let (Some(takes), Some(here)) = (&self.takes_over, &self.here) {
+        if let (Some(takes), Some(here)) = (&self.takes_over, self.here()) {
             let left = Left { from: order.ctx.extent.start, begun: None };
             sources.push(Box::new(self.rows_here(takes, order, HandBack { left, ..here.clone() })?));
         }

@@ -144,12 +144,16 @@ impl Peers {
         let node = &asked.node;
         let mut frames = self.fold(asked).await?;
         let (mut whole, mut reached, mut failure, mut received) = (Vec::new(), None, None, 0);
+        let mut handed_back = Vec::new();
         while let Some((frame, bytes)) = frames.next().await? {
             received += bytes as u64;
             match frame {
                 Frame::Progress(done) => progress(done),
                 Frame::Partial(stretch) => append(&mut whole, &stretch, node)?,
                 Frame::Reached(round, shared) => reached = Some((round, shared)),
+                Frame::HandedBack(one) if asked.request.asker.is_some() && handed_back.len() < targets => {
+                    handed_back.push(one);
+                }
                 Frame::Failed(_, error) => failure = Some(error.into_error()),
                 Frame::Finished(tally) => {
                     while frames.next().await?.is_some() {}
@@ -163,6 +167,7 @@ impl Peers {
                         shared: shared.into(),
                         whole,
                         tally: tally.clone(),
+                        handed_back,
                     });
                     return Ok((end, tally));
                 }

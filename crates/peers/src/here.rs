@@ -37,10 +37,15 @@ impl TakesOver {
         self.here.lock().unwrap_or_else(PoisonError::into_inner).tally.add(tally);
     }
 
-    fn revised(&self, hand_back: &HandBack) {
+    /// Notes why something is folded here, once for all passes.
+    pub fn revised(&self, hand_back: &HandBack) {
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        if here.revisions.iter().any(|one| one.targets == hand_back.targets && one.why == hand_back.why) {
+            return;
+        }
         let (targets, why) = (hand_back.targets.clone(), hand_back.why.clone());
         let revision = Revision { targets, after: self.begun.elapsed(), why };
-        self.here.lock().unwrap_or_else(PoisonError::into_inner).revisions.push(revision);
+        here.revisions.push(revision);
     }
 }
 

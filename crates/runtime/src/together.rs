@@ -12,12 +12,18 @@ use crate::job::{complete, unchanged};
 use crate::options::MAX_ROUNDS;
 use crate::pass::Pass;
 use crate::prepare::{Prepared, prepare};
-use crate::{Control, ErrorKind, Partial, Request, RunError, ShardEnd, Tally};
+use crate::{Control, ErrorKind, HandBack, Partial, Request, RunError, ShardEnd, Tally};
 
 /// Those who fold a request together.
 pub trait Group {
     /// What all members made of a pass, joined: the same for every member. `join` takes another's part into one's own.
     fn allreduce(&self, end: ShardEnd, join: &mut JoinEnds<'_>) -> Result<ShardEnd, RunError>;
+
+    /// What is to be handed back once this pass is done. One member that says so is enough: whoever asked goes on with
+    /// the next pass.
+    fn handed_back(&self) -> Option<HandBack> {
+        None
+    }
 
     /// Folds one's own part; here a member can wait for its turn.
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
@@ -39,6 +45,8 @@ pub struct TogetherEnd {
     pub whole: Vec<u8>,
     /// What one's own part of all passes cost.
     pub tally: Tally,
+    /// Why it is not the last pass, if it is not: the same for every member.
+    pub handed_back: Vec<HandBack>,
 }
 
 /// A member's part in a request that its kernel takes [several](gristmill_kernel::Passes::Several) passes for.
@@ -82,11 +90,12 @@ impl Together {
                 return Err(RunError::Remote { kind: ErrorKind::Failed, message });
             }
             tally.add(&std::mem::replace(&mut own.tally, Tally::new(0)));
+            own.handed_back.extend(group.handed_back());
             let mut join = |mut a: ShardEnd, b: ShardEnd| {
                 a.join(&*job.kernel, &ctx, b)?;
                 Ok(a)
             };
-            let ShardEnd { partial, failure, .. } = group.allreduce(own, &mut join)?;
+            let ShardEnd { partial, failure, handed_back, .. } = group.allreduce(own, &mut join)?;
             if let Some((at, error)) = failure
                 && partial.enough_at.is_none_or(|enough| at < enough)
             {
@@ -98,9 +107,15 @@ impl Together {
             }
             let whole = partial.whole(&*job.kernel, &ctx)?;
             match job.kernel.advance(&ctx, &whole)? {
-                Next::Again(shared) => ctx = ctx.next(shared),
-                Next::Done(_) | Next::Last(_) => {
-                    return Ok(TogetherEnd { round: ctx.round, shared: ctx.shared, whole, tally });
+                Next::Again(shared) if handed_back.is_empty() => ctx = ctx.next(shared),
+                Next::Again(_) | Next::Done(_) | Next::Last(_) => {
+                    return Ok(TogetherEnd {
+                        round: ctx.round,
+                        shared: ctx.shared,
+                        whole,
+                        tally,
+                        handed_back,
+                    });
                 }
             }
         }

@@ -109,6 +109,25 @@ fn numbers_go_on_elsewhere() {
 }
 
 #[test]
+fn passes_go_on_elsewhere() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let content: Vec<u8> = (0..BYTES / 8).flat_map(|_| (rng.f64() * 1e3 - 500.0).to_le_bytes()).collect();
+    with_share(SHARE, async |test| {
+        assert_eq!(test.put("/files/data", content).await.0, http::StatusCode::CREATED);
+        let opened = test.opened("/data").await;
+        let clusters = [("dims", "2"), ("k", "3"), ("seed", "1"), ("max_iter", "6"), ("tol", "0")];
+        for question in [ask("median", Some("f64"), &[]), ask("kmeans", Some("f64"), &clusters)] {
+            let name = question.kernel.clone();
+            let (value, _, here) = test.caught(&question, &opened).await;
+            assert_eq!(value, test.plainly(&question, &opened).await.0, "{name}");
+            // At least one pass was folded by the node, and at least one here.
+            let read: u64 = here.tally.read.iter().sum();
+            assert!(read >= BYTES && read.is_multiple_of(BYTES), "{name}: {read}");
+        }
+    });
+}
+
+#[test]
 fn text_goes_on_elsewhere() {
     let lines = (0..).map(|n| format!("line {n} has {} words\n", ["some", "many", "few"][n % 3]));
     let mut content: Vec<u8> = lines.flat_map(String::into_bytes).take(BYTES as usize).collect();

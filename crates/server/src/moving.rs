@@ -12,6 +12,8 @@ pub(crate) struct Moving {
     /// Of the node's own part; it stops too when the whole request does.
     pub own: Arc<Control>,
     pub pace: Arc<FoldPace>,
+    /// Whether it stops at a record; or else it goes on to the end of its pass.
+    at_record: bool,
     why: OnceLock<String>,
     told: Notify,
 }
@@ -21,13 +23,20 @@ impl Moving {
     pub fn new(request: &Arc<Control>, cap: &Arc<Cap>) -> Moving {
         let pace = Arc::new(FoldPace::new(cap.clone()));
         let own = Arc::new(Control::under(request.clone()).paced(pace.clone()));
-        Moving { own, pace, why: OnceLock::new(), told: Notify::new() }
+        Moving { own, pace, at_record: true, why: OnceLock::new(), told: Notify::new() }
+    }
+
+    /// The same of one that others wait for in every pass.
+    pub fn at_passes(request: &Arc<Control>, cap: &Arc<Cap>) -> Moving {
+        Moving { at_record: false, ..Moving::new(request, cap) }
     }
 
     /// Stops the work, for this reason. Only the first reason counts.
     pub fn hand_back(&self, why: String) {
         if self.why.set(why).is_ok() {
-            self.own.stop();
+            if self.at_record {
+                self.own.stop();
+            }
             // Remembered, should nobody wait for it yet.
             self.told.notify_one();
         }

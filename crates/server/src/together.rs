@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_collective::{CollectiveError, Rank};
 use gristmill_peers::{MemberPlace, StorageCrew};
 use gristmill_runtime::{
-    Control, ErrorKind, Group, JoinEnds, Partial, PassOrder, RunError, ShardEnd, Tally, Together, TogetherEnd,
+    Control, ErrorKind, Group, HandBack, JoinEnds, Left, Partial, PassOrder, RunError, ShardEnd, Tally,
+    Together, TogetherEnd,
 };
 use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, Rights, TallyFrame};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -60,9 +61,10 @@ impl TogetherFold {
         };
         let run = node_request(shared, &grant, &request)?;
         let control = Arc::new(Control::new());
-        let moving = Arc::new(Moving::new(&control, &shared.contention.cap));
-        // Passes that others wait for are not handed back.
-        let told = Work { asker: None, ..Work::of(&request, &run) };
+        let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
+        let can_save = run.kernel.spec().can_save;
+        let told = Work::of(&request, &run);
+        let told = Work { asker: told.asker.filter(|_| can_save), ..told };
         let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;
         let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
         let seat = shared.group_seats.take(&shared.address)?;
@@ -140,8 +142,9 @@ impl TogetherFold {
         if self.rank != 0 {
             return Ok(ValueAnswer { partial: Vec::new(), last: vec![finished], turn: None });
         }
-        let TogetherEnd { round, shared, whole, .. } = end;
-        let last = vec![Frame::Reached(round, shared.to_vec()), finished];
+        let TogetherEnd { round, shared, whole, handed_back, .. } = end;
+        let reached = Frame::Reached(round, shared.to_vec());
+        let last = handed_back.into_iter().map(Frame::HandedBack).chain([reached, finished]).collect();
         Ok(ValueAnswer { partial: whole, last, turn: None })
     }
 
@@ -190,6 +193,11 @@ impl Group for TogetherFold {
         }
     }
 
+    fn handed_back(&self) -> Option<HandBack> {
+        let targets = self.members.get(self.rank as usize)?.targets.clone();
+        self.moving.why().map(|why| HandBack { targets, left: Left::default(), why })
+    }
+
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
         // Held for this node's own records only: nobody who waits for others has a turn.
         let turn = Handle::current().block_on(self.shared.folds.clone().acquire_owned());
@@ -203,30 +211,49 @@ impl Group for TogetherFold {
     }
 }
 
-/// A part of a pass as bytes: a frame for a failure behind its length, then the partial.
+/// A part of a pass as bytes: a frame for a failure and one for what is handed back, each behind its length, then the
+/// partial. Of several that are handed back the first tells why.
 fn encode(end: &ShardEnd) -> Vec<u8> {
     let failure = end.failure.as_ref().map(|(at, error)| Frame::Failed(*at, as_body(error)).encode());
-    let failure = failure.unwrap_or_default();
-    let mut out = (failure.len() as u64).to_le_bytes().to_vec();
-    out.extend_from_slice(&failure);
+    let handed_back = end.handed_back.first().map(|one| Frame::HandedBack(one.clone()).encode());
+    let mut out = Vec::new();
+    for frame in [failure, handed_back].map(Option::unwrap_or_default) {
+        out.extend_from_slice(&(frame.len() as u64).to_le_bytes());
+        out.extend_from_slice(&frame);
+    }
     end.partial.encode(&mut out);
     out
 }
 
 fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
-    let bad = || RunError::BadPartial { why: "a member's value is cut short".into() };
-    let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| bad())?;
-    let (failure, partial) = rest.split_at_checked(length).ok_or_else(bad)?;
-    let failure = match failure {
-        [] => None,
-        frame => match Frame::decode(frame)? {
-            Frame::Failed(at, error) => Some((at, error.into_error())),
-            _ => return Err(bad()),
-        },
-    };
-    let partial = Partial::decode(partial)?;
-    Ok(ShardEnd { partial, failure, ..ShardEnd::new(0, targets) })
+    let (failure, rest) = framed(bytes)?;
+    let (handed_back, partial) = framed(rest)?;
+    let mut end = ShardEnd { partial: Partial::decode(partial)?, ..ShardEnd::new(0, targets) };
+    match failure {
+        None => {}
+        Some(Frame::Failed(at, error)) => end.failure = Some((at, error.into_error())),
+        Some(_) => return Err(cut_short()),
+    }
+    match handed_back {
+        None => {}
+        Some(Frame::HandedBack(one)) => end.handed_back.push(one),
+        Some(_) => return Err(cut_short()),
+    }
+    Ok(end)
+}
+
+/// A frame behind its length, none if that is 0, and what follows.
+fn framed(bytes: &[u8]) -> Result<(Option<Frame>, &[u8]), RunError> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut_short)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_short())?;
+    match rest.split_at_checked(length).ok_or_else(cut_short)? {
+        ([], rest) => Ok((None, rest)),
+        (frame, rest) => Ok((Some(Frame::decode(frame)?), rest)),
+    }
+}
+
+fn cut_short() -> RunError {
+    RunError::BadPartial { why: "a member's value is cut short".into() }
 }
 
 #[cfg(test)]
@@ -245,12 +272,17 @@ mod tests {
             (start, count) in (0u64..1000, 1u64..1000),
             state in prop::collection::vec(any::<u8>(), 0..100),
             failure in prop::option::of((any::<u64>(), any::<String>())),
+            back in prop::option::of((prop::collection::vec(any::<u32>(), 0..5), ".{0,9}")),
         ) {
+            let hand_back = |(targets, why)| HandBack { targets, left: Left::default(), why };
+            let handed_back: Vec<HandBack> = back.map(hand_back).into_iter().collect();
             let partial = Partial::of(round, ExtentSet::of(start..start + count), state);
             let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
             let failure = failure.map(|(at, message)| (at, error(message)));
             let told = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
-            let end = decode(&encode(&ShardEnd { partial: partial.clone(), failure, ..ShardEnd::new(0, 3) }), 3).unwrap();
+            let end = ShardEnd { partial: partial.clone(), failure, handed_back: handed_back.clone(), ..ShardEnd::new(0, 3) };
+            let end = decode(&encode(&end), 3).unwrap();
+            prop_assert_eq!(end.handed_back, handed_back);
             prop_assert_eq!(end.partial, partial);
             let failure = end.failure.map(|(at, error)| {
                 assert_eq!(error.kind(), ErrorKind::Data);

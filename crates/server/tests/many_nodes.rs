@@ -64,6 +64,31 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
 }
 
 #[test]
+fn passes_of_busy_nodes_go_on_with_whoever_asked() {
+    // Slow enough that every node would rather hand its passes back, large enough that it may.
+    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.01, ..options });
+    nodes.put("/numbers", &mixed(450_000), &stripes(64 << 10));
+    let mut points = numbers("kmeans");
+    points.params = [("dims", "3"), ("k", "4"), ("seed", "2"), ("max_iter", "8"), ("tol", "0")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    for question in [numbers("median"), points] {
+        let name = question.kernel.clone();
+        let (value, _, report) = nodes.ask_movable("/numbers", &question);
+        let (expected, _, plain) = nodes.ask("/numbers", question, Place::Client).unwrap();
+        assert_eq!(value, expected, "{name}");
+        assert_eq!(report.rounds, plain.rounds, "{name}");
+        // All nodes leave off after the same pass, whoever of them said so.
+        let bytes = |place: &str| -> Vec<u64> {
+            report.places.iter().filter(|one| one.place == place).map(|one| one.bytes).collect()
+        };
+        let (there, here) = (bytes("storage"), bytes("client"));
+        assert!(there.iter().chain(&here).all(|bytes| *bytes > 0) && here.len() == 3, "{name}: {report:?}");
+        assert_eq!(report.revisions.len(), 1, "{name}: {report:?}");
+    }
+}
+
+#[test]
 fn more_requests_than_a_node_passes_on_at_once_are_all_answered() {
     let nodes = Nodes::start(NODES);
     nodes.put("/numbers", &mixed(5_000), &stripes(512));

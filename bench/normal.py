@@ -1,0 +1,134 @@
+"""How long normal reads take while a storage node folds for many others at once: 64 KiB at random places of a file, one after
+the other on one connection, with and without a flood of active requests that are not handed back.
+"""
+
+import http.client
+import textwrap
+import threading
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import data
+import pairs
+from cluster import GRISTMILL, Nodes
+from probe import Probe
+
+SIZE, QUICK_SIZE = 256 << 20, 16 << 20
+READ = 64 << 10
+READS, QUICK_READS = 1000, 100
+FLOOD, QUICK_FLOOD = 16, 4
+ROUNDS = 10
+ALONE, FLOODED = "reads alone", "reads under the flood"
+WIDTH = 1 << 10
+PERCENTILES = [*range(1, 100), 99.9]
+
+
+class Flood:
+    """Active requests that begin again as soon as they have ended, each of a process of its own."""
+
+    def __init__(self, options, nodes, count):
+        self.stop, self.done = threading.Event(), 0
+        self.lock = threading.Lock()
+        ready = threading.Barrier(count + 1)
+        self.threads = [threading.Thread(target=self.ask, args=(options, nodes, ready)) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+        # Every one of them has folded once.
+        ready.wait()
+
+    def ask(self, options, nodes, ready):
+        shape = f"{nodes.rows},{WIDTH}"
+        what = {"kernel": "gaussian", "type": "f64", "place": "storage", "params": {"shape": shape, "sigma": "2"}}
+        with Probe(options.probe) as probe:
+            first = True
+            while first or not self.stop.is_set():
+                probe.ask("ask", cluster=nodes.entry, file="/image", what={**what, "rows": "discard"})
+                with self.lock:
+                    self.done += 1
+                if first:
+                    first = False
+                    ready.wait()
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def reads(nodes, size, count, rng):
+    """Seconds of each of so many reads."""
+    host, _, port = nodes.address.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port))
+    each = []
+    for _ in range(count):
+        at = int(rng.integers(0, size - READ))
+        begun = time.perf_counter()
+        connection.request("GET", "/files/image", headers={"Range": f"bytes={at}-{at + READ - 1}"})
+        answer = connection.getresponse()
+        body = answer.read()
+        each.append(time.perf_counter() - begun)
+        pairs.require(answer.status == 206 and len(body) == READ, f"a read: {answer.status}")
+    connection.close()
+    return each
+
+
+def draw(path, samples, foot):
+    figure, axes = plt.subplots(figsize=(10, 5.5), layout="constrained")
+    axes.set_title(f"Normal reads of {READ >> 10} KiB from a storage node, alone and while it folds for others")
+    for (name, seconds), color in zip(samples.items(), pairs.LINES):
+        sizes = np.sort(seconds) * 1e3
+        half, most = np.percentile(sizes, [50, 99])
+        axes.plot(sizes, np.linspace(0, 100, len(sizes)), color=color, lw=1.8, label=f"{name}: p50 {half:.2f} ms, p99 {most:.2f} ms")
+    axes.set_xscale("log")
+    axes.set_xlabel("milliseconds (log scale)")
+    axes.set_ylabel("percent of reads that took at most so long")
+    axes.set_ylim(0, 100)
+    axes.grid(color="#e3e3e3", lw=0.7)
+    axes.legend(loc="center right", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel(textwrap.fill(foot, 150), fontsize=8, color="#555555")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main():
+    options = pairs.arguments(__doc__, min_rounds=ROUNDS, probe=pairs.PROBE, gristmill=GRISTMILL)
+    size = QUICK_SIZE if options.quick else SIZE
+    count = QUICK_READS if options.quick else READS
+    flood = QUICK_FLOOD if options.quick else FLOOD
+    options.data.mkdir(parents=True, exist_ok=True)
+    source = data.make(options.data, "normal", size)
+    rng = np.random.default_rng(7)
+    found = {ALONE: [], FLOODED: []}
+    with Probe(options.probe) as probe, Nodes(options.gristmill, options.data, 1) as nodes:
+        nodes.put(probe, source, "/image")
+        nodes.rows = size // 8 // WIDTH
+        reads(nodes, size, count, rng)
+        for number in range(options.rounds):
+            for name in [ALONE, FLOODED] if number % 2 else [FLOODED, ALONE]:
+                others = Flood(options, nodes, flood) if name == FLOODED else None
+                found[name].append(reads(nodes, size, count, rng))
+                if others:
+                    others.end()
+    samples = {name: np.concatenate(each) for name, each in found.items()}
+    print(f"# Normal reads, {count} in each of {options.rounds} rounds; a flood of {flood} ({pairs.described(options)})")
+    for name, seconds in samples.items():
+        half, most, last = np.percentile(seconds, [50, 99, 99.9]) * 1e3
+        print(f"{name}: p50 {half:.2f} ms, p99 {most:.2f} ms, p99.9 {last:.2f} ms")
+    times = {name: [float(np.percentile(one, 99)) for one in each] for name, each in found.items()}
+    print("# p99 of a round over p99 of its partner, median [95 % bootstrap interval]")
+    print(pairs.ratio(times, FLOODED, ALONE, 2.0).line())
+    rows = [
+        (number, name, percent, f"{seconds:.9f}")
+        for name, each in found.items()
+        for number, one in enumerate(each)
+        for percent, seconds in zip(PERCENTILES, np.percentile(one, PERCENTILES))
+    ]
+    pairs.write_csv(options.results / "normal.csv", ["round", "side", "percentile", "seconds"], rows)
+    draw(options.results / "normal.png", samples, pairs.footer(options, f"{count} reads a round, {flood} active requests at once, loopback"))
+
+
+if __name__ == "__main__":
+    main()
