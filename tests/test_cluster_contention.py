@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 MIB = 1 << 20
 NUMBERS = np.random.default_rng(3).normal(0, 1e6, 700_000)
 TEXT = b"".join(b"%d has %d legs\n" % (n, n % 7) for n in range(120_000))
-IMAGE = np.random.default_rng(6).integers(0, 255, (1301, 1257), dtype="u1")
+IMAGE = np.random.default_rng(6).integers(0, 255, (4001, 2003), dtype="u1")
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_flood_is_answered_wherever_it_runs(nodes_of_test):
     nodes = nodes_of_test(Nodes, nodes=2, args=("--active-share", "0.02", "--link", "125MB"))
     url = nodes.put("/image", IMAGE.tobytes(), "--stripe", "200000")
     (nodes.folder / "plain").write_bytes(IMAGE.tobytes())
-    args = ("--type", "u8", "--param", "shape=1301,1257", "--param", "sigma=2")
+    args = ("--type", "u8", "--param", "shape=4001,2003", "--param", "sigma=2")
     nodes.grist.ok("run", "gaussian", "plain", *args, "--output", "expected")
     expected = (nodes.folder / "expected").read_bytes()
     running = [

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use gristmill_kernel::{Order, Output, Passes, Spec};
 use gristmill_layout::Layout;
 use gristmill_runtime::RunError;
-use gristmill_schedule::cluster::{Client, Cluster, Node, Shard};
+use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
 use gristmill_schedule::{Place, Places, ScheduleError};
 use gristmill_wire::action::Opened;
 use gristmill_wire::{FileMap, GRANT_HEADER, MAX_LOAD_BYTES, NodeLoad};
@@ -29,6 +29,9 @@ pub const LEAST_DECIDED: u64 = 1 << 20;
 
 /// Seconds that it takes to ask for bytes and to begin with them.
 const READ_SECONDS: f64 = 0.005;
+
+/// Share of a busy machine that folds can count on.
+const FAIR_SHARE: f64 = 0.25;
 
 /// What is said of a node that says nothing, or something that cannot be.
 const UNKNOWN: NodeLoad = NodeLoad {
@@ -158,9 +161,19 @@ impl Peers {
         });
         let (mut parts, pulled): (Vec<NodeDecision>, Vec<u64>) = parts.unzip();
         let pulled = pulled.first().copied().unwrap_or(0) / parts.len().max(1) as u64;
-        let seconds = decide(spec, &mut parts, pulled, lanes).ok()?;
+        let seconds = decide(spec, &mut parts, pulled, lanes as f64 * free()).ok()?;
         Some(Decision { nodes: parts, seconds })
     }
+}
+
+/// Share of this machine's processors that folds here can count on, 0 to 1: less where others have waited for them lately.
+fn free() -> f64 {
+    let waited = |text: &str| -> Option<f64> {
+        text.strip_prefix("some avg10=")?.split_whitespace().next()?.parse().ok()
+    };
+    let pressure = std::fs::read_to_string("/proc/pressure/cpu").ok();
+    let waited = pressure.as_deref().and_then(waited).unwrap_or(0.0);
+    if waited.is_finite() { (1.0 - waited / 100.0).clamp(FAIR_SHARE, 1.0) } else { 1.0 }
 }
 
 /// What a node said, if it can be.
@@ -177,8 +190,8 @@ fn believed(load: Option<&NodeLoad>) -> NodeLoad {
     .unwrap_or(UNKNOWN)
 }
 
-/// Decides for all parts of one request. Gives the seconds that it takes.
-fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: usize) -> Result<f64, ScheduleError> {
+/// Decides for all parts of one request, that would be folded here by `lanes`. Gives the seconds that it takes.
+fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: f64) -> Result<f64, ScheduleError> {
     let mut cluster = Cluster::default();
     let loads: Vec<NodeLoad> = parts.iter().map(|part| believed(part.load.as_ref())).collect();
     // One's own link is not known; no node sends faster than its own.
@@ -198,7 +211,7 @@ fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: usize) ->
             result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
             pulled_bytes: pulled,
             storage_rate: load.rate,
-            client_rate: load.rate * lanes.max(1) as f64,
+            client_rate: load.rate * lanes.max(FAIR_SHARE),
             parallel: f64::from(load.lanes.max(1)),
             overhead: [0.0, 0.0, READ_SECONDS],
             places,
@@ -208,11 +221,11 @@ fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: usize) ->
             ..Shard::of(node, client, 0)
         });
     }
-    let placement = cluster.place(&ordered)?;
+    let placement = worth_while(&cluster, &ordered)?;
     for ((part, place), costs) in parts.iter_mut().zip(&placement.places).zip(&placement.costs) {
-        part.here = *place == Place::Client;
         let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
         (part.storage_seconds, part.client_seconds) = (seconds(Place::Storage), seconds(Place::Client));
+        part.here = *place == Place::Client;
     }
     Ok(placement.makespan)
 }
@@ -243,10 +256,10 @@ mod tests {
     fn an_idle_node_folds_and_a_busy_one_does_not() {
         let spec = Spec::fixed("sum", 8);
         let mut parts = [part(128 << 20, Some(slow(0.0)))];
-        decide(&spec, &mut parts, 0, 1).unwrap();
+        decide(&spec, &mut parts, 0, 1.0).unwrap();
         assert!(!parts[0].here, "{parts:?}");
         let mut parts = [part(128 << 20, Some(slow(30.0)))];
-        let seconds = decide(&spec, &mut parts, 0, 1).unwrap();
+        let seconds = decide(&spec, &mut parts, 0, 1.0).unwrap();
         assert!(parts[0].here && seconds < 30.1, "{parts:?}");
         assert!(parts[0].storage_seconds > parts[0].client_seconds);
     }
@@ -256,11 +269,11 @@ mod tests {
         let mut spec = Spec::fixed("sum", 8);
         let both = || [part(64 << 20, Some(slow(0.0))), part(64 << 20, Some(slow(60.0)))];
         let mut parts = both();
-        decide(&spec, &mut parts, 0, 1).unwrap();
+        decide(&spec, &mut parts, 0, 1.0).unwrap();
         assert_eq!(parts.map(|part| part.here), [false, true]);
         spec.passes = Passes::Several;
         let mut parts = both();
-        decide(&spec, &mut parts, 0, 1).unwrap();
+        decide(&spec, &mut parts, 0, 1.0).unwrap();
         assert_eq!(parts[0].here, parts[1].here);
     }
 
@@ -268,7 +281,7 @@ mod tests {
     fn a_node_that_takes_no_work_gets_none() {
         let none = NodeLoad { cores: 0.0, ..UNKNOWN };
         let mut parts = [part(64 << 20, Some(none)), part(64 << 20, None)];
-        decide(&Spec::fixed("sum", 8), &mut parts, 0, 1).unwrap();
+        decide(&Spec::fixed("sum", 8), &mut parts, 0, 1.0).unwrap();
         assert!(parts[0].here && !parts[1].here);
     }
 
@@ -282,7 +295,7 @@ mod tests {
             NodeLoad { link: 0.0, ..UNKNOWN },
         ] {
             assert_eq!(believed(Some(&lie)), UNKNOWN, "{lie:?}");
-            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], 0, 4).unwrap();
+            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], 0, 4.0).unwrap();
         }
     }
 }

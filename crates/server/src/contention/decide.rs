@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gristmill_schedule::cluster::{Client, Cluster, Node, Shard};
+use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
 use gristmill_schedule::{Place, Places, Rates, ScheduleError, paper};
 use gristmill_wire::Asker;
 
@@ -117,7 +117,7 @@ pub(crate) fn decide(
         });
         shards.push(shard(active, client, rates, situation));
     }
-    let placement = cluster.place(&shards)?;
+    let placement = worth_while(&cluster, &shards)?;
     let mut verdicts: Vec<Verdict> = placement
         .places
         .iter()
@@ -147,4 +147,74 @@ pub(crate) fn decide(
         }
     }
     Ok(verdicts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use gristmill_runtime::Control;
+
+    use super::*;
+    use crate::contention::active::{ActiveList, Work};
+    use crate::contention::pace::Cap;
+    use crate::moving::Moving;
+
+    /// Filters of 128 MB at the paper's rates: 80 MB/s a core, 118 MB/s a link, one core.
+    fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
+        let (list, cap) = (ActiveList::default(), Arc::new(Cap::new(1.0, 1)));
+        for number in 0..count {
+            let asker = Asker { name: format!("{number}"), lanes: 1, rate: None, link: None };
+            let mut work = Work {
+                kernel: "filter".into(),
+                asker: Some(asker),
+                bytes: 128 << 20,
+                result_bytes: 64,
+                record: 1,
+            };
+            change(number, &mut work);
+            list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), &cap)), 0.0);
+        }
+        let rates = Rates::new(80e6).unwrap();
+        let clients = HashMap::new();
+        let situation = Situation { cores: 1.0, lanes: 1.0, link: 118e6, link_busy: 0.0, clients, objective };
+        decide(&list.all(), &rates, &situation).unwrap()
+    }
+
+    #[test]
+    fn the_paper_s_filter_stays_alone_and_goes_in_a_crowd() {
+        for (count, goes) in [(1, false), (2, false), (8, true), (64, true)] {
+            let verdicts = verdicts(count, Objective::Paper, |_, _| ());
+            assert!(verdicts.iter().all(|one| (one.place == Place::Client) == goes), "{count}: {verdicts:?}");
+        }
+        // Where both places work at once, some stay.
+        let crowd = verdicts(64, Objective::Overlap, |_, _| ());
+        let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
+        assert!((20..60).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn what_nobody_goes_on_with_stays() {
+        for objective in [Objective::Paper, Objective::Overlap] {
+            let verdicts = verdicts(32, objective, |number, work| {
+                work.asker = work.asker.take().filter(|_| number % 2 == 0);
+            });
+            assert!(verdicts.iter().skip(1).step_by(2).all(|one| one.place == Place::Storage));
+        }
+    }
+
+    #[test]
+    fn a_client_that_lies_gets_no_more_than_one_that_is_eight_times_as_fast() {
+        let lies = |said: u64| {
+            verdicts(16, Objective::Overlap, move |_, work| {
+                if let Some(asker) = &mut work.asker {
+                    (asker.rate, asker.lanes) = (Some(said), 1);
+                }
+            })
+        };
+        assert_eq!(lies(u64::MAX), lies(640_000_000));
+        assert_eq!(lies(0), lies(10_000_000));
+    }
 }

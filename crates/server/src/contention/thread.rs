@@ -27,6 +27,12 @@ const DECIDE_EVERY: Duration = Duration::from_millis(10);
 /// How long a request waits at most to be decided on before it begins here.
 const ADMIT: Duration = Duration::from_millis(100);
 
+/// Decisions take at most one part of a core's time in so many.
+const DECIDING: u32 = 100;
+
+/// Share of a busy machine that folds can count on.
+const FAIR_SHARE: f64 = 0.25;
+
 /// Bytes a second of one core for a kernel that was never measured.
 const UNKNOWN_RATE: f64 = 1e9;
 
@@ -221,7 +227,7 @@ impl Contention {
     fn watch(&self) {
         let mut sampler = Sampler::new(Path::new("/proc"));
         let mut sampled: Option<Instant> = None;
-        let (mut used, mut decided) = (0.0, self.begun);
+        let (mut used, mut decided, mut rest) = (0.0, self.begun, DECIDE_EVERY);
         loop {
             let due = sampled.is_none_or(|at| at.elapsed() >= SAMPLE_EVERY);
             if due {
@@ -234,12 +240,16 @@ impl Contention {
                 sampled = Some(Instant::now());
                 self.active.all().iter().for_each(|active| self.learn(active));
             }
+            let begun = Instant::now();
             self.decide();
+            if begun.elapsed() * DECIDING > rest {
+                rest = (begun.elapsed() * DECIDING).min(SAMPLE_EVERY);
+            }
             decided = decided.max(Instant::now());
             let signal = lock(&self.signal);
             let quiet = |signal: &mut Signal| !signal.changed && !signal.stop;
-            let rest = SAMPLE_EVERY.saturating_sub(sampled.map_or(Duration::ZERO, |at| at.elapsed()));
-            let waited = self.changed.wait_timeout_while(signal, rest, quiet);
+            let due = SAMPLE_EVERY.saturating_sub(sampled.map_or(Duration::ZERO, |at| at.elapsed()));
+            let waited = self.changed.wait_timeout_while(signal, due, quiet);
             let mut signal = waited.unwrap_or_else(PoisonError::into_inner).0;
             if signal.stop {
                 return;
@@ -247,7 +257,9 @@ impl Contention {
             if std::mem::take(&mut signal.changed) {
                 // A burst is decided together.
                 drop(signal);
-                std::thread::sleep(DECIDE_EVERY.saturating_sub(decided.elapsed()));
+                std::thread::sleep(
+                    std::mem::replace(&mut rest, DECIDE_EVERY).saturating_sub(decided.elapsed()),
+                );
             }
         }
     }
@@ -280,7 +292,8 @@ impl Contention {
 
     fn situation(&self) -> Situation {
         let (now, cores) = (self.now(), self.cores as f64);
-        let free = cores * (1.0 - lock(&self.sample).others);
+        // Others use what nobody wants; who wants something gets a share of a busy machine all the same.
+        let free = cores * (1.0 - lock(&self.sample).others).max(FAIR_SHARE);
         let given = lock(&self.given);
         Situation {
             cores: free.min(cores * self.terms.share),
