@@ -13,8 +13,10 @@
 //! rates are bytes a second.
 
 mod shard;
+mod worth;
 
 pub use shard::{Client, Node, Shard};
+pub use worth::{LEAST_GAIN, LEAST_SHARE, worth_while};
 
 use crate::{Choice, MAX_WORKS, Place, Places, Problem, ScheduleError, Use, error, overlap};
 
@@ -209,39 +211,6 @@ impl Cluster {
         };
         Ok(alone)
     }
-}
-
-/// What a placement must gain over one where everything stays on its storage node: seconds, and a share of these. What is
-/// predicted is not so exact that a little counts.
-pub const LEAST_GAIN: f64 = 0.02;
-/// See [`LEAST_GAIN`].
-pub const LEAST_SHARE: f64 = 0.25;
-
-/// [`Cluster::place`], unless the shards are done about as soon if all that may stays on its storage node: then that.
-///
-/// # Errors
-/// What [`Cluster::problem`] refuses.
-pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, ScheduleError> {
-    let best = cluster.place(shards)?;
-    let stays = |shard: &Shard| match shard.places.has(Place::Storage) {
-        true => Shard { places: Places::NONE.with(Place::Storage), ..*shard },
-        false => *shard,
-    };
-    let staying: Vec<Shard> = shards.iter().map(stays).collect();
-    let stayed = cluster.place(&staying)?;
-    // What else the resources have to do may take longer than either, so that the makespan says nothing.
-    let done = |placement: &Placement| {
-        let each = placement.places.iter().zip(&placement.costs);
-        each.fold(0.0, |most: f64, (place, costs)| {
-            most.max(costs[place.number()].map_or(0.0, |cost| cost.queued))
-        })
-    };
-    let (soon, late) = (done(&best), done(&stayed));
-    if soon < late - LEAST_GAIN && soon < (1.0 - LEAST_SHARE) * late {
-        return Ok(best);
-    }
-    // What the other places would take is told all the same.
-    Ok(Placement { places: stayed.places, makespan: stayed.makespan, ..best })
 }
 
 /// One of several things, by its number.

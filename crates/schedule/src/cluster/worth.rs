@@ -1,0 +1,85 @@
+//! Whether it is worth while to have anything run away from its data.
+
+use super::{Cluster, Placement, Shard};
+use crate::{Place, Places, ScheduleError};
+
+/// What a placement must gain over one where everything stays on its storage node: seconds, and a share of these. What is
+/// predicted is not so exact that a little counts.
+pub const LEAST_GAIN: f64 = 0.02;
+/// See [`LEAST_GAIN`].
+pub const LEAST_SHARE: f64 = 0.25;
+
+/// [`Cluster::place`], unless the shards are done about as soon if all that may stays on its storage node: then that.
+///
+/// # Errors
+/// What [`Cluster::problem`] refuses.
+pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, ScheduleError> {
+    let best = cluster.place(shards)?;
+    let stays = |shard: &Shard| match shard.places.has(Place::Storage) {
+        true => Shard { places: Places::NONE.with(Place::Storage), ..*shard },
+        false => *shard,
+    };
+    let staying: Vec<Shard> = shards.iter().map(stays).collect();
+    let stayed = cluster.place(&staying)?;
+    // What else the resources have to do may take longer than either, so that the makespan says nothing.
+    let done = |placement: &Placement| {
+        let each = placement.places.iter().zip(&placement.costs);
+        each.fold(0.0, |most: f64, (place, costs)| {
+            most.max(costs[place.number()].map_or(0.0, |cost| cost.queued))
+        })
+    };
+    let (soon, late) = (done(&best), done(&stayed));
+    if soon < late - LEAST_GAIN && soon < (1.0 - LEAST_SHARE) * late {
+        return Ok(best);
+    }
+    // What the other places would take is told all the same.
+    Ok(Placement { places: stayed.places, makespan: stayed.makespan, ..best })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::super::{Client, Node};
+    use super::*;
+
+    /// One node with one core at 80 MB/s and a link of 118 MB/s, and requests of so many bytes, each of its own client.
+    fn placed(busy: f64, bytes: &[u64]) -> Placement {
+        let mut cluster = Cluster::default();
+        let node = cluster.storage_node(Node { busy, link: 118e6, ..Node::IDLE });
+        let shard = |bytes: &u64| {
+            let client = cluster.client(Client { link: 118e6, ..Client::IDLE });
+            Shard { storage_rate: 80e6, client_rate: 80e6, ..Shard::of(node, client, *bytes) }
+        };
+        let shards: Vec<Shard> = bytes.iter().map(shard).collect();
+        worth_while(&cluster, &shards).unwrap()
+    }
+
+    #[test]
+    fn a_little_sooner_is_not_worth_it_and_much_is() {
+        // 1.68 s either way, and a hundredth of that.
+        assert_eq!(placed(0.0, &[128 << 20]).places, [Place::Storage]);
+        assert_eq!(placed(0.2, &[128 << 20]).places, [Place::Storage]);
+        assert_eq!(placed(0.015, &[1 << 16]).places, [Place::Storage]);
+        // What the node has to do besides takes longer than both, and is no reason to wait for it.
+        assert_eq!(placed(30.0, &[128 << 20]).places, [Place::Client]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_never_later_than_where_all_stays(
+            busy in 0.0f64..10.0,
+            bytes in prop::collection::vec(0u64..300_000_000, 1..12),
+        ) {
+            let placement = placed(busy, &bytes);
+            let stays = busy + bytes.iter().map(|bytes| *bytes as f64 / 80e6).sum::<f64>();
+            let gone = placement.places.contains(&Place::Client);
+            let done = placement.places.iter().zip(&placement.costs);
+            let done = done.fold(0.0, |most: f64, (place, costs)| most.max(costs[place.number()].unwrap().queued));
+            prop_assert!(!gone || done < (1.0 - LEAST_SHARE) * stays + 1e-9, "{} of {}", done, stays);
+            prop_assert!(placement.makespan <= stays * (1.0 + 1e-9) + 1e-9);
+        }
+    }
+}
