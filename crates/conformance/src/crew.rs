@@ -1,14 +1,14 @@
 //! A crew in memory: each member folds some targets' records of the same file, and what it says goes through bytes.
 
 use std::fmt;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
 use fastrand::Rng;
-use gristmill_kernel::{Passes, RowBatch};
+use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    Control, Crew, HandBack, Options, Partial, PassOrder, Request, RowsEnd, RunError, Selection, Shard,
-    ShardEnd, ShardJob, TakeShard, Together, TogetherEnd, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+    Control, Crew, EventOutput, EventSource, HandBack, Options, Partial, PassOrder, Request, RowsEnd,
+    RunError, Selection, Shard, ShardEnd, ShardJob, TakeShard, Together, TogetherEnd, UnitEvent, UnitSource,
     keeps_bytes,
 };
 
@@ -181,11 +181,11 @@ impl Crew for MemoryCrew {
 }
 
 /// The rows of a shard, folded on a thread of their own until somebody has enough of it.
-fn said(job: ShardJob, targets: Vec<u32>, control: Control) -> Result<Heard, RunError> {
+fn said(job: ShardJob, targets: Vec<u32>, control: Control) -> Result<EventSource, RunError> {
     let (sender, events) = sync_channel(EVENTS_AHEAD);
     let fold = move || {
         // Nobody listens once enough is known.
-        let _ = match job.rows(&mut Said(&sender), &control) {
+        let _ = match job.rows(&mut EventOutput(&sender), &control) {
             Ok(RowsEnd { tally, left }) => {
                 if let Some(left) = left {
                     let why = "it has folded enough".into();
@@ -197,37 +197,7 @@ fn said(job: ShardJob, targets: Vec<u32>, control: Control) -> Result<Heard, Run
         };
     };
     std::thread::Builder::new().spawn(fold).map_err(RunError::Lane)?;
-    Ok(Heard(events))
-}
-
-struct Said<'s>(&'s SyncSender<UnitEvent>);
-
-impl Said<'_> {
-    fn say(&self, event: UnitEvent) -> Result<(), RunError> {
-        self.0.send(event).map_err(|_| RunError::Rows(std::io::ErrorKind::BrokenPipe.into()))
-    }
-}
-
-impl UnitOutput for Said<'_> {
-    fn begin(&mut self, at: u64) -> Result<(), RunError> {
-        self.say(UnitEvent::Begin(at))
-    }
-
-    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        self.say(UnitEvent::Rows(batch))
-    }
-
-    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
-        self.say(UnitEvent::End(end))
-    }
-}
-
-struct Heard(Receiver<UnitEvent>);
-
-impl UnitSource for Heard {
-    fn next(&mut self) -> Result<UnitEvent, RunError> {
-        self.0.recv().map_err(|_| RunError::Panicked)
-    }
+    Ok(EventSource(events))
 }
 
 #[cfg(test)]

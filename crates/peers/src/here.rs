@@ -1,13 +1,12 @@
 //! What nodes hand back, folded by whoever asked over plain reads.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use gristmill_kernel::RowBatch;
 use gristmill_runtime::{
-    Control, ErrorKind, HandBack, Here, Options, PassOrder, Request, Revision, RowsEnd, RunError, Selection,
-    Shard, ShardEnd, ShardJob, Tally, UnitEnd, UnitEvent, UnitOutput, UnitSource,
+    Control, EventOutput, HandBack, Here, Options, PassOrder, Request, Revision, RowsEnd, RunError,
+    Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
 };
 
 use crate::answers::given_up;
@@ -116,7 +115,7 @@ impl StorageCrew {
         let (sender, events) = sync_channel(EVENTS_AHEAD);
         let folding = control.clone();
         let fold = move || {
-            let last = match job.rows(&mut Told(&sender), &folding) {
+            let last = match job.rows(&mut EventOutput(&sender), &folding) {
                 Ok(RowsEnd { tally, .. }) => UnitEvent::Finished(tally),
                 Err(error) => UnitEvent::Failed(error),
             };
@@ -160,29 +159,5 @@ impl UnitSource for UnitsHere<'_> {
             }
             other => other,
         })
-    }
-}
-
-/// Hands units over to whoever puts them in order.
-struct Told<'a>(&'a SyncSender<UnitEvent>);
-
-impl Told<'_> {
-    fn tell(&self, event: UnitEvent) -> Result<(), RunError> {
-        let gone = || RunError::Remote { kind: ErrorKind::Failed, message: "nobody listens any more".into() };
-        self.0.send(event).map_err(|_| gone())
-    }
-}
-
-impl UnitOutput for Told<'_> {
-    fn begin(&mut self, at: u64) -> Result<(), RunError> {
-        self.tell(UnitEvent::Begin(at))
-    }
-
-    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        self.tell(UnitEvent::Rows(batch))
-    }
-
-    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
-        self.tell(UnitEvent::End(end))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use gristmill_kernel::{Order, Output, Passes, Spec};
+use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_layout::Layout;
 use gristmill_runtime::RunError;
 use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
@@ -146,21 +146,18 @@ impl Peers {
         let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
             let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
             let node = node_name(number.map_or(0, |target| target.number), &shard.address);
-            (
-                NodeDecision {
-                    node,
-                    targets: shard.targets,
-                    bytes,
-                    here: false,
-                    storage_seconds: None,
-                    client_seconds: None,
-                    load,
-                },
-                plan.pulled_bytes,
-            )
+            NodeDecision {
+                node,
+                targets: shard.targets,
+                bytes,
+                here: false,
+                storage_seconds: None,
+                client_seconds: None,
+                load,
+            }
         });
-        let (mut parts, pulled): (Vec<NodeDecision>, Vec<u64>) = parts.unzip();
-        let pulled = pulled.first().copied().unwrap_or(0) / parts.len().max(1) as u64;
+        let mut parts: Vec<NodeDecision> = parts.collect();
+        let pulled = plan.pulled_bytes / parts.len().max(1) as u64;
         let seconds = decide(spec, &mut parts, pulled, lanes as f64 * free()).ok()?;
         Some(Decision { nodes: parts, seconds })
     }
@@ -215,9 +212,8 @@ fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: f64) -> R
             parallel: f64::from(load.lanes.max(1)),
             overhead: [0.0, 0.0, READ_SECONDS],
             places,
-            // Passes of several, and rows whose seams need their neighbours, are decided as a whole.
-            together: (spec.passes == Passes::Several || spec.order == Order::File && spec.halo > 0)
-                .then_some(0),
+            // Every pass needs all of them.
+            together: (spec.passes == Passes::Several).then_some(0),
             ..Shard::of(node, client, 0)
         });
     }

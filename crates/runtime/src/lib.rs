@@ -30,6 +30,7 @@ mod buffer;
 mod checkpoint;
 mod crew;
 mod error;
+mod events;
 mod extents;
 mod fetch;
 mod gather;
@@ -58,6 +59,7 @@ pub use crew::{
     Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,
 };
 pub use error::{ErrorKind, RunError};
+pub use events::{EventOutput, EventSource};
 pub use extents::ExtentSet;
 pub use fetch::Tally;
 pub use hand_back::{HandBack, Left, Revision};

@@ -5,8 +5,8 @@ use std::sync::mpsc::sync_channel;
 
 use gristmill_peers::StorageCrew;
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, HandBack, Left, PassOrder, RowsEnd, RunError, Shard, ShardEnd, ShardJob, Tally,
-    UnitEvent, merge_units,
+    Control, Crew, ErrorKind, EventOutput, EventSource, HandBack, Left, PassOrder, RowsEnd, RunError, Shard,
+    ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
 };
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, Rights, TallyFrame};
@@ -21,7 +21,7 @@ use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_rest, node_request};
 use crate::seat::Seat;
-use crate::units::{EventOutput, EventSource, FrameOutput};
+use crate::units::FrameOutput;
 use crate::value_answer::{Turn, ValueAnswer};
 
 /// Where frames go.
@@ -271,7 +271,7 @@ impl Fold {
         std::thread::scope(|scope| {
             let (sender, events) = sync_channel(EVENTS_AHEAD);
             scope.spawn(move || {
-                let mut own = EventOutput { out: &sender };
+                let mut own = EventOutput(&sender);
                 // Nobody listens once enough is known.
                 let _ = match self.job.rows(&mut own, &self.moving.own) {
                     Ok(RowsEnd { tally, left }) => {
@@ -284,7 +284,7 @@ impl Fold {
             });
             let order = self.order();
             let mut sources = crew.rows(&order)?;
-            sources.push(Box::new(EventSource { events }));
+            sources.push(Box::new(EventSource(events)));
             // Whoever asked goes on, with what others hand back too.
             let pass_on =
                 &mut |hand_back| FrameOutput { out }.send(Frame::HandedBack(hand_back)).map(|()| None);

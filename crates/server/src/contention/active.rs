@@ -41,7 +41,7 @@ impl Work {
         let range = at(request.select.0)..at(request.select.1);
         let bytes = request.targets.iter().map(|target| file.layout.bytes_on(*target, range.clone())).sum();
         Work {
-            kernel: request.kernel.clone(),
+            kernel: spec.name.to_owned(),
             asker: request.asker.clone(),
             bytes,
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },

@@ -1,0 +1,42 @@
+//! The units of a fold on one thread, put in order with those of others on another.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use gristmill_kernel::RowBatch;
+
+use crate::crew::{UnitEvent, UnitOutput, UnitSource};
+use crate::rows::UnitEnd;
+use crate::{ErrorKind, RunError};
+
+/// Hands units to another thread.
+pub struct EventOutput<'a>(pub &'a SyncSender<UnitEvent>);
+
+impl EventOutput<'_> {
+    fn send(&self, event: UnitEvent) -> Result<(), RunError> {
+        let gone = || RunError::Remote { kind: ErrorKind::Failed, message: "nobody listens any more".into() };
+        self.0.send(event).map_err(|_| gone())
+    }
+}
+
+impl UnitOutput for EventOutput<'_> {
+    fn begin(&mut self, at: u64) -> Result<(), RunError> {
+        self.send(UnitEvent::Begin(at))
+    }
+
+    fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
+        self.send(UnitEvent::Rows(batch))
+    }
+
+    fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
+        self.send(UnitEvent::End(end))
+    }
+}
+
+/// The other end of an [`EventOutput`].
+pub struct EventSource(pub Receiver<UnitEvent>);
+
+impl UnitSource for EventSource {
+    fn next(&mut self) -> Result<UnitEvent, RunError> {
+        self.0.recv().map_err(|_| RunError::Panicked)
+    }
+}
