@@ -79,6 +79,16 @@ fn gaussian() {
 }
 
 #[test]
+fn gaussian_of_which_a_summary_is_told() {
+    for mode in ["reflect", "wrap"] {
+        for dtype in [DType::U8, DType::U16, DType::F32, DType::F64] {
+            let given = format!("shape=11,4,3 sigma=1 mode={mode} result=summary");
+            keeps("gaussian", &given, dtype, elements(dtype, 11 * 4 * 3, 4));
+        }
+    }
+}
+
+#[test]
 fn gaussian_of_another_shape() {
     keeps("gaussian", "shape=5,5", DType::U8, elements(DType::U8, 20, 4));
     keeps("gaussian", "shape=4,5", DType::U8, elements(DType::U8, 25, 4));

@@ -7,6 +7,7 @@ mod border;
 mod ends;
 mod filter;
 mod plane;
+mod summary;
 mod weights;
 
 use std::ops::Range;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use self::border::Border;
 use self::ends::{Ends, Rows, decode};
 use self::filter::{Filter, ROWS};
+use self::summary::{Summary, Summing};
 use self::weights::Weights;
 use super::sum::elements;
 use crate::catalog::{Accepts, Declaration};
@@ -72,9 +74,22 @@ pub(crate) const DECLARATION: Declaration = Declaration {
         },
         ParamDecl::text("cval", Some("0"), "the constant of mode=constant", "0"),
         ParamDecl::text("truncate", Some("4"), "where the filter ends, in standard deviations", "3"),
+        ParamDecl {
+            name: "result",
+            kind: ParamKind::Choice(&["image", "summary"]),
+            default: Some("image"),
+            required: false,
+            help: "the filtered image, or only what sum and minmax say of it",
+            example: "summary",
+        },
     ],
-    result: &[("shape", "height, width, channels"), ("type", "type of the elements")],
-    rows: Some("the filtered image, as bytes of the same type and shape"),
+    result: &[
+        ("shape", "height, width, channels"),
+        ("type", "type of the elements"),
+        ("sum, count", "as of sum over the filtered image, with result=summary"),
+        ("min, min_index, max, max_index", "as of minmax over the filtered image, with result=summary"),
+    ],
+    rows: Some("the filtered image, as bytes of the same type and shape; none with result=summary"),
     numerics: Numerics::Fixed,
     bind,
 };
@@ -132,7 +147,8 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         _ => Border::Reflect,
     };
     let (width, channels) = (width as usize, channels as usize);
-    Ok(Arc::new(Gaussian { dtype, row, height, width, channels, down, along, border }))
+    let summary = (params.text("result") == "summary").then(|| Summary::new(dtype, row)).transpose()?;
+    Ok(Arc::new(Gaussian { dtype, row, height, width, channels, down, along, border, summary }))
 }
 
 /// Bytes of rows that are made and given together, if there are several.
@@ -141,7 +157,7 @@ const MAX_MADE: u64 = 1 << 20;
 /// Longest row.
 const MAX_ROW_BYTES: u64 = 16 << 20;
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Gaussian {
     dtype: DType,
     row: u64,
@@ -151,6 +167,8 @@ struct Gaussian {
     down: Weights,
     along: Weights,
     border: Border,
+    /// Where only this of the image is wanted.
+    summary: Option<Summary>,
 }
 
 impl Gaussian {
@@ -167,13 +185,14 @@ impl Gaussian {
 impl Kernel for Gaussian {
     fn spec(&self) -> Spec {
         let wraps = self.wraps();
+        let told = self.summary.as_ref().map_or(0, Summary::state_hint);
         Spec {
             halo: self.down.radius() as u64,
             order: Order::Any,
             numerics: Numerics::Fixed,
-            output: Output::Bytes,
+            output: if self.summary.is_some() { Output::Value } else { Output::Bytes },
             passes: if wraps { Passes::Several } else { Passes::One },
-            state_hint: if wraps { 2 * self.reach() * (self.row + 8) } else { 0 },
+            state_hint: if wraps { 2 * self.reach() * (self.row + 8) } else { told },
             ..Spec::fixed(NAME, self.row)
         }
     }
@@ -193,18 +212,25 @@ impl Kernel for Gaussian {
         let ends = if self.wraps() { decode(&ctx.shared, self.row)? } else { Rows::new() };
         let (down, along) = (self.down.clone(), self.along.clone());
         let filter = Filter::new(self.height as i64, self.width, self.channels, down, along, self.border);
-        Ok(Box::new(GaussianFold { kernel: self.clone(), ends, filter, made: Vec::new(), refused: 0..0 }))
+        let summing = self.summary.as_ref().map(|summary| summary.begin(ctx)).transpose()?;
+        let (kernel, made) = (self.clone(), Vec::new());
+        Ok(Box::new(GaussianFold { kernel, ends, filter, made, refused: 0..0, summing }))
     }
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         if self.wraps() && ctx.round == 0 {
             decode(whole, self.row)?;
-            return Ok(Next::Last(whole.to_vec()));
+            let ends = whole.to_vec();
+            return Ok(if self.summary.is_some() { Next::Again(ends) } else { Next::Last(ends) });
         }
         let shape = [self.height, self.width as u64, self.channels as u64];
         let shape = if self.channels == 1 { &shape[..2] } else { &shape };
         let shape = Value::List(shape.iter().map(|n| Value::from(*n)).collect());
-        Ok(Next::Done(Value::Map(vec![("shape", shape), ("type", Value::Text(self.dtype.name().into()))])))
+        let mut said = vec![("shape", shape), ("type", Value::Text(self.dtype.name().into()))];
+        if let Some(summary) = &self.summary {
+            said.extend(summary.advance(ctx, whole)?);
+        }
+        Ok(Next::Done(Value::Map(said)))
     }
 }
 
@@ -217,6 +243,8 @@ struct GaussianFold {
     /// Numbers of the rows in `made`, where a full sink refused them. The state has nothing of it: a fold that begins
     /// anew makes the same bytes again.
     refused: Range<u64>,
+    /// Where only a summary is wanted; then nothing goes to the sink.
+    summing: Option<Summing>,
 }
 
 impl GaussianFold {
@@ -257,6 +285,10 @@ impl Fold for GaussianFold {
                 self.make(block, &rows);
             }
             self.refused = 0..0;
+            if let Some(summing) = &mut self.summing {
+                summing.take(from, rows.end - from, &self.made)?;
+                continue;
+            }
             if sink.put(Position::of(from), &self.made).is_err() {
                 self.refused = rows;
                 return Ok(Step::Full(from - block.first()));
@@ -265,9 +297,16 @@ impl Fold for GaussianFold {
         Ok(Step::Took(block.count()))
     }
 
-    fn save(&self, _: &mut Vec<u8>) {}
+    fn save(&self, out: &mut Vec<u8>) {
+        if let Some(summing) = &self.summing {
+            summing.save(out);
+        }
+    }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        StateReader::new(NAME, later).end()
+        match &mut self.summing {
+            Some(summing) => summing.merge(later),
+            None => StateReader::new(NAME, later).end(),
+        }
     }
 }

@@ -8,9 +8,7 @@ use super::sum::elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{Element, with_element};
 use crate::nan::{NAN, NanRule};
-use crate::{
-    Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Params, Sink, Spec, Step, Value,
-};
+use crate::{Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Sink, Spec, Step, Value};
 
 const DETAILS: &str = "The index is that of the first element with the value, counted in elements from the \
                        first record of the file, also where a range was selected. -0.0 and 0.0 compare equal. \
@@ -27,14 +25,14 @@ pub(crate) const MIN: Declaration = Declaration {
     result: &[("min", "as the type"), ("index", "element number")],
     rows: None,
     numerics: Numerics::Exact,
-    bind: |params, input| bind(Which::Min, params, input),
+    bind: |params, input| bind(Which::Min, NanRule::of(params), input),
 };
 
 pub(crate) const MAX: Declaration = Declaration {
     name: "max",
     summary: "the largest value and where it is first",
     result: &[("max", "as the type"), ("index", "element number")],
-    bind: |params, input| bind(Which::Max, params, input),
+    bind: |params, input| bind(Which::Max, NanRule::of(params), input),
     ..MIN
 };
 
@@ -48,7 +46,7 @@ pub(crate) const MINMAX: Declaration = Declaration {
         ("max_index", "element number"),
         ("count", "values looked at; with nan=skip those that are not NaN"),
     ],
-    bind: |params, input| bind(Which::Both, params, input),
+    bind: |params, input| of(input, NanRule::of(params)),
     ..MIN
 };
 
@@ -69,9 +67,13 @@ impl Which {
     }
 }
 
-fn bind(which: Which, params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+/// `minmax` for an input of elements.
+pub(crate) fn of(input: &Input, nan: NanRule) -> Result<Arc<dyn Kernel>, KernelError> {
+    bind(Which::Both, nan, input)
+}
+
+fn bind(which: Which, nan: NanRule, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
     let (dtype, record) = elements(which.name(), input)?;
-    let nan = NanRule::of(params);
     let per_record = input.per_record();
     with_element!(dtype, T => {
         Ok(Arc::new(MinMax::<T> { which, record, per_record, nan, element: PhantomData }))

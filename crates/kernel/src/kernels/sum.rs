@@ -27,8 +27,13 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
+    of(input, NanRule::of(params))
+}
+
+/// The kernel for an input of elements.
+pub(crate) fn of(input: &Input, nan: NanRule) -> Result<Arc<dyn Kernel>, KernelError> {
     let (dtype, record) = elements(NAME, input)?;
-    Ok(Arc::new(SumKernel { dtype, record, nan: NanRule::of(params) }))
+    Ok(Arc::new(SumKernel { dtype, record, nan }))
 }
 
 /// Type and record size of an input of elements.
