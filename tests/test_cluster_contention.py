@@ -125,6 +125,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(busy, nodes_of_test):
         (("--active-share", "1.5"), "from 0 to 1"),
         (("--active-share", "NaN"), "from 0 to 1"),
         (("--active-share", "half"), "from 0 to 1"),
+        (("--active-priority", "high"), "there are idle and low"),
         (("--link", "0"), "125MB"),
         (("--objective", "best"), "overlap and paper"),
     ],

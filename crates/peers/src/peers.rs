@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{RunError, quota};
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
 use serde::Serialize;
@@ -69,7 +69,9 @@ impl Peers {
     /// This process as one that folds with so many threads what nodes hand back.
     pub fn asker(&self, lanes: usize) -> Asker {
         let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
-        Asker { name: self.name.to_string(), lanes, rate: None, link: None }
+        let millicores =
+            quota().map(|cores| (cores * 1000.0).ceil() as u32).filter(|cores| *cores / 1000 < lanes);
+        Asker { name: self.name.to_string(), lanes, millicores, rate: None, link: None }
     }
 
     /// The runtime that drives the connections.

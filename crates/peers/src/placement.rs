@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_layout::Layout;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{RunError, quota};
 use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
 use gristmill_schedule::{Place, Places, ScheduleError};
 use gristmill_wire::action::Opened;
@@ -32,6 +32,9 @@ const READ_SECONDS: f64 = 0.005;
 
 /// Share of a busy machine that folds can count on.
 const FAIR_SHARE: f64 = 0.25;
+
+/// The smallest part of a processor that is reckoned with.
+const LEAST_CORES: f64 = 0.01;
 
 /// What is said of a node that says nothing, or something that cannot be.
 const UNKNOWN: NodeLoad = NodeLoad {
@@ -158,12 +161,22 @@ impl Peers {
         });
         let mut parts: Vec<NodeDecision> = parts.collect();
         let pulled = plan.pulled_bytes / parts.len().max(1) as u64;
-        let seconds = decide(spec, &mut parts, pulled, lanes as f64 * free()).ok()?;
+        let seconds = decide(spec, &mut parts, pulled, cores(lanes)).ok()?;
         Some(Decision { nodes: parts, seconds })
     }
 }
 
-/// Share of this machine's processors that folds here can count on, 0 to 1: less where others have waited for them lately.
+/// Processors that so many threads can count on here: as many as a quota lets this process use, or else fewer where others
+/// have waited for them lately.
+fn cores(lanes: usize) -> f64 {
+    match quota() {
+        // A group that has used its quota up waits too, so waiting says nothing then.
+        Some(quota) => quota.min(lanes as f64),
+        None => lanes as f64 * free(),
+    }
+}
+
+/// Share of this machine's processors that folds here can count on, 0 to 1.
 fn free() -> f64 {
     let waited = |text: &str| -> Option<f64> {
         text.strip_prefix("some avg10=")?.split_whitespace().next()?.parse().ok()
@@ -208,7 +221,7 @@ fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: f64) -> R
             result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
             pulled_bytes: pulled,
             storage_rate: load.rate,
-            client_rate: load.rate * lanes.max(FAIR_SHARE),
+            client_rate: load.rate * lanes.max(LEAST_CORES),
             parallel: f64::from(load.lanes.max(1)),
             overhead: [0.0, 0.0, READ_SECONDS],
             places,

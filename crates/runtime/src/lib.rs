@@ -28,6 +28,7 @@
 
 mod buffer;
 mod checkpoint;
+mod cores;
 mod crew;
 mod error;
 mod events;
@@ -55,6 +56,7 @@ mod units;
 mod value_lane;
 
 pub use checkpoint::Checkpoint;
+pub use cores::{quota, whole_cores};
 pub use crew::{
     Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,
 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gristmill_kernel::DEFAULT_MAX_RECORD;
 
-use crate::RunError;
+use crate::{RunError, whole_cores};
 
 /// Most lanes of one request.
 pub const MAX_LANES: usize = 1024;
@@ -42,7 +42,7 @@ impl Default for Options {
     /// As many lanes as there are cores; 256 KiB blocks, which stay in the second-level cache.
     fn default() -> Options {
         Options {
-            lanes: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_LANES),
+            lanes: whole_cores().min(MAX_LANES),
             block_bytes: 256 << 10,
             unit_bytes: 4 << 20,
             row_bytes: 256 << 10,

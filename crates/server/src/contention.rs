@@ -4,12 +4,14 @@
 //! - [`sample`]: what the machine does, from `/proc`;
 //! - [`active`]: the active requests, waiting and running;
 //! - [`pace`]: what they take of the processors, and the administrator's cap on it;
+//! - [`priority`]: how urgent they are beside everything else;
 //! - [`decide`]: where each had better run, by `gristmill-schedule`;
 //! - [`thread`]: the thread that does all this, whenever something has changed.
 
 pub(crate) mod active;
 pub(crate) mod decide;
 pub(crate) mod pace;
+pub(crate) mod priority;
 pub(crate) mod sample;
 pub(crate) mod thread;
 

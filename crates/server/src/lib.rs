@@ -64,6 +64,7 @@ mod upload;
 mod value_answer;
 
 pub use contention::decide::Objective;
+pub use contention::priority::ActivePriority;
 pub use error::ServerError;
 pub use node::Node;
 pub use options::NodeOptions;

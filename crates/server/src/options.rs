@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gristmill_transport::Address;
 
-use crate::Objective;
+use crate::{ActivePriority, Objective};
 
 /// What a node needs to know.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct NodeOptions {
     pub admin: Option<String>,
     /// Share of the processors that active work may use, 0 to 1. With 0 all that can be is handed back.
     pub active_share: f64,
+    /// How urgent active work is beside everything else.
+    pub active_priority: ActivePriority,
     /// Bytes a second of the link to clients; 10 Gbit/s where nothing is said.
     pub link: Option<u64>,
     /// What is minimised when it is decided where active requests run.
@@ -58,6 +60,7 @@ impl NodeOptions {
             require_identity: false,
             admin: None,
             active_share: 1.0,
+            active_priority: ActivePriority::Idle,
             link: None,
             objective: Objective::Overlap,
         }

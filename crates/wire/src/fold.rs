@@ -39,6 +39,9 @@ pub struct Asker {
     pub name: String,
     /// Threads that it folds with.
     pub lanes: u32,
+    /// Thousandths of a processor that they may use, where that is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub millicores: Option<u32>,
     /// Bytes a second that one of them folds with this kernel, if it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,

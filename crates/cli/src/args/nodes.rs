@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gristmill_server::Objective;
+use gristmill_server::{ActivePriority, Objective};
 use gristmill_transport::Address;
 
 use crate::args::run::parse_lanes;
@@ -96,6 +96,9 @@ pub struct NodeArgs {
     /// Share of the processors that active requests may use, 0 to 1; with 0 they are handed back to those who ask
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value_t = 1.0)]
     pub active_share: f64,
+    /// How urgent active requests are: 'idle' takes only what nothing else on the machine wants, 'low' a tenth of a busy core
+    #[arg(long, value_name = "HOW", default_value_t = ActivePriority::Idle)]
+    pub active_priority: ActivePriority,
     /// Bytes a second of the link to clients, for example 125MB for 1 Gbit/s [default: 10 Gbit/s]
     #[arg(long, value_name = "SIZE")]
     pub link: Option<Size>,

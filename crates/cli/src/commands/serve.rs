@@ -70,6 +70,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         require_identity: shared.require_identity,
         admin: shared.admin.clone(),
         active_share: shared.active_share,
+        active_priority: shared.active_priority,
         link: shared.link.map(|link| link.0),
         objective: shared.objective,
     })

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use gristmill_runtime::whole_cores;
 use gristmill_transport::Address;
 
 use crate::MYSELF;
@@ -70,7 +71,7 @@ pub fn up(args: &UpArgs) -> Result<ExitCode, CliError> {
             start_at: Instant::now(),
         })
         .collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = whole_cores();
     let lanes = args.shared.lanes.unwrap_or_else(|| (cores / args.nodes as usize).max(1));
     let shared = NodeArgs { lanes: Some(lanes), ..args.shared.clone() };
     let result = start_all(&mut nodes, &shared, &stopped).and_then(|started| {
@@ -184,6 +185,7 @@ impl Supervised {
             command.arg("--lanes").arg(lanes.to_string());
         }
         command.arg("--active-share").arg(shared.active_share.to_string());
+        command.arg("--active-priority").arg(shared.active_priority.to_string());
         command.arg("--objective").arg(shared.objective.to_string());
         if let Some(link) = &shared.link {
             command.arg("--link").arg(link.to_string());

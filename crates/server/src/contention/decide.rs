@@ -39,6 +39,9 @@ const BELIEVED: f64 = 8.0;
 /// Threads of an asker that are believed.
 const MAX_LANES: u32 = 1024;
 
+/// The smallest part of a processor that an asker's word is taken for.
+const LEAST_CORES: f64 = 0.01;
+
 /// A node as decisions see it.
 #[derive(Clone, Debug)]
 pub(crate) struct Situation {
@@ -84,7 +87,9 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation) -
 /// Bytes a second that whoever asks folds with all its threads.
 fn client_rate(asker: &Asker, rate: f64) -> f64 {
     let said = asker.rate.map_or(rate, |said| said as f64);
-    said.clamp(rate / BELIEVED, rate * BELIEVED) * f64::from(asker.lanes.clamp(1, MAX_LANES))
+    let lanes = f64::from(asker.lanes.clamp(1, MAX_LANES));
+    let cores = asker.millicores.map_or(lanes, |cores| f64::from(cores) / 1000.0);
+    said.clamp(rate / BELIEVED, rate * BELIEVED) * cores.clamp(LEAST_CORES, lanes)
 }
 
 /// Decides for all of them at once.
@@ -158,15 +163,17 @@ mod tests {
     use gristmill_runtime::Control;
 
     use super::*;
+    use crate::ActivePriority;
     use crate::contention::active::{ActiveList, Work};
     use crate::contention::pace::Cap;
     use crate::moving::Moving;
 
     /// Filters of 128 MB at the paper's rates: 80 MB/s a core, 118 MB/s a link, one core.
     fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
-        let (list, cap) = (ActiveList::default(), Arc::new(Cap::new(1.0, 1)));
+        let (list, cap) = (ActiveList::default(), Arc::new(Cap::new(1.0, 1, ActivePriority::Idle)));
         for number in 0..count {
-            let asker = Asker { name: format!("{number}"), lanes: 1, rate: None, link: None };
+            let asker =
+                Asker { name: format!("{number}"), lanes: 1, millicores: None, rate: None, link: None };
             let mut work = Work {
                 kernel: "filter".into(),
                 asker: Some(asker),

@@ -6,17 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::Pace;
-use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
+
+use super::priority::ActivePriority;
 
 /// Work that was not done may be done later, but not more than of so long.
 const SAVED: Duration = Duration::from_millis(200);
 
 /// Longest that a lane waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// How much less urgent lanes are than the threads that serve normal reads and writes, as `nice` counts.
-const LESS_URGENT: i32 = 10;
 
 thread_local! {
     /// Processor time of this thread that is counted already.
@@ -30,6 +28,7 @@ thread_local! {
 pub(crate) struct Cap {
     /// Seconds of processor time that may be used in a second.
     rate: f64,
+    priority: ActivePriority,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -44,10 +43,10 @@ struct State {
 
 impl Cap {
     /// A share of so many processors; 1 or more is no cap.
-    pub fn new(share: f64, cores: usize) -> Cap {
+    pub fn new(share: f64, cores: usize, priority: ActivePriority) -> Cap {
         let rate = if share >= 1.0 { f64::INFINITY } else { share.max(0.0) * cores as f64 };
         let state = State { balance: 0.0, at: Instant::now(), used: 0.0 };
-        Cap { rate, state: Mutex::new(state), changed: Condvar::new() }
+        Cap { rate, priority, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Seconds of processor time that lanes have used.
@@ -123,8 +122,7 @@ impl FoldPace {
 impl Pace for FoldPace {
     fn begins(&self) {
         if !YIELDS.replace(true) {
-            // On Linux the priority of a thread; who may not change it works on as before.
-            let _ = setpriority_process(None, LESS_URGENT);
+            self.cap.priority.set();
         }
     }
 
@@ -140,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_share_is_kept_over_time() {
-        let cap = Cap::new(0.25, 4);
+        let cap = Cap::new(0.25, 4, ActivePriority::Low);
         let begin = cap.state().at;
         let (mut now, mut used) = (begin, 0.0_f64);
         // Blocks of 30 ms, each followed by the wait that is asked for.
@@ -163,8 +161,15 @@ mod tests {
     #[test]
     fn nothing_and_everything() {
         let now = Instant::now();
-        assert_eq!(Cap::new(1.0, 2).book(&mut Cap::new(1.0, 2).state(), 1e9, now), None);
-        let none = Cap::new(0.0, 2);
+        assert_eq!(
+            Cap::new(1.0, 2, ActivePriority::Low).book(
+                &mut Cap::new(1.0, 2, ActivePriority::Low).state(),
+                1e9,
+                now
+            ),
+            None
+        );
+        let none = Cap::new(0.0, 2, ActivePriority::Low);
         assert_eq!(none.book(&mut none.state(), 0.001, now + Duration::from_secs(9)), Some(LOOK_AGAIN));
     }
 }

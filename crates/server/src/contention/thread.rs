@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::ErrorKind;
+use gristmill_runtime::{ErrorKind, quota, whole_cores};
 use gristmill_schedule::{MAX_RATE, MIN_RATE, Place, Rates, ScheduleError};
 
 use gristmill_wire::NodeLoad;
@@ -16,7 +16,7 @@ use super::pace::Cap;
 use super::sample::{Sample, Sampler};
 use crate::error::{Answer, Refusal};
 use crate::moving::Moving;
-use crate::{NodeOptions, ServerError};
+use crate::{ActivePriority, NodeOptions, ServerError};
 
 /// How often the machine is looked at, and running work decided anew.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -29,9 +29,6 @@ const ADMIT: Duration = Duration::from_millis(100);
 
 /// Decisions take at most one part of a core's time in so many.
 const DECIDING: u32 = 100;
-
-/// Share of a busy machine that folds can count on.
-const FAIR_SHARE: f64 = 0.25;
 
 /// Bytes a second of one core for a kernel that was never measured.
 const UNKNOWN_RATE: f64 = 1e9;
@@ -53,6 +50,7 @@ pub(crate) struct Terms {
     /// Bytes a second of the link out.
     pub link: f64,
     pub objective: Objective,
+    pub priority: ActivePriority,
     /// Threads of a fold.
     pub lanes: usize,
 }
@@ -74,7 +72,7 @@ impl Terms {
             let text = format!("no link has {link} bytes a second; give --link 125MB for 1 Gbit/s");
             return Err(ServerError::Usage(text));
         }
-        Ok(Terms { share, link, objective: options.objective, lanes })
+        Ok(Terms { share, link, objective: options.objective, priority: options.active_priority, lanes })
     }
 }
 
@@ -86,6 +84,8 @@ pub(crate) struct Contention {
     pub cap: Arc<Cap>,
     rates: Mutex<Rates>,
     sample: Mutex<Sample>,
+    /// Processors that control groups let this process use, if they say.
+    quota: Mutex<Option<f64>>,
     given: Mutex<Given>,
     begun: Instant,
     signal: Mutex<Signal>,
@@ -167,15 +167,16 @@ impl Contention {
     /// # Errors
     /// There is no thread to be had.
     pub fn start(terms: Terms) -> Result<Arc<Contention>, std::io::Error> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = whole_cores();
         let unknown = || std::io::Error::other("a rate that no machine has");
         let contention = Arc::new(Contention {
             terms,
             cores,
             active: ActiveList::default(),
-            cap: Arc::new(Cap::new(terms.share, cores)),
+            cap: Arc::new(Cap::new(terms.share, cores, terms.priority)),
             rates: Mutex::new(Rates::new(UNKNOWN_RATE).map_err(|_| unknown())?),
             sample: Mutex::default(),
+            quota: Mutex::new(quota()),
             given: Mutex::default(),
             begun: Instant::now(),
             signal: Mutex::default(),
@@ -237,6 +238,7 @@ impl Contention {
                 let share = (ours - std::mem::replace(&mut used, ours)) / (lasted * self.cores as f64);
                 let others = if lasted > 0.0 { (sample.cpu - share).clamp(0.0, 1.0) } else { 0.0 };
                 *lock(&self.sample) = Sample { others, ..sample };
+                *lock(&self.quota) = quota();
                 sampled = Some(Instant::now());
                 self.active.all().iter().for_each(|active| self.learn(active));
             }
@@ -292,8 +294,8 @@ impl Contention {
 
     fn situation(&self) -> Situation {
         let (now, cores) = (self.now(), self.cores as f64);
-        // Others use what nobody wants; who wants something gets a share of a busy machine all the same.
-        let free = cores * (1.0 - lock(&self.sample).others).max(FAIR_SHARE);
+        let free = cores * (1.0 - lock(&self.sample).others).max(self.terms.priority.least_share());
+        let free = lock(&self.quota).map_or(free, |quota| free.min(quota));
         let given = lock(&self.given);
         Situation {
             cores: free.min(cores * self.terms.share),

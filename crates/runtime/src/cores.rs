@@ -1,0 +1,134 @@
+//! How many processors this process may use, where a control group gives it a part of one or of several.
+
+use std::fs::{File, read_to_string};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Longest file of a control group that is read, in bytes.
+const MAX_BYTES: u64 = 16 << 10;
+
+/// Levels of control groups that are looked at.
+const MAX_LEVELS: usize = 32;
+
+/// Processors that there are for this process, as Rust counts them (whole ones), at least 1.
+pub fn whole_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Processors that control groups let this process use, a part of one included; `None` where they set no quota. A quota
+/// may be changed at any time. Linux, control groups of versions 1 and 2.
+pub fn quota() -> Option<f64> {
+    quota_below(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"))
+}
+
+/// Reads the quota of a group.
+type ReadQuota = fn(&Path) -> Option<f64>;
+
+/// The least quota of the groups that `groups` (as `/proc/self/cgroup`) names, and of those they are in.
+fn quota_below(groups: &Path, root: &Path) -> Option<f64> {
+    let groups = read_to_string(groups).ok()?;
+    let least = |least: Option<f64>, quota: f64| Some(least.map_or(quota, |least| least.min(quota)));
+    groups
+        .lines()
+        .filter_map(|line| {
+            let (_, line) = line.split_once(':')?;
+            let (controllers, path) = line.split_once(':')?;
+            let path = path.trim_start_matches('/');
+            let (roots, quota): (Vec<PathBuf>, ReadQuota) = match controllers {
+                "" => (vec![root.to_owned(), root.join("unified")], second),
+                names if names.split(',').any(|name| name == "cpu") => {
+                    (vec![root.join(names), root.join("cpu")], first)
+                }
+                _ => return None,
+            };
+            // A group that cannot be seen from here has a path that leads upwards.
+            let seen = !path.split('/').any(|part| part == "..");
+            let roots = roots.iter().filter(|_| seen);
+            roots.flat_map(|root| levels(root, path)).filter_map(|group| quota(&group)).fold(None, least)
+        })
+        .fold(None, least)
+}
+
+/// A group and those that it is in.
+fn levels<'a>(root: &'a Path, path: &str) -> impl Iterator<Item = PathBuf> + use<'a> {
+    let path = root.join(path);
+    let mut levels: Vec<PathBuf> = path.ancestors().take(MAX_LEVELS).map(Path::to_owned).collect();
+    levels.retain(|level| level.starts_with(root));
+    levels.into_iter()
+}
+
+/// Version 2: `cpu.max` has a quota and a period in microseconds, or `max`.
+fn second(group: &Path) -> Option<f64> {
+    let text = text(&group.join("cpu.max"))?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    ratio(quota, period)
+}
+
+/// Version 1: the same in two files; a quota of -1 is none.
+fn first(group: &Path) -> Option<f64> {
+    ratio(&text(&group.join("cpu.cfs_quota_us"))?, &text(&group.join("cpu.cfs_period_us"))?)
+}
+
+fn ratio(quota: &str, period: &str) -> Option<f64> {
+    let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+    (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_least_quota_of_all_levels_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
+        write(&groups, "0::/outer/inner\n");
+        assert_eq!(quota_below(&groups, &root), None);
+        write(&root.join("outer/inner/cpu.max"), "max 100000\n");
+        assert_eq!(quota_below(&groups, &root), None);
+        write(&root.join("outer/cpu.max"), "150000 100000\n");
+        assert_eq!(quota_below(&groups, &root), Some(1.5));
+        write(&root.join("outer/inner/cpu.max"), "1000 4000\n");
+        assert_eq!(quota_below(&groups, &root), Some(0.25));
+    }
+
+    #[test]
+    fn both_versions_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
+        write(&groups, "4:memory:/m\n2:cpu,cpuacct:/host\n0::/\n");
+        write(&root.join("cpu,cpuacct/host/cpu.cfs_quota_us"), "-1\n");
+        write(&root.join("cpu,cpuacct/host/cpu.cfs_period_us"), "100000\n");
+        assert_eq!(quota_below(&groups, &root), None);
+        write(&root.join("cpu,cpuacct/host/cpu.cfs_quota_us"), "30000\n");
+        assert_eq!(quota_below(&groups, &root), Some(0.3));
+    }
+
+    #[test]
+    fn nonsense_sets_no_quota() {
+        let dir = tempfile::tempdir().unwrap();
+        let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
+        for (path, text) in
+            [("/../x", "1 1"), ("/x", "0 1"), ("/x", "1 0"), ("/x", "-5 1"), ("/x", "1e9"), ("/x", "")]
+        {
+            write(&groups, &format!("0::{path}\n::\n:cpu\nnot a line"));
+            write(&root.join("x/cpu.max"), text);
+            assert_eq!(quota_below(&groups, &root), None, "{path} {text}");
+        }
+    }
+}
