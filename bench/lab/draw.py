@@ -15,6 +15,7 @@ WIDE = 135
 COLORS = {
     "TS": "#d1730b",
     "AS": "#1f5fa8",
+    "DOSAS": "#b0245c",
     "TS, same node,": "#3a8a3a",
     "AS, one core": "#7a3fa0",
     "AS, image to the client": "#3a8a3a",
@@ -35,19 +36,29 @@ def color_of(name):
 def picture(path, result):
     module = result["module"]
     series = list(dict.fromkeys(row[0] for row in result["rows"]))
-    figure, axes = plt.subplots(figsize=(8.6, 5.6), layout="constrained")
-    axes.set_title(module.TITLE, fontsize=13)
+    band = getattr(module, "BANDWIDTH", None)
+    figure, all_axes = plt.subplots(1, 2 if band else 1, figsize=(12.6 if band else 8.6, 5.6), layout="constrained", squeeze=False)
+    axes = all_axes[0][0]
+    (figure.suptitle if band else axes.set_title)(module.TITLE, fontsize=13)
     # What is drawn of a row stands behind series, x and round.
     value = experiment.COLUMNS.index(getattr(module, "VALUE", "seconds"))
     rows = [[*row[:3], row[value]] for row in result["rows"]]
     draw = bars if isinstance(rows[0][1], str) else lines
     draw = stacks if hasattr(module, "STACKED") else draw
     draw(axes, module, series, rows)
-    axes.set_xlabel(module.X)
     axes.set_ylabel(module.Y)
-    axes.grid(color="#e3e3e3", lw=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    if band:
+        per_second = lambda n, seconds: n * band / seconds / 1e6
+        curves = {
+            name: {n: per_second(n, seconds) for n, seconds in curve.items()} for name, curve in module.paper().items()
+        }
+        lines(all_axes[0][1], module, series, [[*row[:3], per_second(row[1], row[3])] for row in rows], curves)
+        all_axes[0][1].set_ylabel("MB/s of all requests together")
+    for each in all_axes[0]:
+        each.set_xlabel(module.X)
+        each.grid(color="#e3e3e3", lw=0.7)
+        each.set_axisbelow(True)
+        each.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
     columns = max(1, min(4, WIDE // max(len(label) + 8 for label in labels)))
     figure.legend(handles, labels, fontsize=9, loc="outside upper center", ncols=columns, frameon=False)
@@ -64,7 +75,8 @@ def wrapped(text, width=125):
     return [line for part in text.split("\n") for line in textwrap.wrap(part, width)]
 
 
-def lines(axes, module, series, rows):
+def lines(axes, module, series, rows, curves=None):
+    curves = module.paper() if curves is None else curves
     for name in series:
         color = color_of(name)
         xs = sorted({row[1] for row in rows if row[0] == name})
@@ -72,7 +84,7 @@ def lines(axes, module, series, rows):
         middle = [np.median(values) for values in each]
         axes.plot(xs, middle, "o-", color=color, label=f"{name}, ours")
         axes.fill_between(xs, [min(v) for v in each], [max(v) for v in each], color=color, alpha=0.2, lw=0)
-        curve = module.paper().get(name)
+        curve = curves.get(name)
         if curve:
             axes.plot(
                 list(curve), list(curve.values()), "--x", color=color, lw=1.2, ms=4, label=f"{name}, {experiment.theirs(module)}"

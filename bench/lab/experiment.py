@@ -5,7 +5,8 @@ An experiment is a file in `experiments/` with MACHINE, SCALE, TITLE, X and Y (t
 curves, and `findings(table)` what is to be said of the points. What else it may have: VALUE, the column that Y is about
 (seconds); LOG, whether both axes are logarithmic, or only "x"; STACKED, that the series of an x make one bar, in "seconds"
 or as a "share" of it; SHORTER, by how much files are shorter than the paper's, and seconds multiplied; THEIRS, what the paper's curves are
-("the paper's text").
+("the paper's text"); BANDWIDTH, the bytes of a request, where bytes a second are to be drawn beside the seconds; JUDGED, that its
+series are TS, AS and DOSAS, whose decisions are judged: `findings` then gets the rows.
 """
 
 import contextlib
@@ -29,12 +30,13 @@ from hosts import Hosts
 from storage import STRIPE, Storage
 
 HERE = Path(__file__).parent / "experiments"
-COLUMNS = ["series", "x", "repeat", "seconds", "network_bytes", "busy"]
+COLUMNS = ["series", "x", "repeat", "seconds", "network_bytes", "busy", "folded_by_clients"]
 
 
 @dataclass(frozen=True)
 class Situation:
-    """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be. `parts`: series that
+    """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be, or a list with that of
+    each answer. `parts`: series that
     the seconds are split into, as the answer has them. `warm`: whether it is run in the first round, which counts for
     nothing: what takes minutes does not gain from it."""
 
@@ -109,7 +111,7 @@ def run(name, options, say=print):
     fewer = {"most": options.most} if getattr(options, "most", None) else {}
     described = module.machine(machine.load(module.MACHINE), options.quick, **fewer)
     data = options.data
-    with Hosts(described, data) as hosts, Storage(hosts, options.gristmill, options.probe, data) as storage:
+    with Hosts(described, data) as hosts, Storage(hosts, options.gristmill, options.probe, data, scale) as storage:
         shorter = getattr(module, "SHORTER", 1)
         bench = Bench(storage, options, scale, shorter)
         situations = list(module.situations(bench, options.quick))
@@ -184,15 +186,17 @@ def one_round(situations, repeat, storage):
         with dilation.Busy() as busy:
             seconds, answer = situation.run()
         carried_bytes = sum(carried(storage)) - before
-        for result in answer.get("all", [answer["result"]]):
-            if not workload.same(result, situation.truth):
-                what = f"{situation.series}, {situation.x}"
-                raise SystemExit(f"{what}: the answer {result} is not {situation.truth}")
+        results = answer.get("all", [answer["result"]])
+        truths = situation.truth if isinstance(situation.truth, list) else [situation.truth] * len(results)
+        for result, truth in zip(results, truths, strict=True):
+            if not workload.same(result, truth):
+                raise SystemExit(f"{situation.series}, {situation.x}: the answer {result} is not {truth}")
         if repeat < 0:
             continue
         taken = {name: answer["parts"][name] for name in situation.parts} or {situation.series: seconds}
         for series, part in taken.items():
-            rows.append([series, situation.x, repeat, part, carried_bytes, round(busy.share, 3)])
+            here = round(answer.get("folded_by_clients", 0), 3)
+            rows.append([series, situation.x, repeat, part, carried_bytes, round(busy.share, 3), here])
     return rows
 
 
@@ -205,8 +209,8 @@ def write(path, result):
     with open(path, "w", newline="") as out:
         table = csv.writer(out)
         table.writerow(COLUMNS)
-        for series, x, repeat, seconds, network_bytes, busy in result["rows"]:
-            table.writerow([series, x, repeat, f"{seconds:.6f}", network_bytes, busy])
+        for series, x, repeat, seconds, *rest in result["rows"]:
+            table.writerow([series, x, repeat, f"{seconds:.6f}", *rest])
 
 
 def kept(results, name):
@@ -217,7 +221,7 @@ def kept(results, name):
     told_of = json.loads(about.read_text())
     with open(found, newline="") as text:
         rows = [
-            [row["series"], number(row["x"]), int(row["repeat"]), *(float(row[name]) for name in COLUMNS[3:])]
+            [row["series"], number(row["x"]), int(row["repeat"]), *(float(row.get(name) or 0) for name in COLUMNS[3:])]
             for row in csv.DictReader(text)
         ]
     about = {"counted": told_of["hosts"], "host": told_of["machine"], "shorter": told_of.get("shorter", 1)}
@@ -235,7 +239,7 @@ def number(text):
 def table(rows):
     """Medians: {series: {x: (seconds, network bytes)}}, and the most that the machine was busy."""
     found = {}
-    for series, x, _, seconds, network_bytes, _ in rows:
+    for series, x, _, seconds, network_bytes, *_ in rows:
         found.setdefault(series, {}).setdefault(x, []).append((seconds, network_bytes))
     middle = {
         series: {x: tuple(float(np.median(each)) for each in zip(*values)) for x, values in points.items()}

@@ -5,6 +5,7 @@ import json
 from statistics import median
 
 import experiment
+import judge
 from probe import ROOT
 
 HEAD = """# The papers' figures, here
@@ -22,7 +23,8 @@ from its equations and rates.
 
 AS: active storage, each server folds what it holds. TS: traditional storage, a program with as many ranks as servers
 reads and folds. Both are ours, `--place storage` and `--place client`; where the captions say so, the program reads its
-parts into memory first, as the papers' programs do, and computes there.
+parts into memory first, as the papers' programs do, and computes there. DOSAS: it is decided for each request where it
+runs, and may be decided anew; ours is `--place auto`.
 """
 
 
@@ -69,6 +71,36 @@ def ratios(name, path):
     return ", ".join(told)
 
 
+def table_four(results):
+    """All situations that were judged, as the paper's table IV has them."""
+    lines, verdicts = [], []
+    for name in experiment.names():
+        module = experiment.load(name)
+        if not getattr(module, "JUDGED", False) or not (result := experiment.kept(results, name)):
+            continue
+        what = f"{module.KERNEL} {module.SIZE} MB" if hasattr(module, "KERNEL") else "mixed"
+        for x, verdict in judge.judged(result["rows"]).items():
+            verdicts.append(verdict)
+            over = verdict.over
+            right = "-" if verdict.better == judge.TIE else "right" if verdict.right else "**wrong**"
+            x = str(x).replace("\n", ", ")
+            lines.append(
+                f"| {what}, {x} | {verdict.decided} | {verdict.better} | {right} | {over[judge.TS]:.2f} | {over[judge.AS]:.2f} |"
+            )
+    if not lines:
+        return []
+    head = [
+        "## DOSAS 2012, table IV: decisions\n",
+        "*Decided*: where most of the bytes were folded under DOSAS. *Better*: the faster of TS and AS as measured; a tie where "
+        "the 95 % interval of their ratio has 1 in it. *Right*: the better one, or a mixture that was as fast as the better one. "
+        "The last columns are the time of DOSAS over that of TS and of AS.\n",
+        *(f"- {line}" for line in judge.summary(verdicts)),
+        "\n| Requests | Decided | Better | Judgement | / TS | / AS |",
+        "|---|---|---|---|---|---|",
+    ]
+    return [*head, *lines, ""]
+
+
 def page(results):
     """The whole page."""
     parts = [HEAD]
@@ -101,6 +133,7 @@ def page(results):
             f"{about['busy']:.0%} at most. What takes less than {10 * period:.0f} ms may be too fast by up "
             f"to {period:.0f} ms, since a core is shared out in periods of that length.\n"
         )
+    parts += table_four(results)
     check = results / "check.json"
     if check.exists():
         parts.append("## Does the scale matter?\n")

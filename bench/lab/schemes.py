@@ -69,6 +69,38 @@ def several(storage, file, request, place, on):
     return seconds, answers[0] | {"all": [answer["result"] for answer in answers]}
 
 
+def mixed(storage, place, asked):
+    """As `several` for requests that may differ: [(file, request, host)]. With the place "auto" it is decided for each where it
+    runs; `folded_by_clients` is the share of the bytes that clients folded."""
+    ranks = processes(storage, [host for _, _, host in asked])
+    sent = [
+        (rank, command(storage, file, request.what(place, storage.lanes)))
+        for rank, (file, request, _) in zip(ranks, asked)
+    ]
+    return together(ask_all(sent))
+
+
+def together(answered):
+    """Seconds, and all answers as one."""
+    seconds, answers = answered
+    read = sum(answer["bytes_read"] for answer in answers)
+    here = sum(answer["bytes_folded_here"] for answer in answers) / max(read, 1)
+    return seconds, answers[0] | {"all": [answer["result"] for answer in answers], "folded_by_clients": here}
+
+
+def programs(storage, on, asked):
+    """Many programs of one rank each, that read into memory first: `asked` has the file and the request of each."""
+    sent = [
+        (
+            rank,
+            command(storage, file, request.what("client", storage.lanes), rank=0, ranks=1, root="127.0.0.1:0"),
+        )
+        for rank, (file, request) in zip(processes(storage, on), asked)
+    ]
+    seconds, answers = ask_all(sent, "program")
+    return seconds, answers[0] | {"all": [answer["result"] for answer in answers], "folded_by_clients": 1}
+
+
 def processes(storage, on):
     """A process for each of the hosts `on`; they are started where they do not run yet."""
     seen, found = {}, []

@@ -45,8 +45,10 @@ class Request:
 class Storage:
     """One storage node on each storage host, the first with the namespace; use with `with`."""
 
-    def __init__(self, hosts, gristmill, probe, directory):
+    def __init__(self, hosts, gristmill, probe, directory, scale=1):
+        """`scale`: of the links, of which nodes are told."""
         self.hosts, self.gristmill, self.probe, self.parent = hosts, gristmill, probe, directory
+        self.link = int(hosts.machine.link * scale)
         self.processes, self.servers, self.probes = [], [], {}
         self.roles = hosts.machine.roles
         # Threads that fold in a rank.
@@ -61,7 +63,7 @@ class Storage:
             for host in storage:
                 target = Path(self.directory.name) / f"t{host.number}"
                 command = [self.gristmill, "serve", "--target", target, "--listen", f"{host.address}:{PORT}"]
-                command += ["--lanes", self.roles["storage"].lanes]
+                command += ["--lanes", self.roles["storage"].lanes, "--link", self.link]
                 if host.number > 0:
                     command += ["--join", entry, "--key", key]
                 self.start(host, command)

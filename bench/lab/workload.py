@@ -50,6 +50,12 @@ def gaussian(size):
     return Request("gaussian", dtype="u8", params=params, right=("shape", "rows"), rows="digest")
 
 
+def summary(size):
+    """The same, where only the sum and the extremes of the filtered image are wanted."""
+    params = gaussian(size).params | {"result": "summary"}
+    return Request("gaussian", dtype="u8", params=params, right=("shape", "sum", "count", "min", "max"))
+
+
 def whole(size):
     return max(int(size) // WHOLE, 1) * WHOLE
 
@@ -132,7 +138,11 @@ def same(found, truth):
 # What a core is measured with, by the kernel that a machine's rate is of: what makes the input, the request over so many
 # bytes, and the role of the host that asks. A filtered image is as long as the image, so it is taken on the node itself:
 # over the link it would be the link that is measured.
-CALIBRATING = {"sum": (doubles, lambda _: SUM, "client"), "gaussian": (image, gaussian, "storage")}
+CALIBRATING = {
+    "sum": (doubles, lambda _: SUM, "client"),
+    "gaussian": (image, gaussian, "storage"),
+    "gaussian-summary": (image, summary, "client"),
+}
 
 # Son's benchmarks: name, what makes the input, request.
 KERNELS = (("SUM", doubles, SUM), ("GREP", records, GREP))

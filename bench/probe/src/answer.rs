@@ -25,6 +25,9 @@ pub struct Answer {
     pub bytes_to_client: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_between_nodes: Option<u64>,
+    /// Of the bytes that were folded, those that were folded by whoever asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_folded_here: Option<u64>,
     pub peak_rss_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<serde_json::Value>,

@@ -87,6 +87,7 @@ pub fn ask(clusters: &mut Clusters, ask: &Ask) -> Result<Answer, String> {
         each,
         bytes_to_client: Some(bytes.to_client),
         bytes_between_nodes: Some(bytes.between_nodes),
+        bytes_folded_here: Some(bytes.here),
         ..Answer::timed(seconds, bytes.read)
     })
 }
@@ -160,6 +161,8 @@ struct Bytes {
     read: u64,
     to_client: u64,
     between_nodes: u64,
+    /// Of what was read, what was folded here.
+    here: u64,
 }
 
 impl std::iter::Sum for Bytes {
@@ -168,6 +171,7 @@ impl std::iter::Sum for Bytes {
             read: sum.read + one.read,
             to_client: sum.to_client + one.to_client,
             between_nodes: sum.between_nodes + one.between_nodes,
+            here: sum.here + one.here,
         })
     }
 }
@@ -183,7 +187,9 @@ fn fold(cluster: &Cluster, file: &str, what: &Asked) -> Result<Folded, String> {
         Outcome::Done(answer) => {
             let report = &answer.report;
             let (read, to_client) = (report.bytes_read, report.bytes_to_client);
-            let bytes = Bytes { read, to_client, between_nodes: report.bytes_moved };
+            let here =
+                report.places.iter().filter(|place| place.place == "client").map(|place| place.bytes).sum();
+            let bytes = Bytes { read, to_client, between_nodes: report.bytes_moved, here };
             Ok(Folded { said: (answer.value, kept.digest()), bytes })
         }
         Outcome::Stopped(_) => Err("the run stopped before its end".into()),

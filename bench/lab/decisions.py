@@ -1,0 +1,83 @@
+"""DOSAS's three schemes by more and more processes at once, on one storage node: what figures 6 to 12 and table IV show.
+
+TS: each process reads the file into memory and then computes, as the paper's clients do. AS: the node folds for all. DOSAS:
+it is decided for each request where it runs, and may be decided anew (`--place auto`, with the objective that a node has
+by itself).
+"""
+
+import judge
+import papers
+import schemes
+import workload
+from experiment import Situation
+from judge import AS, DOSAS, TS
+
+MIB = 1 << 20
+
+# What takes as many requests as these or fewer is run in the first round, which counts for nothing.
+WARM = 2
+
+COUNTS, QUICK_COUNTS = (1, 2, 4, 8, 16, 32, 64), (1, 4)
+
+KERNELS = {
+    "SUM": (workload.doubles, lambda _: workload.SUM, papers.DOSAS_SUM),
+    "Gaussian": (workload.image, workload.summary, papers.DOSAS_GAUSSIAN),
+}
+
+
+def counts(quick):
+    return QUICK_COUNTS if quick else COUNTS
+
+
+def asked(bench, kernel, size):
+    """A file of one piece, what is asked of it, and the answer."""
+    make, request, _ = KERNELS[kernel]
+    file = bench.file(make, size * MIB, 1, unit=None)
+    request = request(file.size)
+    return file, request, bench.truth(file, request)
+
+
+def ways(bench, each):
+    """How each scheme runs requests that are put at once: [(file, request, answer)]."""
+    storage = bench.storage
+    on = [bench.clients[number % len(bench.clients)] for number in range(len(each))]
+    schemes.processes(storage, on)
+    whats = [(file, request) for file, request, _ in each]
+    placed = [(*what, host) for what, host in zip(whats, on)]
+    return {
+        TS: lambda: schemes.programs(storage, on, whats),
+        AS: lambda: schemes.mixed(storage, "storage", placed),
+        DOSAS: lambda: schemes.mixed(storage, "auto", placed),
+    }
+
+
+def situations(bench, kernel, size, counts):
+    one = asked(bench, kernel, size)
+    for n in counts:
+        for name, run in ways(bench, [one] * n).items():
+            yield Situation(name, n, run, one[2], warm=n <= WARM)
+
+
+def paper(kernel, size, counts):
+    """The paper's model (equations 4 to 7) with its rates, one core and a result of no length."""
+    link, core, size = papers.DOSAS_LINK, KERNELS[kernel][2], size * MIB
+    ts = {n: n * size / link + size / core for n in counts}
+    as_ = {n: n * size / core for n in counts}
+    return {TS: ts, AS: as_, DOSAS: {n: min(ts[n], as_[n]) for n in counts}}
+
+
+THEIRS = "the paper's model"
+PAPER = (
+    "equations 4 to 7 with the paper's rates, 80 MB/s a core for the filter, 860 MB/s for SUM, 118 MB/s a link, one core a "
+    "node and a result of no length; DOSAS as the better of the two"
+)
+
+
+def findings(rows):
+    verdicts = judge.judged(rows)
+    for x, verdict in verdicts.items():
+        yield (
+            f"{x}: DOSAS takes {verdict.over[TS]:.2f} of the time of TS and {verdict.over[AS]:.2f} of that of AS; "
+            f"better: {verdict.better}; decided: mostly {verdict.decided}{'' if verdict.right else ', WRONG'}"
+        )
+    yield from judge.summary(list(verdicts.values()))

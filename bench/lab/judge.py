@@ -1,0 +1,60 @@
+"""Whether the right thing was decided: what DOSAS's table IV says of each situation."""
+
+from dataclasses import dataclass
+from statistics import median
+
+import pairs
+
+TS, AS, DOSAS = "TS", "AS", "DOSAS"
+TIE = "tie"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`better`: the faster of TS and AS as measured, or a tie where the 95 % interval of their ratio has 1 in it. `decided`:
+    where most of the bytes were folded. `right`: that is the better one, or the mixture was as fast. `lost`: of the time of
+    the better one. `over`: time over that of TS and of AS."""
+
+    better: str
+    decided: str
+    right: bool
+    lost: float
+    over: dict
+
+
+def judge(seconds, shares):
+    """`seconds`: {scheme: those of each round}; `shares`: what clients folded in each round of DOSAS."""
+    ratio = pairs.ratio(seconds, TS, AS)
+    middle = {scheme: median(each) for scheme, each in seconds.items()}
+    better = TIE if ratio.low <= 1 <= ratio.high else min((TS, AS), key=middle.get)
+    decided = TS if median(shares) >= 0.5 else AS
+    least = min(middle[TS], middle[AS])
+    right = better in (TIE, decided) or middle[DOSAS] <= least
+    over = {scheme: middle[DOSAS] / middle[scheme] for scheme in (TS, AS)}
+    return Verdict(better, decided, right, max(0.0, middle[DOSAS] / least - 1), over)
+
+
+def judged(rows):
+    """{x: verdict} of the rows of an experiment (series, x, round, seconds, ..., share of clients)."""
+    found = {}
+    for series, x, _, seconds, *_, share in rows:
+        times, shares = found.setdefault(x, ({}, []))
+        times.setdefault(series, []).append(seconds)
+        if series == DOSAS:
+            shares.append(share)
+    return {x: judge(times, shares) for x, (times, shares) in found.items()}
+
+
+def summary(verdicts):
+    """Sentences about all of them."""
+    told = [each for each in verdicts if each.better != TIE]
+    lost = [each.lost for each in verdicts]
+    if told:
+        share = sum(each.right for each in told) / len(told)
+        yield (
+            f"{len(told)} situations are no ties, and of these {share:.1%} were decided right (the paper: 95%; goal: at least 98%)"
+        )
+    yield (
+        f"time lost against the better of TS and AS: median {median(lost):.1%}, worst {max(lost):.1%} (goal: at most 2% and "
+        "10%)"
+    )
