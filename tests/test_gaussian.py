@@ -1,5 +1,7 @@
 """The Gaussian filter against SciPy."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,19 @@ def test_halves_go_to_the_even_number(grist, tmp_path, dtype):
         exact = ndimage.convolve(values.astype("f8"), mask, mode="reflect")
         ours = blurred(grist, values, dtype="u8" if dtype == "u1" else "u16", mask="3x3")
         np.testing.assert_array_equal(ours, np.round(exact).astype(dtype))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "wrap"])
+@pytest.mark.parametrize("dtype, kind", [("u8", "u1"), ("u16", "u2"), ("f32", "f4"), ("f64", "f8")])
+def test_a_summary_says_of_the_image_what_it_has(grist, tmp_path, dtype, kind, mode):
+    values = image(np.dtype(kind), (33, 20, 3))
+    values.tofile(tmp_path / "image")
+    made = blurred(grist, values, dtype=dtype, sigma=2, mode=mode).ravel()
+    told = grist.ask("gaussian", "image", "--type", dtype, shape="33,20,3", sigma=2, mode=mode, result="summary")
+    exact = math.fsum(map(float, made))
+    assert (told["sum"], told["count"]) == (exact, made.size)
+    assert (told["min"], told["min_index"]) == (made.min(), made.argmin())
+    assert (told["max"], told["max_index"]) == (made.max(), made.argmax())
 
 
 def test_the_bits_do_not_depend_on_the_targets(grist, tmp_path):
