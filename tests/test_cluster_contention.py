@@ -168,3 +168,20 @@ def test_metrics_count_what_was_folded_and_what_was_handed_back(nodes_of_test):
     assert found["gristmill_active_cpu_seconds_total", None] > 0
     assert 0 <= found["gristmill_cpu_used_ratio", None] <= 1
     assert found["gristmill_decisions_total", None] >= 3
+
+
+def test_a_link_is_measured_by_what_is_read(nodes_of_test):
+    # Said to be slower than any machine, so that every read finds it to be as fast as that.
+    nodes = nodes_of_test(Nodes, nodes=1, args=("--link", "1MB"))
+    url = nodes.put("/large", bytes(64 * MIB))
+
+    def explained():
+        done = nodes.grist("run", "sum", url, "--type", "f64", "--explain")
+        assert done.returncode == 0, done.stderr
+        return done.stderr.decode()
+
+    assert metrics(nodes)["gristmill_link_measured", None] == 0 and "/s (assumed)" in explained()
+    nodes.grist.ok("get", url, "copy")
+    until(lambda: metrics(nodes)["gristmill_link_measured", None] == 1, "the link is measured")
+    assert metrics(nodes)["gristmill_link_bytes_per_second", None] == 1e6
+    assert "/s (measured)" in explained()

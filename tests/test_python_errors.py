@@ -96,3 +96,11 @@ def test_the_other_exceptions_are_those_of_python_too():
         error = importlib.import_module("gristmill._errors").of(kind.kind, "a sentence")
         assert type(error) is kind and isinstance(error, built_in)
         assert error.errno == number and str(error) == "a sentence"
+
+
+def test_a_busy_node_says_when_to_try_again():
+    of = importlib.import_module("gristmill._errors").of
+    assert of("busy", "a sentence", 7).retry_after == 7
+    # Older nodes do not say.
+    assert of("busy", "a sentence", None).retry_after is None and of("busy", "a sentence").retry_after is None
+    assert not hasattr(of("stale", "a sentence"), "retry_after")

@@ -52,7 +52,9 @@ class Conflict(GristmillError, FileExistsError, kind="conflict", errno=EEXIST):
 
 
 class Busy(GristmillError, OSError, kind="busy", errno=EBUSY):
-    """Too much at once; the request can be made again later."""
+    """Too much at once; the request can be made again, ``retry_after`` seconds later if the node said so."""
+
+    retry_after: int | None = None
 
 
 class Unavailable(GristmillError, ConnectionError, kind="unavailable", errno=EHOSTUNREACH):
@@ -71,6 +73,9 @@ class TimedOut(GristmillError, TimeoutError, kind="timed-out", errno=ETIMEDOUT):
     """There was no answer within the ``timeout`` that was given."""
 
 
-def of(kind: str, message: str) -> GristmillError:
+def of(kind: str, message: str, retry_after: int | None = None) -> GristmillError:
     """The exception for a failure of this kind."""
-    return _BY_KIND.get(kind, GristmillError)(message)
+    error = _BY_KIND.get(kind, GristmillError)(message)
+    if isinstance(error, Busy):
+        error.retry_after = retry_after
+    return error

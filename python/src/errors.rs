@@ -15,14 +15,19 @@ const TIMED_OUT: &str = "timed-out";
 /// What went wrong.
 pub enum Failure {
     /// In our words.
-    Said { kind: &'static str, message: String },
+    Said {
+        kind: &'static str,
+        message: String,
+        /// Seconds after which a busy node wants to be asked again.
+        retry_after: Option<u32>,
+    },
     /// What Python code of the caller raised.
     Raised(PyErr),
 }
 
 impl Failure {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
-        Failure::Said { kind: kind.name(), message: message.into() }
+        Failure::Said { kind: kind.name(), message: message.into(), retry_after: None }
     }
 
     pub fn usage(message: impl Into<String>) -> Failure {
@@ -30,7 +35,7 @@ impl Failure {
     }
 
     pub fn timed_out(message: String) -> Failure {
-        Failure::Said { kind: TIMED_OUT, message }
+        Failure::Said { kind: TIMED_OUT, message, retry_after: None }
     }
 
     /// A file of this machine that could not be read, written or removed.
@@ -41,12 +46,12 @@ impl Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> PyErr {
-        let (kind, message) = match failure {
+        let said = match failure {
             Failure::Raised(error) => return error,
-            Failure::Said { kind, message } => (kind, message),
+            Failure::Said { kind, message, retry_after } => (kind, message, retry_after),
         };
         Python::attach(|py| {
-            let made = py.import("gristmill._errors").and_then(|m| m.call_method1("of", (kind, message)));
+            let made = py.import("gristmill._errors").and_then(|m| m.call_method1("of", said));
             made.map_or_else(|error| error, PyErr::from_value)
         })
     }
@@ -75,7 +80,8 @@ impl From<RunError> for Failure {
             },
             other => other.kind(),
         };
-        Failure::new(kind, error.to_string())
+        let retry_after = error.retry_after();
+        Failure::Said { kind: kind.name(), message: error.to_string(), retry_after }
     }
 }
 

@@ -120,9 +120,10 @@ fn decided(node: &NodeDecision) -> String {
         seconds(node.client_seconds)
     );
     let Some(load) = &node.load else { return format!("{costs}; the node did not say what it has to do") };
+    let link = if load.link_measured { "measured" } else { "assumed" };
     let known = if load.measured { "measured" } else { "not measured yet" };
     format!(
-        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s a core ({known}), link {}/s",
+        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s a core ({known}), link {}/s ({link})",
         load.active,
         load.running,
         load.queued,

@@ -59,7 +59,7 @@ impl Write for MadeHere {
     }
 }
 
-fn given_up() -> RunError {
+pub(crate) fn given_up() -> RunError {
     RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
 }
 

@@ -1,16 +1,50 @@
 //! Running a kernel over a file of a cluster.
 
-use gristmill_kernel::DEFAULT_MAX_RECORD;
-use gristmill_peers::{AT_CLIENT, Decision, ON_STORAGE, Plan, Question};
+use std::io;
+use std::time::{Duration, Instant};
+
+use gristmill_kernel::{DEFAULT_MAX_RECORD, Output, Passes, RowBatch};
+use gristmill_peers::{AT_CLIENT, Decision, ON_STORAGE, Patience, Plan, Question};
 use gristmill_runtime::{Checkpoint, Control, Options, Outcome, RowOutput, RunError, resume, run, run_on};
 use gristmill_wire::Place;
 use gristmill_wire::action::Opened;
 
+use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
 /// Bytes that are read at once where a plain read over the network is folded: a question and its answer are worth
 /// more than that.
 const REMOTE_BLOCK: usize = 1 << 20;
+
+/// How often somebody who waits for a busy node looks whether the request was given up.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits, and gives up as soon as the request is.
+fn pause(wait: Duration, control: &Control) -> Result<(), RunError> {
+    let until = Instant::now() + wait;
+    loop {
+        if control.stopped() {
+            return Err(given_up());
+        }
+        match until.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => return Ok(()),
+            left => std::thread::sleep(left.min(LOOK)),
+        }
+    }
+}
+
+/// Tells whether any rows were given.
+struct Counted<'a> {
+    rows: &'a mut dyn RowOutput,
+    any: bool,
+}
+
+impl RowOutput for Counted<'_> {
+    fn rows(&mut self, batch: &RowBatch) -> io::Result<()> {
+        self.any = true;
+        self.rows.rows(batch)
+    }
+}
 
 /// A kernel over an opened file, planned.
 #[derive(Clone, Debug)]
@@ -57,7 +91,9 @@ impl Cluster {
         Ok(Planned { question, opened, plan, movable, decision })
     }
 
-    /// Runs what was planned. Rows go to `rows` in order while it runs.
+    /// Runs what was planned. Rows go to `rows` in order while it runs. What a busy node refused before it was begun
+    /// is asked for again when the node said, a few times ([`ASKED_AGAIN`](gristmill_peers::ASKED_AGAIN)), unless
+    /// `control` is stopped meanwhile.
     pub fn run(
         &self,
         planned: &Planned,
@@ -65,8 +101,33 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
+        let spec = planned.question.bind()?.spec();
+        // Parts of a value are asked for again one by one. Of all else, nodes wait for each other's parts.
+        let by_parts = spec.output == Output::Value && spec.passes == Passes::One;
+        let mut patience = Patience::default();
+        loop {
+            let mut counted = Counted { rows: &mut *rows, any: false };
+            let error = match self.run_once(planned, options.clone(), by_parts, &mut counted, control) {
+                Err(error) if !by_parts && !counted.any => error,
+                ended => return ended.map_err(|error| self.explain(&planned.opened, error)),
+            };
+            match patience.wait_for(&error) {
+                Some(wait) => pause(wait, control)?,
+                None => return Err(self.explain(&planned.opened, error)),
+            }
+        }
+    }
+
+    fn run_once(
+        &self,
+        planned: &Planned,
+        options: Options,
+        by_parts: bool,
+        rows: &mut dyn RowOutput,
+        control: &Control,
+    ) -> Result<Outcome, RunError> {
         let Planned { question, opened, plan, movable, decision } = planned;
-        let outcome = if plan.place == Place::Client {
+        if plan.place == Place::Client {
             let options = Options { block_bytes: REMOTE_BLOCK, ..options };
             question.request(&self.peers, opened, AT_CLIENT, options).and_then(|r| run(r, rows, control))
         } else {
@@ -81,9 +142,9 @@ impl Cluster {
                 }
                 false => crew,
             });
+            let crew = crew.map(|crew| if by_parts { crew.patient() } else { crew });
             request.and_then(|request| run_on(request, &crew?, rows, control))
-        };
-        outcome.map_err(|error| self.explain(opened, error))
+        }
     }
 
     /// Goes on with a request that stopped at a checkpoint; it is finished at the client.

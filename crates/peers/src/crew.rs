@@ -18,7 +18,7 @@ use crate::bytes::node_name;
 use crate::error::unavailable;
 use crate::fold::FoldEnd;
 use crate::here::TakesOver;
-use crate::{Peers, groups};
+use crate::{Patience, Peers, groups};
 
 /// Frames of rows that are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
@@ -37,6 +37,8 @@ pub struct StorageCrew {
     here: Option<HandBack>,
     /// What was handed back between two passes: everything, from then on.
     moved: OnceLock<HandBack>,
+    /// Nodes that are busy are asked again.
+    patient: bool,
 }
 
 impl StorageCrew {
@@ -51,7 +53,15 @@ impl StorageCrew {
             takes_over: None,
             here: None,
             moved: OnceLock::new(),
+            patient: false,
         }
+    }
+
+    /// Asks a node that refuses its part of a value as busy again when it said, while the others go on with theirs.
+    /// Not for parts that wait for each other: those who have places would keep them meanwhile.
+    pub fn patient(mut self) -> StorageCrew {
+        self.patient = true;
+        self
     }
 
     /// Lets nodes hand their parts back, which are then folded by this process with these options. What is to be kept
@@ -144,6 +154,7 @@ impl Crew for StorageCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
         let targets = self.file.targets.len();
         let done = Arc::new(AtomicU64::new(0));
+        let patient = self.patient;
         let mut shown = 0;
         let mut answers = Answers::of(&self.peers, self.requests(order), |peers, asked| {
             let done = done.clone();
@@ -153,12 +164,15 @@ impl Crew for StorageCrew {
                     done.fetch_add(now.saturating_sub(told), Ordering::Relaxed);
                     told = told.max(now);
                 };
-                let mut tries = 1;
+                let (mut tries, mut patience) = (1, patient.then(Patience::default));
                 loop {
                     let begun = Instant::now();
                     match peers.fold_value(&asked, targets, &mut progress).await {
                         // Nothing is counted twice: an answer that is not complete is thrown away.
-                        Err(error) => once_more(error, &mut tries, begun, peers.stall).await?,
+                        Err(error) => match patience.as_mut().and_then(|one| one.wait_for(&error)) {
+                            Some(wait) => tokio::time::sleep(wait).await,
+                            None => once_more(error, &mut tries, begun, peers.stall).await?,
+                        },
                         end => return end,
                     }
                 }

@@ -24,7 +24,7 @@ fn kinds_have_codes_that_foreign_clients_know() {
     assert_eq!(code(ErrorKind::NotFound), Code::NotFound);
     assert_eq!(code(ErrorKind::Denied), Code::PermissionDenied);
     assert_eq!(code(ErrorKind::Unavailable), Code::Unavailable);
-    let unknown = ErrorBody { kind: "melted".into(), message: "m".into() };
+    let unknown = ErrorBody { kind: "melted".into(), message: "m".into(), retry_after: None };
     assert_eq!(to_status(&unknown).code(), Code::Internal);
 }
 

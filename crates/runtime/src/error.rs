@@ -167,6 +167,15 @@ pub enum RunError {
         /// What was wrong and what to do.
         message: String,
     },
+    /// A node has as much to do as it takes, and refused the request before anything of it was begun: it can be made
+    /// again. The message is whole.
+    #[error("{message}")]
+    Busy {
+        /// What was refused, and by whom.
+        message: String,
+        /// Seconds after which to try again.
+        retry_after: u32,
+    },
     /// A thread could not be started.
     #[error("cannot start a lane: {0}; lower --lanes or raise the limit on threads")]
     Lane(#[source] io::Error),
@@ -256,6 +265,7 @@ impl RunError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             RunError::Remote { kind, .. } => *kind,
+            RunError::Busy { .. } => ErrorKind::Busy,
             RunError::Store(error) => ErrorKind::of_store(error),
             RunError::Changed { .. } | RunError::Truncated { .. } => ErrorKind::Stale,
             RunError::Open { usage: true, .. } => ErrorKind::NotFound,
@@ -265,6 +275,14 @@ impl RunError {
             },
             other if other.is_usage() => ErrorKind::Usage,
             _ => ErrorKind::Failed,
+        }
+    }
+
+    /// Seconds after which to try again, where a node that is busy said so.
+    pub fn retry_after(&self) -> Option<u32> {
+        match self {
+            RunError::Busy { retry_after, .. } => Some(*retry_after),
+            _ => None,
         }
     }
 

@@ -4,11 +4,11 @@
 use arrow_flight::{FlightData, Ticket};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{FileInfo, Opened, PathOf, names};
-use gristmill_wire::{ErrorBody, FoldRequest, InputSpec};
+use gristmill_wire::{ErrorBody, FoldRequest, Grant, InputSpec, Rights};
 use http::StatusCode;
 use tonic::{Status, Streaming};
 
-use crate::limits::{ANSWER_KIB, MAX_FOLDS, MAX_RUNS};
+use crate::limits::{ANSWER_KIB, MAX_FOLDS};
 use crate::test_node::{NUMBERS, THREADS, TestNode, with_node};
 
 impl TestNode {
@@ -61,7 +61,7 @@ impl TestNode {
 #[test]
 fn folds_that_wait_keep_nobody_else_from_being_answered() {
     with_node(async |test| {
-        let turns = test.shared.folds.clone().acquire_many_owned(MAX_FOLDS as u32).await.unwrap();
+        let turns = test.shared.folds.all().await;
         let folds = test.waiting().await;
         assert_eq!(test.stat().await.file.length, 8 * NUMBERS);
         drop(turns);
@@ -71,6 +71,35 @@ fn folds_that_wait_keep_nobody_else_from_being_answered() {
                 last = Some(message);
             }
             assert!(last.is_some(), "signs of life, and then the answer");
+        }
+    });
+}
+
+#[test]
+fn a_flood_of_one_principal_lets_another_s_request_pass() {
+    with_node(async |test| {
+        let mut turns = test.shared.folds.all().await;
+        let flood = test.waiting().await;
+        let mut fold = FoldRequest::decode(&test.fold().await).unwrap().unwrap();
+        let grant = test.shared.grant(&fold.grant, Rights::Read).unwrap();
+        fold.grant = test.shared.key.seal(&Grant { principal: "other".into(), ..grant }).unwrap();
+        let other = test.get(fold.encode().unwrap()).await.unwrap();
+        while test.shared.folds.waiting() < flood.len() + 1 {
+            tokio::task::yield_now().await;
+        }
+        // Comes last, and keeps the one turn that goes round once it has it.
+        let (shared, last) = (test.shared.clone(), "last".into());
+        let last = tokio::spawn(async move { shared.folds.turn(&last).await });
+        while test.shared.folds.waiting() < flood.len() + 2 {
+            tokio::task::yield_now().await;
+        }
+        drop(turns.pop());
+        let last = last.await.unwrap().unwrap();
+        assert!(frames(other).await > 0);
+        assert_eq!(test.shared.folds.waiting(), flood.len() - 1, "one of the flood was before it");
+        drop(last);
+        for fold in flood {
+            assert!(frames(fold).await > 0);
         }
     });
 }
@@ -93,34 +122,34 @@ fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
         for _ in 0..2 {
             assert!(large.message().await.unwrap().is_some());
         }
-        while test.shared.folds.available_permits() == MAX_FOLDS {
+        while test.shared.folds.free() == MAX_FOLDS {
             tokio::task::yield_now().await;
         }
         assert!(frames(test.get(test.fold().await).await.unwrap()).await > 1);
-        assert_eq!(test.shared.folds.available_permits(), MAX_FOLDS - 1);
+        assert_eq!(test.shared.folds.free(), MAX_FOLDS - 1);
         drop(room);
         assert!(frames(large).await > 0);
         drop(test.shared.answers.acquire_many(all).await.unwrap());
         // One that is given up while it waits gives its turn back.
         let _room = test.shared.answers.clone().acquire_many_owned(all).await.unwrap();
         let large = test.get(test.large_fold().await).await.unwrap();
-        while test.shared.folds.available_permits() == MAX_FOLDS {
+        while test.shared.folds.free() == MAX_FOLDS {
             tokio::task::yield_now().await;
         }
         drop(large);
-        drop(test.shared.folds.acquire_many(MAX_FOLDS as u32).await.unwrap());
+        drop(test.shared.folds.all().await);
     });
 }
 
 #[test]
 fn a_client_that_goes_gives_up_its_place_among_those_that_wait() {
     with_node(async |test| {
-        let _turns = test.shared.folds.clone().acquire_many_owned(MAX_FOLDS as u32).await.unwrap();
+        let _turns = test.shared.folds.all().await;
         let folds = test.waiting().await;
         drop(folds);
         drop(test.shared.value_folds.all().await);
 
-        let _turns = test.shared.runs.acquire_many(MAX_RUNS as u32).await.unwrap();
+        let _turns = test.shared.runs.all().await;
         let ticket = br#"{"gristmill": 1, "kernel": "grep", "path": "/numbers", "params": {"pattern": "x"}}"#;
         let run = test.get(ticket.to_vec()).await.unwrap();
         drop(run);
@@ -131,7 +160,9 @@ fn a_client_that_goes_gives_up_its_place_among_those_that_wait() {
 fn busy(error: &Status, of: &str) {
     let body: ErrorBody = serde_json::from_slice(error.details()).unwrap();
     assert_eq!(ErrorKind::named(&body.kind), ErrorKind::Busy, "{body:?}");
-    assert!(body.message.contains(of) && body.message.contains("try again"), "{body:?}");
+    let seconds = body.retry_after.unwrap();
+    let again = format!("try again in {seconds} s");
+    assert!(body.message.contains(of) && body.message.ends_with(&again), "{body:?}");
 }
 
 #[test]
@@ -160,7 +191,11 @@ fn uploads_beyond_the_bound_are_refused_as_busy() {
             let places = seats.all().await;
             let (status, body) = test.put("/files/more", b"12345678".to_vec()).await;
             assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{body}");
-            assert!(body.contains(of) && body.contains("try again"), "{body}");
+            let body: ErrorBody = serde_json::from_str(&body).unwrap();
+            assert!(body.message.contains(of) && body.retry_after.is_some(), "{body:?}");
+            let request = http::Request::put("/files/more").body(bytes::Bytes::from("12345678")).unwrap();
+            let refused = test.http().send(request).await.unwrap();
+            assert_eq!(refused.headers()["retry-after"], body.retry_after.unwrap().to_string());
             drop(places);
             assert_eq!(test.put("/files/more", b"12345678".to_vec()).await.0, StatusCode::CREATED);
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use gristmill_namespace::NamespaceError;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::StoreError;
@@ -88,6 +88,12 @@ impl Refusal {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Refusal {
         Refusal(ErrorBody::new(kind, message))
     }
+
+    /// Of a request of which nothing was begun, because the node has too much to do: why, and when to try again.
+    pub fn busy(why: &str, seconds: u32) -> Refusal {
+        let body = ErrorBody::new(ErrorKind::Busy, format!("{why}; try again in {seconds} s"));
+        Refusal(ErrorBody { retry_after: Some(seconds), ..body })
+    }
 }
 
 impl From<RunError> for Refusal {
@@ -143,6 +149,8 @@ impl IntoResponse for Refusal {
         };
         let mut body = serde_json::to_vec(&self.0).unwrap_or_default();
         body.push(b'\n');
-        (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
+        let again = self.0.retry_after.map(|seconds| (header::RETRY_AFTER, seconds.to_string()));
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (status, kind, AppendHeaders(again), Body::from(body)).into_response()
     }
 }

@@ -172,5 +172,5 @@ async fn tell(
 
 /// An error as others are told of it.
 pub(crate) fn as_body(error: &RunError) -> ErrorBody {
-    ErrorBody::new(error.kind(), error.to_string())
+    ErrorBody::from(error)
 }

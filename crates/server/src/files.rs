@@ -117,7 +117,7 @@ async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: R
         let text = "a file is written whole; leave the range out (curl: without -C)";
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let _seat = shared.file_uploads.take(&shared.address)?;
+    let _seat = shared.seat(&shared.file_uploads, &who.as_str().into())?;
     let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
     let (state, by) = (shared.clone(), who.clone());
     let created = blocking(move || state.create(&by, &create)).await?;

@@ -1,5 +1,6 @@
 //! Arrow Flight: folds, requests by path, and management.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use futures_util::stream::{self, Stream, StreamExt};
 use gristmill_namespace::Principal;
 use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
+use gristmill_transport::{Origin, Peer};
 use gristmill_wire::action::{self, FileInfo, List, names};
 use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
 use tokio::sync::{mpsc, oneshot};
@@ -58,22 +60,22 @@ impl Flight {
     fn principal<T>(&self, request: &Request<T>) -> Answer<Principal> {
         let headers = request.metadata().clone().into_headers();
         // tonic moves the extensions of the HTTP request here.
-        let peer = request.extensions().get::<gristmill_transport::Peer>().cloned();
+        let peer = request.extensions().get::<Peer>().cloned();
         let mut extensions = http::Extensions::new();
         peer.map(|peer| extensions.insert(peer));
         self.0.identities.principal(&extensions, &headers)
     }
 
-    async fn fold(&self, request: FoldRequest) -> Answer<Boxed<FlightData>> {
+    async fn fold(&self, request: FoldRequest, from: Option<IpAddr>) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
         let (sender, frames) = mpsc::channel(FRAMES_WAITING);
         let control = if request.together.is_some() {
-            let fold = blocking(move || TogetherFold::new(&shared, request)).await?;
+            let fold = blocking(move || TogetherFold::new(&shared, request, from)).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         } else {
-            let fold = blocking(move || Fold::new(&shared, request)).await?;
+            let fold = blocking(move || Fold::new(&shared, request, from)).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
@@ -100,7 +102,8 @@ impl Flight {
 
     async fn run(&self, who: Principal, request: RunRequest) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
-        let seat = shared.waiting_runs.take(&shared.address)?;
+        let principal: Arc<str> = who.as_str().into();
+        let seat = shared.seat(&shared.waiting_runs, &principal)?;
         let run = blocking(move || Run::new(&shared, &who, &request)).await?;
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
@@ -110,10 +113,17 @@ impl Flight {
         tokio::spawn(async move {
             let _seat = seat;
             let turn = tokio::select! {
-                turn = shared.runs.acquire() => turn,
+                turn = shared.runs.turn(&principal) => turn,
                 () = sender.closed() => return,
             };
-            let Ok(_turn) = turn else { return };
+            let _turn = match turn {
+                Ok(turn) => turn,
+                Err(error) => {
+                    // Nobody listens if the client is gone.
+                    let _ = sender.send(Err(error.into())).await;
+                    return;
+                }
+            };
             let last = sender.clone();
             if tokio::task::spawn_blocking(move || run.run(&sender, done)).await.is_err() {
                 // Rows that just ended would be taken for all.
@@ -186,10 +196,14 @@ impl FlightService for Flight {
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let who = self.principal(&request);
+        let from = match request.extensions().get::<Peer>().map(|peer| peer.origin) {
+            Some(Origin::Tcp(address)) => Some(address),
+            Some(Origin::Unix { .. }) | None => None,
+        };
         let ticket = request.into_inner().ticket;
         let stream = match FoldRequest::decode(&ticket).map_err(Refusal::from)? {
             // The grant says who asks.
-            Some(fold) => self.fold(fold).await?,
+            Some(fold) => self.fold(fold, from).await?,
             None => self.run(who?, RunRequest::decode(&ticket).map_err(Refusal::from)?).await?,
         };
         Ok(Response::new(stream))

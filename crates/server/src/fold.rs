@@ -1,5 +1,6 @@
 //! Folding this node's part of a request, and passing on what other nodes make of theirs.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -46,6 +47,8 @@ pub(crate) struct Fold {
     /// This node's own part, and the targets it is of.
     moving: Arc<Moving>,
     targets: Vec<u32>,
+    /// For whom.
+    who: Arc<str>,
     admitted: Admitted,
     /// Given back when the last thread that works at this is done.
     _seat: Seat,
@@ -53,7 +56,8 @@ pub(crate) struct Fold {
 
 impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
-    pub fn new(shared: &Arc<Shared>, request: FoldRequest) -> Answer<Fold> {
+    /// `from`: where the request comes from.
+    pub fn new(shared: &Arc<Shared>, request: FoldRequest, from: Option<IpAddr>) -> Answer<Fold> {
         let grant = shared.grant(&request.grant, Rights::Read)?;
         let run = node_request(shared, &grant, &request)?;
         let shard = Shard {
@@ -70,10 +74,13 @@ impl Fold {
         let work = Work::of(&request, &run);
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
-        let seat = seats.take(&shared.address)?;
+        let who: Arc<str> = grant.principal.as_str().into();
+        let seat = shared.seat(seats, &who)?;
         let (targets, rest) = (request.targets.clone(), request.rest.clone());
         let movable = output.is_none() && job.can_save();
-        let work = Work { asker: work.asker.filter(|_| movable), ..work };
+        // What a node passed on comes from that node, and not from whoever would go on with it.
+        let from = from.filter(|_| request.depth <= 1);
+        let work = Work { asker: work.asker.filter(|_| movable), from, ..work };
         check_rest(&grant.file, &targets, &rest)?;
         let file = grant.file;
         let depth = request.depth as usize;
@@ -95,6 +102,7 @@ impl Fold {
             control,
             moving,
             targets,
+            who,
             admitted,
             _seat: seat,
         })
@@ -142,7 +150,7 @@ impl Fold {
     }
 
     async fn turn(&self) -> Result<Turn, RunError> {
-        let turn = self.shared.folds.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?;
+        let turn = self.shared.folds.turn(&self.who).await?;
         self.admitted.runs();
         Ok(Some(turn))
     }
@@ -201,7 +209,7 @@ impl Fold {
         }
         // Held until both parts are joined, so that only so many wait in memory for their other part.
         let _relay = match self.shared.relays.get(self.depth) {
-            Some(relays) => Some(relays.clone().acquire_owned().await.map_err(|_| RunError::Panicked)?),
+            Some(relays) => Some(relays.turn(&self.who).await?),
             None => None,
         };
         // Who waits for other nodes has no turn of the folds, or nodes could wait for each other's for ever.

@@ -26,6 +26,8 @@ mod answer;
 mod arriving;
 #[cfg(test)]
 mod bounds_tests;
+#[cfg(test)]
+mod busy_tests;
 mod collect;
 mod contention;
 mod entry;
@@ -42,6 +44,8 @@ mod identity;
 mod join;
 mod keep;
 pub mod limits;
+#[cfg(test)]
+mod links_tests;
 mod load;
 mod members;
 mod metrics;
@@ -59,6 +63,7 @@ mod target;
 #[cfg(test)]
 mod test_node;
 mod together;
+mod turns;
 mod units;
 mod upload;
 mod value_answer;

@@ -8,8 +8,13 @@ use gristmill_wire::{GRANT_SECONDS, MAX_PARTIAL_BYTES};
 /// works, and for [`open`](gristmill_wire::action::names::OPEN) and reads, which must not wait for folds.
 pub const MAX_FOLDS: usize = 8;
 
-/// Folds for a value, at work or waiting; more are refused as busy.
+/// Folds for a value of one principal, at work or waiting; more are refused as busy. A third more is there for others:
+/// [`PLACES_FOR_EACH_FREE`].
 pub const MAX_WAITING: usize = 4096;
+
+/// Places among those that wait that a principal may have for each that is free: alone three quarters of all. However
+/// many it asks for, the next principal finds some, and so does the one after it.
+pub const PLACES_FOR_EACH_FREE: usize = 3;
 
 /// Folds for a value that other nodes are asked for at once, on each level of nodes asking nodes; more wait. Each has
 /// a thread. A level waits only for those below it, so nodes that ask each other never wait in a circle.
@@ -22,7 +27,8 @@ pub const MAX_ROW_FOLDS: usize = 128;
 /// Requests by path that the entry node coordinates at once; more wait.
 pub const MAX_RUNS: usize = 64;
 
-/// Requests by path, at work or waiting; more are refused as busy.
+/// Requests by path of one principal, at work or waiting; more are refused as busy. A third more is there for others:
+/// [`PLACES_FOR_EACH_FREE`].
 pub const MAX_WAITING_RUNS: usize = 1024;
 
 /// Objects that are being written at once, and, on the entry node, whole files that come over HTTP; more are refused

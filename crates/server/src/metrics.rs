@@ -53,6 +53,13 @@ fn registry(shared: &Shared) -> Registry {
     );
     share("active_cores", "Processors that active requests may use now", load.cores);
     share("active_queue_seconds", "Seconds for which these have active work", load.queued);
+    share("link_bytes_per_second", "How fast the link to clients is taken to be", load.link);
+    share(
+        "link_measured",
+        "1 if that was measured lately, 0 if it is what is said of it",
+        f64::from(u8::from(load.link_measured)),
+    );
+    share("normal_requests", "Normal reads and writes that are being served", load.normal as f64);
     share(
         "link_queue_seconds",
         "Seconds for which the link has to send what was handed back",
@@ -90,6 +97,11 @@ fn registry(shared: &Shared) -> Registry {
     );
     registry.register_with_unit("folded", "What active requests folded here", Unit::Bytes, bytes);
     registry.register("kernel_bytes_per_core_second", "Measured speed of a kernel on one core", rates);
+    let refused = Family::<Labels, Counter>::default();
+    for seats in shared.seats() {
+        refused.get_or_create(&[("requests", seats.what().to_owned())]).inc_by(seats.refused());
+    }
+    registry.register("refused", "Requests that were refused as busy", refused);
     let cpu = Counter::<f64, AtomicU64>::default();
     cpu.inc_by(shared.contention.cap.used());
     registry.register_with_unit("active_cpu", "Processor time of active requests", Unit::Seconds, cpu);

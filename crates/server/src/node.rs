@@ -28,7 +28,8 @@ use crate::limits::{
     MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, ROWS_AHEAD,
     SILENCE, STOP_GRACE,
 };
-use crate::seat::Seats;
+use crate::seat::{Seat, Seats};
+use crate::turns::Turns;
 use crate::{
     NodeOptions, ServerError, files, flight, join, load, members, metrics, no_route, objects, target,
 };
@@ -51,9 +52,9 @@ pub(crate) struct Shared {
     /// Something may be cleared away.
     pub garbage: Notify,
     /// Turns of folds for values.
-    pub folds: Arc<Semaphore>,
+    pub folds: Arc<Turns>,
     /// Turns to ask other nodes for folds, by how many nodes have passed the request on.
-    pub relays: [Arc<Semaphore>; MAX_DEPTH as usize + 1],
+    pub relays: [Arc<Turns>; MAX_DEPTH as usize + 1],
     pub value_folds: Seats,
     pub row_folds: Seats,
     /// Work with others on passes.
@@ -62,7 +63,7 @@ pub(crate) struct Shared {
     /// Memory for larger values from other members, in KiB.
     pub collectives: Arc<Semaphore>,
     /// Turns of requests by path.
-    pub runs: Semaphore,
+    pub runs: Arc<Turns>,
     pub waiting_runs: Seats,
     /// Objects that come in.
     pub uploads: Seats,
@@ -118,6 +119,26 @@ impl Shared {
             ));
         }
         Ok(grant)
+    }
+
+    /// Takes a place for a principal, or says that the node is busy, and when to try again.
+    pub fn seat(&self, seats: &Seats, who: &Arc<str>) -> Answer<Seat> {
+        let again = |full| {
+            Refusal::busy(&format!("storage node {} {full}", self.address), self.contention.retry_after())
+        };
+        seats.take(who).map_err(again)
+    }
+
+    /// The places for requests of every kind.
+    pub fn seats(&self) -> [&Seats; 6] {
+        [
+            &self.value_folds,
+            &self.row_folds,
+            &self.group_seats,
+            &self.waiting_runs,
+            &self.uploads,
+            &self.file_uploads,
+        ]
     }
 
     /// How folds run here.
@@ -187,6 +208,7 @@ impl Node {
         let folding = options.lanes.unwrap_or(Options::default().lanes);
         let terms = Terms::of(&options, folding)?;
         let contention = Contention::start(terms).map_err(|source| ServerError::Thread { source })?;
+        let listener = listener.watched(contention.senders.clone());
         let shared = Arc::new(Shared {
             store,
             key,
@@ -196,15 +218,15 @@ impl Node {
             namespace,
             entry: options.join.clone(),
             garbage: Notify::new(),
-            folds: Arc::new(Semaphore::new(MAX_FOLDS)),
-            relays: std::array::from_fn(|_| Arc::new(Semaphore::new(MAX_RELAYS))),
-            value_folds: Seats::new(MAX_WAITING, "folds for values"),
+            folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),
+            relays: std::array::from_fn(|_| Turns::new(MAX_RELAYS, MAX_WAITING)),
+            value_folds: Seats::shared(MAX_WAITING, "folds for values"),
             row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
             group_work: Arc::default(),
             group_seats: Seats::new(MAX_GROUP_WORK, "requests of several passes"),
             collectives: Arc::new(Semaphore::new(COLLECTIVE_KIB)),
-            runs: Semaphore::new(MAX_RUNS),
-            waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
+            runs: Turns::new(MAX_RUNS, MAX_WAITING_RUNS),
+            waiting_runs: Seats::shared(MAX_WAITING_RUNS, "requests by path"),
             arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),

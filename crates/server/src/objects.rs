@@ -129,10 +129,14 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
         Asked::Nothing => return Ok(no_such_range(stat.length)),
     };
     let described = content_range(status, &range, stat.length);
-    let body = ReadBody::new(range, move |offset, buffer| match store.read_at(&id, offset, buffer, at) {
-        Ok(read) if read == buffer.len() => Ok(()),
-        Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-        Err(error) => Err(io::Error::other(error)),
+    let normal = shared.contention.normal.begin();
+    let body = ReadBody::new(range, move |offset, buffer| {
+        let _counted = &normal;
+        match store.read_at(&id, offset, buffer, at) {
+            Ok(read) if read == buffer.len() => Ok(()),
+            Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            Err(error) => Err(io::Error::other(error)),
+        }
     });
     Ok((status, AppendHeaders(described), Body::new(body)).into_response())
 }
@@ -193,6 +197,7 @@ async fn extents(
     let (store, id, at) = (shared.store.clone(), object.id, ReadOptions::at(object.version));
     let path = object.grant.file.path;
     let kib = u32::try_from(total.div_ceil(1024)).unwrap_or(u32::MAX);
+    let normal = shared.contention.normal.begin();
     let room = shared.extents.clone().acquire_many_owned(kib).await;
     let room = room.map_err(|_| Refusal::new(ErrorKind::Unavailable, "the node is stopping"))?;
     let state = shared.clone();
@@ -204,7 +209,7 @@ async fn extents(
     .await?;
     // The room is given back when the last byte has left.
     let body = ReadBody::new(0..total, move |offset, buffer| {
-        let _held = &room;
+        let _held = (&room, &normal);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let part = start.checked_add(buffer.len()).and_then(|end| bytes.get(start..end));
         buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -222,7 +227,8 @@ async fn write(
 ) -> Answer<Response> {
     has_length(&headers, version)?;
     let object = object(&shared, &name, &headers, Rights::Write)?;
-    let _seat = shared.uploads.take(&shared.address)?;
+    let _seat = shared.seat(&shared.uploads, &object.grant.principal.as_str().into())?;
+    let _normal = shared.contention.normal.begin();
     let receipt = upload::receive(&shared, object, body).await?;
     let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())

@@ -37,7 +37,7 @@ pub struct NodeOptions {
     pub active_share: f64,
     /// How urgent active work is beside everything else.
     pub active_priority: ActivePriority,
-    /// Bytes a second of the link to clients; 10 Gbit/s where nothing is said.
+    /// Bytes a second of the link to clients, at most. Where nothing is said it is 10 Gbit/s until it was measured.
     pub link: Option<u64>,
     /// What is minimised when it is decided where active requests run.
     pub objective: Objective,

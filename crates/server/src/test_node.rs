@@ -34,6 +34,14 @@ pub(crate) fn with_node(test: impl AsyncFnOnce(TestNode)) {
 
 /// The same, where active work may use a share of the processors only.
 pub(crate) fn with_share(active_share: f64, test: impl AsyncFnOnce(TestNode)) {
+    with_options(|options| NodeOptions { active_share, ..options }, test);
+}
+
+/// The same, started with other options.
+pub(crate) fn with_options(
+    change: impl FnOnce(NodeOptions) -> NodeOptions,
+    test: impl AsyncFnOnce(TestNode),
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(THREADS)
@@ -43,7 +51,7 @@ pub(crate) fn with_share(active_share: f64, test: impl AsyncFnOnce(TestNode)) {
     let all = async {
         let dir = tempfile::tempdir().unwrap();
         let options = NodeOptions::entry(dir.path(), "127.0.0.1:0".parse().unwrap());
-        let node = Node::start(NodeOptions { lanes: Some(1), active_share, ..options }).await.unwrap();
+        let node = Node::start(change(NodeOptions { lanes: Some(1), ..options })).await.unwrap();
         let (shared, address) = (node.shared().clone(), node.address().to_string());
         let started = TestNode { shared, address, node, _dir: dir };
         let numbers: Vec<u8> = (0..NUMBERS).flat_map(|n| (n as f64).to_le_bytes()).collect();

@@ -1,5 +1,6 @@
 //! Passes that the nodes of a file finish among themselves: this node's part, and passing the request on.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_collective::{CollectiveError, Rank};
@@ -41,16 +42,20 @@ pub(crate) struct TogetherFold {
     pub control: Arc<Control>,
     /// This node's own part.
     moving: Arc<Moving>,
+    /// For whom.
+    who: Arc<str>,
     admitted: Admitted,
     _seat: Seat,
 }
 
 impl TogetherFold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
-    pub fn new(shared: &Arc<Shared>, mut request: FoldRequest) -> Answer<TogetherFold> {
+    /// `from`: where the request comes from.
+    pub fn new(shared: &Arc<Shared>, mut request: FoldRequest, from: Option<IpAddr>) -> Answer<TogetherFold> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         let grant = shared.grant(&request.grant, Rights::Read)?;
         let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
+        let who: Arc<str> = grant.principal.as_str().into();
         let rank = together.members.iter().position(|member| member.targets == request.targets);
         let rank = rank.ok_or_else(|| usage("this node is none of the members"))?;
         check_nodes(&grant.file, &together.members)?;
@@ -64,10 +69,11 @@ impl TogetherFold {
         let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
         let can_save = run.kernel.spec().can_save;
         let told = Work::of(&request, &run);
-        let told = Work { asker: told.asker.filter(|_| can_save), ..told };
+        let from = from.filter(|_| request.depth <= 1);
+        let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
         let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;
         let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
-        let seat = shared.group_seats.take(&shared.address)?;
+        let seat = shared.seat(&shared.group_seats, &who)?;
         let taking = shared.group_work.begin(&job, &grant.file.id)?;
         let place = |member: &NodeShard| {
             let number = member.targets.first().and_then(|target| grant.file.targets.get(*target as usize));
@@ -94,6 +100,7 @@ impl TogetherFold {
             first: Mutex::default(),
             control,
             moving,
+            who,
             admitted,
             _seat: seat,
         })
@@ -200,8 +207,7 @@ impl Group for TogetherFold {
 
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
         // Held for this node's own records only: nobody who waits for others has a turn.
-        let turn = Handle::current().block_on(self.shared.folds.clone().acquire_owned());
-        let _turn = turn.map_err(|_| RunError::Panicked)?;
+        let _turn = Handle::current().block_on(self.shared.folds.turn(&self.who))?;
         self.admitted.runs();
         // Others cannot tell what this node's store meant.
         let explained = |error| self.shared.of_run(&self.path, error);

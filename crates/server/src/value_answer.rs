@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use gristmill_runtime::RunError;
 use gristmill_wire::Frame;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::error::Refusal;
 use crate::fold::Frames;
 use crate::limits::{FREE_ANSWER_BYTES, PARTIAL_STRETCH};
+use crate::turns;
 
 /// A place among the folds that work; `None` for work that needs none.
-pub(crate) type Turn = Option<OwnedSemaphorePermit>;
+pub(crate) type Turn = Option<turns::Turn>;
 
 /// An encoded partial and what follows it.
 pub(crate) struct ValueAnswer {

@@ -18,6 +18,7 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 use tower_service::Service;
 
 use crate::listener::BodySilence;
+use crate::senders::Senders;
 use crate::stream::{Socket, Stream};
 use crate::upload::Upload;
 use crate::{
@@ -31,6 +32,7 @@ pub(crate) struct Serving {
     tls: Option<TlsAcceptor>,
     protocol: Builder<TokioExecutor>,
     body_silence: BodySilence,
+    senders: Option<Arc<Senders>>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -39,6 +41,7 @@ impl Serving {
         router: Router,
         tls: Option<ServerTls>,
         body_silence: BodySilence,
+        senders: Option<Arc<Senders>>,
         stopped: watch::Receiver<bool>,
     ) -> Self {
         let mut protocol = Builder::new(TokioExecutor::new());
@@ -57,7 +60,7 @@ impl Serving {
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT);
         let tls = tls.map(|tls| TlsAcceptor::from(tls.config));
-        Self { router, tls, protocol, body_silence, stopped }
+        Self { router, tls, protocol, body_silence, senders, stopped }
     }
 }
 
@@ -112,7 +115,11 @@ pub(crate) async fn serve_connection(
         newcomer.has_asked();
         answer(serving.router.clone(), request, peer, serving.body_silence)
     });
-    let io = TokioIo::new(Stream::new(socket, Some(CLIENT_STALL)));
+    let mut stream = Stream::new(socket, Some(CLIENT_STALL));
+    if let Some(senders) = &serving.senders {
+        stream = stream.watched(senders);
+    }
+    let io = TokioIo::new(stream);
     let mut connection = std::pin::pin!(serving.protocol.serve_connection(io, service));
 
     // hyper's own limit begins only when it knows the protocol, so a client that says nothing would stay.

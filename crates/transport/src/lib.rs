@@ -6,6 +6,7 @@
 //!
 //! - [`Listener`] serves an axum router and tells it by [`Peer`] who asks.
 //! - [`Dialer`] keeps HTTP/1.1 connections ([`HttpClient`]) and gRPC channels to other nodes.
+//! - [`Senders`] tells how fast the connections of a listener send.
 //! - [`ReadBody`] sends a range of bytes that a function reads; [`Response`] gives bytes as they arrive.
 //!
 //! Two rules hold everywhere. Bytes go to and from other machines under TLS only. And every wait ends: a node
@@ -64,9 +65,11 @@ mod read_body;
 mod request_body;
 mod resolve;
 mod response;
+mod senders;
 mod serve;
 mod socket_file;
 mod stream;
+mod tcp_info;
 mod tls;
 mod upload;
 
@@ -83,4 +86,5 @@ pub use peer::{Origin, Peer};
 pub use read_body::{FRAME, ReadBody};
 pub use request_body::RequestBody;
 pub use response::Response;
+pub use senders::{MAX_ENDED, MAX_WATCHED, Senders, Sent};
 pub use tls::{ClientTls, ServerTls};

@@ -4,12 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::resolve::resolve;
+use crate::senders::Senders;
 use crate::socket_file::{self, SocketFile};
 use crate::{Address, CLIENT_STALL, MAX_CONNECTIONS, Result, SHUTDOWN_GRACE, ServerTls, TransportError};
 
@@ -21,6 +23,7 @@ pub struct Listener {
     pub(crate) socket: Accepting,
     pub(crate) max_connections: usize,
     pub(crate) body_silence: BodySilence,
+    pub(crate) senders: Option<Arc<Senders>>,
     pub(crate) grace: Duration,
     pub(crate) trouble: Box<dyn Fn(TransportError) + Send + Sync>,
 }
@@ -67,6 +70,7 @@ impl Listener {
             socket,
             max_connections: MAX_CONNECTIONS,
             body_silence: |_, _| CLIENT_STALL,
+            senders: None,
             grace: SHUTDOWN_GRACE,
             trouble: Box::new(|_| ()),
         })
@@ -87,6 +91,12 @@ impl Listener {
     /// [`CLIENT_STALL`] unless set. A handler that wants less bounds it by itself; it cannot have more.
     pub fn body_silence(mut self, most: BodySilence) -> Self {
         self.body_silence = most;
+        self
+    }
+
+    /// Has the connections watched how fast they send.
+    pub fn watched(mut self, senders: Arc<Senders>) -> Self {
+        self.senders = Some(senders);
         self
     }
 

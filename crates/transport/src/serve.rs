@@ -25,9 +25,9 @@ pub(crate) async fn serve(
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) -> Result<()> {
-    let Listener { address, tls, socket, max_connections, body_silence, grace, trouble } = listener;
+    let Listener { address, tls, socket, max_connections, body_silence, senders, grace, trouble } = listener;
     let (stop, stopped) = watch::channel(false);
-    let serving = Arc::new(Serving::new(router, tls, body_silence, stopped));
+    let serving = Arc::new(Serving::new(router, tls, body_silence, senders, stopped));
     let mut connections = JoinSet::new();
     let mut silent = Silent { oldest_first: VecDeque::new(), most: max_connections };
     // A client that was accepted and has no place yet, and whether one was freed for it.

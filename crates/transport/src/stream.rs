@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsStream;
+
+use crate::senders::{Senders, Watch};
 
 pub(crate) enum Socket {
     Tcp(TcpStream),
@@ -19,6 +22,8 @@ pub(crate) enum Socket {
 /// A connection. With a bound, a write that the other side takes nothing of for so long fails, so that a
 /// stopped peer does not hold a place for ever.
 pub(crate) struct Stream {
+    /// Dropped before the socket.
+    _watch: Option<Watch>,
     socket: Socket,
     bound: Option<Duration>,
     stuck: Option<Pin<Box<Sleep>>>,
@@ -45,7 +50,17 @@ macro_rules! each_socket {
 
 impl Stream {
     pub fn new(socket: Socket, bound: Option<Duration>) -> Self {
-        Self { socket, bound, stuck: None }
+        Self { _watch: None, socket, bound, stuck: None }
+    }
+
+    /// Has it watched how fast it sends, if it is over TCP.
+    pub fn watched(mut self, senders: &Arc<Senders>) -> Self {
+        self._watch = match &self.socket {
+            Socket::Tcp(socket) => senders.watch(socket),
+            Socket::Tls(socket) => senders.watch(socket.get_ref().0),
+            Socket::Unix(_) => None,
+        };
+        self
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {

@@ -62,6 +62,9 @@ impl WireError {
     }
 }
 
+/// Longest time after which a busy node has somebody try again, in seconds. What is beyond it is taken for it.
+pub const MAX_RETRY_AFTER: u32 = 60;
+
 /// An error on its way: `{"kind": "not-found", "message": "..."}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
@@ -69,23 +72,31 @@ pub struct ErrorBody {
     pub kind: String,
     /// What was wrong and what to do.
     pub message: String,
+    /// Of a request that was refused as busy before it began: seconds after which to try again. Older nodes do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u32>,
 }
 
 impl ErrorBody {
     /// An error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> ErrorBody {
-        ErrorBody { kind: kind.name().to_owned(), message: message.into() }
+        ErrorBody { kind: kind.name().to_owned(), message: message.into(), retry_after: None }
     }
 
     /// As an error of a request.
     pub fn into_error(self) -> RunError {
-        RunError::Remote { kind: ErrorKind::named(&self.kind), message: self.message }
+        match (ErrorKind::named(&self.kind), self.retry_after) {
+            (ErrorKind::Busy, Some(seconds)) => {
+                RunError::Busy { message: self.message, retry_after: seconds.clamp(1, MAX_RETRY_AFTER) }
+            }
+            (kind, _) => RunError::Remote { kind, message: self.message },
+        }
     }
 }
 
 impl From<&RunError> for ErrorBody {
     fn from(error: &RunError) -> ErrorBody {
-        ErrorBody::new(error.kind(), error.to_string())
+        ErrorBody { retry_after: error.retry_after(), ..ErrorBody::new(error.kind(), error.to_string()) }
     }
 }
 

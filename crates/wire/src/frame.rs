@@ -224,7 +224,8 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             let at = read.u64()?;
             let kind = String::from_utf8_lossy(read.blob()?).into_owned();
             let message = String::from_utf8_lossy(read.blob()?).into_owned();
-            Ok(Frame::Failed(at, ErrorBody { kind, message }))
+            // A failure at a record is no refusal, so it says nothing of trying again.
+            Ok(Frame::Failed(at, ErrorBody { kind, message, retry_after: None }))
         }
         FINISHED => {
             let count = read.u64()?;

@@ -42,7 +42,7 @@ mod mode;
 mod rows;
 mod run;
 
-pub use error::{ErrorBody, WireError};
+pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, MAX_ASKER_NAME, NodeShard, Together};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
 pub use grant::{Grant, Key, Rights};

@@ -20,12 +20,18 @@ pub struct NodeLoad {
     pub measured: bool,
     /// Bytes a second of its link to clients.
     pub link: f64,
+    /// Whether that was measured lately by what is sent over it, or is what is said of it.
+    #[serde(default)]
+    pub link_measured: bool,
     /// Seconds for which the link has to send what was handed back.
     pub link_busy: f64,
     /// Active requests, and of them those at work.
     pub active: u64,
     /// See [`active`](NodeLoad::active).
     pub running: u64,
+    /// Normal reads and writes that are being served.
+    #[serde(default)]
+    pub normal: u64,
     /// Seconds for which these processors have active work.
     pub queued: f64,
     /// Share of all its processors that is used, 0 to 1, and of that what is not active work.

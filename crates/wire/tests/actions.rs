@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::*;
-use gristmill_wire::{ErrorBody, FileMap, MAX_REQUEST_BYTES, TargetPlace, WireError};
+use gristmill_wire::{ErrorBody, FileMap, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace, WireError};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,7 +59,7 @@ proptest! {
         same(Join { target: a.clone(), address: b.clone(), at: m, seal: c.clone() })?;
         same(Joined { number })?;
         same(Nodes { nodes: vec![Node { number, target: a.clone(), address: b.clone() }] })?;
-        same(ErrorBody { kind: a, message: b })?;
+        same(ErrorBody { kind: a, message: b, retry_after: flag.then_some(number) })?;
     }
 
     #[test]
@@ -154,8 +154,32 @@ fn an_error_is_the_same_behind_the_network() {
         assert_eq!(ErrorBody::from(&error), body);
     }
     // A newer node may know kinds that we do not.
-    let error = ErrorBody { kind: "melted".into(), message: "m".into() }.into_error();
+    let error = ErrorBody::new(ErrorKind::Failed, "m");
+    let error = ErrorBody { kind: "melted".into(), ..error }.into_error();
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Failed, "m".to_owned()));
     let error = RunError::from(WireError::Expired);
     assert_eq!(error.kind(), ErrorKind::Stale);
+}
+
+#[test]
+fn a_refusal_says_when_to_try_again() {
+    let sent = |json: &str| serde_json::from_str::<ErrorBody>(json).unwrap().into_error();
+    let error = sent(r#"{"kind": "busy", "message": "m", "retry_after": 7}"#);
+    assert_eq!(
+        (error.kind(), error.retry_after(), error.to_string()),
+        (ErrorKind::Busy, Some(7), "m".into())
+    );
+    // Told on by another node.
+    assert_eq!(ErrorBody::from(&error).into_error().retry_after(), Some(7));
+    for (said, believed) in [(0, 1), (60, 60), (u32::MAX, MAX_RETRY_AFTER)] {
+        let error =
+            ErrorBody { retry_after: Some(said), ..ErrorBody::new(ErrorKind::Busy, "m") }.into_error();
+        assert_eq!(error.retry_after(), Some(believed));
+    }
+    // One that says nothing of it, and one that has no business to.
+    let error = sent(r#"{"kind": "busy", "message": "m"}"#);
+    assert_eq!((error.kind(), error.retry_after()), (ErrorKind::Busy, None));
+    assert_eq!(sent(r#"{"kind": "stale", "message": "m", "retry_after": 7}"#).retry_after(), None);
+    let plain = serde_json::to_string(&ErrorBody::new(ErrorKind::Busy, "m")).unwrap();
+    assert_eq!(plain, r#"{"kind":"busy","message":"m"}"#, "as older peers have it");
 }

@@ -72,8 +72,10 @@ fn frame() -> impl Strategy<Value = Frame> {
         rows().prop_map(Frame::Rows),
         unit_end().prop_map(Frame::End),
         bytes().prop_map(Frame::Partial),
-        (number(), any::<String>(), any::<String>())
-            .prop_map(|(at, kind, message)| Frame::Failed(at, ErrorBody { kind, message })),
+        (number(), any::<String>(), any::<String>()).prop_map(|(at, kind, message)| Frame::Failed(
+            at,
+            ErrorBody { kind, message, retry_after: None }
+        )),
         (any::<u32>(), (number(), number(), number()), any::<String>()).prop_map(
             |(target, (length, data, version), seal)| {
                 Frame::Written(target, Receipt { length, data: Some(data), version, seal })

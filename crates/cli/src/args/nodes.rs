@@ -99,7 +99,8 @@ pub struct NodeArgs {
     /// How urgent active requests are: 'idle' takes only what nothing else on the machine wants, 'low' a tenth of a busy core
     #[arg(long, value_name = "HOW", default_value_t = ActivePriority::Idle)]
     pub active_priority: ActivePriority,
-    /// Bytes a second of the link to clients, for example 125MB for 1 Gbit/s [default: 10 Gbit/s]
+    /// Bytes a second of the link to clients at most, for example 125MB for 1 Gbit/s [default: as measured; 10 Gbit/s at
+    /// first]
     #[arg(long, value_name = "SIZE")]
     pub link: Option<Size>,
     /// What is minimised when a node decides where requests run: the busiest of processors, links and clients, or the sum

@@ -1,6 +1,7 @@
 //! The active requests of a node, waiting and running.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +19,8 @@ pub(crate) struct Work {
     pub kernel: String,
     /// Who would go on with it, if it may be handed back.
     pub asker: Option<Asker>,
+    /// Where its connection comes from, unless a node passed it on.
+    pub from: Option<IpAddr>,
     /// Bytes that it is of here.
     pub bytes: u64,
     /// Bytes of its answer, about.
@@ -43,6 +46,7 @@ impl Work {
         Work {
             kernel: spec.name.to_owned(),
             asker: request.asker.clone(),
+            from: None,
             bytes,
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
@@ -55,6 +56,8 @@ pub(crate) struct Situation {
     pub link_busy: f64,
     /// Seconds for which each asker has to fold already what was handed back to it.
     pub clients: HashMap<String, f64>,
+    /// Bytes a second that clients at these addresses take in, where that was measured.
+    pub peers: HashMap<IpAddr, f64>,
     pub objective: Objective,
 }
 
@@ -110,13 +113,15 @@ pub(crate) fn decide(
         let asker = active.work.asker.as_ref();
         let name = asker.map_or("", |asker| asker.name.as_str());
         let client = *clients.entry(name).or_insert_with(|| {
-            let said = asker.and_then(|asker| asker.link).map_or(link, |said| said as f64);
+            let measured = active.work.from.and_then(|from| situation.peers.get(&from).copied());
+            let said = || asker.and_then(|asker| asker.link).map(|said| said as f64);
+            let known = measured.or_else(said).unwrap_or(link);
             let busy = situation.clients.get(name).copied().unwrap_or(0.0);
             // It takes in what this node sends at most.
             cluster.client(Client {
                 speed: 1.0,
                 busy,
-                link: said.clamp(link / BELIEVED, link),
+                link: known.clamp(link / BELIEVED, link),
                 link_busy: 0.0,
             })
         });
@@ -177,6 +182,7 @@ mod tests {
             let mut work = Work {
                 kernel: "filter".into(),
                 asker: Some(asker),
+                from: Some(IpAddr::from([10, 0, 0, 1])),
                 bytes: 128 << 20,
                 result_bytes: 64,
                 record: 1,
@@ -185,8 +191,15 @@ mod tests {
             list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), &cap)), 0.0);
         }
         let rates = Rates::new(80e6).unwrap();
-        let clients = HashMap::new();
-        let situation = Situation { cores: 1.0, lanes: 1.0, link: 118e6, link_busy: 0.0, clients, objective };
+        let situation = Situation {
+            cores: 1.0,
+            lanes: 1.0,
+            link: 118e6,
+            link_busy: 0.0,
+            clients: HashMap::new(),
+            peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
+            objective,
+        };
         decide(&list.all(), &rates, &situation).unwrap()
     }
 
@@ -210,6 +223,22 @@ mod tests {
             });
             assert!(verdicts.iter().skip(1).step_by(2).all(|one| one.place == Place::Storage));
         }
+    }
+
+    #[test]
+    fn a_client_whose_link_was_measured_as_slow_is_handed_less_back() {
+        let gone = |verdicts: &[Verdict]| verdicts.iter().filter(|one| one.place == Place::Client).count();
+        let measured = |last: u8| {
+            verdicts(16, Objective::Overlap, move |_, work| {
+                work.from = Some(IpAddr::from([10, 0, 0, last]));
+                // What it says of itself does not count where it was measured.
+                if let Some(asker) = &mut work.asker {
+                    (asker.name, asker.link) = ("one".into(), Some(118_000_000));
+                }
+            })
+        };
+        let (fast, slow) = (measured(1), measured(2));
+        assert!(gone(&slow) < gone(&fast), "{} of {}", gone(&slow), gone(&fast));
     }
 
     #[test]

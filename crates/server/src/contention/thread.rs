@@ -2,17 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::{ErrorKind, quota, whole_cores};
 use gristmill_schedule::{MAX_RATE, MIN_RATE, Place, Rates, ScheduleError};
 
+use gristmill_transport::Senders;
 use gristmill_wire::NodeLoad;
 
 use super::active::{Active, ActiveList, Work};
 use super::decide::{Objective, Situation, Verdict, decide};
+use super::links::Links;
+use super::normal::NormalCount;
 use super::pace::Cap;
+use super::pressure;
+use super::queue::Queue;
 use super::sample::{Sample, Sampler};
 use crate::error::{Answer, Refusal};
 use crate::moving::Moving;
@@ -33,8 +39,8 @@ const DECIDING: u32 = 100;
 /// Bytes a second of one core for a kernel that was never measured.
 const UNKNOWN_RATE: f64 = 1e9;
 
-/// Bytes a second of a link of which nobody said anything: 10 Gbit/s.
-pub(crate) const UNKNOWN_LINK: f64 = 1.25e9;
+/// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
+const UNKNOWN_LINK: f64 = 1.25e9;
 
 /// Fewer bytes than these are always folded where they lie.
 const LEAST_MOVED: u64 = 1 << 20;
@@ -47,8 +53,8 @@ const MAX_ASKERS: usize = 4096;
 pub(crate) struct Terms {
     /// Share of the processors that active work may use, 0 to 1.
     pub share: f64,
-    /// Bytes a second of the link out.
-    pub link: f64,
+    /// Bytes a second of the link out, as the administrator says.
+    pub link: Option<f64>,
     pub objective: Objective,
     pub priority: ActivePriority,
     /// Threads of a fold.
@@ -67,8 +73,8 @@ impl Terms {
                 format!("a share of the processors is from 0 to 1, not {share}; give --active-share 0.5");
             return Err(ServerError::Usage(text));
         }
-        let link = options.link.map_or(UNKNOWN_LINK, |link| link as f64);
-        if !(MIN_RATE..=MAX_RATE).contains(&link) {
+        let link = options.link.map(|link| link as f64);
+        if let Some(link) = link.filter(|link| !(MIN_RATE..=MAX_RATE).contains(link)) {
             let text = format!("no link has {link} bytes a second; give --link 125MB for 1 Gbit/s");
             return Err(ServerError::Usage(text));
         }
@@ -82,6 +88,11 @@ pub(crate) struct Contention {
     cores: usize,
     pub active: ActiveList,
     pub cap: Arc<Cap>,
+    /// The connections of this node, to be measured.
+    pub senders: Arc<Senders>,
+    /// Normal reads and writes.
+    pub normal: NormalCount,
+    links: Mutex<Links>,
     rates: Mutex<Rates>,
     sample: Mutex<Sample>,
     /// Processors that control groups let this process use, if they say.
@@ -91,6 +102,9 @@ pub(crate) struct Contention {
     signal: Mutex<Signal>,
     changed: Condvar,
     counts: Mutex<Counts>,
+    /// Seconds after which to come again, as they were when the machine was looked at: a flood of refusals must not
+    /// cost more than the work that it is about.
+    retry_after: AtomicU32,
 }
 
 /// What was done since the node started.
@@ -174,6 +188,9 @@ impl Contention {
             cores,
             active: ActiveList::default(),
             cap: Arc::new(Cap::new(terms.share, cores, terms.priority)),
+            senders: Arc::default(),
+            normal: NormalCount::default(),
+            links: Mutex::new(Links::new(terms.link, UNKNOWN_LINK)),
             rates: Mutex::new(Rates::new(UNKNOWN_RATE).map_err(|_| unknown())?),
             sample: Mutex::default(),
             quota: Mutex::new(quota()),
@@ -182,6 +199,7 @@ impl Contention {
             signal: Mutex::default(),
             changed: Condvar::new(),
             counts: Mutex::default(),
+            retry_after: AtomicU32::new(1),
         });
         let watching = contention.clone();
         std::thread::Builder::new().name("contention".into()).spawn(move || watching.watch())?;
@@ -239,8 +257,11 @@ impl Contention {
                 let others = if lasted > 0.0 { (sample.cpu - share).clamp(0.0, 1.0) } else { 0.0 };
                 *lock(&self.sample) = Sample { others, ..sample };
                 *lock(&self.quota) = quota();
+                let sent = self.senders.sent();
+                lock(&self.links).learn(self.now(), &sent);
                 sampled = Some(Instant::now());
                 self.active.all().iter().for_each(|active| self.learn(active));
+                self.retry_after.store(self.queue().retry_after(), Ordering::Relaxed);
             }
             let begun = Instant::now();
             self.decide();
@@ -294,31 +315,48 @@ impl Contention {
 
     fn situation(&self) -> Situation {
         let (now, cores) = (self.now(), self.cores as f64);
-        let free = cores * (1.0 - lock(&self.sample).others).max(self.terms.priority.least_share());
+        let sample = *lock(&self.sample);
+        let free = cores * (1.0 - sample.others).max(self.terms.priority.least_share());
         let free = lock(&self.quota).map_or(free, |quota| free.min(quota));
+        let link = lock(&self.links).link();
         let given = lock(&self.given);
         Situation {
-            cores: free.min(cores * self.terms.share),
+            cores: free.min(cores * self.terms.share) * pressure::left(&sample, self.normal.now()),
             lanes: self.terms.lanes as f64,
-            link: self.terms.link,
+            link,
             link_busy: (given.link - now).max(0.0),
             clients: given
                 .askers
                 .iter()
                 .map(|(name, until)| (name.clone(), (until - now).max(0.0)))
                 .collect(),
+            peers: HashMap::new(),
             objective: self.terms.objective,
         }
+    }
+
+    /// The active work that is here.
+    fn queue(&self) -> Queue {
+        let cores = self.situation().cores;
+        let rates = lock(&self.rates);
+        let actives = self.active.all();
+        let seconds = |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate();
+        let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
+        Queue { seconds: if cores > 0.0 { work / cores } else { 0.0 }, requests: actives.len() }
+    }
+
+    /// Seconds after which somebody who was refused had better come again.
+    pub fn retry_after(&self) -> u32 {
+        self.retry_after.load(Ordering::Relaxed)
     }
 
     /// What is said to those who ask where to run a kernel.
     pub fn load(&self, kernel: &str) -> NodeLoad {
         let situation = self.situation();
         let sample = *lock(&self.sample);
-        let rates = lock(&self.rates);
         let actives = self.active.all();
-        let seconds = |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate();
-        let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
+        let queue = self.queue();
+        let rates = lock(&self.rates);
         let known = rates.get(kernel);
         NodeLoad {
             cores: situation.cores,
@@ -326,10 +364,12 @@ impl Contention {
             rate: known.rate(),
             measured: known.confidence() > 0.0,
             link: situation.link,
+            link_measured: lock(&self.links).is_measured(),
             link_busy: situation.link_busy,
+            normal: self.normal.now(),
             active: actives.len() as u64,
             running: actives.iter().filter(|one| one.is_running()).count() as u64,
-            queued: if situation.cores > 0.0 { work / situation.cores } else { 0.0 },
+            queued: queue.seconds,
             cpu: sample.cpu,
             others: sample.others,
             memory: sample.memory,
@@ -358,7 +398,12 @@ impl Contention {
     }
 
     fn verdicts(&self, actives: &[Arc<Active>]) -> Result<Vec<Verdict>, ScheduleError> {
-        let situation = self.situation();
+        let peers = {
+            let links = lock(&self.links);
+            let from = actives.iter().filter_map(|active| active.work.from);
+            from.filter_map(|from| Some((from, links.peer(from)?))).collect()
+        };
+        let situation = Situation { peers, ..self.situation() };
         let rates = lock(&self.rates).clone();
         if self.terms.share > 0.0 {
             return decide(actives, &rates, &situation);
@@ -387,6 +432,7 @@ impl Contention {
             return;
         }
         let Some(asker) = &active.work.asker else { return };
+        let link = lock(&self.links).link();
         let mut given = lock(&self.given);
         if given.askers.len() >= MAX_ASKERS {
             given.askers.retain(|_, until| *until > now);
@@ -394,7 +440,7 @@ impl Contention {
         if given.askers.len() < MAX_ASKERS {
             given.askers.insert(asker.name.clone(), now + there);
         }
-        given.link = given.link.max(now) + active.left() as f64 / self.terms.link;
+        given.link = given.link.max(now) + active.left() as f64 / link;
         drop(given);
         let why = if self.terms.share > 0.0 {
             format!(

@@ -1,0 +1,295 @@
+//! How fast the link of a node and those of its clients are, by what is sent over them. Pure: it is told what was sent
+//! and what time it is.
+//!
+//! What a connection sent in the time in which it had something under way is a rate that the link *can* do, whatever
+//! kept it from doing more. So a larger rate raises the figure at once. A smaller one lowers it only where the network
+//! was the limit: the connection had always more to send, whoever read had room for it, and all that for so long that
+//! its beginning and end do not count. Of a client it does not matter whether it is slow or its link is.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use gristmill_schedule::{MAX_RATE, MIN_RATE};
+use gristmill_transport::Sent;
+
+/// Clients whose rates are remembered; of more, nothing is known.
+pub(crate) const MAX_PEERS: usize = 1024;
+
+/// Bytes that a connection must have sent to tell anything.
+const LARGE: u64 = 1 << 20;
+
+/// Seconds for which a connection must have had something under way to tell that a link is slow. The last
+/// acknowledgement may come 40 ms late.
+const LONG: f64 = 0.2;
+
+/// Seconds below which a time under way is too short for the clock that the system measures it with, in steps of 4 ms.
+const SHORT: f64 = 0.012;
+
+/// Share of a new, smaller figure in what is believed of the link, and of any figure in what is believed of a client.
+const LOWERED: f64 = 0.1;
+const SMOOTHED: f64 = 0.5;
+
+/// Seconds in which a figure that nothing confirms goes two thirds of the way back to what was said of the link.
+const DECAY: f64 = 600.0;
+
+/// Seconds for which a figure counts as measured, and a client is remembered.
+const RECENT: f64 = 1800.0;
+
+/// Shortest time between two looks, in seconds, that what was sent is divided by.
+const LEAST_TIME: f64 = 0.1;
+
+/// What is known of links.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// Bytes a second that are taken for granted.
+    prior: f64,
+    /// No more is believed.
+    most: f64,
+    link: f64,
+    measured: Option<f64>,
+    peers: BTreeMap<IpAddr, Peer>,
+    now: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    rate: f64,
+    at: f64,
+}
+
+/// What one connection tells.
+struct Told {
+    rate: f64,
+    /// It had more to send all the time, for long.
+    pressed: bool,
+    /// And whoever read had room.
+    by_network: bool,
+}
+
+fn told(sent: &Sent) -> Option<Told> {
+    if sent.bytes < LARGE {
+        return None;
+    }
+    let no_room = sent.no_room as f64 / 1e6;
+    let (rate, long, room) = match sent.busy.map(|busy| busy as f64 / 1e6) {
+        Some(busy) if busy < SHORT => return None,
+        Some(busy) => (sent.bytes as f64 / busy, busy >= LONG, no_room <= busy / 2.0),
+        // Where the system does not say how long it took, its own rate is all there is.
+        None => (sent.delivery_rate as f64, true, true),
+    };
+    let pressed = long && !sent.app_limited;
+    let told = Told { rate, pressed, by_network: pressed && room };
+    (MIN_RATE..=MAX_RATE).contains(&rate).then_some(told)
+}
+
+impl Links {
+    /// What the administrator said of the link is believed at first, and it is never taken to be faster. Where nothing
+    /// was said `unknown` is believed at first.
+    pub fn new(said: Option<f64>, unknown: f64) -> Links {
+        let prior = said.unwrap_or(unknown);
+        let most = said.unwrap_or(MAX_RATE);
+        Links { prior, most, link: prior, measured: None, peers: BTreeMap::new(), now: 0.0 }
+    }
+
+    /// Bytes a second of the node's link.
+    pub fn link(&self) -> f64 {
+        self.link
+    }
+
+    /// Whether that was measured lately.
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some_and(|at| self.now - at < RECENT)
+    }
+
+    /// Bytes a second that clients at this address take in, if that is known.
+    pub fn peer(&self, address: IpAddr) -> Option<f64> {
+        self.peers.get(&address).map(|peer| peer.rate)
+    }
+
+    /// Learns from what connections sent since the last time. `now`: seconds on a clock; if it jumps, nothing is
+    /// worse than that figures are believed for longer or shorter.
+    pub fn learn(&mut self, now: f64, sent: &[Sent]) {
+        let passed = if now.is_finite() { (now - self.now).clamp(0.0, RECENT) } else { 0.0 };
+        // Its own clock, which never runs backwards.
+        self.now += passed;
+        let told: Vec<(IpAddr, Told)> =
+            sent.iter().filter_map(|sent| Some((sent.peer, told(sent)?))).collect();
+        self.learn_peers(&told);
+        let bytes: f64 = sent.iter().map(|sent| sent.bytes as f64).sum();
+        let fastest = told.iter().map(|(_, told)| told.rate).fold(0.0, f64::max);
+        // What was sent in all is a rate too.
+        let at_least = fastest.max(if bytes < LARGE as f64 { 0.0 } else { bytes / passed.max(LEAST_TIME) });
+        let together: f64 = told.iter().map(|(_, told)| told.rate).sum();
+        if at_least >= self.link {
+            self.believe(at_least);
+        } else if told.iter().any(|(_, told)| told.by_network) {
+            let first = self.measured.is_none();
+            let part = if first { 1.0 } else { LOWERED };
+            self.believe(self.link + (together.min(self.link) - self.link) * part);
+        } else {
+            self.link = self.prior + (self.link - self.prior) * (-passed / DECAY).exp();
+        }
+    }
+
+    fn believe(&mut self, rate: f64) {
+        self.link = rate.clamp(MIN_RATE, self.most);
+        self.measured = Some(self.now);
+    }
+
+    fn learn_peers(&mut self, told: &[(IpAddr, Told)]) {
+        let mut sums: BTreeMap<IpAddr, f64> = BTreeMap::new();
+        for (peer, told) in told.iter().filter(|(_, told)| told.pressed) {
+            *sums.entry(*peer).or_default() += told.rate;
+        }
+        let now = self.now;
+        self.peers.retain(|_, peer| now - peer.at < RECENT);
+        for (address, sum) in sums {
+            let sum = sum.min(MAX_RATE);
+            if let Some(peer) = self.peers.get_mut(&address) {
+                *peer = Peer { rate: peer.rate + (sum - peer.rate) * SMOOTHED, at: now };
+            } else if self.peers.len() < MAX_PEERS {
+                self.peers.insert(address, Peer { rate: sum, at: now });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const UNKNOWN: f64 = 1.25e9;
+
+    fn peer(n: u32) -> IpAddr {
+        Ipv4Addr::from(n).into()
+    }
+
+    /// A connection that sent at this rate for half a second, as fast as the network let it.
+    fn sent(n: u32, rate: f64) -> Sent {
+        Sent {
+            peer: peer(n),
+            bytes: (rate / 2.0) as u64,
+            delivery_rate: rate as u64,
+            app_limited: false,
+            busy: Some(500_000),
+            no_room: 0,
+        }
+    }
+
+    fn close(got: f64, expected: f64) -> bool {
+        (got - expected).abs() <= expected * 0.02
+    }
+
+    #[test]
+    fn a_link_that_is_used_is_measured() {
+        let mut links = Links::new(None, UNKNOWN);
+        assert_eq!((links.link(), links.is_measured()), (UNKNOWN, false));
+        links.learn(0.5, &[sent(1, 118e6)]);
+        assert!(close(links.link(), 118e6) && links.is_measured());
+        // Two clients share it.
+        links.learn(1.0, &[sent(1, 59e6), sent(2, 59e6)]);
+        assert!(close(links.link(), 118e6), "{links:?}");
+        assert!(close(links.peer(peer(2)).unwrap(), 59e6));
+        // It turns out that it was the first client's link that is slow.
+        links.learn(1.5, &[sent(1, 118e6), sent(2, 400e6)]);
+        assert!(close(links.link(), 518e6), "{links:?}");
+    }
+
+    #[test]
+    fn what_is_said_of_it_is_the_most_that_is_believed() {
+        let mut links = Links::new(Some(10e6), UNKNOWN);
+        links.learn(0.5, &[sent(1, 1e9)]);
+        assert_eq!((links.link(), links.is_measured()), (10e6, true));
+        links.learn(1.0, &[sent(1, 4e6)]);
+        assert!(links.link() < 10e6);
+    }
+
+    #[test]
+    fn who_reads_slowly_or_has_little_to_send_does_not_slow_the_link() {
+        let slow = Sent { no_room: 400_000, ..sent(1, 5e6) };
+        let little = Sent { app_limited: true, ..sent(2, 5e6) };
+        let short = Sent { busy: Some(50_000), bytes: 2 << 20, ..sent(3, 5e6) };
+        let mut links = Links::new(None, UNKNOWN);
+        links.learn(0.5, &[slow, little, short]);
+        assert_eq!((links.link(), links.is_measured()), (UNKNOWN, false));
+        // But the client that is slow is known as that.
+        assert!(close(links.peer(peer(1)).unwrap(), 5e6));
+        assert_eq!((links.peer(peer(2)), links.peer(peer(3))), (None, None));
+        // The same raise what is believed of a slower one.
+        let mut links = Links::new(Some(1e6), UNKNOWN);
+        links.learn(0.5, &[little]);
+        assert!(links.is_measured());
+    }
+
+    #[test]
+    fn the_largest_of_late_counts_and_fades_when_nothing_large_is_sent() {
+        let mut links = Links::new(None, 1e9);
+        links.learn(0.5, &[sent(1, 100e6)]);
+        links.learn(1.0, &[sent(1, 10e6)]);
+        assert!(close(links.link(), 91e6), "{links:?}");
+        for n in 0..100 {
+            links.learn(1.5 + f64::from(n) / 2.0, &[sent(1, 10e6)]);
+        }
+        assert!(close(links.link(), 10e6), "{links:?}");
+        let small = Sent { bytes: 1000, ..sent(1, 1.0) };
+        let mut before = links.link();
+        for n in 1..200 {
+            links.learn(60.0 * f64::from(n), &[small]);
+            assert!(links.link() >= before);
+            before = links.link();
+        }
+        assert!(close(links.link(), 1e9) && !links.is_measured(), "{links:?}");
+        assert_eq!(links.peer(peer(1)), None);
+    }
+
+    #[test]
+    fn only_so_many_clients_are_remembered() {
+        let mut links = Links::new(None, UNKNOWN);
+        let all: Vec<Sent> = (0..2 * MAX_PEERS as u32).map(|n| sent(n, 50e6)).collect();
+        links.learn(0.5, &all);
+        assert_eq!(links.peers.len(), MAX_PEERS);
+        links.learn(0.5 + 2.0 * RECENT, &[sent(7_000_000, 50e6)]);
+        assert!(links.peer(peer(7_000_000)).is_some());
+    }
+
+    fn odd() -> impl Strategy<Value = Sent> {
+        let number = || prop_oneof![Just(0u64), Just(u64::MAX), 0u64..10_000_000, any::<u64>()];
+        (0u32..5, number(), number(), any::<bool>(), number(), number()).prop_map(
+            |(n, bytes, delivery_rate, app_limited, busy, no_room)| Sent {
+                peer: peer(n),
+                bytes,
+                delivery_rate,
+                app_limited,
+                busy: Some(busy).filter(|busy| busy % 3 > 0),
+                no_room,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn odd_figures_and_clocks_that_jump_do_no_harm(
+            said in prop::option::of(1e3..1e12f64),
+            looks in prop::collection::vec(
+                (
+                    prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::NEG_INFINITY), 0.0..1e6f64],
+                    prop::collection::vec(odd(), 0..6),
+                ),
+                0..20,
+            ),
+        ) {
+            let mut links = Links::new(said, UNKNOWN);
+            for (now, sent) in looks {
+                links.learn(now, &sent);
+                prop_assert!((MIN_RATE..=said.unwrap_or(MAX_RATE)).contains(&links.link()), "{links:?}");
+                prop_assert!((0..5).filter_map(|n| links.peer(peer(n))).all(|rate| (MIN_RATE..=MAX_RATE).contains(&rate)));
+            }
+        }
+    }
+}

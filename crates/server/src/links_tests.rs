@@ -1,0 +1,77 @@
+//! A node that measures its link, and counts what it reads and writes for others.
+#![allow(clippy::unwrap_used)]
+
+use bytes::Bytes;
+use gristmill_transport::Response;
+use gristmill_wire::action::{Opened, PathOf, names};
+use gristmill_wire::{GRANT_HEADER, NodeLoad};
+use http::{Request, StatusCode};
+
+use crate::NodeOptions;
+use crate::test_node::{TestNode, with_node, with_options};
+
+/// Bytes of the file that is read.
+const BYTES: usize = 64 << 20;
+
+impl TestNode {
+    fn said(&self) -> NodeLoad {
+        self.shared.contention.load("")
+    }
+
+    async fn fetch(&self, at: &str) -> Response {
+        self.http().send(Request::get(at).body(Bytes::new()).unwrap()).await.unwrap()
+    }
+}
+
+async fn read(mut response: Response) -> usize {
+    let mut bytes = 0;
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        bytes += chunk.len();
+    }
+    bytes
+}
+
+#[test]
+fn a_large_read_measures_the_link() {
+    // Slower than any machine, so that it is always found to be as fast as it was said to be.
+    let said = 1_000_000;
+    with_options(
+        |options| NodeOptions { link: Some(said), ..options },
+        async |test| {
+            assert_eq!((test.said().link, test.said().link_measured), (said as f64, false));
+            assert_eq!(test.put("/files/large", vec![7; BYTES]).await.0, StatusCode::CREATED);
+            assert_eq!(read(test.fetch("/files/large").await).await, BYTES);
+            // Looked at twice a second.
+            while !test.said().link_measured {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(test.said().link, said as f64, "and never faster than it was said to be");
+            let metrics = test.fetch("/metrics").await.bytes(1 << 20).await.unwrap();
+            let metrics = String::from_utf8(metrics.to_vec()).unwrap();
+            assert!(metrics.contains("gristmill_link_measured 1.0"), "{metrics}");
+            assert!(metrics.contains("gristmill_link_bytes_per_second 1000000.0"), "{metrics}");
+        },
+    );
+}
+
+#[test]
+fn reads_are_counted_as_long_as_they_last() {
+    with_node(async |test| {
+        assert_eq!(test.put("/files/large", vec![7; BYTES]).await.0, StatusCode::CREATED);
+        while test.said().normal > 0 {
+            tokio::task::yield_now().await;
+        }
+        let path = PathOf { path: "/large".into() };
+        let opened: Opened = test.shared.peers.action(&test.address, names::OPEN, &path).await.unwrap();
+        let object = Request::get(format!("/objects/{}", opened.info.file.object()));
+        let object = object.header(GRANT_HEADER, opened.grant).body(Bytes::new()).unwrap();
+        let mut begun = test.http().send(object).await.unwrap();
+        // Some of it came, and the rest is more than connections hold.
+        let some = begun.chunk().await.unwrap().unwrap().len();
+        assert_eq!(test.said().normal, 1);
+        assert_eq!(some + read(begun).await, BYTES);
+        while test.said().normal > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}

@@ -1,0 +1,274 @@
+//! Whose turn is next: a rule without threads or clocks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The number of one who waits.
+pub(crate) type Ticket = u64;
+
+/// Requests of several principals that wait for turns.
+///
+/// The next turn goes to the principal that waits and has the fewest at work; of several to the one that was served
+/// longest ago; of one principal's requests to the one that came first. A principal of which nothing is here is
+/// forgotten, and one that comes counts as served just now: a new name gains nothing, and whoever waits has the
+/// longest time behind it after each of the others was served once.
+pub(crate) struct Line {
+    most: usize,
+    /// Of one principal.
+    most_waiting: usize,
+    at_work: usize,
+    /// All of whom something waits or works.
+    principals: HashMap<Arc<str>, Standing>,
+    /// Those of whom something waits, by what they have at work and when they were served.
+    order: BTreeMap<(usize, u64), Arc<str>>,
+    /// Grows with everything that happens, so that no two have the same.
+    clock: u64,
+}
+
+/// What a principal has here.
+struct Standing {
+    at_work: usize,
+    /// When it was given its last turn, or came.
+    served: u64,
+    waiting: BTreeSet<Ticket>,
+}
+
+impl Standing {
+    fn rank(&self) -> (usize, u64) {
+        (self.at_work, self.served)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.at_work == 0 && self.waiting.is_empty()
+    }
+}
+
+impl Line {
+    /// For so many turns at once, and at most so many of one principal that wait.
+    pub fn new(most: usize, most_waiting: usize) -> Line {
+        let (principals, order) = (HashMap::new(), BTreeMap::new());
+        Line { most, most_waiting, at_work: 0, principals, order, clock: 0 }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// One more of this principal waits; `None` if as many do as may.
+    pub fn join(&mut self, who: &Arc<str>) -> Option<Ticket> {
+        let (ticket, now) = (self.tick(), self.tick());
+        let new = || Standing { at_work: 0, served: now, waiting: BTreeSet::new() };
+        let standing = self.principals.entry(who.clone()).or_insert_with(new);
+        if standing.waiting.len() < self.most_waiting {
+            standing.waiting.insert(ticket);
+            self.order.insert(standing.rank(), who.clone());
+            return Some(ticket);
+        }
+        self.forget_if_idle(who);
+        None
+    }
+
+    /// One that waits goes; nothing is done for one that had its turn.
+    pub fn leave(&mut self, who: &str, ticket: Ticket) {
+        let Some(standing) = self.principals.get_mut(who) else { return };
+        if standing.waiting.remove(&ticket) && standing.waiting.is_empty() {
+            self.order.remove(&standing.rank());
+            self.forget_if_idle(who);
+        }
+    }
+
+    /// Gives a turn that is free to the one that is next, if there is one.
+    pub fn next(&mut self) -> Option<(Arc<str>, Ticket)> {
+        if self.at_work >= self.most {
+            return None;
+        }
+        let now = self.tick();
+        let (_, who) = self.order.pop_first()?;
+        let standing = self.principals.get_mut(&who)?;
+        let ticket = standing.waiting.pop_first()?;
+        (standing.at_work, standing.served) = (standing.at_work + 1, now);
+        if !standing.waiting.is_empty() {
+            self.order.insert(standing.rank(), who.clone());
+        }
+        self.at_work += 1;
+        Some((who, ticket))
+    }
+
+    /// One of this principal's that had a turn is done with it.
+    pub fn end(&mut self, who: &str) {
+        let Some(standing) = self.principals.get_mut(who) else { return };
+        let waits = self.order.remove(&standing.rank());
+        standing.at_work = standing.at_work.saturating_sub(1);
+        if let Some(who) = waits {
+            self.order.insert(standing.rank(), who);
+        }
+        self.at_work = self.at_work.saturating_sub(1);
+        self.forget_if_idle(who);
+    }
+
+    fn forget_if_idle(&mut self, who: &str) {
+        if self.principals.get(who).is_some_and(Standing::is_idle) {
+            self.principals.remove(who);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Line {
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    pub fn free(&self) -> usize {
+        self.most - self.at_work
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.principals.is_empty() && self.order.is_empty() && self.at_work == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is done to a line: by a principal, or to the one at this place of all that wait or work.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Join(usize),
+        Leave(usize),
+        End(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => (0usize..5).prop_map(Step::Join),
+            1 => any::<usize>().prop_map(Step::Leave),
+            2 => any::<usize>().prop_map(Step::End),
+        ];
+        prop::collection::vec(step, 0..200)
+    }
+
+    fn name(who: usize) -> Arc<str> {
+        ["a", "b", "c", "d", "e"][who].into()
+    }
+
+    /// The rule in the plainest words: lists, looked through from the beginning.
+    #[derive(Default)]
+    struct Model {
+        waiting: Vec<(Arc<str>, Ticket)>,
+        working: Vec<Arc<str>>,
+        served: HashMap<Arc<str>, usize>,
+        step: usize,
+    }
+
+    impl Model {
+        fn count(&self, who: &Arc<str>) -> usize {
+            self.working.iter().filter(|one| *one == who).count()
+        }
+
+        fn next(&mut self, most: usize) -> Option<(Arc<str>, Ticket)> {
+            if self.working.len() >= most {
+                return None;
+            }
+            let rank = |(who, ticket): &(Arc<str>, Ticket)| (self.count(who), self.served[who], *ticket);
+            let next = self.waiting.iter().min_by_key(|one| rank(one)).cloned()?;
+            self.waiting.retain(|one| *one != next);
+            self.working.push(next.0.clone());
+            self.step += 1;
+            self.served.insert(next.0.clone(), self.step);
+            Some(next)
+        }
+
+        fn forget(&mut self) {
+            let (waiting, working) = (&self.waiting, &self.working);
+            self.served.retain(|who, _| waiting.iter().any(|one| one.0 == *who) || working.contains(who));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn turns_go_as_the_rule_says(most in 1usize..4, most_waiting in 1usize..6, steps in steps()) {
+            let (mut line, mut model) = (Line::new(most, most_waiting), Model::default());
+            for step in steps {
+                match step {
+                    Step::Join(who) => {
+                        let who = name(who);
+                        let ticket = line.join(&who);
+                        let many = model.waiting.iter().filter(|one| one.0 == who).count();
+                        prop_assert_eq!(ticket.is_some(), many < most_waiting);
+                        if let Some(ticket) = ticket {
+                            model.step += 1;
+                            model.served.entry(who.clone()).or_insert(model.step);
+                            model.waiting.push((who, ticket));
+                        }
+                    }
+                    Step::Leave(at) if !model.waiting.is_empty() => {
+                        let (who, ticket) = model.waiting.remove(at % model.waiting.len());
+                        line.leave(&who, ticket);
+                    }
+                    Step::End(at) if !model.working.is_empty() => {
+                        let who = model.working.remove(at % model.working.len());
+                        line.end(&who);
+                    }
+                    Step::Leave(_) | Step::End(_) => {}
+                }
+                model.forget();
+                // All that are free are given at once, and none else.
+                loop {
+                    let (next, expected) = (line.next(), model.next(most));
+                    prop_assert_eq!(&next, &expected);
+                    if next.is_none() {
+                        break;
+                    }
+                }
+                prop_assert_eq!(line.free(), most - model.working.len());
+                prop_assert!(model.waiting.is_empty() || line.free() == 0);
+            }
+            for who in model.working {
+                line.end(&who);
+            }
+            for (who, ticket) in model.waiting {
+                line.leave(&who, ticket);
+            }
+            prop_assert!(line.is_empty());
+        }
+
+        #[test]
+        fn who_waits_is_served_before_anybody_else_is_served_twice(
+            before in 0usize..5,
+            ends in prop::collection::vec(any::<usize>(), 1..60),
+        ) {
+            // All others have more than enough that waits, and names that come anew.
+            let mut line = Line::new(1, 1000);
+            let mut at_work = Vec::new();
+            for who in 0..=before {
+                let _ = line.join(&name(who.min(3)));
+            }
+            at_work.extend(line.next());
+            let waits: Arc<str> = "waits".into();
+            let ticket = line.join(&waits).unwrap();
+            let mut served: HashMap<Arc<str>, usize> = HashMap::new();
+            for (n, end) in ends.into_iter().enumerate() {
+                let _ = line.join(&name(end % 4));
+                let _ = line.join(&Arc::from(format!("new {n}")));
+                at_work.drain(..).for_each(|(who, _): (Arc<str>, Ticket)| line.end(&who));
+                let (who, number) = line.next().unwrap();
+                if who == waits {
+                    prop_assert_eq!(number, ticket);
+                    return Ok(());
+                }
+                prop_assert!(!who.starts_with("new"));
+                let times = served.entry(who.clone()).or_default();
+                *times += 1;
+                prop_assert!(*times < 2, "{} is served again", who);
+                at_work.push((who, number));
+            }
+        }
+    }
+}
