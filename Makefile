@@ -26,6 +26,7 @@ test: $(VENV)/ready $(RG)
 	$(CARGO) test --workspace --all-features
 	$(CARGO) build --workspace --all-features --bins --tests
 	$(PYTHON_DOOR)
+	scripts/browser
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
 	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, RmArgs, StatArgs};
-pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, UpArgs};
+pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
 
 const OVERVIEW: &str = "To begin:
@@ -49,6 +49,8 @@ pub enum Command {
     Chmod(ChmodArgs),
     /// List the storage nodes of a cluster
     Nodes(NodesArgs),
+    /// Watch a cluster: its nodes, their load, where requests run, bytes moved and not moved
+    Top(TopArgs),
     /// Start a cluster on this machine: several storage nodes, supervised, and one entry port
     Up(UpArgs),
     /// Run one storage node, for clusters of several machines

@@ -10,6 +10,7 @@ pub mod run;
 mod run_output;
 pub mod serve;
 pub mod stat;
+pub mod top;
 pub mod up;
 
 use std::io::Write;

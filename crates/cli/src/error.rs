@@ -35,6 +35,9 @@ pub enum CliError {
     Server(#[from] ServerError),
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// The terminal cannot be drawn on, or says nothing of its keys.
+    #[error("cannot use the terminal: {0}; --once prints one picture without it")]
+    Terminal(#[source] io::Error),
     #[error("{0}")]
     Usage(String),
 }
@@ -53,9 +56,11 @@ impl CliError {
             CliError::Client(error) => error.is_usage(),
             CliError::Server(error) => error.is_usage(),
             CliError::Usage(_) | CliError::Config { .. } => true,
-            CliError::Transport(_) | CliError::Store(_) | CliError::Output(_) | CliError::File { .. } => {
-                false
-            }
+            CliError::Transport(_)
+            | CliError::Store(_)
+            | CliError::Output(_)
+            | CliError::Terminal(_)
+            | CliError::File { .. } => false,
         };
         ExitCode::from(if usage { 2 } else { 1 })
     }

@@ -15,6 +15,7 @@ mod interrupt;
 mod json;
 mod progress;
 mod size;
+mod top;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Rm(args) => commands::names::rm(&args),
         Command::Chmod(args) => commands::names::chmod(&args),
         Command::Nodes(args) => commands::names::nodes(&args),
+        Command::Top(args) => commands::top::top(&args),
         Command::Up(args) => commands::up::up(&args),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Cert(args) => commands::cert::cert(&args),

@@ -7,6 +7,7 @@ use gristmill_layout::Layout;
 use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
+use gristmill_wire::ClusterStatus;
 use gristmill_wire::action::{Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -119,13 +120,17 @@ impl Cluster {
         name: &str,
         body: &Q,
     ) -> Result<R, RunError> {
-        let answer = self.peers.action(&self.entry, name, body).await;
-        answer.map_err(|error| match error {
+        self.peers.action(&self.entry, name, body).await.map_err(|error| self.entry_failed(error))
+    }
+
+    /// The error of a question to the entry node.
+    fn entry_failed(&self, error: RunError) -> RunError {
+        match error {
             RunError::Remote { kind: ErrorKind::Unavailable, message } => {
                 RunError::Remote { kind: ErrorKind::Unavailable, message: self.of_entry(&message) }
             }
             other => other,
-        })
+        }
     }
 
     /// A failure to reach the entry node, with what is most likely behind it.
@@ -215,6 +220,13 @@ impl Cluster {
     pub fn nodes(&self) -> Result<Vec<Node>, ClientError> {
         let nodes: Nodes = self.wait(names::NODES, &())?;
         Ok(nodes.nodes)
+    }
+
+    /// What all nodes do now, and what they did since they started. Nodes that do not answer within a second or so are
+    /// in it without a load.
+    pub fn status(&self) -> Result<ClusterStatus, ClientError> {
+        let asked = self.peers.wait(self.peers.cluster(&self.entry));
+        Ok(asked.map_err(|error| self.entry_failed(error))?)
     }
 
     /// An opened file, to be read over the network.

@@ -39,6 +39,7 @@ mod placement;
 mod plan;
 mod put;
 mod run;
+mod told;
 mod tree;
 mod whole;
 

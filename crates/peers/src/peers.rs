@@ -74,6 +74,11 @@ impl Peers {
         Asker { name: self.name.to_string(), lanes, millicores, rate: None, link: None }
     }
 
+    /// Says who asks, as the value of a header.
+    pub(crate) fn token(&self) -> Option<&[u8]> {
+        self.token.as_ref().map(MetadataValue::as_bytes)
+    }
+
     /// The runtime that drives the connections.
     pub fn runtime(&self) -> &Handle {
         &self.runtime

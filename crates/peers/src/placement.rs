@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::join_all;
 use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_layout::Layout;
@@ -13,12 +12,10 @@ use gristmill_runtime::{RunError, quota};
 use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
 use gristmill_schedule::{Place, Places, ScheduleError};
 use gristmill_wire::action::Opened;
-use gristmill_wire::{FileMap, GRANT_HEADER, MAX_LOAD_BYTES, NodeLoad};
-use http::{Method, Request};
+use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
-use crate::bytes::{node_name, refusal};
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::bytes::node_name;
+use crate::error::unavailable;
 use crate::{Peers, Plan, shards};
 
 /// Longest time that somebody waits for what nodes say.
@@ -106,21 +103,7 @@ impl Peers {
     }
 
     async fn load(&self, address: &str, grant: &str, kernel: &str) -> Result<NodeLoad, RunError> {
-        let request = Request::builder().method(Method::GET).uri(format!("/load/{kernel}"));
-        let request = request.header(GRANT_HEADER, grant).body(Bytes::new());
-        let request = request.map_err(|error| unavailable(address, error))?;
-        let client = self.dialer().http(&parse(address)?);
-        let mut response = client.send(request).await.map_err(|error| transport(address, &error))?;
-        if !response.status().is_success() {
-            return Err(refusal(address, &mut response).await);
-        }
-        let mut text = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| transport(address, &error))? {
-            if text.len() + chunk.len() > MAX_LOAD_BYTES {
-                return Err(unavailable(address, "it says too much of its load"));
-            }
-            text.extend_from_slice(&chunk);
-        }
+        let text = self.told(address, &format!("/load/{kernel}"), Some(grant), MAX_LOAD_BYTES).await?;
         serde_json::from_slice(&text).map_err(|error| unavailable(address, error))
     }
 

@@ -84,6 +84,8 @@ pub struct Control {
     budget: Option<u64>,
     done: AtomicU64,
     total: AtomicU64,
+    /// Positions folded in all passes.
+    all: AtomicU64,
     /// Of the request that this is a part of.
     whole: Option<Arc<Control>>,
     pace: Option<Arc<dyn Pace>>,
@@ -134,6 +136,11 @@ impl Control {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
+    /// Positions folded so far in all passes, without those that were folded before this began.
+    pub fn in_all(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+
     /// Says how far a pass is: where it begins, and where somebody else counts.
     pub fn begin_pass(&self, done: u64, total: u64) {
         self.done.store(done, Ordering::Relaxed);
@@ -146,6 +153,7 @@ impl Control {
     /// Counts positions and says whether to stop.
     pub fn folded(&self, positions: u64) {
         let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);
+        self.all.fetch_add(positions, Ordering::Relaxed);
         if self.budget.is_some_and(|budget| done >= budget) {
             self.stop();
         }

@@ -9,10 +9,12 @@
 //! - [`pace`]: what they take of the processors, and the administrator's cap on it;
 //! - [`priority`]: how urgent they are beside everything else;
 //! - [`queue`]: how long the work is, and when somebody who was refused had better come again;
+//! - [`counts`]: what was done with them since the node started;
 //! - [`decide`]: where each had better run, by `gristmill-schedule`;
 //! - [`thread`]: the thread that does all this, whenever something has changed.
 
 pub(crate) mod active;
+pub(crate) mod counts;
 pub(crate) mod decide;
 pub(crate) mod links;
 pub(crate) mod normal;

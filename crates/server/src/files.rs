@@ -93,6 +93,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     };
     let described = content_range(status, &range, length);
     let grant: Arc<str> = opened.grant.as_str().into();
+    let sent = shared.sent.clone();
     let file = blocking(move || {
         let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
         Ok::<_, Refusal>(file)
@@ -101,7 +102,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     let body = ReadBody::new(range, move |offset, buffer| {
         file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
     });
-    Ok((status, AppendHeaders(described), [(header::ETAG, tag)], Body::new(body)).into_response())
+    Ok((status, AppendHeaders(described), [(header::ETAG, tag)], sent.body(body)).into_response())
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

@@ -13,7 +13,7 @@ use arrow_flight::{
     Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo,
     HandshakeRequest, HandshakeResponse, PollInfo, PutResult, Result as ActionResult, SchemaResult, Ticket,
 };
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 use gristmill_namespace::Principal;
 use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
@@ -30,6 +30,7 @@ use crate::guard::StopOnDrop;
 use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
 use crate::node::{Shared, blocking};
 use crate::run::Run;
+use crate::sent::Sent;
 use crate::together::TogetherFold;
 
 /// Room for what gRPC puts around a request.
@@ -97,7 +98,7 @@ impl Flight {
                 Some((batch, (frames, guard)))
             }
         });
-        Ok(encoded(batches, Some(schema)))
+        Ok(encoded(batches, Some(schema), &self.0.sent))
     }
 
     async fn run(&self, who: Principal, request: RunRequest) -> Answer<Boxed<FlightData>> {
@@ -110,6 +111,7 @@ impl Flight {
         let (sender, batches) = mpsc::channel(FRAMES_WAITING);
         let (done, report) = oneshot::channel();
         let shared = self.0.clone();
+        let sent = shared.sent.clone();
         tokio::spawn(async move {
             let _seat = seat;
             let turn = tokio::select! {
@@ -140,7 +142,7 @@ impl Flight {
         let report = stream::once(report).filter_map(|report| async move {
             report.ok().map(|text| Ok(FlightData::new().with_app_metadata(text)))
         });
-        Ok(Box::pin(encoded(batches, schema).chain(report)))
+        Ok(Box::pin(encoded(batches, schema, &sent).chain(report)))
     }
 
     fn described(&self, who: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
@@ -176,12 +178,15 @@ fn file_info(info: &FileInfo) -> FlightInfo {
 fn encoded(
     batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
     schema: Option<arrow_schema::SchemaRef>,
+    sent: &Sent,
 ) -> Boxed<FlightData> {
+    let sent = sent.clone();
     let mut builder = FlightDataEncoderBuilder::new();
     if let Some(schema) = schema {
         builder = builder.with_schema(schema);
     }
-    Box::pin(builder.build(batches).map(|data| data.map_err(Status::from)))
+    let messages = builder.build(batches).inspect_ok(move |data| sent.message(data));
+    Box::pin(messages.map_err(Status::from))
 }
 
 #[tonic::async_trait]

@@ -71,7 +71,7 @@ impl Fold {
         let output = request.output.as_deref();
         let output =
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
-        let work = Work::of(&request, &run);
+        let work = Work::of(&request, &run, &grant.principal);
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let who: Arc<str> = grant.principal.as_str().into();

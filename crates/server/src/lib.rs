@@ -6,7 +6,9 @@
 //!   over a file by path ([`gristmill_wire::RunRequest`]), with the nodes' partials merged;
 //! - Flight `DoAction`, `ListFlights`, `GetFlightInfo`: management of files, on the entry node;
 //! - HTTP/1.1 `/objects/NAME`: bytes of objects, for whoever has a grant; `/files/PATH` on the entry node: whole
-//!   files with byte ranges, for `curl` and everybody; `/health`.
+//!   files with byte ranges, for `curl` and everybody; `/health`;
+//! - HTTP/1.1 for those who watch: `/metrics`; `/status` with a grant; on the entry node `/cluster`, what all nodes
+//!   say of themselves, and at `/` a page that shows it.
 //!
 //! Memory is bounded whatever the size of a file: [`limits`] names every bound.
 //!
@@ -28,6 +30,7 @@ mod arriving;
 mod bounds_tests;
 #[cfg(test)]
 mod busy_tests;
+mod cluster;
 mod collect;
 mod contention;
 mod entry;
@@ -55,10 +58,13 @@ mod node;
 mod objects;
 mod options;
 mod own_parts;
+mod page;
 mod puts;
 mod range;
 mod run;
 mod seat;
+mod sent;
+mod status;
 mod target;
 #[cfg(test)]
 mod test_node;

@@ -142,3 +142,14 @@ pub const ANSWER_STALL: Duration = Duration::from_secs(60);
 
 /// Longest line that a request may allow, in bytes.
 pub const MAX_MAX_RECORD: u64 = 32 << 20;
+
+/// How long the entry node waits for what a node says of itself to those who watch.
+pub const ASK_TIME: Duration = Duration::from_secs(1);
+
+/// Nodes that it asks at once for this, and how long it goes on to ask more.
+pub const ASKED_AT_ONCE: usize = 64;
+/// See [`ASKED_AT_ONCE`].
+pub const ASK_ALL_TIME: Duration = Duration::from_secs(3);
+
+/// How long it gives the same answer to all who watch.
+pub const REMEMBER_CLUSTER: Duration = Duration::from_millis(500);

@@ -8,11 +8,12 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gristmill_runtime::ErrorKind;
-use gristmill_wire::{GRANT_HEADER, NodeLoad, Rights};
+use gristmill_wire::NodeLoad;
 use http::{HeaderMap, header};
 
 use crate::error::{Answer, Refusal};
 use crate::node::Shared;
+use crate::status::with_grant;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -24,12 +25,7 @@ async fn load(
     Path(kernel): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
-    let sealed = sealed.ok_or_else(|| {
-        let text = format!("this needs a grant in the header {GRANT_HEADER}; /metrics says how a node does");
-        Refusal::new(ErrorKind::Denied, text)
-    })?;
-    shared.grant(sealed, Rights::Read)?;
+    with_grant(&shared, &headers)?;
     let load = NodeLoad { target: shared.number()?, ..shared.contention.load(&kernel) };
     let text =
         serde_json::to_vec(&load).map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;

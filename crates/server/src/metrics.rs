@@ -87,7 +87,7 @@ fn registry(shared: &Shared) -> Registry {
         ended.get_or_create(&of(kernel)).inc_by(counts.ended);
         handed_back.get_or_create(&of(kernel)).inc_by(counts.handed_back);
         bytes.get_or_create(&of(kernel)).inc_by(counts.bytes);
-        rates.get_or_create(&of(kernel)).set(shared.contention.rate(kernel));
+        rates.get_or_create(&of(kernel)).set(shared.contention.rate(kernel).0);
     }
     registry.register("active_ended", "Active requests whose work ended here", ended);
     registry.register(

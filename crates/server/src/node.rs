@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
@@ -18,6 +18,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::arriving::Arriving;
+use crate::cluster::LastAnswer;
 use crate::contention::Contention;
 use crate::contention::thread::Terms;
 use crate::error::{Answer, Refusal};
@@ -29,9 +30,11 @@ use crate::limits::{
     SILENCE, STOP_GRACE,
 };
 use crate::seat::{Seat, Seats};
+use crate::sent::Sent;
 use crate::turns::Turns;
 use crate::{
-    NodeOptions, ServerError, files, flight, join, load, members, metrics, no_route, objects, target,
+    NodeOptions, ServerError, cluster, files, flight, join, load, members, metrics, no_route, objects, page,
+    status, target,
 };
 
 /// Number of a target that has not joined a cluster yet.
@@ -77,6 +80,10 @@ pub(crate) struct Shared {
     pub contention: Arc<Contention>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
+    /// What was last said of all nodes, on the entry node.
+    pub last_cluster: LastAnswer,
+    /// Bytes that were handed over.
+    pub sent: Sent,
     started: Instant,
     lanes: Option<usize>,
     number: AtomicU32,
@@ -99,10 +106,16 @@ impl Shared {
 
     /// Whether a target's node has made itself known lately; just after the start nobody can have.
     pub fn alive(&self, number: u32) -> bool {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).get(&number).copied();
-        self.number().is_ok_and(|own| own == number)
-            || self.started.elapsed() < SILENCE
-            || heard.is_some_and(|heard| heard.elapsed() < SILENCE)
+        self.started.elapsed() < SILENCE || self.silent(number).is_some_and(|silent| silent < SILENCE)
+    }
+
+    /// How long ago a target's node made itself known; `None`: not since this one started.
+    pub fn silent(&self, number: u32) -> Option<Duration> {
+        if self.number().is_ok_and(|own| own == number) {
+            return Some(Duration::ZERO);
+        }
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get(&number).map(Instant::elapsed)
     }
 
     pub fn set_number(&self, number: u32) {
@@ -234,6 +247,8 @@ impl Node {
             answers: Arc::new(Semaphore::new(ANSWER_KIB)),
             contention,
             heard: Mutex::default(),
+            last_cluster: LastAnswer::default(),
+            sent: Sent::default(),
             started: Instant::now(),
             lanes: options.lanes,
             number: AtomicU32::new(NOT_JOINED),
@@ -320,6 +335,9 @@ fn router(shared: &Arc<Shared>) -> Router {
         .merge(members::routes())
         .merge(load::routes())
         .merge(metrics::routes())
+        .merge(status::routes())
+        .merge(cluster::routes())
+        .merge(page::routes())
         .fallback(no_route::no_path)
         .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())

@@ -138,7 +138,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
             Err(error) => Err(io::Error::other(error)),
         }
     });
-    Ok((status, AppendHeaders(described), Body::new(body)).into_response())
+    Ok((status, AppendHeaders(described), shared.sent.body(body)).into_response())
 }
 
 /// The headers that say which bytes these are.
@@ -215,7 +215,7 @@ async fn extents(
         buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     });
-    Ok(Body::new(body).into_response())
+    Ok(shared.sent.body(body).into_response())
 }
 
 async fn write(

@@ -68,7 +68,7 @@ impl TogetherFold {
         let control = Arc::new(Control::new());
         let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
         let can_save = run.kernel.spec().can_save;
-        let told = Work::of(&request, &run);
+        let told = Work::of(&request, &run, &grant.principal);
         let from = from.filter(|_| request.depth <= 1);
         let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
         let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;

@@ -10,6 +10,7 @@
 //! - [`FoldRequest`]: one pass over the records of one node's targets (and of further nodes that it asks in turn);
 //!   answered with [`Frame`]s.
 //! - [`action`]: what manages files, as JSON.
+//! - [`NodeLoad`] and [`NodeStatus`]: what a node has to do, for those who decide and for those who watch.
 //! - [`ErrorBody`]: how errors travel.
 //!
 //! ```
@@ -41,6 +42,7 @@ mod map;
 mod mode;
 mod rows;
 mod run;
+mod status;
 
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, MAX_ASKER_NAME, NodeShard, Together};
@@ -51,3 +53,8 @@ pub use limits::*;
 pub use load::{MAX_LOAD_BYTES, NodeLoad};
 pub use map::{FileMap, OBJECT_PREFIX, TargetPlace};
 pub use run::{Place, RunRequest};
+pub use status::{
+    BytesStatus, ClusterStatus, HandedBack, KernelStatus, LEAST_LISTED, MAX_ALL_LISTED, MAX_CLUSTER_BYTES,
+    MAX_HANDED_BACK, MAX_KERNELS_LISTED, MAX_LISTED, MAX_STATUS_BYTES, NodeStatus, RequestState,
+    RequestStatus,
+};

@@ -1,8 +1,10 @@
 //! What the commands about nodes take.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use gristmill_client::Location;
 use gristmill_server::{ActivePriority, Objective};
 use gristmill_transport::Address;
 
@@ -130,6 +132,37 @@ fn parse_socket(text: &str) -> Result<PathBuf, String> {
         Ok(other) => Err(format!("{other} is no Unix socket")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+const TOP_EXAMPLES: &str = "Examples:
+  gristmill top grist://127.0.0.1:7440/
+  gristmill top --once | less
+  gristmill top --json
+
+In a terminal it goes on until q is pressed; h lists the keys. The entry node shows the same as a page: open
+http://HOST:PORT/ in a browser.";
+
+#[derive(Debug, Args)]
+#[command(after_help = TOP_EXAMPLES)]
+pub struct TopArgs {
+    /// The cluster: grist://HOST:PORT/, or grist:/// with GRISTMILL_CLUSTER set
+    #[arg(default_value = "grist:///")]
+    pub cluster: Location,
+    /// How often the nodes are asked, in seconds, 0.5 to 3600
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_interval)]
+    pub interval: Duration,
+    /// Print one picture of one interval and end, as is done where standard output is no terminal
+    #[arg(long)]
+    pub once: bool,
+    /// Print what the nodes say as JSON, once
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.5..=3600.0).contains(seconds));
+    let seconds = seconds.ok_or_else(|| format!("'{text}' is no time; give seconds from 0.5 to 3600"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,8 @@ use crate::commands::{connect, line};
 use crate::error::CliError;
 use crate::size::readable;
 
-fn remote(location: &Location) -> Result<&Url, CliError> {
+/// A cluster, or what lies there.
+pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
     match location {
         Location::Remote(url) => Ok(url),
         Location::Local(path) => Err(CliError::Usage(format!(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use gristmill_kernel::{Output, Record, RecordRule};
 use gristmill_runtime::Request;
@@ -17,6 +18,10 @@ use crate::moving::Moving;
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub kernel: String,
+    /// For whom: the principal of its grant.
+    pub principal: String,
+    /// The process that asked, as it names itself.
+    pub asked_by: Option<String>,
     /// Who would go on with it, if it may be handed back.
     pub asker: Option<Asker>,
     /// Where its connection comes from, unless a node passed it on.
@@ -30,8 +35,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// What is told of a request.
-    pub fn of(request: &FoldRequest, run: &Request) -> Work {
+    /// What is told of a request for this principal.
+    pub fn of(request: &FoldRequest, run: &Request, principal: &str) -> Work {
         let (spec, file) = (run.kernel.spec(), &run.file);
         let record = match (spec.record, run.input.record) {
             (Record::Index(_), _) => 0,
@@ -45,6 +50,8 @@ impl Work {
         let bytes = request.targets.iter().map(|target| file.layout.bytes_on(*target, range.clone())).sum();
         Work {
             kernel: spec.name.to_owned(),
+            principal: principal.to_owned(),
+            asked_by: request.asker.as_ref().map(|asker| asker.name.clone()),
             asker: request.asker.clone(),
             from: None,
             bytes,
@@ -59,6 +66,8 @@ pub(crate) struct Active {
     pub number: u64,
     pub work: Work,
     pub moving: Arc<Moving>,
+    /// When it came.
+    pub came: Instant,
     running: AtomicBool,
     /// Told once it was looked at, with all that were there.
     pub decided: Notify,
@@ -76,6 +85,11 @@ impl Active {
     /// Bytes that were folded in this pass, about.
     pub fn folded(&self) -> u64 {
         self.moving.own.progress().0.saturating_mul(self.work.record)
+    }
+
+    /// Bytes that were folded in all passes, about.
+    pub fn folded_in_all(&self) -> u64 {
+        self.moving.own.in_all().saturating_mul(self.work.record)
     }
 
     /// Bytes folded and processor time used since this was asked last.
@@ -114,6 +128,7 @@ impl ActiveList {
             number,
             work,
             moving,
+            came: Instant::now(),
             running: AtomicBool::new(false),
             decided: Notify::new(),
             revision: Mutex::new(Revision::new(Place::Storage, now)),

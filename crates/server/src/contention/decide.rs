@@ -181,6 +181,8 @@ mod tests {
                 Asker { name: format!("{number}"), lanes: 1, millicores: None, rate: None, link: None };
             let mut work = Work {
                 kernel: "filter".into(),
+                principal: "anonymous".into(),
+                asked_by: None,
                 asker: Some(asker),
                 from: Some(IpAddr::from([10, 0, 0, 1])),
                 bytes: 128 << 20,

@@ -1,6 +1,6 @@
 //! The thread that watches a node and decides anew whenever something has changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,7 @@ use gristmill_transport::Senders;
 use gristmill_wire::NodeLoad;
 
 use super::active::{Active, ActiveList, Work};
+use super::counts::Counts;
 use super::decide::{Objective, Situation, Verdict, decide};
 use super::links::Links;
 use super::normal::NormalCount;
@@ -107,25 +108,6 @@ pub(crate) struct Contention {
     retry_after: AtomicU32,
 }
 
-/// What was done since the node started.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    /// By kernel; only kernels that there are come here.
-    pub kernels: BTreeMap<String, KernelCounts>,
-    /// Decisions, and seconds that they took.
-    pub decisions: u64,
-    /// See [`decisions`](Counts::decisions).
-    pub seconds: f64,
-}
-
-/// Of one kernel: requests that ended here, that were handed back, and bytes folded.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KernelCounts {
-    pub ended: u64,
-    pub handed_back: u64,
-    pub bytes: u64,
-}
-
 /// What was handed back and is, as far as can be told, not done yet. Seconds on the clock of the estimator.
 #[derive(Default)]
 struct Given {
@@ -169,8 +151,11 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.contention.learn(&self.active);
-        self.contention.count(&self.active);
+        let mut counts = lock(&self.contention.counts);
+        counts.over(&self.active);
+        // Under the same lock, so that nobody sees it twice or not at all.
         self.contention.active.remove(self.active.number);
+        drop(counts);
         self.contention.tell();
     }
 }
@@ -293,24 +278,27 @@ impl Contention {
         lock(&self.rates).observe(&active.work.kernel, bytes, seconds);
     }
 
-    fn count(&self, active: &Active) {
-        let mut counts = lock(&self.counts);
-        let kernel = counts.kernels.entry(active.work.kernel.clone()).or_default();
-        kernel.bytes = kernel.bytes.saturating_add(active.folded());
-        match active.moving.why() {
-            Some(_) => kernel.handed_back += 1,
-            None => kernel.ended += 1,
-        }
-    }
-
     /// What was done since the node started.
     pub fn counts(&self) -> Counts {
         lock(&self.counts).clone()
     }
 
-    /// Bytes a second of one core, for each kernel that was measured.
-    pub fn rate(&self, kernel: &str) -> f64 {
-        lock(&self.rates).get(kernel).rate()
+    /// The same, and the active requests that are not in it yet.
+    pub fn counts_and_active(&self) -> (Counts, Vec<Arc<Active>>) {
+        let counts = lock(&self.counts);
+        (counts.clone(), self.active.all())
+    }
+
+    /// Bytes a second of one core with a kernel, and whether that was measured.
+    pub fn rate(&self, kernel: &str) -> (f64, bool) {
+        let rates = lock(&self.rates);
+        let known = rates.get(kernel);
+        (known.rate(), known.confidence() > 0.0)
+    }
+
+    /// Time since the node started.
+    pub fn up(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     fn situation(&self) -> Situation {

@@ -1,0 +1,149 @@
+//! A picture on a terminal of any size, and what keys do.
+
+use std::time::Duration;
+
+use gristmill_wire::ClusterStatus;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::Style;
+use ratatui::text::{Line, Text};
+
+use super::changes::Changes;
+use super::picture::{Picture, Sort};
+use super::rows::clean;
+use super::table::fit;
+
+const HELP: [&str; 16] = [
+    "",
+    "q, Esc, Ctrl-C        end",
+    "arrows, PgUp, PgDn    scroll; Home: to the beginning",
+    "s                     another order of the nodes",
+    "h, ?                  this text, or back",
+    "",
+    "not moved   bytes that active requests read where they lie",
+    "moved       bytes sent to clients and other nodes, in answers and plain reads",
+    "PROCESSORS  █ active requests  ▒ everything else",
+    "CORES       processors that active requests may use now",
+    "QUEUE       how long these have active work",
+    "MEM, I/O    memory that is used; share of ten seconds in which something waited",
+    "WHERE       at a node, or at the asker, if its node handed it back a moment ago",
+    "ENDED       requests that ended on a node; each counts on every node of its file",
+    "",
+    "All is counted since each node was started.",
+];
+
+/// What is to be done after a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    GoOn,
+    End,
+}
+
+/// What is shown, and from where on.
+pub struct Screen {
+    entry: String,
+    cluster: ClusterStatus,
+    changes: Changes,
+    sort: Sort,
+    help: bool,
+    /// Lines that are scrolled over.
+    offset: usize,
+    /// Lines of the body, and those of them that had room, when it was last drawn.
+    drawn: (usize, usize),
+    /// Why the last question was not answered, and for how long none was.
+    silent: Option<(String, Duration)>,
+}
+
+impl Screen {
+    /// The cluster of this entry node, as it was first told.
+    pub fn new(entry: &str, first: ClusterStatus) -> Screen {
+        let mut changes = Changes::default();
+        changes.take(&first);
+        Screen {
+            entry: entry.to_owned(),
+            cluster: first,
+            changes,
+            sort: Sort::default(),
+            help: false,
+            offset: 0,
+            drawn: (0, 0),
+            silent: None,
+        }
+    }
+
+    /// A later answer.
+    pub fn take(&mut self, cluster: ClusterStatus) {
+        self.changes.take(&cluster);
+        (self.cluster, self.silent) = (cluster, None);
+    }
+
+    /// There was no answer, for this reason; the last one came so long ago.
+    pub fn silent(&mut self, why: &str, since: Duration) {
+        self.silent = Some((why.split_whitespace().collect::<Vec<_>>().join(" "), since));
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, key: KeyEvent) -> Then {
+        let page = self.drawn.1.max(1);
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Then::End,
+            KeyCode::Char('q') | KeyCode::Esc => return Then::End,
+            KeyCode::Char('h' | '?') => {
+                self.help = !self.help;
+                self.offset = 0;
+            }
+            KeyCode::Char('s') => self.sort = self.sort.next(),
+            KeyCode::Down => self.offset = self.offset.saturating_add(1),
+            KeyCode::Up => self.offset = self.offset.saturating_sub(1),
+            KeyCode::PageDown => self.offset = self.offset.saturating_add(page),
+            KeyCode::PageUp => self.offset = self.offset.saturating_sub(page),
+            KeyCode::Home => self.offset = 0,
+            KeyCode::End => self.offset = usize::MAX,
+            _ => {}
+        }
+        Then::GoOn
+    }
+
+    /// Draws all of it.
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let width = usize::from(area.width);
+        let picture = Picture::of(&self.entry, &self.cluster, &self.changes, self.sort);
+        let mut head = picture.head(area.width);
+        if let Some((why, since)) = &self.silent {
+            let text = format!("no answer for {} s: {}", since.as_secs(), clean(why));
+            head.push(Line::styled(fit(&text, width), Style::new().red().bold()));
+        }
+        let body: Vec<Line<'static>> = match self.help {
+            true => HELP.iter().map(|line| Line::from(fit(line, width))).collect(),
+            false => picture.body(area.width),
+        };
+        let rows = u16::try_from(head.len()).unwrap_or(u16::MAX);
+        let parts = Layout::vertical([Constraint::Max(rows), Constraint::Fill(1), Constraint::Max(1)]);
+        // The line of keys is worth less than a line of the picture where there are only a few.
+        let parts = if area.height > rows.saturating_add(2) {
+            parts.areas(area)
+        } else {
+            Layout::vertical([Constraint::Max(rows), Constraint::Fill(1), Constraint::Length(0)]).areas(area)
+        };
+        let [top, middle, bottom] = parts;
+        let room = usize::from(middle.height);
+        self.offset = self.offset.min(body.len().saturating_sub(room));
+        self.drawn = (body.len(), room);
+        let seen: Vec<Line<'static>> = body.into_iter().skip(self.offset).take(room).collect();
+        frame.render_widget(Text::from(head), top);
+        frame.render_widget(Text::from(seen), middle);
+        frame.render_widget(Line::styled(fit(&self.keys(), width), Style::new().dim()), bottom);
+    }
+
+    fn keys(&self) -> String {
+        let (all, room) = self.drawn;
+        let below = all.saturating_sub(self.offset + room);
+        let more = match below {
+            0 => String::new(),
+            _ => format!("  {below} more below"),
+        };
+        format!("q end  h help  s order: {}  ↑↓ scroll{more}", self.sort.name())
+    }
+}

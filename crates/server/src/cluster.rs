@@ -1,0 +1,111 @@
+//! What all nodes do, for those who watch: `GET /cluster` on the entry node, to whoever may ask it.
+//!
+//! The entry node asks all nodes at once and remembers the answer for a moment, so that many who watch do not
+//! multiply the questions.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::StreamExt;
+use futures_util::stream::iter;
+use gristmill_runtime::ErrorKind;
+use gristmill_wire::action::Node;
+use gristmill_wire::{ClusterStatus, FileMap, Grant, MAX_CLUSTER_BYTES, NodeStatus, Rights, TargetPlace};
+use http::header;
+use tokio::sync::Mutex;
+
+use crate::error::{Answer, Refusal};
+use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CLUSTER};
+use crate::node::{Shared, blocking, now};
+use crate::status;
+
+/// The last answer, and when it was made. Who finds it too old makes another one, and all others wait for it.
+pub(crate) type LastAnswer = Mutex<Option<(Instant, Bytes)>>;
+
+/// The route.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/cluster", get(cluster))
+}
+
+async fn cluster(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
+    // Before the rest: another node knows no tokens, and says where the entry node is.
+    shared.namespace()?;
+    shared.identities.principal(request.extensions(), request.headers())?;
+    let mut last = shared.last_cluster.lock().await;
+    let text = match &*last {
+        Some((at, text)) if at.elapsed() < REMEMBER_CLUSTER => text.clone(),
+        _ => {
+            let text = answer(&shared).await?;
+            *last = Some((Instant::now(), text.clone()));
+            text
+        }
+    };
+    drop(last);
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from(text)).into_response())
+}
+
+async fn answer(shared: &Arc<Shared>) -> Answer<Bytes> {
+    let failed = |text: String| Refusal::new(ErrorKind::Failed, text);
+    let text = serde_json::to_vec(&ask_all(shared).await?).map_err(|error| failed(error.to_string()))?;
+    if text.len() > MAX_CLUSTER_BYTES {
+        let text = format!("the nodes say {} bytes, more than {MAX_CLUSTER_BYTES}", text.len());
+        return Err(failed(format!("{text}; /metrics of each says how it does")));
+    }
+    Ok(text.into())
+}
+
+async fn ask_all(shared: &Arc<Shared>) -> Answer<ClusterStatus> {
+    let state = shared.clone();
+    let nodes = blocking(move || state.nodes()).await?.nodes;
+    let grant = &grant(shared)?;
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    let (begun, listed) = (Instant::now(), ClusterStatus::listed_of_each(nodes.len()));
+    let asked = iter(nodes).map(|node| async move {
+        let said = match begun.elapsed() < ASK_ALL_TIME {
+            true => ask(shared, &node, grant).await,
+            false => Err("not asked: too many other nodes do not answer".to_owned()),
+        };
+        let silent_seconds = shared.silent(node.number).map(|silent| silent.as_secs_f64());
+        let status = said.unwrap_or_else(|why| NodeStatus { error: Some(why), ..NodeStatus::default() });
+        NodeStatus { target: node.number, address: node.address, silent_seconds, ..status }.listing(listed)
+    });
+    Ok(ClusterStatus { at, nodes: asked.buffered(ASKED_AT_ONCE).collect().await })
+}
+
+/// What a node says of itself, or why it says nothing.
+async fn ask(shared: &Shared, node: &Node, grant: &str) -> Result<NodeStatus, String> {
+    if shared.number().is_ok_and(|own| own == node.number) {
+        return status::of(shared).map_err(|refusal| refusal.0.message);
+    }
+    let asked = tokio::time::timeout(ASK_TIME, shared.peers.status(&node.address, grant)).await;
+    let said = asked.map_err(|_| format!("no answer in {} s", ASK_TIME.as_secs()))?;
+    let said = said.map_err(|error| error.to_string())?;
+    if said.target != node.number {
+        return Err(format!("the node of target {} answers at {} now", said.target, node.address));
+    }
+    Ok(said)
+}
+
+/// What the entry node shows to the others: a grant for a file that there is not, which holds for as long as
+/// clocks may differ.
+fn grant(shared: &Shared) -> Answer<String> {
+    let target = TargetPlace { number: shared.number()?, address: shared.address.clone(), version: 0 };
+    let file = FileMap {
+        id: "0".repeat(32),
+        path: "/".into(),
+        length: 0,
+        unit: 1,
+        first: 0,
+        record: None,
+        segments: false,
+        targets: vec![target],
+    };
+    let expires = now() + 2 * JOIN_AGE;
+    Ok(shared.key.seal(&Grant { principal: "entry".into(), rights: Rights::Read, file, expires })?)
+}

@@ -1,0 +1,54 @@
+//! What was done with active requests since the node started.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use gristmill_wire::{HandedBack, MAX_HANDED_BACK};
+
+use super::active::Active;
+
+/// What was done since the node started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// By kernel; only kernels that there are come here.
+    pub kernels: BTreeMap<String, KernelCounts>,
+    /// Decisions, and seconds that they took.
+    pub decisions: u64,
+    /// See [`decisions`](Counts::decisions).
+    pub seconds: f64,
+    /// The last requests that were handed back, the latest first, and when.
+    pub handed_back: VecDeque<(HandedBack, Instant)>,
+}
+
+/// Of one kernel: requests that ended here, that were handed back, and bytes folded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelCounts {
+    pub ended: u64,
+    pub handed_back: u64,
+    pub bytes: u64,
+}
+
+impl Counts {
+    /// Counts a request whose work is over here.
+    pub fn over(&mut self, active: &Active) {
+        let work = &active.work;
+        let kernel = self.kernels.entry(work.kernel.clone()).or_default();
+        kernel.bytes = kernel.bytes.saturating_add(active.folded_in_all());
+        let Some(why) = active.moving.why() else {
+            kernel.ended += 1;
+            return;
+        };
+        kernel.handed_back += 1;
+        let gone = HandedBack {
+            number: active.number,
+            kernel: work.kernel.clone(),
+            principal: work.principal.clone(),
+            asker: work.asked_by.clone(),
+            bytes: active.left(),
+            why,
+            ago_seconds: 0.0,
+        };
+        self.handed_back.truncate(MAX_HANDED_BACK - 1);
+        self.handed_back.push_front((gone, Instant::now()));
+    }
+}

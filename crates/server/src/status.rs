@@ -1,0 +1,108 @@
+//! What this node says of itself to those who watch: `GET /status`, to whoever has a grant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use gristmill_runtime::ErrorKind;
+use gristmill_wire::{
+    BytesStatus, GRANT_HEADER, KernelStatus, MAX_LISTED, NodeStatus, RequestState, RequestStatus, Rights,
+};
+use http::{HeaderMap, header};
+
+use crate::contention::Contention;
+use crate::contention::active::Active;
+use crate::contention::counts::KernelCounts;
+use crate::error::{Answer, Refusal};
+use crate::node::Shared;
+
+/// The route.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/status", get(status))
+}
+
+/// Refuses whoever has no grant; any will do.
+pub(crate) fn with_grant(shared: &Shared, headers: &HeaderMap) -> Answer<()> {
+    let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
+    let sealed = sealed.ok_or_else(|| {
+        let text = format!("this needs a grant in the header {GRANT_HEADER}; /metrics says how a node does");
+        Refusal::new(ErrorKind::Denied, text)
+    })?;
+    shared.grant(sealed, Rights::Read)?;
+    Ok(())
+}
+
+async fn status(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Answer<Response> {
+    with_grant(&shared, &headers)?;
+    let text = serde_json::to_vec(&of(&shared)?);
+    let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
+}
+
+/// What this node does now, and what it did since it started.
+pub(crate) fn of(shared: &Shared) -> Answer<NodeStatus> {
+    let (target, contention) = (shared.number()?, &shared.contention);
+    let (counts, active) = contention.counts_and_active();
+    // Of the same moment as the list.
+    let load = gristmill_wire::NodeLoad {
+        target,
+        active: active.len() as u64,
+        running: active.iter().filter(|one| one.is_running()).count() as u64,
+        ..contention.load("")
+    };
+    let mut kernels = counts.kernels;
+    for one in &active {
+        let kernel = kernels.entry(one.work.kernel.clone()).or_default();
+        kernel.bytes = kernel.bytes.saturating_add(one.folded_in_all());
+    }
+    let kernels = of_kernels(contention, kernels);
+    let folded = kernels.iter().fold(0, |sum: u64, kernel| sum.saturating_add(kernel.folded));
+    let handed_back = counts.handed_back.into_iter().map(|(mut gone, at)| {
+        gone.ago_seconds = at.elapsed().as_secs_f64();
+        gone
+    });
+    Ok(NodeStatus {
+        target,
+        address: shared.address.clone(),
+        load: Some(load),
+        error: None,
+        silent_seconds: None,
+        up_seconds: contention.up().as_secs_f64(),
+        kernels,
+        requests: active.iter().take(MAX_LISTED).map(|one| of_request(one)).collect(),
+        handed_back: handed_back.collect(),
+        bytes: BytesStatus { folded, sent: shared.sent.bytes() },
+    }
+    .listing(MAX_LISTED))
+}
+
+fn of_kernels(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) -> Vec<KernelStatus> {
+    let of = |(kernel, counts): (String, KernelCounts)| {
+        let (rate, measured) = contention.rate(&kernel);
+        let KernelCounts { ended, handed_back, bytes } = counts;
+        KernelStatus { kernel, rate, measured, ended, handed_back, folded: bytes }
+    };
+    kernels.into_iter().map(of).collect()
+}
+
+fn of_request(active: &Active) -> RequestStatus {
+    let state = match (active.moving.why(), active.is_running()) {
+        (Some(_), _) => RequestState::Leaving,
+        (None, true) => RequestState::Running,
+        (None, false) => RequestState::Waiting,
+    };
+    RequestStatus {
+        number: active.number,
+        kernel: active.work.kernel.clone(),
+        state,
+        bytes: active.work.bytes,
+        folded: active.folded().min(active.work.bytes),
+        principal: active.work.principal.clone(),
+        asker: active.work.asked_by.clone(),
+        age_seconds: active.came.elapsed().as_secs_f64(),
+    }
+}
