@@ -57,6 +57,10 @@ impl Batch {
         tally: &mut Tally,
     ) -> Result<Arc<Pulled>, RunError> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if latest.reach.is_empty() {
+            // Whichever lane comes first, so that none of an earlier unit pulls the same again.
+            *latest = Arc::new(pull(job, owner, select, self.window.clone(), tally)?);
+        }
         if !latest.reaches(run) {
             *latest = Arc::new(pull(job, owner, select, run..self.window.end, tally)?);
         }
