@@ -18,6 +18,7 @@ MIB = 1 << 20
 WARM = 2
 
 COUNTS, QUICK_COUNTS = (1, 2, 4, 8, 16, 32, 64), (1, 4)
+QUICK_SIZE = 16
 
 KERNELS = {
     "SUM": (workload.doubles, lambda _: workload.SUM, papers.DOSAS_SUM),
@@ -25,8 +26,8 @@ KERNELS = {
 }
 
 
-def counts(quick):
-    return QUICK_COUNTS if quick else COUNTS
+# Where each kernel has the paper's rate.
+MACHINES = {"SUM": "dosas2012-sum", "Gaussian": "dosas2012-filter"}
 
 
 def asked(bench, kernel, size):
@@ -51,26 +52,48 @@ def ways(bench, each):
     }
 
 
-def situations(bench, kernel, size, counts):
-    one = asked(bench, kernel, size)
-    for n in counts:
-        for name, run in ways(bench, [one] * n).items():
-            yield Situation(name, n, run, one[2], warm=n <= WARM)
-
-
-def paper(kernel, size, counts):
-    """The paper's model (equations 4 to 7) with its rates, one core and a result of no length."""
-    link, core, size = papers.DOSAS_LINK, KERNELS[kernel][2], size * MIB
-    ts = {n: n * size / link + size / core for n in counts}
-    as_ = {n: n * size / core for n in counts}
-    return {TS: ts, AS: as_, DOSAS: {n: min(ts[n], as_[n]) for n in counts}}
-
-
 THEIRS = "the paper's model"
 PAPER = (
     "equations 4 to 7 with the paper's rates, 80 MB/s a core for the filter, 860 MB/s for SUM, 118 MB/s a link, one core a "
     "node and a result of no length; DOSAS as the better of the two"
 )
+
+
+class Figure:
+    """An experiment of one kernel and size, as `experiment` has them. `size` in MB; figures 11 and 12 show the `bandwidth` of
+    figures 8 and 9."""
+
+    SCALE, QUICK_SCALE, REPEATS = 1 / 2, 1 / 2, 3
+    X, Y = "requests at once", "seconds until all are answered"
+    LOG = JUDGED = True
+    THEIRS, PAPER = THEIRS, PAPER
+
+    def __init__(self, name, doc, title, kernel, size, shorter, bandwidth=False):
+        self.__name__, self.__doc__, self.TITLE = name, doc, title
+        self.KERNEL, self.SIZE, self.SHORTER = kernel, size, shorter
+        self.MACHINE = MACHINES[kernel]
+        if bandwidth:
+            self.BANDWIDTH = size * MIB
+
+    def machine(self, described, quick):
+        return described
+
+    def situations(self, bench, quick):
+        one = asked(bench, self.KERNEL, QUICK_SIZE if quick else self.SIZE)
+        for n in QUICK_COUNTS if quick else COUNTS:
+            for name, run in ways(bench, [one] * n).items():
+                yield Situation(name, n, run, one[2], warm=n <= WARM)
+
+    def paper(self):
+        """The paper's model (equations 4 to 7) with its rates, one core and a result of no length."""
+        link, core, size = papers.DOSAS_LINK, KERNELS[self.KERNEL][2], self.SIZE * MIB
+        ts = {n: n * size / link + size / core for n in COUNTS}
+        as_ = {n: n * size / core for n in COUNTS}
+        return {TS: ts, AS: as_, DOSAS: {n: min(ts[n], as_[n]) for n in COUNTS}}
+
+    @staticmethod
+    def findings(rows):
+        return findings(rows)
 
 
 def findings(rows):

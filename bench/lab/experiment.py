@@ -1,6 +1,6 @@
 """Running an experiment: all situations in turns, several times, in an order drawn anew each time.
 
-An experiment is a file in `experiments/` with MACHINE, SCALE, TITLE, X and Y (the labels of the axes) and
+An experiment is a file in `experiments/`, or the FIGURE in it, with MACHINE, SCALE, TITLE, X and Y (the labels of the axes) and
 `situations(bench)`, which puts the files it needs and yields a `Situation` for each point; `paper()` gives the paper's
 curves, and `findings(table)` what is to be said of the points. What else it may have: VALUE, the column that Y is about
 (seconds); LOG, whether both axes are logarithmic, or only "x"; STACKED, that the series of an x make one bar, in "seconds"
@@ -99,7 +99,8 @@ def theirs(module):
 def load(name):
     if name not in names():
         raise SystemExit(f"there is no experiment {name!r}; there are {', '.join(names())}")
-    return importlib.import_module(f"experiments.{name}")
+    module = importlib.import_module(f"experiments.{name}")
+    return getattr(module, "FIGURE", module)
 
 
 def run(name, options, say=print):

@@ -5,28 +5,8 @@ paper's has next to no length. One core of the node is for active requests: the 
 equations give what its text says. TS reads the image into memory and then filters it, as the paper's clients do.
 """
 
-import decisions
+from decisions import Figure
 
-MACHINE, SCALE, QUICK_SCALE, REPEATS = "dosas2012-filter", 1 / 2, 1 / 2, 3
-TITLE = "DOSAS 2012, figure 7: Gaussian filter, 128 MB a request"
-X, Y = "requests at once", "seconds until all are answered"
-LOG = True
-SHORTER = 8
-KERNEL, SIZE, QUICK_SIZE = "Gaussian", 128, 8
-JUDGED = True
-
-
-def machine(described, quick):
-    return described
-
-
-def situations(bench, quick):
-    return decisions.situations(bench, KERNEL, QUICK_SIZE if quick else SIZE, decisions.counts(quick))
-
-
-def paper():
-    return decisions.paper(KERNEL, SIZE, decisions.COUNTS)
-
-
-THEIRS, PAPER = decisions.THEIRS, decisions.PAPER
-findings = decisions.findings
+FIGURE = Figure(
+    __name__, __doc__, "DOSAS 2012, figure 7: Gaussian filter, 128 MB a request", "Gaussian", size=128, shorter=8
+)

@@ -1,30 +1,10 @@
 """DOSAS 2012, table IV: SUM, 256 MB a request by TS, AS and DOSAS.
 
-One core of the node is for active requests. TS reads the file into memory and then sums it.
+As figure 6, with 256 MB a request.
 """
 
-import decisions
+from decisions import Figure
 
-MACHINE, SCALE, QUICK_SCALE, REPEATS = "dosas2012-sum", 1 / 2, 1 / 2, 3
-TITLE = "DOSAS 2012, table IV: SUM, 256 MB a request"
-X, Y = "requests at once", "seconds until all are answered"
-LOG = True
-SHORTER = 6
-KERNEL, SIZE, QUICK_SIZE = "SUM", 256, 16
-JUDGED = True
-
-
-def machine(described, quick):
-    return described
-
-
-def situations(bench, quick):
-    return decisions.situations(bench, KERNEL, QUICK_SIZE if quick else SIZE, decisions.counts(quick))
-
-
-def paper():
-    return decisions.paper(KERNEL, SIZE, decisions.COUNTS)
-
-
-THEIRS, PAPER = decisions.THEIRS, decisions.PAPER
-findings = decisions.findings
+FIGURE = Figure(
+    __name__, __doc__, "DOSAS 2012, table IV: SUM, 256 MB a request", "SUM", size=256, shorter=6
+)

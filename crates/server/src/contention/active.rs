@@ -94,7 +94,7 @@ impl Active {
 
     /// Bytes folded and processor time used since this was asked last.
     pub fn progress(&self) -> (u64, f64) {
-        let now = (self.folded(), self.moving.pace.used());
+        let now = (self.folded_in_all(), self.moving.pace.used());
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *learned, now);
         (now.0.saturating_sub(before.0), now.1 - before.1)
@@ -145,5 +145,39 @@ impl ActiveList {
     /// In the order in which they came.
     pub fn all(&self) -> Vec<Arc<Active>> {
         self.list().values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_runtime::Control;
+
+    use super::*;
+    use crate::ActivePriority;
+    use crate::contention::pace::Cap;
+
+    #[test]
+    fn speeds_are_learned_from_all_passes() {
+        let cap = Arc::new(Cap::new(1.0, 1, ActivePriority::Idle));
+        let moving = Arc::new(Moving::at_passes(&Arc::new(Control::new()), &cap));
+        let work = Work {
+            kernel: "median".into(),
+            principal: "anonymous".into(),
+            asked_by: None,
+            asker: None,
+            from: None,
+            bytes: 8000,
+            result_bytes: 8,
+            record: 8,
+        };
+        let active = ActiveList::default().add(work, moving, 0.0);
+        for _ in 0..3 {
+            active.moving.own.begin_pass(0, 1000);
+            for _ in 0..2 {
+                active.moving.own.folded(500);
+                assert_eq!(active.progress().0, 4000);
+            }
+            assert_eq!(active.left(), 0);
+        }
     }
 }
