@@ -19,7 +19,7 @@ PARAMETERS = {
     "var": ["ddof", "nan"],
     **{name: ["nan"] for name in ("count", "sum", "min", "max", "minmax", "mean")},
     **{name: [] for name in ("wc", "first", "last")},
-    "gaussian": ["shape", "sigma", "mask", "mode", "cval", "truncate"],
+    "gaussian": ["shape", "sigma", "mask", "mode", "cval", "truncate", "result"],
     "kmeans": ["dims", "k", "init", "max_iter", "tol", "delta", "seed", "labels"],
     "median": ["nan"],
     "quantile": ["q", "method", "nan"],
