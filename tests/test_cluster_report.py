@@ -35,7 +35,9 @@ def test_the_report_of_an_aligned_sum(pair):
     # Nodes have lanes of their own; what is told of lanes is told of this process.
     assert storage["lanes"] is None
     assert pair.report(url, "sum", "--type", "f64", "--place", "client", "--lanes", "2")["lanes"] == 2
-    chosen = pair.report(url, "sum", "--type", "f64")
+    # So little that it is not decided by what the machine has to do.
+    _, little = pair.store(np.ones(100_000).tobytes(), "--stripe", "64KiB")
+    chosen = pair.report(little, "sum", "--type", "f64")
     assert {place["place"] for place in chosen["places"]} == {"storage"}
 
 
@@ -63,7 +65,8 @@ def test_explanations_name_the_place_and_what_the_other_would_move(up, pair):
     for place, words in (
         ("storage", ("place: storage", "storage would move", "a plain read would move 3.81 MiB to the client")),
         ("client", ("place: client", "a plain read would move 3.81 MiB", "storage would move 0 B between nodes")),
-        ("auto", ("place: storage", "0 B between nodes", "3.81 MiB")),
+        # Which place depends on what the machine has to do.
+        ("auto", ("place: ", "0 B between nodes", "3.81 MiB")),
     ):
         done = up.grist("run", "sum", url, "--type", "f64", "--place", place, "--explain", "--json")
         assert done.returncode == 0
