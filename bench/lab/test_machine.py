@@ -62,5 +62,5 @@ def test_nonsense_is_refused_with_the_word_that_is_wrong(tmp_path, change, word)
 
 
 def test_an_unknown_machine_is_answered_with_those_there_are():
-    with pytest.raises(SystemExit, match="dosas2012, dosas2012-gaussian, son2010"):
+    with pytest.raises(SystemExit, match="dosas2012-filter, dosas2012-gaussian, dosas2012-sum, son2010"):
         machine.load("atlas")
