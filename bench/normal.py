@@ -1,9 +1,11 @@
 """How long normal reads take while a storage node folds for many others at once: 64 KiB at random places of a file, one after
 the other on one connection, with and without a flood of active requests that are not handed back. Those who ask have the
-same two cores as the node, so their answers are small and they take only what nobody else wants.
+same two cores as the node, so their answers are small and they take only what nobody else wants. Whoever reads is a process of its
+own, which waits for nothing but its answers.
 """
 
 import http.client
+import multiprocessing
 import os
 import textwrap
 import threading
@@ -63,13 +65,12 @@ class Flood:
             thread.join()
 
 
-def reads(nodes, size, count, rng):
-    """Seconds of each of so many reads."""
-    host, _, port = nodes.address.rpartition(":")
+def reads(address, places):
+    """Seconds of each of the reads at these places."""
+    host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host, int(port))
     each = []
-    for _ in range(count):
-        at = int(rng.integers(0, size - READ))
+    for at in places:
         begun = time.perf_counter()
         connection.request("GET", "/files/points", headers={"Range": f"bytes={at}-{at + READ - 1}"})
         answer = connection.getresponse()
@@ -88,6 +89,8 @@ def draw(path, samples, foot):
         half, most = np.percentile(sizes, [50, 99])
         axes.plot(sizes, np.linspace(0, 100, len(sizes)), color=color, lw=1.8, label=f"{name}: p50 {half:.2f} ms, p99 {most:.2f} ms")
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("milliseconds (log scale)")
     axes.set_ylabel("percent of reads that took at most so long")
     axes.set_ylim(0, 100)
@@ -108,13 +111,18 @@ def main():
     source = data.make(options.data, "normal", size)
     rng = np.random.default_rng(7)
     found = {ALONE: [], FLOODED: []}
-    with Probe(options.probe) as probe, Nodes(options.gristmill, options.data, 1) as nodes:
+    own = multiprocessing.get_context("spawn").Pool(1)
+    with own as reader, Probe(options.probe) as probe, Nodes(options.gristmill, options.data, 1) as nodes:
         nodes.put(probe, source, "/points")
-        reads(nodes, size, count, rng)
+
+        def read():
+            return reader.apply(reads, (nodes.address, rng.integers(0, size - READ, count).tolist()))
+
+        read()
         for number in range(options.rounds):
             for name in [ALONE, FLOODED] if number % 2 else [FLOODED, ALONE]:
                 others = Flood(options, nodes, flood) if name == FLOODED else None
-                found[name].append(reads(nodes, size, count, rng))
+                found[name].append(read())
                 if others:
                     others.end()
     samples = {name: np.concatenate(each) for name, each in found.items()}

@@ -69,11 +69,25 @@ impl Options {
 
 /// Slows lanes down, so that other work has its share of a machine.
 pub trait Pace: Send + Sync {
-    /// A lane begins, on the calling thread.
-    fn begins(&self) {}
+    /// A lane begins, on the calling thread. Returns when it may, or soon after `stopped` says so.
+    fn begins(&self, _stopped: &dyn Fn() -> bool) {}
 
     /// A lane has folded a block. Returns when it may go on, or soon after `stopped` says so.
     fn folded(&self, stopped: &dyn Fn() -> bool);
+
+    /// The lane on the calling thread is over.
+    fn ends(&self) {}
+}
+
+/// A lane, until it is dropped on the thread that it began on.
+pub(crate) struct Lane<'a>(Option<&'a dyn Pace>);
+
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        if let Some(pace) = self.0 {
+            pace.ends();
+        }
+    }
 }
 
 /// Asks a running request to stop at the next block, and shows how far it is.
@@ -119,11 +133,12 @@ impl Control {
         Control { pace: Some(pace), ..self }
     }
 
-    /// A lane begins, on the calling thread.
-    pub(crate) fn lane_begins(&self) {
+    /// A lane begins, on the calling thread, and lasts until what is given is dropped there.
+    pub(crate) fn lane_begins(&self) -> Lane<'_> {
         if let Some(pace) = &self.pace {
-            pace.begins();
+            pace.begins(&|| self.stopped());
         }
+        Lane(self.pace.as_deref())
     }
 
     /// Asks for a stop. The request ends with a checkpoint.

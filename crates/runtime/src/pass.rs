@@ -132,7 +132,7 @@ impl<'a> Pass<'a> {
         meanwhile: impl FnOnce() -> R,
     ) -> Result<(Tally, R), RunError> {
         let lane = &|| {
-            self.control.lane_begins();
+            let _lane = self.control.lane_begins();
             lane()
         };
         std::thread::scope(|scope| {

@@ -48,8 +48,7 @@ impl Revision {
     /// the same if it is moved, with what the move costs. What is no number, or less than 0, is not believed.
     /// The caller says with [`Revision::moved`] that it did so.
     pub fn consider(&self, now: f64, stays: f64, others: &[(Place, f64)]) -> Option<Place> {
-        let settled = now - self.since >= SETTLE;
-        if self.moves >= MAX_MOVES || !settled || !stays.is_finite() {
+        if !self.may_move(now) || !stays.is_finite() {
             return None;
         }
         let worth = |seconds: f64| {
@@ -58,6 +57,11 @@ impl Revision {
         };
         let able = others.iter().filter(|(place, seconds)| !self.been.has(*place) && worth(*seconds));
         able.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0))).map(|(place, _)| *place)
+    }
+
+    /// Whether the work may be moved at all now, however much is gained.
+    pub fn may_move(&self, now: f64) -> bool {
+        self.moves < MAX_MOVES && now - self.since >= SETTLE
     }
 
     /// The work goes on at another place since `now`.

@@ -7,15 +7,24 @@
 //! - [`normal`]: the normal reads and writes, counted;
 //! - [`active`]: the active requests, waiting and running;
 //! - [`pace`]: what they take of the processors, and the administrator's cap on it;
+//! - [`at_work`]: which lanes work while somebody reads or writes;
 //! - [`priority`]: how urgent they are beside everything else;
 //! - [`queue`]: how long the work is, and when somebody who was refused had better come again;
 //! - [`counts`]: what was done with them since the node started;
 //! - [`decide`]: where each had better run, by `gristmill-schedule`;
-//! - [`thread`]: the thread that does all this, whenever something has changed.
+//! - [`terms`]: how a node was told to share its machine;
+//! - [`given`]: what was handed back and is not done yet;
+//! - [`estimator`]: what a node knows of itself, and what it says of that;
+//! - [`admitted`]: active requests, for as long as they are here;
+//! - [`thread`]: the thread that watches, and decides whenever something has changed.
 
 pub(crate) mod active;
+pub(crate) mod admitted;
+mod at_work;
 pub(crate) mod counts;
 pub(crate) mod decide;
+pub(crate) mod estimator;
+mod given;
 pub(crate) mod links;
 pub(crate) mod normal;
 pub(crate) mod pace;
@@ -23,6 +32,7 @@ pub(crate) mod pressure;
 pub(crate) mod priority;
 pub(crate) mod queue;
 pub(crate) mod sample;
+pub(crate) mod terms;
 pub(crate) mod thread;
 
-pub(crate) use thread::Contention;
+pub(crate) use estimator::Contention;

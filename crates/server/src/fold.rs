@@ -14,7 +14,7 @@ use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, Rights, Tal
 use tokio::sync::mpsc;
 
 use crate::contention::active::Work;
-use crate::contention::thread::Admitted;
+use crate::contention::admitted::Admitted;
 use crate::error::{Answer, Refusal};
 use crate::keep::Output;
 use crate::limits::ANSWER_STALL;

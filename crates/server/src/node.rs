@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::arriving::Arriving;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
-use crate::contention::thread::Terms;
+use crate::contention::terms::Terms;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
@@ -154,11 +154,17 @@ impl Shared {
         ]
     }
 
-    /// How folds run here.
-    pub fn options(&self, max_record: u64) -> Options {
-        let options =
-            Options { row_bytes: ROW_BYTES, rows_ahead: ROWS_AHEAD, max_record, ..Options::default() };
-        Options { lanes: self.lanes.unwrap_or(options.lanes), ..options }
+    /// How folds with this kernel run here.
+    pub fn options(&self, max_record: u64, kernel: &str) -> Options {
+        let options = Options::default();
+        Options {
+            lanes: self.lanes.unwrap_or(options.lanes),
+            block_bytes: self.contention.block_bytes(kernel, options.block_bytes),
+            row_bytes: ROW_BYTES,
+            rows_ahead: ROWS_AHEAD,
+            max_record,
+            ..options
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn node_request(
         input: request.input.clone(),
         range: None,
     };
-    let options = shared.options(request.max_record);
+    let options = shared.options(request.max_record, &request.kernel);
     let opened = opened(grant, request);
     let mut run = question.request(&shared.peers, &opened, ON_STORAGE, options).map_err(Refusal::from)?;
     run.file = own_parts(shared, grant, request)?;

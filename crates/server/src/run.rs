@@ -75,7 +75,7 @@ impl Run {
     }
 
     fn answer(&self, out: &Batches, done: oneshot::Sender<String>) -> Answer<()> {
-        let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD);
+        let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD, &self.question.kernel);
         let max_record = options.max_record;
         let request = self.question.request(&self.shared.peers, &self.opened, ON_STORAGE, options)?;
         let crew = self.question.crew(&self.shared.peers, &self.opened, max_record, None)?;

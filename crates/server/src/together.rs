@@ -14,7 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Handle;
 
 use crate::contention::active::Work;
-use crate::contention::thread::Admitted;
+use crate::contention::admitted::Admitted;
 use crate::error::{Answer, Refusal};
 use crate::exchange::{Exchange, as_body};
 use crate::fold::Frames;

@@ -1,6 +1,6 @@
 //! Where the active requests of a node had better run: here, or with those who asked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ pub(crate) struct Verdict {
     pub there: Option<f64>,
 }
 
-/// The shard of a request, and the client that it is of.
-fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation) -> Shard {
+/// The shard of a request, and the client that it is of. `stays`: it is not moved, whatever is gained.
+fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, stays: bool) -> Shard {
     let rate = rates.get(&active.work.kernel).rate();
     let places = Places::ALL.without(Place::Data);
     let asker = active.work.asker.as_ref();
@@ -82,7 +82,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation) -
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate)),
         parallel: situation.lanes,
         overhead: [0.0, 0.0, HAND_BACK_SECONDS],
-        places: if asker.is_some() { places } else { places.without(Place::Client) },
+        places: if asker.is_some() && !stays { places } else { places.without(Place::Client) },
         ..Shard::of(0, client, 0)
     }
 }
@@ -95,7 +95,8 @@ fn client_rate(asker: &Asker, rate: f64) -> f64 {
     said.clamp(rate / BELIEVED, rate * BELIEVED) * cores.clamp(LEAST_CORES, lanes)
 }
 
-/// Decides for all of them at once.
+/// Decides for all of them at once. Those with a number in `staying` stay: a plan in which something moves that is not moved
+/// in the end would leave another one waiting that could have gone instead.
 ///
 /// # Errors
 /// Numbers that no machine has; then nothing is moved.
@@ -103,6 +104,7 @@ pub(crate) fn decide(
     actives: &[Arc<Active>],
     rates: &Rates,
     situation: &Situation,
+    staying: &HashSet<u64>,
 ) -> Result<Vec<Verdict>, ScheduleError> {
     let mut cluster = Cluster::default();
     let (cores, link) = (situation.cores.max(0.01), situation.link);
@@ -125,7 +127,7 @@ pub(crate) fn decide(
                 link_busy: 0.0,
             })
         });
-        shards.push(shard(active, client, rates, situation));
+        shards.push(shard(active, client, rates, situation, staying.contains(&active.number)));
     }
     let placement = worth_while(&cluster, &shards)?;
     let mut verdicts: Vec<Verdict> = placement
@@ -170,12 +172,26 @@ mod tests {
     use super::*;
     use crate::ActivePriority;
     use crate::contention::active::{ActiveList, Work};
+    use crate::contention::normal::NormalCount;
     use crate::contention::pace::Cap;
     use crate::moving::Moving;
 
     /// Filters of 128 MB at the paper's rates: 80 MB/s a core, 118 MB/s a link, one core.
     fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
-        let (list, cap) = (ActiveList::default(), Arc::new(Cap::new(1.0, 1, ActivePriority::Idle)));
+        staying(count, objective, change, &HashSet::new())
+    }
+
+    /// The same where these stay.
+    fn staying(
+        count: u32,
+        objective: Objective,
+        change: impl Fn(u32, &mut Work),
+        staying: &HashSet<u64>,
+    ) -> Vec<Verdict> {
+        let (list, cap) = (
+            ActiveList::default(),
+            Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default())),
+        );
         for number in 0..count {
             let asker =
                 Asker { name: format!("{number}"), lanes: 1, millicores: None, rate: None, link: None };
@@ -202,7 +218,7 @@ mod tests {
             peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
             objective,
         };
-        decide(&list.all(), &rates, &situation).unwrap()
+        decide(&list.all(), &rates, &situation, staying).unwrap()
     }
 
     #[test]
@@ -215,6 +231,17 @@ mod tests {
         let crowd = verdicts(64, Objective::Overlap, |_, _| ());
         let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
         assert!((20..60).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn one_goes_instead_of_one_that_stays() {
+        for stays in 0..2 {
+            let verdicts = staying(2, Objective::Overlap, |_, _| (), &HashSet::from([stays]));
+            let places: Vec<Place> = verdicts.iter().map(|one| one.place).collect();
+            let mut expected = [Place::Client; 2];
+            expected[stays as usize] = Place::Storage;
+            assert_eq!(places, expected);
+        }
     }
 
     #[test]

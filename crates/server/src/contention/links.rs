@@ -127,7 +127,8 @@ impl Links {
             let part = if first { 1.0 } else { LOWERED };
             self.believe(self.link + (together.min(self.link) - self.link) * part);
         } else {
-            self.link = self.prior + (self.link - self.prior) * (-passed / DECAY).exp();
+            let on_its_way = self.prior + (self.link - self.prior) * (-passed / DECAY).exp();
+            self.link = on_its_way.clamp(MIN_RATE, self.most);
         }
     }
 

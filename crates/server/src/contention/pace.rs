@@ -1,17 +1,25 @@
 //! What active work takes of the processors, and the administrator's cap on it.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::Pace;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::at_work::{self, AtWork, Lane};
+use super::normal::NormalCount;
 use super::priority::ActivePriority;
 
 /// Work that was not done may be done later, but not more than of so long.
-const SAVED: Duration = Duration::from_millis(200);
+const SAVED: Duration = Duration::from_millis(20);
+
+/// Who has used everything up waits until so much is there again: fewer and longer pauses, as every one of them costs what
+/// was in the caches.
+const REFILL: Duration = Duration::from_millis(10);
 
 /// Longest that a lane waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -21,32 +29,66 @@ thread_local! {
     static COUNTED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// Whether this thread was made less urgent.
     static YIELDS: Cell<bool> = const { Cell::new(false) };
+    /// The lane of this thread.
+    static LANE: Lane = LANES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Lets lanes work as long as all of them together stay below a share of the processors. What they use is counted in
-/// processor time, so it holds whatever the kernel is and however fast the disks are.
+/// Lanes that there were.
+static LANES: AtomicU64 = AtomicU64::new(0);
+
+/// Lets lanes work as long as all of them together stay below a share of the processors, and leave some to reads and
+/// writes. What they use is counted in processor time, so it holds whatever the kernel is and however fast the disks are.
 pub(crate) struct Cap {
-    /// Seconds of processor time that may be used in a second.
-    rate: f64,
+    share: f64,
     priority: ActivePriority,
     state: Mutex<State>,
     changed: Condvar,
+    normal: NormalCount,
+    turns: Mutex<LaneTurns>,
+    /// Lanes that wait for somebody who reads or writes.
+    waiting: AtomicUsize,
+}
+
+/// Who works while somebody reads or writes.
+struct LaneTurns {
+    cores: f64,
+    lanes: AtWork,
+    asleep: HashMap<Lane, Thread>,
 }
 
 struct State {
+    /// Seconds of processor time that may be used in a second.
+    rate: f64,
     /// Seconds that may be used now; less than none after a long block.
     balance: f64,
     at: Instant,
+    /// Whether it was used up and is filled again.
+    refills: bool,
     /// Seconds that were used in all.
     used: f64,
 }
 
 impl Cap {
     /// A share of so many processors; 1 or more is no cap.
-    pub fn new(share: f64, cores: usize, priority: ActivePriority) -> Cap {
-        let rate = if share >= 1.0 { f64::INFINITY } else { share.max(0.0) * cores as f64 };
-        let state = State { balance: 0.0, at: Instant::now(), used: 0.0 };
-        Cap { rate, priority, state: Mutex::new(state), changed: Condvar::new() }
+    pub fn new(share: f64, cores: f64, priority: ActivePriority, normal: NormalCount) -> Cap {
+        let state =
+            State { rate: rate(share, cores), balance: 0.0, at: Instant::now(), refills: false, used: 0.0 };
+        let turns = LaneTurns { cores, lanes: AtWork::default(), asleep: HashMap::new() };
+        Cap {
+            share,
+            priority,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            normal,
+            turns: Mutex::new(turns),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// The processors that this process may use are so many from now on.
+    pub fn set_cores(&self, cores: f64) {
+        self.state().rate = rate(self.share, cores);
+        self.turns().cores = cores;
     }
 
     /// Seconds of processor time that lanes have used.
@@ -58,21 +100,35 @@ impl Cap {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn turns(&self) -> MutexGuard<'_, LaneTurns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Books what was used, at this moment, and says how long to wait.
     fn book(&self, state: &mut State, used: f64, now: Instant) -> Option<Duration> {
         state.used += used;
-        if self.rate.is_infinite() {
+        if state.rate.is_infinite() {
             return None;
         }
         let passed = now.saturating_duration_since(state.at).as_secs_f64();
         state.at = now;
-        state.balance = (state.balance + passed * self.rate).min(SAVED.as_secs_f64() * self.rate) - used;
-        if state.balance >= 0.0 {
+        // What is saved is what is left after the block: a long one has its own time to be earned in.
+        let earned = passed * state.rate;
+        state.balance = (state.balance + earned - used).min(SAVED.as_secs_f64() * state.rate);
+        state.refills |= state.balance < 0.0;
+        let enough = REFILL.as_secs_f64() * state.rate;
+        if !state.refills || state.balance >= enough && state.rate > 0.0 {
+            state.refills = false;
             return None;
         }
-        let owed = if self.rate > 0.0 { -state.balance / self.rate } else { f64::INFINITY };
+        let owed = if state.rate > 0.0 { (enough - state.balance) / state.rate } else { f64::INFINITY };
         Some(LOOK_AGAIN.min(Duration::try_from_secs_f64(owed).unwrap_or(LOOK_AGAIN)))
     }
+}
+
+/// Seconds of processor time a second that a share of so many processors is.
+fn rate(share: f64, cores: f64) -> f64 {
+    if share >= 1.0 { f64::INFINITY } else { share.max(0.0) * cores }
 }
 
 /// Processor time that the calling thread has used.
@@ -99,6 +155,65 @@ impl Cap {
         }
         used
     }
+
+    /// Waits until the lane of the calling thread may work beside those who read and write.
+    fn give_way(&self, stopped: &dyn Fn() -> bool) {
+        let lane = LANE.with(|lane| *lane);
+        loop {
+            let normal = self.normal.expected();
+            if normal == 0 && self.share >= 1.0 && self.waiting.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            let mut turns = self.turns();
+            let most = at_work::most(turns.cores, normal, rate(self.share, turns.cores));
+            if stopped() {
+                self.over(&mut turns, lane);
+                return;
+            }
+            let worked = turns.lanes.works(lane);
+            if turns.lanes.may(lane, Instant::now(), most) {
+                turns.asleep.remove(&lane);
+                if most.is_none() {
+                    turns.asleep.values().for_each(Thread::unpark);
+                } else if !worked {
+                    // There may be room for more.
+                    wake_first(&turns, lane);
+                }
+                self.count(&turns);
+                drop(turns);
+                // A scheduler that is fair may owe this thread a little, and would pay it with a time slice.
+                std::thread::yield_now();
+                return;
+            }
+            turns.asleep.insert(lane, std::thread::current());
+            if worked {
+                wake_first(&turns, lane);
+            }
+            self.count(&turns);
+            drop(turns);
+            std::thread::park_timeout(LOOK_AGAIN);
+        }
+    }
+
+    /// A lane works no longer.
+    fn over(&self, turns: &mut LaneTurns, lane: Lane) {
+        turns.lanes.leave(lane);
+        turns.asleep.remove(&lane);
+        wake_first(turns, lane);
+        self.count(turns);
+    }
+
+    fn count(&self, turns: &LaneTurns) {
+        self.waiting.store(turns.lanes.waiting().count(), Ordering::Relaxed);
+    }
+}
+
+/// Lets the first look again that is not this one.
+fn wake_first(turns: &LaneTurns, not: Lane) {
+    let first = turns.lanes.waiting().find(|lane| *lane != not);
+    if let Some(thread) = first.and_then(|lane| turns.asleep.get(&lane)) {
+        thread.unpark();
+    }
 }
 
 /// The pace of one request: that of the node, with a count of its own.
@@ -120,25 +235,34 @@ impl FoldPace {
 }
 
 impl Pace for FoldPace {
-    fn begins(&self) {
+    fn begins(&self, stopped: &dyn Fn() -> bool) {
         if !YIELDS.replace(true) {
             self.cap.priority.set();
         }
+        self.cap.give_way(stopped);
     }
 
     fn folded(&self, stopped: &dyn Fn() -> bool) {
         let used = u64::try_from(self.cap.spend(stopped).as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
+        self.cap.give_way(stopped);
+    }
+
+    fn ends(&self) {
+        let lane = LANE.with(|lane| *lane);
+        self.cap.over(&mut self.cap.turns(), lane);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
     fn a_share_is_kept_over_time() {
-        let cap = Cap::new(0.25, 4, ActivePriority::Low);
+        let cap = Cap::new(0.25, 4.0, ActivePriority::Low, NormalCount::default());
         let begin = cap.state().at;
         let (mut now, mut used) = (begin, 0.0_f64);
         // Blocks of 30 ms, each followed by the wait that is asked for.
@@ -160,16 +284,59 @@ mod tests {
 
     #[test]
     fn nothing_and_everything() {
+        let cap = |share| Cap::new(share, 2.0, ActivePriority::Low, NormalCount::default());
         let now = Instant::now();
-        assert_eq!(
-            Cap::new(1.0, 2, ActivePriority::Low).book(
-                &mut Cap::new(1.0, 2, ActivePriority::Low).state(),
-                1e9,
-                now
-            ),
-            None
-        );
-        let none = Cap::new(0.0, 2, ActivePriority::Low);
+        let all = cap(1.0);
+        assert_eq!(all.book(&mut all.state(), 1e9, now), None);
+        let none = cap(0.0);
         assert_eq!(none.book(&mut none.state(), 0.001, now + Duration::from_secs(9)), Some(LOOK_AGAIN));
+    }
+
+    #[test]
+    fn a_share_is_one_of_the_processors_that_there_are_now() {
+        let cap = Cap::new(0.5, 2.0, ActivePriority::Low, NormalCount::default());
+        let now = cap.state().at;
+        assert_eq!(cap.book(&mut cap.state(), 0.01, now), Some(Duration::from_millis(10) + REFILL));
+        cap.set_cores(0.5);
+        assert_eq!(cap.book(&mut cap.state(), 0.0, now), Some(Duration::from_millis(40) + REFILL));
+    }
+
+    #[test]
+    fn lanes_give_way_to_a_read_and_all_go_on_after_it() {
+        const LANES: usize = 8;
+        let normal = NormalCount::default();
+        let cap = Arc::new(Cap::new(1.0, 2.0, ActivePriority::Idle, normal.clone()));
+        let read = normal.begin();
+        let stop = AtomicBool::new(false);
+        let blocks: [AtomicUsize; LANES] = Default::default();
+        std::thread::scope(|scope| {
+            for count in &blocks {
+                let (cap, stop) = (&cap, &stop);
+                scope.spawn(move || {
+                    let pace = FoldPace::new(cap.clone());
+                    let stopped = || stop.load(Ordering::Relaxed);
+                    pace.begins(&stopped);
+                    while !stopped() {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        std::thread::yield_now();
+                        pace.folded(&stopped);
+                    }
+                    pace.ends();
+                });
+            }
+            // All of them have their turns while the read goes on.
+            while blocks.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
+                std::thread::yield_now();
+            }
+            drop(read);
+            let before: Vec<usize> = blocks.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+            let goes_on = |(count, before): (&AtomicUsize, &usize)| count.load(Ordering::Relaxed) > *before;
+            while !blocks.iter().zip(&before).all(goes_on) {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(cap.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(cap.turns().lanes.waiting().count(), 0);
     }
 }

@@ -1,0 +1,185 @@
+//! Which lanes work where not all of them may: while somebody reads or writes so many that a processor is left to each of
+//! those, and under a cap as many as it has processors for.
+//!
+//! That lanes are less urgent than what serves reads is not enough: a scheduler that is fair gives even the least urgent
+//! its share now and then, for a whole time slice, and that is longer than a read. So lanes wait at the ends of their
+//! blocks. And lanes that wait for a cap in turns, block by block, find their caches full of what the others had there; a
+//! few that have their turns for longer do the same work in half the time. Everywhere else all lanes work.
+//!
+//! Pure: it is told what time it is.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// How long a lane works before others that wait have their turn.
+const TURN: Duration = Duration::from_millis(50);
+
+/// A lane that was not heard of for so long waits for something else than a processor, and nobody waits for it.
+const AWAY: Duration = Duration::from_millis(100);
+
+/// Names a lane.
+pub(super) type Lane = u64;
+
+/// Lanes at work and those that wait, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct AtWork {
+    lanes: HashMap<Lane, Turn>,
+    line: VecDeque<Lane>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    begun: Instant,
+    heard: Instant,
+}
+
+/// How many lanes may work on so many processors with so many reads and writes, and with a cap of so many seconds of processor
+/// time a second; all if there is neither. One may always.
+pub(super) fn most(cores: f64, normal: u64, rate: f64) -> Option<usize> {
+    let beside = (normal > 0).then(|| (cores.ceil() - normal as f64).max(1.0) as usize);
+    let capped = rate.is_finite().then(|| rate.ceil().max(1.0) as usize);
+    match (beside, capped) {
+        (Some(beside), Some(capped)) => Some(beside.min(capped)),
+        (beside, capped) => beside.or(capped),
+    }
+}
+
+impl AtWork {
+    /// Whether a lane may work now: one that begins, has ended a block, or waits. Where it may not it asks again.
+    pub fn may(&mut self, lane: Lane, now: Instant, most: Option<usize>) -> bool {
+        let turn = self.lanes.remove(&lane);
+        let others = self.others(now);
+        let goes = match (most, turn) {
+            (None, _) => true,
+            (Some(most), Some(turn)) => {
+                let over = now.saturating_duration_since(turn.begun) >= TURN && !self.line.is_empty();
+                others < most && !(over && others + 1 == most)
+            }
+            (Some(most), None) => {
+                let before = self.line.iter().position(|other| *other == lane).unwrap_or(self.line.len());
+                others.saturating_add(before) < most
+            }
+        };
+        if !goes {
+            if !self.line.contains(&lane) {
+                self.line.push_back(lane);
+            }
+            return false;
+        }
+        self.line.retain(|other| *other != lane);
+        let begun = turn.map_or(now, |turn| turn.begun);
+        self.lanes.insert(lane, Turn { begun, heard: now });
+        true
+    }
+
+    /// Whether this lane is at work, as far as is known here.
+    pub fn works(&self, lane: Lane) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
+    /// A lane is over, or does not wait any longer.
+    pub fn leave(&mut self, lane: Lane) {
+        self.lanes.remove(&lane);
+        self.line.retain(|other| *other != lane);
+    }
+
+    /// Those who may work next, first come first.
+    pub fn waiting(&self) -> impl Iterator<Item = Lane> {
+        self.line.iter().copied()
+    }
+
+    /// Lanes at work.
+    fn others(&self, now: Instant) -> usize {
+        let here = |turn: &&Turn| now.saturating_duration_since(turn.heard) < AWAY;
+        self.lanes.values().filter(here).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_processor_is_left_to_each_reader_and_one_to_lanes_and_a_cap_has_as_many_as_it_needs() {
+        const FREE: f64 = f64::INFINITY;
+        assert_eq!(most(8.0, 0, FREE), None);
+        assert_eq!([1, 3, 7, 8, 99].map(|normal| most(8.0, normal, FREE)), [7, 5, 1, 1, 1].map(Some));
+        assert_eq!([(0.1, 1), (1.5, 1), (f64::NAN, 1)].map(|(cores, n)| most(cores, n, FREE)), [Some(1); 3]);
+        assert_eq!([0.0, 0.1, 1.0, 2.5].map(|rate| most(8.0, 0, rate)), [1, 1, 1, 3].map(Some));
+        assert_eq!([1, 6, 8].map(|normal| most(8.0, normal, 2.5)), [3, 2, 1].map(Some));
+    }
+
+    #[test]
+    fn all_work_where_nobody_reads() {
+        let (mut lanes, now) = (AtWork::default(), Instant::now());
+        assert!((0..100).all(|lane| lanes.may(lane, now, None)));
+        // Somebody reads: at the ends of their blocks all but one leave.
+        let stays: Vec<bool> = (0..100).map(|lane| lanes.may(lane, now, Some(1))).collect();
+        assert_eq!(stays.iter().filter(|stays| **stays).count(), 1);
+        assert!((0..100).all(|lane| lanes.may(lane, now, None)));
+        assert_eq!(lanes.waiting().count(), 0);
+    }
+
+    #[test]
+    fn those_who_wait_have_their_turns_in_the_order_in_which_they_came() {
+        let (mut lanes, mut now) = (AtWork::default(), Instant::now());
+        assert!(lanes.may(0, now, Some(1)));
+        assert!(!lanes.may(1, now, Some(1)) && !lanes.may(2, now, Some(1)));
+        let mut worked = Vec::new();
+        for _ in 0..60 {
+            now += 10 * MS;
+            let at_work: Vec<Lane> = (0..3).filter(|lane| lanes.may(*lane, now, Some(1))).collect();
+            assert!(at_work.len() <= 1);
+            worked.extend(at_work);
+        }
+        worked.dedup();
+        assert!(worked.len() > 6, "{worked:?}");
+        assert!(worked.windows(2).all(|two| two[1] == (two[0] + 1) % 3), "{worked:?}");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_lane_that_waits_for_a_slow_reader() {
+        let (mut lanes, now) = (AtWork::default(), Instant::now());
+        assert!(lanes.may(0, now, Some(1)));
+        assert!(!lanes.may(1, now, Some(1)));
+        assert!(lanes.may(1, now + AWAY, Some(1)));
+        // It comes back, and waits like all others.
+        assert!(!lanes.may(0, now + AWAY, Some(1)));
+        lanes.leave(1);
+        assert!(lanes.may(0, now + AWAY, Some(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_may_work_and_always_one(
+            steps in prop::collection::vec((0u64..6, 0u64..4, 0u8..8), 1..300),
+            most in 1usize..4,
+        ) {
+            let (mut lanes, mut now) = (AtWork::default(), Instant::now());
+            let mut at_work = std::collections::HashSet::new();
+            for (lane, millis, what) in steps {
+                now += 10 * MS * millis as u32;
+                if what == 0 {
+                    lanes.leave(lane);
+                    at_work.remove(&lane);
+                } else if lanes.may(lane, now, Some(most)) {
+                    at_work.insert(lane);
+                } else {
+                    at_work.remove(&lane);
+                }
+                prop_assert!(lanes.others(now) <= most);
+                let waiting: Vec<Lane> = lanes.waiting().collect();
+                prop_assert!(waiting.iter().all(|lane| !at_work.contains(lane)));
+                // Whoever is first is let in when it asks, if there is room.
+                if let Some(first) = waiting.first().filter(|_| lanes.others(now) < most) {
+                    prop_assert!(lanes.may(*first, now, Some(most)));
+                    at_work.insert(*first);
+                }
+            }
+        }
+    }
+}

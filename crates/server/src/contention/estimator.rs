@@ -1,0 +1,224 @@
+//! What a node knows of itself, and what it says of that.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gristmill_runtime::{quota, whole_cores};
+use gristmill_schedule::Rates;
+use gristmill_transport::Senders;
+use gristmill_wire::NodeLoad;
+
+use super::active::{Active, ActiveList};
+use super::counts::Counts;
+use super::decide::Situation;
+use super::given::Given;
+use super::links::Links;
+use super::normal::NormalCount;
+use super::pace::Cap;
+use super::pressure;
+use super::queue::Queue;
+use super::sample::Sample;
+use super::terms::Terms;
+
+/// Bytes a second of one core for a kernel that was never measured.
+const UNKNOWN_RATE: f64 = 1e9;
+
+/// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
+const UNKNOWN_LINK: f64 = 1.25e9;
+
+/// What a lane folds before it looks whether somebody reads or writes, in seconds and bytes.
+const BLOCK_SECONDS: f64 = 0.000_2;
+const LEAST_BLOCK: usize = 32 << 10;
+
+/// A node's contention estimator.
+pub(crate) struct Contention {
+    pub(super) terms: Terms,
+    pub(super) cores: usize,
+    pub active: ActiveList,
+    pub cap: Arc<Cap>,
+    /// The connections of this node, to be measured.
+    pub senders: Arc<Senders>,
+    /// Normal reads and writes.
+    pub normal: NormalCount,
+    pub(super) links: Mutex<Links>,
+    pub(super) rates: Mutex<Rates>,
+    pub(super) sample: Mutex<Sample>,
+    /// Processors that this process may use: those of the machine, or fewer if control groups say so.
+    pub(super) usable: Mutex<f64>,
+    pub(super) given: Mutex<Given>,
+    pub(super) begun: Instant,
+    pub(super) signal: Mutex<Signal>,
+    pub(super) changed: Condvar,
+    pub(super) counts: Mutex<Counts>,
+    /// Seconds after which to come again, as they were when the machine was looked at: a flood of refusals must not
+    /// cost more than the work that it is about.
+    pub(super) retry_after: AtomicU32,
+}
+
+#[derive(Default)]
+pub(super) struct Signal {
+    pub changed: bool,
+    pub stop: bool,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Processors of so many that this process may use.
+pub(super) fn usable(cores: usize) -> f64 {
+    let cores = cores as f64;
+    quota().map_or(cores, |quota| quota.min(cores))
+}
+
+impl Contention {
+    /// Watches until it is told to stop.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn start(terms: Terms) -> Result<Arc<Contention>, std::io::Error> {
+        let cores = whole_cores();
+        let usable = usable(cores);
+        let normal = NormalCount::default();
+        let unknown = || std::io::Error::other("a rate that no machine has");
+        let contention = Arc::new(Contention {
+            terms,
+            cores,
+            active: ActiveList::default(),
+            cap: Arc::new(Cap::new(terms.share, usable, terms.priority, normal.clone())),
+            senders: Arc::default(),
+            normal,
+            links: Mutex::new(Links::new(terms.link, UNKNOWN_LINK)),
+            rates: Mutex::new(Rates::new(UNKNOWN_RATE).map_err(|_| unknown())?),
+            sample: Mutex::default(),
+            usable: Mutex::new(usable),
+            given: Mutex::default(),
+            begun: Instant::now(),
+            signal: Mutex::default(),
+            changed: Condvar::new(),
+            counts: Mutex::default(),
+            retry_after: AtomicU32::new(1),
+        });
+        let watching = contention.clone();
+        std::thread::Builder::new().name("contention".into()).spawn(move || watching.watch())?;
+        Ok(contention)
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        lock(&self.signal).stop = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn tell(&self) {
+        lock(&self.signal).changed = true;
+        self.changed.notify_all();
+    }
+
+    /// Seconds on the clock of decisions, which never runs backwards.
+    pub(super) fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// What a running request tells of the speed of its kernel.
+    pub(super) fn learn(&self, active: &Active) {
+        let (bytes, seconds) = active.progress();
+        lock(&self.rates).observe(&active.work.kernel, bytes, seconds);
+    }
+
+    /// What was done since the node started.
+    pub fn counts(&self) -> Counts {
+        lock(&self.counts).clone()
+    }
+
+    /// The same, and the active requests that are not in it yet.
+    pub fn counts_and_active(&self) -> (Counts, Vec<Arc<Active>>) {
+        let counts = lock(&self.counts);
+        (counts.clone(), self.active.all())
+    }
+
+    /// Bytes a second of one core with a kernel, and whether that was measured.
+    pub fn rate(&self, kernel: &str) -> (f64, bool) {
+        let rates = lock(&self.rates);
+        let known = rates.get(kernel);
+        (known.rate(), known.confidence() > 0.0)
+    }
+
+    /// Bytes of a block that a lane folds at once, `usual` or fewer: where a kernel is slow, so many that reads need not
+    /// wait for it.
+    pub fn block_bytes(&self, kernel: &str, usual: usize) -> usize {
+        let (rate, measured) = self.rate(kernel);
+        if !measured {
+            return usual;
+        }
+        ((rate * BLOCK_SECONDS) as usize).next_multiple_of(LEAST_BLOCK).clamp(LEAST_BLOCK.min(usual), usual)
+    }
+
+    /// Time since the node started.
+    pub fn up(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    pub(super) fn situation(&self) -> Situation {
+        let (now, cores) = (self.now(), self.cores as f64);
+        let sample = *lock(&self.sample);
+        let free = cores * (1.0 - sample.others).max(self.terms.priority.least_share());
+        let usable = *lock(&self.usable);
+        let link = lock(&self.links).link();
+        let given = lock(&self.given);
+        Situation {
+            cores: free.min(usable * self.terms.share) * pressure::left(&sample, self.normal.now()),
+            lanes: self.terms.lanes as f64,
+            link,
+            link_busy: given.link(now),
+            clients: given.clients(now),
+            peers: HashMap::new(),
+            objective: self.terms.objective,
+        }
+    }
+
+    /// The active work that is here.
+    pub(super) fn queue(&self) -> Queue {
+        let cores = self.situation().cores;
+        let rates = lock(&self.rates);
+        let actives = self.active.all();
+        let seconds = |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate();
+        let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
+        Queue { seconds: if cores > 0.0 { work / cores } else { 0.0 }, requests: actives.len() }
+    }
+
+    /// Seconds after which somebody who was refused had better come again.
+    pub fn retry_after(&self) -> u32 {
+        self.retry_after.load(Ordering::Relaxed)
+    }
+
+    /// What is said to those who ask where to run a kernel.
+    pub fn load(&self, kernel: &str) -> NodeLoad {
+        let situation = self.situation();
+        let sample = *lock(&self.sample);
+        let actives = self.active.all();
+        let queue = self.queue();
+        let rates = lock(&self.rates);
+        let known = rates.get(kernel);
+        NodeLoad {
+            cores: situation.cores,
+            lanes: u32::try_from(self.terms.lanes).unwrap_or(u32::MAX),
+            rate: known.rate(),
+            measured: known.confidence() > 0.0,
+            link: situation.link,
+            link_measured: lock(&self.links).is_measured(),
+            link_busy: situation.link_busy,
+            normal: self.normal.now(),
+            active: actives.len() as u64,
+            running: actives.iter().filter(|one| one.is_running()).count() as u64,
+            queued: queue.seconds,
+            cpu: sample.cpu,
+            others: sample.others,
+            memory: sample.memory,
+            io: sample.io,
+            ..NodeLoad::default()
+        }
+    }
+}
