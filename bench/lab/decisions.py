@@ -26,14 +26,17 @@ KERNELS = {
 }
 
 
+# MB that a single request reads at least.
+WHOLE = 128
+
 # Where each kernel has the paper's rate.
 MACHINES = {"SUM": "dosas2012-sum", "Gaussian": "dosas2012-filter"}
 
 
-def asked(bench, kernel, size):
+def asked(bench, kernel, size, shorter=None):
     """A file of one piece, what is asked of it, and the answer."""
     make, request, _ = KERNELS[kernel]
-    file = bench.file(make, size * MIB, 1, unit=None)
+    file = bench.file(make, size * MIB, 1, unit=None, shorter=shorter)
     request = request(file.size)
     return file, request, bench.truth(file, request)
 
@@ -79,10 +82,16 @@ class Figure:
         return described
 
     def situations(self, bench, quick):
-        one = asked(bench, self.KERNEL, QUICK_SIZE if quick else self.SIZE)
         for n in QUICK_COUNTS if quick else COUNTS:
+            shorter = self.SHORTER if quick else self.shorter(n)
+            one = asked(bench, self.KERNEL, QUICK_SIZE if quick else self.SIZE, shorter)
             for name, run in ways(bench, [one] * n).items():
-                yield Situation(name, n, run, one[2], warm=n <= WARM)
+                yield Situation(name, n, run, one[2], warm=n <= WARM, shorter=shorter)
+
+    def shorter(self, n):
+        """A few requests take no time, so their files need not be much shorter: all together read as much as one of WHOLE,
+        or more."""
+        return min(self.SHORTER, max(1, n * self.SIZE / WHOLE))
 
     def paper(self):
         """The paper's model (equations 4 to 7) with its rates, one core and a result of no length."""

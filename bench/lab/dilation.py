@@ -42,19 +42,22 @@ class Folds:
         return (self.long.size - self.short.size) / max(apart, 1e-6)
 
 
-def cores(storage, folds, rounds=ROUNDS):
+def cores(storage, folds, rounds=ROUNDS, known=None):
     """For each scale that there are `folds` for, seconds of this machine's processor time that make one second of a core
     of the machine described, and how near the kernel then comes to its rate: {scale: (core, reached)}.
 
     Found by trying, on one storage host with its quota: a processor that is taken away and given back many times a
     second folds less in a second of its time than one that is not. Other machines on the same hardware make this one's
     memory slower and faster by a tenth and more, for seconds or minutes: so all scales have their turns in each round, no
-    single rate decides, and what was found is tried once more.
+    single rate decides, and what was found is tried once more. `known`: what was found the last time, which is only tried if
+    it still is near enough.
     """
     hosts, server = storage.hosts, storage.servers[0]
     wanted = {scale: hosts.machine.rate * scale * folding(hosts.machine) for scale in folds}
-    found, best = {}, {}
+    found, best = dict(known or {}), {}
     for scale, each in folds.items():
+        if known:
+            break
         hosts.shape(scale)
         hosts.limit(None)
         before = server.usage()
@@ -66,9 +69,9 @@ def cores(storage, folds, rounds=ROUNDS):
         hosts.limit(found[scale])
         return folds[scale].rate() / wanted[scale]
 
-    for _ in range(TRIES):
+    for number in range(TRIES):
         tries = {scale: [] for scale in folds}
-        for _ in range(rounds):
+        for _ in range(rounds if number or not known else 0):
             for scale in folds:
                 tries[scale].append(found[scale] / min(max(rate(scale), 1 / STEP), STEP))
                 found[scale] = median(tries[scale])
@@ -86,7 +89,7 @@ def cores(storage, folds, rounds=ROUNDS):
 
 def folding(machine):
     """Cores that a storage node can fold with."""
-    return min(machine.roles["storage"].lanes, machine.roles["storage"].cores)
+    return machine.roles["storage"].folding
 
 
 def jiffies():

@@ -38,7 +38,8 @@ class Situation:
     """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be, or a list with that of
     each answer. `parts`: series that
     the seconds are split into, as the answer has them. `warm`: whether it is run in the first round, which counts for
-    nothing: what takes minutes does not gain from it."""
+    nothing: what takes minutes does not gain from it. `shorter`: by how much its files are shorter than the paper's, where
+    that is not the experiment's SHORTER."""
 
     series: str
     x: float | str
@@ -46,6 +47,7 @@ class Situation:
     truth: object
     parts: tuple = ()
     warm: bool = True
+    shorter: float | None = None
 
 
 class Bench:
@@ -57,13 +59,13 @@ class Bench:
         self.servers = storage.hosts.by_role["storage"]
         self.files, self.truths = {}, {}
 
-    def size(self, size):
+    def size(self, size, shorter=None):
         """Bytes of a file that is `size` long on the machine described, or shorter, as the experiment has it."""
-        return workload.whole(size * self.scale / self.shorter)
+        return workload.whole(size * self.scale / (shorter or self.shorter))
 
-    def file(self, make, size, targets, unit=STRIPE):
+    def file(self, make, size, targets, unit=STRIPE, shorter=None):
         """A file over the first targets, put when it is first asked for; `make` makes its source."""
-        size = self.size(size)
+        size = self.size(size, shorter)
         key = (make.__name__, size, targets, unit)
         if key not in self.files:
             source = workload.cut(make(self.options.data, size), size)
@@ -117,7 +119,8 @@ def run(name, options, say=print):
         bench = Bench(storage, options, scale, shorter)
         situations = list(module.situations(bench, options.quick))
         folds = calibrating(bench, seconds)
-        [(core, reached)] = calibrated(storage, {scale: folds}, options).values()
+        known = None if options.quick else last_core(options.results, module, scale)
+        [(core, reached)] = calibrated(storage, {scale: folds}, options, known).values()
         hosts.shape(scale)
         hosts.limit(core)
         counted = " and ".join(f"{len(each)} {role} hosts" for role, each in hosts.by_role.items())
@@ -135,16 +138,29 @@ def run(name, options, say=print):
             for series in each.parts or (each.series,):
                 places.setdefault((series, each.x), len(places))
         rows.sort(key=lambda row: (places[row[0], row[1]], row[2]))
+        times = {(series, each.x): each.shorter or shorter for each in situations for series in each.parts or (each.series,)}
         for row in rows:
-            row[3] *= shorter
+            row[3] *= times[row[0], row[1]]
     about = {"name": name, "module": module, "scale": scale, "core": core, "repeats": repeats, "counted": counted}
     about |= {"shorter": shorter, "host": pairs.host()}
     return about | {"rows": rows, "reached": [round(reached, 3), round(after, 3)], "period": quota.period(core)}
 
 
-def calibrated(storage, folds, options):
+def last_core(results, module, scale):
+    """{scale: core} as the last experiment on the same machine has it, or nothing."""
+    found = []
+    for path in results.glob("*.json"):
+        if path.stem in names() and load(path.stem).MACHINE == module.MACHINE:
+            about = json.loads(path.read_text())
+            if about["scale"] == scale:
+                found.append((path.stat().st_mtime, about["core"]))
+    return {scale: max(found)[1]} if found else None
+
+
+def calibrated(storage, folds, options, known=None):
     """The cores of `dilation.cores`, near enough to their rates."""
-    found = dilation.cores(storage, folds, dilation.QUICK_ROUNDS if options.quick else dilation.ROUNDS)
+    rounds = dilation.QUICK_ROUNDS if options.quick else dilation.ROUNDS
+    found = dilation.cores(storage, folds, rounds, known)
     for _, reached in found.values():
         if abs(reached - 1) > dilation.TOLERATED and not options.quick:
             raise SystemExit(

@@ -122,8 +122,8 @@ def page(results):
             parts.append(f"- {theirs.capitalize()}: {about['paper']}.")
         if about.get("shorter", 1) > 1:
             parts.append(
-                f"- Files were {about['shorter']} times shorter than said, and seconds are those measured times "
-                f"{about['shorter']}; what a request takes besides its bytes counts so many times too much."
+                f"- Files were up to {about['shorter']} times shorter than said, and seconds are those measured as many times; what "
+                "a request takes besides its bytes counts so many times too much."
             )
         period = 1000 * about["period"] * about.get("shorter", 1)
         parts.append(

@@ -26,7 +26,8 @@ class Host:
         self.name, self.address = f"{role}{number}", port.address
 
     def prefix(self):
-        return ["ip", "netns", "exec", self.port.namespace]
+        # Not `ip netns exec`: that gives a /sys of its own, in which a process cannot see the quota of its group.
+        return ["nsenter", f"--net={network.NAMED / self.port.namespace}"]
 
     def enter(self, group):
         """What a child does before it runs its program: into its group, and to be told when the lab ends."""
@@ -34,6 +35,8 @@ class Host:
         def entering():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
             group.enter()
+            if self.lab.machine.apart:
+                os.sched_setaffinity(0, processors(self.role))
 
         return entering
 
@@ -46,6 +49,12 @@ class Host:
     def group(self, what, cores):
         """A new control group for a process that may take so many cores of the machine described."""
         return self.lab.group(f"{self.name}-{what}", cores)
+
+
+def processors(role):
+    """Those of this machine that hosts of a role have, where storage hosts have one to themselves."""
+    all_ = sorted(os.sched_getaffinity(0))
+    return set(all_[-1:] if role == "storage" else all_[:-1] or all_)
 
 
 class Hosts:

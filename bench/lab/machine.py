@@ -1,7 +1,7 @@
 """Descriptions of machines: which hosts there are, how fast one core of theirs is, and what a link carries."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 MACHINES = Path(__file__).parent / "machines"
@@ -15,16 +15,25 @@ MAX_HOSTS = 256
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts of one role; `cores` are what one process on them may take, in cores of the machine described."""
+    """Hosts of one role; `cores` are what one process on them may take, in cores of the machine described, and `active`
+    what active requests may take of these, if that is less."""
 
     hosts: int
     cores: float
     lanes: int = 1
+    active: float | None = None
+
+    @property
+    def folding(self):
+        """Cores that a fold can take."""
+        return min(self.lanes, self.active or self.cores)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """`rate`: bytes a second that `kernel` takes on one core. `link`: bytes a second of each host's port, each way."""
+    """`rate`: bytes a second that `kernel` takes on one core. `link`: bytes a second of each host's port, each way. `apart`:
+    whether storage hosts have a processor of this machine to themselves, as far as the lab goes: where all hosts take turns
+    on it they push each other's data out of its caches."""
 
     name: str
     title: str
@@ -32,11 +41,12 @@ class Machine:
     rate: float
     link: float
     roles: dict
+    apart: bool = False
 
     def with_hosts(self, **counts):
         """The same machine with other numbers of hosts."""
-        roles = {name: Hosts(counts.get(name, of.hosts), of.cores, of.lanes) for name, of in self.roles.items()}
-        return Machine(self.name, self.title, self.kernel, self.rate, self.link, roles)
+        roles = {name: replace(of, hosts=counts.get(name, of.hosts)) for name, of in self.roles.items()}
+        return replace(self, roles=roles)
 
 
 def load(name):
@@ -68,6 +78,9 @@ def parsed(name, found, path):
     if not isinstance(kernel, str):
         wrong("kernel must name the kernel whose rate is given")
     rate, link = positive(found, "rate", "the machine"), positive(found, "link", "the machine")
+    apart = found.pop("apart", False)
+    if not isinstance(apart, bool):
+        wrong(f"apart must be true or false, not {apart!r}")
     hosts = {}
     for role, table in roles.items():
         if not isinstance(table, dict):
@@ -78,11 +91,15 @@ def parsed(name, found, path):
         for what, number in (("hosts", count), ("lanes", lanes)):
             if not isinstance(number, int) or not 1 <= number <= MAX_HOSTS:
                 wrong(f"{what} of {role} must be 1 to {MAX_HOSTS}, not {number!r}")
-        hosts[role] = Hosts(count, positive(table, "cores", role), lanes)
+        cores = positive(table, "cores", role)
+        active = positive(table, "active", role) if "active" in table else None
+        if active and not active <= cores:
+            wrong(f"active of {role} must be at most its cores, {cores}, not {active!r}")
+        hosts[role] = Hosts(count, cores, lanes, active)
         if table:
-            wrong(f"{', '.join(table)} of {role} mean nothing; a role has hosts, cores and lanes")
+            wrong(f"{', '.join(table)} of {role} mean nothing; a role has hosts, cores, active and lanes")
     if found:
-        wrong(f"{', '.join(found)} mean nothing; a machine has title, kernel, rate, link, {', '.join(ROLES)}")
+        wrong(f"{', '.join(found)} mean nothing; a machine has title, kernel, rate, link, apart, {', '.join(ROLES)}")
     if not {"storage", "client"} <= hosts.keys():
         wrong("a machine needs [storage] and [client]")
-    return Machine(name, title, kernel, float(rate), float(link), hosts)
+    return Machine(name, title, kernel, float(rate), float(link), hosts, apart)

@@ -17,6 +17,9 @@ from pathlib import Path
 PREFIX = "gristmill-lab"
 NETWORK = "127.77"
 
+# Where `ip netns` keeps namespaces by their names.
+NAMED = Path("/run/netns")
+
 # What a port may send at once after a pause, in seconds of its rate and in bytes; how long packets may wait.
 BURST_SECONDS, LEAST_BURST = 0.002, 128 << 10
 WAIT = "50ms"

@@ -64,6 +64,8 @@ class Storage:
                 target = Path(self.directory.name) / f"t{host.number}"
                 command = [self.gristmill, "serve", "--target", target, "--listen", f"{host.address}:{PORT}"]
                 command += ["--lanes", self.roles["storage"].lanes, "--link", self.link]
+                if active := self.roles["storage"].active:
+                    command += ["--active-share", active / self.roles["storage"].cores]
                 if host.number > 0:
                     command += ["--join", entry, "--key", key]
                 self.start(host, command)

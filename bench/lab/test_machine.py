@@ -33,6 +33,12 @@ def test_a_description_is_read(tmp_path):
     assert (fewer.roles["storage"].hosts, fewer.roles["client"].hosts) == (1, 3)
 
 
+def test_active_requests_take_some_of_the_cores(tmp_path):
+    assert described(tmp_path, GOOD).roles["storage"].folding == 2
+    found = described(tmp_path, GOOD.replace("cores = 2", "cores = 2\nactive = 1"))
+    assert (found.roles["storage"].active, found.roles["storage"].folding) == (1, 1)
+
+
 @pytest.mark.parametrize("path", sorted(machine.MACHINES.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_papers_machines_are_read(path):
     assert machine.load(path.stem).roles["storage"].hosts >= 1
@@ -49,6 +55,8 @@ def test_the_papers_machines_are_read(path):
         (("lanes = 2", "lanes = 0"), "lanes"),
         (("cores = 2", "cores = -1"), "cores"),
         (("cores = 2", "cores = 2\nmemory = 3"), "memory"),
+        (("cores = 2", "cores = 2\nactive = 3"), "active"),
+        (("rate = 860e6", "rate = 860e6\napart = 1"), "apart"),
         (('kernel = "sum"', 'kernel = "sum"\nnetwork = 1'), "network"),
         (('kernel = "sum"', ""), "kernel"),
         (("[client]", "[clients]"), "clients"),

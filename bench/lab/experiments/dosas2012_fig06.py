@@ -6,5 +6,5 @@ One core of the node is for active requests. TS reads the file into memory and t
 from decisions import Figure
 
 FIGURE = Figure(
-    __name__, __doc__, "DOSAS 2012, figure 6: SUM, 128 MB a request", "SUM", size=128, shorter=4
+    __name__, __doc__, "DOSAS 2012, figure 6: SUM, 128 MB a request", "SUM", size=128, shorter=6
 )
