@@ -143,7 +143,8 @@ def test_many_clients_while_files_are_swapped(nodes_of_test, versions, tmp_path)
     assert not any(thread.is_alive() for thread in (*threads, *writers))
     assert not crowd.wrong, crowd.wrong[:5]
     assert crowd.right + crowd.stale == CLIENTS * 5
-    assert crowd.right > crowd.stale, "most clients are served"
+    # Folds give way to those who write, so many a file is replaced before it is folded.
+    assert crowd.right > CLIENTS, "clients are served"
     # Nothing is left of all the old versions.
     def settled():
         ids = {json.loads(up.grist.ok("stat", up.url(name), "--json"))["id"] for name in files}

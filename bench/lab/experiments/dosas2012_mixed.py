@@ -12,7 +12,7 @@ TITLE = "DOSAS 2012: mixed requests"
 X, Y = "requests at once, MB each", "time over that of TS"
 RELATIVE_TO = decisions.TS
 LOG = False
-SHORTER = 4
+SHORTER = 6
 JUDGED = True
 
 # How many of which kernel and of how many MB.

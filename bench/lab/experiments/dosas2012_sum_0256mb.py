@@ -6,5 +6,5 @@ As figure 6, with 256 MB a request.
 from decisions import Figure
 
 FIGURE = Figure(
-    __name__, __doc__, "DOSAS 2012, table IV: SUM, 256 MB a request", "SUM", size=256, shorter=10
+    __name__, __doc__, "DOSAS 2012, table IV: SUM, 256 MB a request", "SUM", size=256, shorter=12
 )
