@@ -10,7 +10,7 @@ use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_layout::Layout;
 use gristmill_runtime::{RunError, quota};
 use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
-use gristmill_schedule::{Place, Places, ScheduleError};
+use gristmill_schedule::{MIN_RATE, Place, Places, ScheduleError};
 use gristmill_wire::action::Opened;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
@@ -185,10 +185,17 @@ fn believed(load: Option<&NodeLoad>) -> NodeLoad {
     .unwrap_or(UNKNOWN)
 }
 
+/// What somebody who comes now has of a node's link: those who read or write there have theirs of it, also those who came
+/// just before and chose the same.
+fn shared(load: NodeLoad) -> NodeLoad {
+    let link = (load.link / (1.0 + load.normal as f64)).max(MIN_RATE);
+    NodeLoad { link, ..load }
+}
+
 /// Decides for all parts of one request, that would be folded here by `lanes`. Gives the seconds that it takes.
 fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: f64) -> Result<f64, ScheduleError> {
     let mut cluster = Cluster::default();
-    let loads: Vec<NodeLoad> = parts.iter().map(|part| believed(part.load.as_ref())).collect();
+    let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(believed(part.load.as_ref()))).collect();
     // One's own link is not known; no node sends faster than its own.
     let link = loads.iter().map(|load| load.link).fold(1.0, f64::max);
     let client = cluster.client(Client { link, ..Client::IDLE });
@@ -256,6 +263,16 @@ mod tests {
         let seconds = decide(&spec, &mut parts, 0, 1.0).unwrap();
         assert!(parts[0].here && seconds < 30.1, "{parts:?}");
         assert!(parts[0].storage_seconds > parts[0].client_seconds);
+    }
+
+    #[test]
+    fn fewer_go_where_many_read_already() {
+        let spec = Spec::fixed("sum", 8);
+        for (normal, goes) in [(0, true), (4, true), (40, false), (u64::MAX, false)] {
+            let mut parts = [part(128 << 20, Some(NodeLoad { normal, ..slow(30.0) }))];
+            decide(&spec, &mut parts, 0, 1.0).unwrap();
+            assert_eq!(parts[0].here, goes, "{normal}");
+        }
     }
 
     #[test]
