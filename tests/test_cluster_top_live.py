@@ -1,6 +1,7 @@
 """`gristmill top` on a terminal: keys, sizes, and that the terminal is given back as it was."""
 
 import fcntl
+import itertools
 import os
 import pty
 import select
@@ -48,6 +49,19 @@ class Live:
         def look():
             self.read()
             assert self.child.poll() is None, self.seen
+            return words in self.seen
+
+        until(look, f"{words} is drawn")
+        self.seen = b""
+
+    def until_drawn_anew(self, words):
+        """The same for what is there in part already: only what changes is drawn, but for a terminal of another size. A key
+        and a size that come together are seen in any order, so the size changes until it was after the key."""
+        widths = itertools.cycle((100, 101))
+
+        def look():
+            self.resize(24, next(widths))
+            self.read()
             return words in self.seen
 
         until(look, f"{words} is drawn")
@@ -107,9 +121,7 @@ def test_a_live_picture_until_a_key_ends_it(nodes, live, key):
     top.press(b"?")
     top.until_seen(b"PROCESSORS")
     top.press(b"s")
-    # Only what changes is drawn, but for a terminal of another size.
-    top.resize(24, 100)
-    top.until_seen(b"processors used")
+    top.until_drawn_anew(b"processors used")
     for rows, columns in ((5, 20), (1, 1), (50, 200)):
         top.resize(rows, columns)
     top.until_seen(b"MEM")
