@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_layout::Layout;
 use gristmill_runtime::{RunError, quota};
-use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
+use gristmill_schedule::cluster::{Client, Cluster, LEAST_SHARE, Node, Shard, worth_while};
 use gristmill_schedule::{MIN_RATE, Place, Places, ScheduleError};
 use gristmill_wire::action::Opened;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
@@ -29,6 +29,14 @@ const READ_SECONDS: f64 = 0.005;
 
 /// Share of a busy machine that folds can count on.
 const FAIR_SHARE: f64 = 0.25;
+
+/// Seconds of a node's link that one second of its processors may cost. If all that a node has to do could be shared out
+/// between both, it would be done sooner by one part in 1 + this: by what has to be gained at least. Who does not see the
+/// others' requests and takes more gains it from them.
+const LINK_FOR_CORES: f64 = 1.0 / LEAST_SHARE - 1.0;
+
+/// Who would wait so many times as long takes it all the same.
+const LONG_WAIT: f64 = 10.0;
 
 /// The smallest part of a processor that is reckoned with.
 const LEAST_CORES: f64 = 0.01;
@@ -228,7 +236,21 @@ fn decide(spec: &Spec, parts: &mut [NodeDecision], pulled: u64, lanes: f64) -> R
         (part.storage_seconds, part.client_seconds) = (seconds(Place::Storage), seconds(Place::Client));
         part.here = *place == Place::Client;
     }
-    Ok(placement.makespan)
+    let gone: Vec<bool> = parts.iter().map(|part| part.here && takes_from_others(part)).collect();
+    let all_stay = spec.passes == Passes::Several && gone.contains(&true);
+    for (part, stays) in parts.iter_mut().zip(gone) {
+        part.here &= !stays && !all_stay;
+    }
+    let seconds = |part: &NodeDecision| if part.here { part.client_seconds } else { part.storage_seconds };
+    Ok(parts.iter().filter_map(seconds).fold(0.0, f64::max))
+}
+
+/// Whether a part that would be done sooner here takes too much of its node's link for what it spares its processors. If
+/// the others gain by it, the node hands it back, for it sees them all.
+fn takes_from_others(part: &NodeDecision) -> bool {
+    let load = believed(part.load.as_ref());
+    let (Some(storage), Some(client)) = (part.storage_seconds, part.client_seconds) else { return false };
+    load.rate * load.cores > LINK_FOR_CORES * load.link && storage < LONG_WAIT * client
 }
 
 #[cfg(test)]
@@ -272,6 +294,19 @@ mod tests {
             let mut parts = [part(128 << 20, Some(NodeLoad { normal, ..slow(30.0) }))];
             decide(&spec, &mut parts, 0, 1.0).unwrap();
             assert_eq!(parts[0].here, goes, "{normal}");
+        }
+    }
+
+    #[test]
+    fn nobody_takes_the_link_for_little() {
+        // SUM at the paper's rates: seven seconds of the link for one of the processor.
+        let spec = Spec::fixed("sum", 8);
+        let fast = |queued: f64| NodeLoad { rate: 860e6, ..slow(queued) };
+        for (queued, goes) in [(0.5, false), (2.0, false), (9.0, false), (20.0, true)] {
+            let mut parts = [part(128 << 20, Some(fast(queued)))];
+            let seconds = decide(&spec, &mut parts, 0, 1.0).unwrap();
+            assert_eq!(parts[0].here, goes, "{queued}");
+            assert_eq!(Some(seconds), if goes { parts[0].client_seconds } else { parts[0].storage_seconds });
         }
     }
 

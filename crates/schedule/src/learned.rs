@@ -5,8 +5,9 @@ use crate::{MAX_RATE, MIN_RATE, ScheduleError, error};
 /// Seconds of measured work after which what was known counts half.
 pub const HALF_LIFE: f64 = 30.0;
 
-/// What the prior weighs, in seconds of measured work.
-pub const PRIOR_SECONDS: f64 = 0.5;
+/// What the prior weighs, in seconds of measured work. A prior is wrong by a factor, and a fast kernel is done with much before
+/// it has worked for long.
+pub const PRIOR_SECONDS: f64 = 0.05;
 
 /// Shortest work that says something, in seconds; shorter ones are added up until they are as long.
 pub const LEAST_SAMPLE: f64 = 0.01;

@@ -27,6 +27,17 @@ impl Rates {
         Ok(Rates { unknown: Learned::new(prior)?, known: HashMap::new(), count: 0 })
     }
 
+    /// Until it is measured this kernel is said to do `prior` bytes a second.
+    ///
+    /// # Errors
+    /// A rate that no machine has.
+    pub fn expect(&mut self, kernel: &str, prior: f64) -> Result<(), ScheduleError> {
+        let rate = Learned::new(prior)?;
+        self.make_room();
+        self.known.entry(kernel.to_owned()).or_insert((rate, self.count));
+        Ok(())
+    }
+
     /// A core did so many bytes with this kernel in so many seconds.
     pub fn observe(&mut self, kernel: &str, bytes: u64, seconds: f64) {
         self.count += 1;
@@ -34,15 +45,19 @@ impl Rates {
             *last = self.count;
             return rate.observe(bytes, seconds);
         }
+        self.make_room();
+        let mut rate = self.unknown;
+        rate.observe(bytes, seconds);
+        self.known.insert(kernel.to_owned(), (rate, self.count));
+    }
+
+    fn make_room(&mut self) {
         if self.known.len() >= MAX_KERNELS {
             let oldest = self.known.iter().min_by_key(|(_, (_, last))| *last);
             if let Some(name) = oldest.map(|(name, _)| name.clone()) {
                 self.known.remove(&name);
             }
         }
-        let mut rate = self.unknown;
-        rate.observe(bytes, seconds);
-        self.known.insert(kernel.to_owned(), (rate, self.count));
     }
 
     /// What is known of a kernel; of one that was never measured, the prior.

@@ -104,3 +104,18 @@ fn the_kernel_measured_longest_ago_makes_room() {
     assert_eq!(rates.get("kernel 1").confidence(), 0.0);
     assert!(rates.get("kernel 2").confidence() > 0.0);
 }
+
+#[test]
+fn what_is_expected_of_a_kernel_holds_until_it_is_measured() {
+    let mut rates = Rates::new(1e9).unwrap();
+    rates.expect("fast", 5e9).unwrap();
+    assert_eq!((rates.get("fast").rate(), rates.get("fast").confidence()), (5e9, 0.0));
+    // A tenth of a second of work counts more than what was expected.
+    rates.observe("fast", 100_000_000, 0.1);
+    assert!(rates.get("fast").rate() < 3e9);
+    // What was measured stays.
+    let measured = rates.get("fast").rate();
+    rates.expect("fast", 5e9).unwrap();
+    assert_eq!(rates.get("fast").rate(), measured);
+    assert!(rates.expect("broken", f64::NAN).is_err());
+}

@@ -14,6 +14,7 @@
 //! - [`decide`]: where each had better run, by `gristmill-schedule`;
 //! - [`terms`]: how a node was told to share its machine;
 //! - [`given`]: what was handed back and is not done yet;
+//! - [`prior`]: how fast kernels are taken to be before they were measured;
 //! - [`estimator`]: what a node knows of itself, and what it says of that;
 //! - [`admitted`]: active requests, for as long as they are here;
 //! - [`thread`]: the thread that watches, and decides whenever something has changed.
@@ -29,6 +30,7 @@ pub(crate) mod links;
 pub(crate) mod normal;
 pub(crate) mod pace;
 pub(crate) mod pressure;
+mod prior;
 pub(crate) mod priority;
 pub(crate) mod queue;
 pub(crate) mod sample;

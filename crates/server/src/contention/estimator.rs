@@ -18,12 +18,10 @@ use super::links::Links;
 use super::normal::NormalCount;
 use super::pace::Cap;
 use super::pressure;
+use super::prior;
 use super::queue::Queue;
 use super::sample::Sample;
 use super::terms::Terms;
-
-/// Bytes a second of one core for a kernel that was never measured.
-const UNKNOWN_RATE: f64 = 1e9;
 
 /// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
 const UNKNOWN_LINK: f64 = 1.25e9;
@@ -91,7 +89,7 @@ impl Contention {
             senders: Arc::default(),
             normal,
             links: Mutex::new(Links::new(terms.link, UNKNOWN_LINK)),
-            rates: Mutex::new(Rates::new(UNKNOWN_RATE).map_err(|_| unknown())?),
+            rates: Mutex::new(prior::rates().map_err(|_| unknown())?),
             sample: Mutex::default(),
             usable: Mutex::new(usable),
             given: Mutex::default(),

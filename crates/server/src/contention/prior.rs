@@ -1,0 +1,57 @@
+//! How fast the built-in kernels are taken to be before any was measured.
+
+use gristmill_schedule::{Rates, ScheduleError};
+
+/// Bytes a second of one core for a kernel of which nothing is known.
+const UNKNOWN_RATE: f64 = 1e9;
+
+/// Bytes a second of one core of an ordinary server, rounded: what counts is which kernels are far faster or slower than a
+/// link. The first 50 ms that a kernel works here count more than this.
+const RATES: [(&str, f64); 16] = [
+    ("count", 5e9),
+    ("first", 5e9),
+    ("gaussian", 3e8),
+    ("grep", 2e9),
+    ("kmeans", 2e8),
+    ("last", 5e9),
+    ("max", 5e9),
+    ("mean", 5e9),
+    ("median", 5e8),
+    ("min", 5e9),
+    ("minmax", 5e9),
+    ("quantile", 5e8),
+    ("sum", 5e9),
+    ("top", 5e8),
+    ("unique", 3e8),
+    ("var", 3e9),
+];
+
+/// Nothing measured yet.
+///
+/// # Errors
+/// A rate that no machine has.
+pub(super) fn rates() -> Result<Rates, ScheduleError> {
+    let mut rates = Rates::new(UNKNOWN_RATE)?;
+    for (kernel, rate) in RATES {
+        rates.expect(kernel, rate)?;
+    }
+    Ok(rates)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_kernel::catalog;
+
+    use super::*;
+
+    #[test]
+    fn kernels_are_named_as_they_are_asked_for() {
+        let built_in: Vec<&str> = catalog::BUILT_IN.iter().map(|one| one.name).collect();
+        assert!(RATES.iter().all(|(name, _)| built_in.contains(name)), "{built_in:?}");
+        let rates = rates().unwrap();
+        assert_eq!((rates.get("sum").rate(), rates.get("sum").confidence()), (5e9, 0.0));
+        assert_eq!(rates.get("wc").rate(), UNKNOWN_RATE);
+    }
+}
