@@ -108,8 +108,9 @@ class Figure:
 def findings(rows):
     verdicts = judge.judged(rows)
     for x, verdict in verdicts.items():
+        who = str(x).replace("\n", ", ")
         yield (
-            f"{x}: DOSAS takes {verdict.over[TS]:.2f} of the time of TS and {verdict.over[AS]:.2f} of that of AS; "
+            f"{who}: DOSAS takes {verdict.over[TS]:.2f} of the time of TS and {verdict.over[AS]:.2f} of that of AS; "
             f"better: {verdict.better}; decided: mostly {verdict.decided}{'' if verdict.right else ', WRONG'}"
         )
     yield from judge.summary(list(verdicts.values()))

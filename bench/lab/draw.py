@@ -118,7 +118,7 @@ def bars(axes, module, series, rows):
         axes.bar(at, middle, width * 0.9, yerr=[low, high], color=color, capsize=3, label=f"{name}, ours")
     for (name, level), dash in zip(module.paper().items(), ("--", ":", "-.")):
         axes.axhline(level, ls=dash, lw=1.4, color="#333333", label=name)
-    axes.set_xticks(range(len(xs)), xs)
+    axes.set_xticks(range(len(xs)), xs, fontsize=8 if any("\n" in str(x) for x in xs) else None)
 
 
 def stacks(axes, module, series, rows):
@@ -150,7 +150,7 @@ def stacks(axes, module, series, rows):
         del told[name]
     for (name, level), dash in zip(told.items(), ("--", ":", "-.")):
         axes.axhline(level, ls=dash, lw=1.4, color="#333333", label=name)
-    axes.set_xticks(range(len(xs)), xs)
+    axes.set_xticks(range(len(xs)), xs, fontsize=8 if any("\n" in str(x) for x in xs) else None)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.06)
 
 

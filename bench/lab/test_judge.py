@@ -15,6 +15,8 @@ def test_the_better_one_is_right():
     verdict = judge(seconds(slow, fast, slow), [1, 1, 0.9])
     assert (verdict.better, verdict.decided, verdict.right) == (AS, TS, False)
     assert verdict.lost == pytest.approx(1.0)
+    # 2.0, 1.91 and 2.1 times as long as AS.
+    assert verdict.surely == pytest.approx(2.1 / 1.1 - 1)
     assert verdict.over[TS] == pytest.approx(1.0)
 
 
@@ -26,6 +28,7 @@ def test_a_mixture_that_is_faster_than_both_is_right():
 def test_what_cannot_be_told_apart_is_a_tie():
     verdict = judge(seconds([1.0, 1.2, 0.9], [1.1, 1.0, 1.1], [1.0, 1.1, 1.0]), [0] * 3)
     assert verdict.better == TIE and verdict.right
+    assert verdict.surely == 0
 
 
 def test_rows_become_verdicts_and_sentences():
@@ -40,3 +43,4 @@ def test_rows_become_verdicts_and_sentences():
     told = list(summary(list(verdicts.values())))
     assert "2 situations are no ties, and of these 50.0% were decided right" in told[0]
     assert "median 50.0%, worst 50.0%" in told[1]
+    assert "95% intervals worst 50.0%" in told[1]
