@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
+use crate::exactly::Exactly;
 use crate::int_lanes::{BLOCK_VALUES, BiasedSum, Integer, SquareSum};
 use crate::path::Path;
 use crate::ratio::{ratio_to_f64, sqrt_ratio_to_f64};
@@ -191,6 +192,21 @@ impl IntMoments {
         for piece in bytes.chunks(PIECE) {
             self.sum.add_on(path, kind, piece);
             with_kind!(kind, add_squares(path, piece, &mut self.squares));
+        }
+    }
+
+    /// Adds one value, of at most 64 bits and sign.
+    pub fn add(&mut self, value: i128) {
+        self.sum.add(value);
+        let magnitude = value.unsigned_abs();
+        self.squares.add(Squares { low: magnitude.wrapping_mul(magnitude), high: 0 });
+    }
+
+    /// [`variance`](IntMoments::variance), not rounded yet.
+    pub fn variance_exactly(&self, n: u64, ddof: u64) -> Exactly {
+        match self.spread(n, ddof) {
+            Some((num, den)) => Exactly::ratio(num, den, 0),
+            None => Exactly::NAN,
         }
     }
 

@@ -11,6 +11,7 @@
 //! | [`Moments`] | exact sums of `x` and `x * x` | mean, variance, standard deviation |
 //! | [`IntSum`] | sum of integers up to 64 bits | sum, mean |
 //! | [`IntMoments`] | sums of integers and their squares | mean, variance, standard deviation |
+//! | [`BinnedCells`] | sums of many cells at 49 bytes each; error bounded, same bits for any order | sum, mean |
 //!
 //! How: a block of 2,048 values is deposited in vector registers on levels, grids of fixed spacing on which
 //! addition is exact (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013); the residue
@@ -49,8 +50,10 @@
 //! assert_eq!(moments.std(3, 1, false), 2.0);
 //! ```
 
+mod binned;
 mod block;
 mod deposit;
+mod exactly;
 mod int_lanes;
 mod ints;
 mod level_choice;
@@ -68,6 +71,8 @@ mod wide;
 #[cfg(test)]
 mod path_tests;
 
+pub use binned::{BinnedCells, LARGEST_FACTOR, Real, products, squares};
+pub use exactly::Exactly;
 pub use ints::{IntKind, IntMoments, IntSum};
 pub use moments::Moments;
 pub use ratio::{ratio_to_f64, sqrt_ratio_to_f64};

@@ -3,6 +3,7 @@
 use num_bigint::{BigInt, BigUint, Sign};
 
 use crate::block::{SquareTotal, add_values};
+use crate::exactly::Exactly;
 use crate::path::Path;
 use crate::ratio::{ratio_to_f64, sqrt_ratio_to_f64};
 use crate::round::CANONICAL_NAN;
@@ -128,6 +129,14 @@ impl Moments {
                 sqrt_ratio_to_f64(num.magnitude(), &den, exp2)
             }
             _ => CANONICAL_NAN,
+        }
+    }
+
+    /// [`variance`](Moments::variance), not rounded yet.
+    pub fn variance_exactly(&self, n: u64, ddof: u64, skip_nan: bool) -> Exactly {
+        match self.spread(n, ddof, skip_nan) {
+            Some((num, den, exp2)) => Exactly::ratio(num, den, exp2),
+            None => Exactly::NAN,
         }
     }
 

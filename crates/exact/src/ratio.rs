@@ -65,7 +65,7 @@ fn bits(value: &BigUint) -> i128 {
 
 /// `floor(num * 2^shift / den)` and whether anything was cut off. The callers choose `shift` so that the
 /// quotient has fewer than 120 bits.
-fn shifted_quotient(num: &BigUint, den: &BigUint, shift: i128) -> (u128, bool) {
+pub(crate) fn shifted_quotient(num: &BigUint, den: &BigUint, shift: i128) -> (u128, bool) {
     let by = shift.unsigned_abs();
     let (quotient, rest) = if shift >= 0 { (num << by).div_rem(den) } else { num.div_rem(&(den << by)) };
     // `to_u128` cannot fail for fewer than 120 bits; the largest value stands for "too large".

@@ -3,6 +3,7 @@
 use num_bigint::BigUint;
 
 use crate::block::{ValueTotal, add_values};
+use crate::exactly::Exactly;
 use crate::non_finite::NonFinite;
 use crate::path::Path;
 use crate::ratio::ratio_to_f64;
@@ -131,6 +132,20 @@ impl Sum {
             let (sum, exp2) = self.total.wide.to_big();
             ratio_to_f64(&sum, &BigUint::from(n), i64::from(exp2))
         })
+    }
+
+    /// The exact sum divided by `n`, not rounded yet; with `skip_nan` as if there had been no NaNs. NaN for `n == 0`.
+    pub fn exactly(&self, n: u64, skip_nan: bool) -> Exactly {
+        if n == 0 {
+            return Exactly::NAN;
+        }
+        match self.special(skip_nan) {
+            Some(special) => Exactly::special(special),
+            None => {
+                let (sum, exp2) = self.total.wide.to_big();
+                Exactly::ratio(sum, n.into(), exp2.into())
+            }
+        }
     }
 
     /// The answer where it does not depend on the finite values.

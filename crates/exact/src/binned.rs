@@ -1,0 +1,42 @@
+//! Sums of many cells at 49 bytes a cell, the same bits for any order of the values and any tree of merges.
+//!
+//! An exact [`Sum`](crate::Sum) takes some hundred bytes; a map of a million means cannot have a million of them.
+//! Here each cell keeps three *bins* (Demmel, Ahrens and Nguyen, "Efficient reproducible floating point summation and
+//! BLAS", 2016): grids whose spacings are fixed powers of two, 40 bits apart. A value is cut into one slice for each
+//! bin, by rounding what is left of it to the grid, and each bin adds its slices exactly. Which bins a cell has is
+//! told by its largest value alone; slices finer than its lowest bin are dropped, before or after they were added.
+//! So a cell is a function of the multiset of its values, and so are the bytes it is saved as.
+//!
+//! What is dropped is at most 2^-80 of the largest value of the cell for each value: with n values the sum before its
+//! one rounding is off by at most `n * 2^-80 * max|x|`. Where all values are within 2^-27 of the largest, that is
+//! nothing at all: no bit is dropped. Subnormal values, values up to the largest `f64`, and sums beyond the range
+//! (infinite) are right; a mean overflows only where it is itself too large.
+//!
+//! ```
+//! use gristmill_exact::BinnedCells;
+//!
+//! // Two cells; three rows of two values in some order, split in two and merged.
+//! let mut a = BinnedCells::new(2);
+//! a.add_row(0, &[1e16, 0.1], false);
+//! let mut b = BinnedCells::new(2);
+//! b.add_row(0, &[-1e16, 0.2], false);
+//! b.add_row(0, &[1.0, f64::NAN], true);
+//! b.merge(&a);
+//! assert_eq!(b.exactly(0, 1).to_f64(), 1.0);
+//! assert_eq!(b.exactly(1, 2).to_f64(), 0.15000000000000002);
+//! assert_eq!(b.exactly(1, 2).to_f32(), 0.15);
+//! ```
+
+mod cells;
+mod grid;
+mod loops;
+mod products;
+mod saved;
+mod spread;
+
+pub use cells::BinnedCells;
+pub use loops::Real;
+pub use products::{LARGEST_FACTOR, products, squares};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Many cells, in planes of one bin each.
+
+use std::ops::Range;
+
+use crate::binned::grid::{
+    BINS, CARRY_BITS, Cell, HUGE, HUGE_BINS, LOWEST_TOP, MAX_DEPOSITS, grid, start, top_of,
+};
+use crate::binned::loops::{LANES, Largest, Real, Row, Run};
+use crate::exactly::Exactly;
+use crate::path::Path;
+
+/// Cells that count their deposits, and are looked at, together.
+const STRIP: usize = 128;
+
+/// Values of a run that are added at once.
+const PIECE: usize = 128 * LANES;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Strip {
+    /// Slices that some accumulator may have taken since the last carry.
+    deposits: u32,
+    /// Whether some cell is huge.
+    huge: bool,
+}
+
+/// Sums of `f64` values (`f32` are widened), one for each cell: see the [module](crate::binned).
+///
+/// The number of values of a cell is the caller's to keep. Two are equal if they were given the same values, in
+/// whatever order. It holds any 2^63 values a cell.
+#[derive(Clone, Debug)]
+pub struct BinnedCells {
+    bins: [Vec<f64>; BINS],
+    carries: [Vec<i64>; BINS],
+    flags: Vec<u8>,
+    strips: Vec<Strip>,
+}
+
+impl PartialEq for BinnedCells {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && (0..self.len()).all(|at| {
+                let (a, b) = (self.cell(at), other.cell(at));
+                (a.flags, a.top(), a.totals()) == (b.flags, b.top(), b.totals())
+            })
+    }
+}
+
+impl BinnedCells {
+    /// Bytes of memory that a cell takes.
+    pub const CELL_BYTES: usize = BINS * 16 + 1;
+
+    /// So many sums of no values.
+    pub fn new(cells: usize) -> BinnedCells {
+        BinnedCells {
+            bins: std::array::from_fn(|k| vec![start(LOWEST_TOP - k as u8); cells]),
+            carries: std::array::from_fn(|_| vec![0; cells]),
+            flags: vec![0; cells],
+            strips: vec![Strip::default(); cells.div_ceil(STRIP)],
+        }
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.flags.is_empty()
+    }
+
+    /// Adds `values[i]` to cell `at + i`. With `skip_nan` NaNs add nothing, else they make their cells NaN. Values
+    /// that have no cell are left out.
+    pub fn add_row<T: Real>(&mut self, at: usize, values: &[T], skip_nan: bool) {
+        self.add_row_on(Path::best(), at, values, skip_nan);
+    }
+
+    pub(crate) fn add_row_on<T: Real>(&mut self, path: Path, at: usize, values: &[T], skip_nan: bool) {
+        let end = at.saturating_add(values.len()).min(self.len());
+        let mut from = at;
+        while from < end {
+            let strip = from / STRIP;
+            let to = ((strip + 1) * STRIP).min(end);
+            self.count_deposit(strip);
+            let part = &values[from - at..to - at];
+            let added = !self.strips[strip].huge && {
+                let [first, second, third] = &mut self.bins;
+                let planes = [&mut first[from..to], &mut second[from..to], &mut third[from..to]];
+                if skip_nan {
+                    path.run(Row::<T, true> { values: part, planes })
+                } else {
+                    path.run(Row::<T, false> { values: part, planes })
+                }
+            };
+            if !added {
+                for (cell, x) in (from..to).zip(part) {
+                    self.add_one(cell, x.widen(), skip_nan);
+                }
+            }
+            from = to;
+        }
+    }
+
+    /// Adds all values to the cell `at`, if there is one. With `skip_nan` NaNs add nothing.
+    pub fn add_run<T: Real>(&mut self, at: usize, values: &[T], skip_nan: bool) {
+        self.add_run_on(Path::best(), at, values, skip_nan);
+    }
+
+    pub(crate) fn add_run_on<T: Real>(&mut self, path: Path, at: usize, values: &[T], skip_nan: bool) {
+        if at >= self.len() {
+            return;
+        }
+        for piece in values.chunks(PIECE) {
+            let (groups, rest) = piece.as_chunks::<LANES>();
+            if !groups.is_empty() && !self.add_groups(path, at, groups, skip_nan) {
+                for x in groups.as_flattened() {
+                    self.count_deposit(at / STRIP);
+                    self.add_one(at, x.widen(), skip_nan);
+                }
+            }
+            for x in rest {
+                self.count_deposit(at / STRIP);
+                self.add_one(at, x.widen(), skip_nan);
+            }
+        }
+    }
+
+    /// `false` where nothing has changed because one value has to be looked at by itself.
+    fn add_groups<T: Real>(&mut self, path: Path, at: usize, groups: &[[T; LANES]], skip_nan: bool) -> bool {
+        let flat = groups.as_flattened();
+        let largest =
+            if skip_nan { path.run(Largest::<T, true>(flat)) } else { path.run(Largest::<T, false>(flat)) };
+        let mut cell = self.cell(at);
+        match largest {
+            Some(0.0) => return true,
+            Some(largest) => cell.raise(top_of(largest)),
+            None => return false,
+        }
+        if cell.flags & HUGE != 0 {
+            return false;
+        }
+        let top = cell.top();
+        let starts = std::array::from_fn(|k| start(top - k as u8));
+        let taken = if skip_nan {
+            path.run(Run::<T, true> { values: groups, starts })
+        } else {
+            path.run(Run::<T, false> { values: groups, starts })
+        };
+        let mut totals = cell.totals();
+        for (total, taken) in totals.iter_mut().zip(taken) {
+            *total += i128::from(taken);
+        }
+        self.put(at, Cell::of_totals(top, totals, cell.flags));
+        true
+    }
+
+    #[inline]
+    fn add_one(&mut self, at: usize, x: f64, skip_nan: bool) {
+        if x == 0.0 || skip_nan && x.is_nan() {
+            return;
+        }
+        let mut cell = self.cell(at);
+        cell.add(x);
+        self.put(at, cell);
+    }
+
+    /// Adds all that `other`, which has as many cells, holds.
+    pub fn merge(&mut self, other: &BinnedCells) {
+        for at in 0..self.len().min(other.len()) {
+            self.merge_cell(at, &other.cell(at));
+        }
+    }
+
+    pub(crate) fn merge_cell(&mut self, at: usize, other: &Cell) {
+        let mut cell = self.cell(at);
+        cell.merge(other);
+        self.put(at, cell);
+    }
+
+    /// The sum of the cell `at` divided by `n`, which is rounded when it is asked for. NaN where there is no such
+    /// cell or `n` is 0, where a value was NaN or infinities of both signs; an infinity where one was.
+    pub fn exactly(&self, at: usize, n: u64) -> Exactly {
+        if at >= self.len() || n == 0 {
+            return Exactly::NAN;
+        }
+        let cell = self.cell(at);
+        match cell.special() {
+            Some(special) => Exactly::special(special),
+            None => Exactly::of_bins(cell.totals(), grid(cell.top() - 2), n),
+        }
+    }
+
+    /// Whether a value of the cell was not finite.
+    pub fn is_special(&self, at: usize) -> bool {
+        self.flags.get(at).is_some_and(|flags| flags & !HUGE != 0)
+    }
+
+    pub(crate) fn cell(&self, at: usize) -> Cell {
+        Cell {
+            bins: std::array::from_fn(|k| self.bins[k][at]),
+            carries: std::array::from_fn(|k| self.carries[k][at]),
+            flags: self.flags[at],
+        }
+    }
+
+    pub(crate) fn put(&mut self, at: usize, cell: Cell) {
+        for k in 0..BINS {
+            self.bins[k][at] = cell.bins[k];
+            self.carries[k][at] = cell.carries[k];
+        }
+        self.flags[at] = cell.flags;
+        self.strips[at / STRIP].huge |= cell.flags & HUGE != 0;
+    }
+
+    #[inline]
+    fn count_deposit(&mut self, strip: usize) {
+        if self.strips[strip].deposits >= MAX_DEPOSITS {
+            let end = ((strip + 1) * STRIP).min(self.len());
+            self.carry(strip * STRIP..end);
+            self.strips[strip].deposits = 0;
+        }
+        self.strips[strip].deposits += 1;
+    }
+
+    /// Moves what is above a multiple of 2^50 units to the carries.
+    fn carry(&mut self, cells: Range<usize>) {
+        for at in cells {
+            let stored = self.cell(at).top() - if self.flags[at] & HUGE != 0 { HUGE_BINS } else { 0 };
+            for k in 0..BINS {
+                let rest = self.bins[k][at].to_bits() as i64 - start(stored - k as u8).to_bits() as i64;
+                let over = rest >> CARRY_BITS;
+                self.carries[k][at] = self.carries[k][at].wrapping_add(over);
+                let bits = self.bins[k][at].to_bits() as i64 - (over << CARRY_BITS);
+                self.bins[k][at] = f64::from_bits(bits as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The inner loops: a row of values onto as many cells, and a run of values into one.
+
+use crate::binned::grid::{BINS, LIMIT, SCALE};
+use crate::path::Work;
+use crate::vector::Vector;
+
+/// A floating-point number that can be binned.
+pub trait Real: Copy + Send + Sync + 'static {
+    /// The same number as `f64`.
+    fn widen(self) -> f64;
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        self
+    }
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+const EXPONENT: u64 = 0x7ff << 52;
+
+/// A value times the scale; with `SKIP` zero for NaN.
+#[inline(always)]
+fn scaled<T: Real, const SKIP: bool>(x: T) -> f64 {
+    let x = x.widen();
+    let x = if SKIP && x.is_nan() { 0.0 } else { x };
+    x * SCALE
+}
+
+/// Adds each value to its cell, if all of them are below the limits of their cells.
+pub(crate) struct Row<'a, T, const SKIP: bool> {
+    pub(crate) values: &'a [T],
+    /// As many accumulators in each plane.
+    pub(crate) planes: [&'a mut [f64]; BINS],
+}
+
+impl<T: Real, const SKIP: bool> Work for Row<'_, T, SKIP> {
+    /// Whether the values were added; if not, nothing has changed.
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) -> bool {
+        let [first, second, third] = self.planes;
+        let n = self.values.len().min(first.len()).min(second.len()).min(third.len());
+        let (values, first) = (&self.values[..n], &mut first[..n]);
+        let (second, third) = (&mut second[..n], &mut third[..n]);
+        let mut below = 1u64;
+        for i in 0..n {
+            let limit = f64::from_bits(first[i].to_bits() & EXPONENT) * LIMIT;
+            // NaN is not below.
+            below &= u64::from(scaled::<T, SKIP>(values[i]).abs() < limit);
+        }
+        if below == 0 {
+            return false;
+        }
+        for i in 0..n {
+            let mut rest = scaled::<T, SKIP>(values[i]);
+            let total = first[i] + f64::from_bits(rest.to_bits() | 1);
+            rest -= total - first[i];
+            first[i] = total;
+            let total = second[i] + f64::from_bits(rest.to_bits() | 1);
+            rest -= total - second[i];
+            second[i] = total;
+            third[i] += f64::from_bits(rest.to_bits() | 1);
+        }
+        true
+    }
+}
+
+/// The largest magnitude of some values.
+pub(crate) struct Largest<'a, T, const SKIP: bool>(pub(crate) &'a [T]);
+
+impl<T: Real, const SKIP: bool> Work for Largest<'_, T, SKIP> {
+    /// `None` where one is not finite, or where NaN are not skipped.
+    type Out = Option<f64>;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) -> Option<f64> {
+        let mut largest = [0f64; LANES];
+        let mut finite = [1u64; LANES];
+        let (groups, rest) = self.0.as_chunks::<LANES>();
+        let mut look = |j: usize, x: T| {
+            let x = x.widen();
+            let x = if SKIP && x.is_nan() { 0.0 } else { x.abs() };
+            finite[j] &= u64::from(x < f64::INFINITY);
+            largest[j] = if x > largest[j] { x } else { largest[j] };
+        };
+        for group in groups {
+            for j in 0..LANES {
+                look(j, group[j]);
+            }
+        }
+        for (j, x) in rest.iter().enumerate() {
+            look(j, *x);
+        }
+        let finite = finite.iter().fold(1, |all, one| all & one);
+        (finite == 1).then(|| largest.into_iter().fold(0.0, f64::max))
+    }
+}
+
+/// Accumulators of each bin beside each other.
+pub(crate) const LANES: usize = 16;
+
+/// Slices of some values, all below the limit of the first bin.
+pub(crate) struct Run<'a, T, const SKIP: bool> {
+    /// Not more than [`MAX_DEPOSITS`](crate::binned::grid::MAX_DEPOSITS) for each lane.
+    pub(crate) values: &'a [[T; LANES]],
+    /// Where the accumulators of the bins begin.
+    pub(crate) starts: [f64; BINS],
+}
+
+impl<T: Real, const SKIP: bool> Work for Run<'_, T, SKIP> {
+    /// What each bin took, in units of its grid.
+    type Out = [i64; BINS];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) -> [i64; BINS] {
+        let mut first = [self.starts[0]; LANES];
+        let mut second = [self.starts[1]; LANES];
+        let mut third = [self.starts[2]; LANES];
+        for group in self.values {
+            for j in 0..LANES {
+                let mut rest = scaled::<T, SKIP>(group[j]);
+                let total = first[j] + f64::from_bits(rest.to_bits() | 1);
+                rest -= total - first[j];
+                first[j] = total;
+                let total = second[j] + f64::from_bits(rest.to_bits() | 1);
+                rest -= total - second[j];
+                second[j] = total;
+                third[j] += f64::from_bits(rest.to_bits() | 1);
+            }
+        }
+        let mut out = [0i64; BINS];
+        for (out, (lanes, start)) in out.iter_mut().zip([first, second, third].into_iter().zip(self.starts)) {
+            *out = lanes.iter().map(|lane| lane.to_bits() as i64 - start.to_bits() as i64).sum();
+        }
+        out
+    }
+}

@@ -1,0 +1,88 @@
+//! The bytes of saved cells.
+//!
+//! ```text
+//! cells    u32
+//! wide     u8: whether totals have 16 bytes instead of 8
+//! tops     one u8 a cell
+//! flags    one u8 a cell
+//! totals   of each cell its three bins, signed, little-endian
+//! ```
+//! Everything is a function of the values, so equal cells have equal bytes.
+
+use crate::binned::BinnedCells;
+use crate::binned::grid::{BINS, Cell, HIGHEST_PLAIN, HIGHEST_TOP, HUGE, LOWEST_TOP};
+use crate::state::DecodeError;
+
+const NAME: &str = "row of binned sums";
+
+/// No total of 2^63 values is larger: 2^39 units each.
+const LARGEST_TOTAL: i128 = 1 << 102;
+
+impl BinnedCells {
+    /// Most bytes of the state of so many cells.
+    pub const fn state_bytes(cells: usize) -> usize {
+        5 + cells * (2 + 16 * BINS)
+    }
+
+    /// Appends the state of all cells: 26 bytes a cell, or 50 where there are more than 2^24 values in one. Equal sums
+    /// give equal bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let totals: Vec<[i128; BINS]> = (0..self.len()).map(|at| self.cell(at).totals()).collect();
+        let wide = totals.as_flattened().iter().any(|total| i64::try_from(*total).is_err());
+        out.extend_from_slice(&(self.len() as u32).to_le_bytes());
+        out.push(u8::from(wide));
+        out.extend((0..self.len()).map(|at| self.cell(at).top()));
+        out.extend((0..self.len()).map(|at| self.cell(at).flags));
+        for total in totals.as_flattened() {
+            if wide {
+                out.extend_from_slice(&total.to_le_bytes());
+            } else {
+                out.extend_from_slice(&(*total as i64).to_le_bytes());
+            }
+        }
+    }
+
+    /// Adds a state that [`encode`](BinnedCells::encode) wrote of as many cells, from the front of `bytes`, and says
+    /// how many bytes it took.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes that are no such state; some cells may have been added then. No bytes make it panic.
+    pub fn merge_encoded(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        let wrong = |part| DecodeError::NotCanonical { kind: NAME, part };
+        let short = || DecodeError::Short { kind: NAME, have: bytes.len() };
+        let (head, rest) = bytes.split_first_chunk::<5>().ok_or_else(short)?;
+        let cells = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        if cells != self.len() {
+            return Err(wrong("number of cells"));
+        }
+        let wide = match head[4] {
+            0 => false,
+            1 => true,
+            _ => return Err(wrong("width")),
+        };
+        let size = if wide { 16 } else { 8 };
+        let length = cells.checked_mul(2 + size * BINS).ok_or_else(short)?;
+        let body = rest.get(..length).ok_or_else(short)?;
+        let (tops, body) = body.split_at(cells);
+        let (flags, body) = body.split_at(cells);
+        for (at, (top, flags)) in tops.iter().zip(flags).enumerate() {
+            let huge = *top > HIGHEST_PLAIN;
+            if !(LOWEST_TOP..=HIGHEST_TOP).contains(top) || *flags > 15 || (*flags & HUGE != 0) != huge {
+                return Err(wrong("cell"));
+            }
+            let mut totals = [0i128; BINS];
+            for (k, total) in totals.iter_mut().enumerate() {
+                let from = (at * BINS + k) * size;
+                let mut raw = [0u8; 16];
+                raw[..size].copy_from_slice(&body[from..from + size]);
+                let value = i128::from_le_bytes(raw);
+                *total = if wide { value } else { i128::from(value as i64) };
+                if total.unsigned_abs() > LARGEST_TOTAL.unsigned_abs() {
+                    return Err(wrong("total"));
+                }
+            }
+            self.merge_cell(at, &Cell::of_totals(*top, totals, *flags));
+        }
+        Ok(5 + length)
+    }
+}
