@@ -20,6 +20,13 @@ pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
             }
             list.into_bound_py_any(py)
         }
+        Value::Array(array) => {
+            let dict = PyDict::new(py);
+            dict.set_item("type", array.dtype.name())?;
+            dict.set_item("shape", array.shape.clone())?;
+            dict.set_item("data", PyBytes::new(py, &array.data))?;
+            dict.into_bound_py_any(py)
+        }
         Value::Map(entries) => {
             let dict = PyDict::new(py);
             for (key, item) in entries {

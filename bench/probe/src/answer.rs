@@ -90,6 +90,7 @@ pub fn json(value: &Value) -> serde_json::Value {
         Value::Text(text) => text.as_str().into(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
         Value::List(values) => values.iter().map(json).collect(),
+        Value::Array(array) => array.values().map(|value| json(&value)).collect(),
         Value::Map(entries) => {
             entries.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()
         }

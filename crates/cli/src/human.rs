@@ -48,6 +48,7 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
             }
             Ok(())
         }
+        Value::Array(array) => scalar(out, &Value::List(array.values().collect())),
         Value::Map(entries) => {
             for (key, value) in entries {
                 write!(out, " {key}=")?;

@@ -35,6 +35,11 @@ pub fn value(value: &Value) -> Json {
         Value::Text(text) => json!(text),
         Value::Bytes(bytes) => json!({ "bytes": bytes }),
         Value::List(values) => Json::Array(values.iter().map(self::value).collect()),
+        Value::Array(array) => json!({
+            "type": array.dtype.name(),
+            "shape": array.shape,
+            "values": array.values().map(|one| self::value(&one)).collect::<Vec<_>>(),
+        }),
         Value::Map(entries) => {
             Json::Object(entries.iter().map(|(key, value)| ((*key).to_owned(), self::value(value))).collect())
         }

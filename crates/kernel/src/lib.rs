@@ -10,8 +10,8 @@
 //! 2. [`Fold::save`] and [`Kernel::restore`] between any two records change nothing.
 //! 3. [`Fold::merge`] is associative on adjacent extents, and free of order where [`Spec::order`] is
 //!    [`Order::Any`]. [`Kernel::begin`] is its identity on both sides.
-//! 4. The same bits come out wherever the folds ran, for kernels of class [`Numerics::Exact`] and
-//!    [`Numerics::Fixed`].
+//! 4. The same bits come out wherever the folds ran, for kernels of class [`Numerics::Exact`],
+//!    [`Numerics::Binned`] and [`Numerics::Fixed`].
 //!
 //! The crate `gristmill-conformance` tests them for any kernel, built in or your own.
 //!
@@ -104,7 +104,7 @@ pub use params::{MAX_FILE_PARAM, ParamDecl, ParamKind, Params, inline_files};
 pub use sink::{Full, NoRows, Position, RowBatch, RowBuffer, Sink};
 pub use spec::{Numerics, Order, Output, Passes, Record, RowShape, RowValue, Spec};
 pub use tree::Tree;
-pub use value::Value;
+pub use value::{Array, ArrayType, Value};
 
 /// Most bytes of one side input, which every fold holds whole.
 pub const MAX_SIDE_BYTES: usize = 64 << 20;

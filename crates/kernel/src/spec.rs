@@ -93,6 +93,9 @@ pub enum Order {
 pub enum Numerics {
     /// Correctly rounded, whatever the split.
     Exact,
+    /// Sums rounded once, of which each value was first cut to a grid set by the largest: the same bits on every
+    /// placement, within a stated bound of the exact answer.
+    Binned,
     /// The same bits on every placement, by a canonical order of operations.
     Fixed,
     /// Neither; only when asked for.
@@ -103,6 +106,7 @@ impl fmt::Display for Numerics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Numerics::Exact => "exact",
+            Numerics::Binned => "binned",
             Numerics::Fixed => "fixed",
             Numerics::Approximate => "approximate",
         })

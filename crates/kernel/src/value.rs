@@ -1,4 +1,6 @@
-//! The answer of a kernel: named numbers, texts and lists.
+//! The answer of a kernel: named numbers, texts, lists and arrays.
+
+use crate::DType;
 
 /// A value in an answer.
 ///
@@ -18,6 +20,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Named values, in the order in which they are shown.
     Map(Vec<(&'static str, Value)>),
+    /// Elements in a shape.
+    Array(Array),
 }
 
 impl Value {
@@ -39,6 +43,55 @@ impl Value {
         match std::str::from_utf8(bytes) {
             Ok(text) => Value::Text(text.to_owned()),
             Err(_) => Value::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+/// An array of an answer. Two are equal if their bits are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Type of the elements.
+    pub dtype: ArrayType,
+    /// Length of each axis, the slowest first; none for a single element.
+    pub shape: Vec<u64>,
+    /// The elements, little-endian, in the order of the axes (C order).
+    pub data: Vec<u8>,
+}
+
+impl Array {
+    /// The elements one by one, as numbers; booleans as 0 and 1.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        let dtype = self.dtype;
+        self.data.chunks_exact(dtype.size()).map(move |bytes| match dtype {
+            ArrayType::Bool => Value::Int(i128::from(bytes != [0])),
+            ArrayType::Number(dtype) => dtype.value(bytes),
+        })
+    }
+}
+
+/// The type of an element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArrayType {
+    /// True or false, a byte of 1 or 0.
+    Bool,
+    /// A number as files hold them.
+    Number(DType),
+}
+
+impl ArrayType {
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            ArrayType::Bool => 1,
+            ArrayType::Number(dtype) => dtype.size(),
+        }
+    }
+
+    /// `bool`, or the name of the number.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ArrayType::Bool => "bool",
+            ArrayType::Number(dtype) => dtype.name(),
         }
     }
 }

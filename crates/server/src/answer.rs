@@ -57,6 +57,9 @@ fn column(values: &[Value]) -> Result<ArrayRef, ArrowError> {
     if let [Value::Bytes(bytes)] = values {
         return Ok(Arc::new(BinaryArray::from_vec(vec![bytes])));
     }
+    if let [Value::Array(array)] = values {
+        return column(&[Value::List(array.values().collect())]);
+    }
     if let [Value::List(items)] = values {
         let items = column(items)?;
         let field = Arc::new(Field::new("item", items.data_type().clone(), true));
@@ -74,6 +77,7 @@ fn text(value: &Value) -> String {
         Value::Float(x) => x.to_string(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::List(items) => format!("[{}]", items.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+        Value::Array(array) => text(&Value::List(array.values().collect())),
         Value::Map(entries) => {
             let each = entries.iter().map(|(key, value)| format!("\"{key}\": {}", quoted(value)));
             format!("{{{}}}", each.collect::<Vec<_>>().join(", "))

@@ -1,0 +1,274 @@
+//! The types of the parts of an expression: NumPy 2's promotion, in which literals are weak (NEP 50).
+
+use gristmill_kernel::{ArrayType, DType};
+
+use crate::error::ArrayError;
+use crate::expr::ast::{Binary, Literal, Node, Unary, What};
+use crate::truth::is_float;
+
+/// An expression whose types are known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Typed {
+    pub(crate) root: Part,
+    pub(crate) dtype: ArrayType,
+}
+
+impl Typed {
+    /// The type of its values.
+    pub const fn dtype(&self) -> ArrayType {
+        self.dtype
+    }
+}
+
+/// A part with the type that its operands are brought to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    Input(usize),
+    Literal(Literal),
+    Unary(Unary, Box<Part>, ArrayType),
+    Binary(Binary, Box<Part>, Box<Part>, ArrayType),
+    /// A comparison of integers that no one type holds, by their exact values.
+    CompareExactly(Binary, Box<Part>, Box<Part>),
+    /// A power with an exponent that is known.
+    Power(Box<Part>, Literal, ArrayType),
+    Where(Box<Part>, Box<Part>, Box<Part>, ArrayType),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Weak(Literal),
+    Strong(ArrayType),
+}
+
+const BOOL: ArrayType = ArrayType::Bool;
+const I64: ArrayType = ArrayType::Number(DType::I64);
+const F32: ArrayType = ArrayType::Number(DType::F32);
+const F64: ArrayType = ArrayType::Number(DType::F64);
+
+pub(crate) fn check(root: &Node, inputs: &[ArrayType]) -> Result<Typed, ArrayError> {
+    let (root, kind) = part(root, inputs)?;
+    Ok(Typed { root, dtype: strong(kind) })
+}
+
+fn wrong(at: usize, why: impl Into<String>) -> ArrayError {
+    ArrayError::Expression { at, why: why.into() }
+}
+
+/// The type of a literal that is beside nothing.
+const fn strong(kind: Kind) -> ArrayType {
+    match kind {
+        Kind::Strong(dtype) => dtype,
+        Kind::Weak(Literal::Bool(_)) => BOOL,
+        Kind::Weak(Literal::Int(_)) => I64,
+        Kind::Weak(Literal::Float(_)) => F64,
+    }
+}
+
+fn part(node: &Node, inputs: &[ArrayType]) -> Result<(Part, Kind), ArrayError> {
+    match &node.what {
+        What::Input(at) => {
+            let dtype = *inputs.get(*at).ok_or_else(|| wrong(node.at, "there is no such input"))?;
+            Ok((Part::Input(*at), Kind::Strong(dtype)))
+        }
+        What::Literal(literal @ Literal::Bool(_)) => Ok((Part::Literal(*literal), Kind::Strong(BOOL))),
+        What::Literal(literal) => Ok((Part::Literal(*literal), Kind::Weak(*literal))),
+        What::Unary(unary, of) => {
+            let (of, kind) = part(of, inputs)?;
+            let (common, result) = unary_types(node.at, *unary, strong(kind))?;
+            fits(node.at, kind, common)?;
+            Ok((Part::Unary(*unary, Box::new(of), common), Kind::Strong(result)))
+        }
+        What::Binary(binary, left, right) => {
+            let (left, right) = (part(left, inputs)?, part(right, inputs)?);
+            binary_types(node.at, *binary, left, right)
+        }
+        What::Where(condition, left, right) => {
+            let (condition, kind) = part(condition, inputs)?;
+            if strong(kind) != BOOL {
+                return Err(wrong(
+                    node.at,
+                    "the first argument of where must be true or false, as a comparison is",
+                ));
+            }
+            let ((left, a), (right, b)) = (part(left, inputs)?, part(right, inputs)?);
+            let common = promote(a, b);
+            fits(node.at, a, common)?;
+            fits(node.at, b, common)?;
+            let part = Part::Where(Box::new(condition), Box::new(left), Box::new(right), common);
+            Ok((part, Kind::Strong(common)))
+        }
+    }
+}
+
+/// The type that the operand is brought to, and that of the result.
+fn unary_types(at: usize, unary: Unary, of: ArrayType) -> Result<(ArrayType, ArrayType), ArrayError> {
+    use Unary::*;
+    Ok(match unary {
+        Negative if of == BOOL => return Err(wrong(at, "true and false have no sign; use ~, or cast them")),
+        Not if of != BOOL => return Err(wrong(at, "~ takes true or false, as a comparison gives")),
+        Negative | Not | Abs | Floor | Ceil | Round => (of, of),
+        IsNan | IsFinite => (of, BOOL),
+        Sqrt | Exp | Log | Log10 if is_float(of) => (of, of),
+        Sqrt | Exp | Log | Log10 => {
+            let float = if of.size() <= 2 { F32 } else { F64 };
+            (float, float)
+        }
+        Cast(to) => (of, to),
+    })
+}
+
+fn binary_types(
+    at: usize,
+    binary: Binary,
+    (left, a): (Part, Kind),
+    (right, b): (Part, Kind),
+) -> Result<(Part, Kind), ArrayError> {
+    use Binary::*;
+    if let (Kind::Weak(a), Kind::Weak(b)) = (a, b)
+        && let Some(folded) = fold(binary, a, b)
+    {
+        return Ok((Part::Literal(folded), Kind::Weak(folded)));
+    }
+    let common = promote(a, b);
+    if binary.is_comparison() {
+        if !is_float(common) && (fits(at, a, common).is_err() || fits(at, b, common).is_err())
+            || [strong(a), strong(b)].iter().all(|one| !is_float(*one)) && is_float(common)
+        {
+            return Ok((Part::CompareExactly(binary, Box::new(left), Box::new(right)), Kind::Strong(BOOL)));
+        }
+        return Ok((Part::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(BOOL)));
+    }
+    let common = match binary {
+        And | Or if common != BOOL => {
+            return Err(wrong(
+                at,
+                "& and | join true and false, as comparisons give; use parentheses or a cast",
+            ));
+        }
+        Subtract if common == BOOL => {
+            return Err(wrong(at, "true and false cannot be subtracted; cast them, as in i8(...)"));
+        }
+        Divide if !is_float(common) => F64,
+        FloorDivide | Remainder | Power if common == BOOL => ArrayType::Number(DType::I8),
+        _ => common,
+    };
+    if binary == Power {
+        if let Kind::Weak(exponent) = b {
+            if let (Literal::Int(n), false) = (exponent, is_float(common))
+                && n < 0
+            {
+                return Err(wrong(at, "an integer has no integer power below 0; cast it, as in f64(x)"));
+            }
+            return Ok((Part::Power(Box::new(left), exponent, common), Kind::Strong(common)));
+        }
+        if !is_float(common) {
+            return Err(wrong(
+                at,
+                "the exponent of integers must be a number that is written out, as in x ** 2",
+            ));
+        }
+    }
+    fits(at, a, common)?;
+    fits(at, b, common)?;
+    Ok((Part::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(common)))
+}
+
+/// Arithmetic of two literals, which stays weak.
+fn fold(binary: Binary, a: Literal, b: Literal) -> Option<Literal> {
+    let float = |literal| match literal {
+        Literal::Int(n) => n as f64,
+        Literal::Float(x) => x,
+        Literal::Bool(_) => f64::NAN,
+    };
+    match (binary, a, b) {
+        (Binary::Add, Literal::Int(a), Literal::Int(b)) => a.checked_add(b).map(Literal::Int),
+        (Binary::Subtract, Literal::Int(a), Literal::Int(b)) => a.checked_sub(b).map(Literal::Int),
+        (Binary::Multiply, Literal::Int(a), Literal::Int(b)) => a.checked_mul(b).map(Literal::Int),
+        (Binary::Power, Literal::Int(a), Literal::Int(b)) if b >= 0 => {
+            u32::try_from(b).ok().and_then(|b| a.checked_pow(b)).map(Literal::Int)
+        }
+        (Binary::Add, ..) => Some(Literal::Float(float(a) + float(b))),
+        (Binary::Subtract, ..) => Some(Literal::Float(float(a) - float(b))),
+        (Binary::Multiply, ..) => Some(Literal::Float(float(a) * float(b))),
+        (Binary::Divide, ..) => Some(Literal::Float(float(a) / float(b))),
+        (Binary::Power, ..) => Some(Literal::Float(libm::pow(float(a), float(b)))),
+        _ => None,
+    }
+}
+
+/// A literal integer must be one of the type that it takes.
+fn fits(at: usize, kind: Kind, common: ArrayType) -> Result<(), ArrayError> {
+    let Kind::Weak(Literal::Int(n)) = kind else { return Ok(()) };
+    let (low, high) = match common {
+        ArrayType::Number(dtype) if !dtype.is_float() => {
+            let bits = 8 * dtype.size() as u32;
+            match dtype {
+                DType::U8 | DType::U16 | DType::U32 | DType::U64 => (0, (1i128 << bits) - 1),
+                _ => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            }
+        }
+        _ => return Ok(()),
+    };
+    if (low..=high).contains(&n) {
+        return Ok(());
+    }
+    Err(wrong(at, format!("{n} is out of the range of {}; cast the other side, as in i64(x)", common.name())))
+}
+
+fn promote(a: Kind, b: Kind) -> ArrayType {
+    match (a, b) {
+        (Kind::Strong(a), Kind::Strong(b)) => promoted(a, b),
+        (Kind::Weak(weak), Kind::Strong(strong)) | (Kind::Strong(strong), Kind::Weak(weak)) => {
+            match (weak, strong) {
+                (_, strong) if is_float(strong) => strong,
+                (Literal::Int(_), BOOL) => I64,
+                (Literal::Int(_) | Literal::Bool(_), strong) => strong,
+                (Literal::Float(_), _) => F64,
+            }
+        }
+        (Kind::Weak(a), Kind::Weak(b)) => promoted(strong(Kind::Weak(a)), strong(Kind::Weak(b))),
+    }
+}
+
+/// The type that holds the values of both, as NumPy chooses it.
+pub(crate) fn promoted(a: ArrayType, b: ArrayType) -> ArrayType {
+    use DType::*;
+    let (ArrayType::Number(x), ArrayType::Number(y)) = (a, b) else {
+        return if a == BOOL { b } else { a };
+    };
+    let unsigned = |dtype| matches!(dtype, U8 | U16 | U32 | U64);
+    ArrayType::Number(match (x.is_float(), y.is_float()) {
+        (true, true) => {
+            if x == F64 || y == F64 {
+                F64
+            } else {
+                F32
+            }
+        }
+        (true, false) => {
+            if x == F32 && y.size() <= 2 {
+                F32
+            } else {
+                F64
+            }
+        }
+        (false, true) => return promoted(b, a),
+        (false, false) if unsigned(x) == unsigned(y) => {
+            if x.size() >= y.size() {
+                x
+            } else {
+                y
+            }
+        }
+        (false, false) => {
+            let (signed, unsigned) = if unsigned(x) { (y, x) } else { (x, y) };
+            match unsigned.size() {
+                size if size < signed.size() => signed,
+                1 => I16,
+                2 => I32,
+                4 => I64,
+                _ => F64,
+            }
+        }
+    })
+}

@@ -1,0 +1,180 @@
+//! A request with everything about it worked out.
+
+use std::sync::Arc;
+
+use gristmill_kernel::{ArrayType, KernelError};
+
+use crate::axes::Axes;
+use crate::error::ArrayError;
+use crate::expr::{Expr, Typed};
+use crate::grid::Grid;
+use crate::meaning::Meaning;
+use crate::reduction::{MAX_WEIGHTS, Op, Reduction};
+use crate::selection::{Selected, Selection};
+use crate::totals::{DIGITS, Rule};
+use crate::truth::is_float;
+
+/// Most bytes of a saved state, below what a node may send (64 MiB).
+pub const MAX_STATE_BYTES: u64 = 60 << 20;
+
+/// Elements that are decoded, computed and reduced at a time.
+pub const BLOCK_ELEMENTS: usize = 4096;
+
+/// An array, what its numbers mean, and what is to be made of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Shape and chunks.
+    pub grid: Grid,
+    /// The attributes of the variable.
+    pub meaning: Meaning,
+    /// Which elements.
+    pub selection: Selection,
+    /// What is computed of each first; over one input.
+    pub expr: Option<Expr>,
+    /// What is made of them.
+    pub reduction: Reduction,
+}
+
+/// What a request takes wherever it runs, for a plan to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Numbers of the answer, before an operation adds an axis.
+    pub cells: u64,
+    /// Most bytes of the state of one fold, saved: what may travel.
+    pub state_bytes: u64,
+    /// Most bytes of memory of one fold, beside a chunk: each lane has one.
+    pub fold_bytes: u64,
+    /// Most passes over the chunks.
+    pub passes: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) grid: Grid,
+    pub(crate) meaning: Meaning,
+    pub(crate) selected: Selected,
+    pub(crate) expr: Option<Typed>,
+    pub(crate) keepdims: bool,
+    pub(crate) axes: Axes,
+    /// Axis of the array and a weight for each of its selected elements.
+    pub(crate) weights: Vec<(usize, Arc<[f64]>)>,
+    pub(crate) rule: Rule,
+}
+
+impl Plan {
+    pub(crate) fn new(request: Request) -> Result<Plan, ArrayError> {
+        let Request { grid, meaning, selection, expr, reduction } = request;
+        meaning.check()?;
+        reduction.op.check()?;
+        let selected = selection.resolve(&grid)?;
+        let decoded = meaning.decoded();
+        let expr = expr.map(|expr| expr.check(&[decoded])).transpose()?;
+        let column = expr.as_ref().map_or(decoded, Typed::dtype);
+        let axes = Axes::new(&grid, &selected, &reduction)?;
+        let op = reduction.op.name();
+        let wrong = |why: &str| ArrayError::Reduction { op, why: why.into() };
+        if matches!(reduction.op, Op::ArgMin | Op::ArgMax)
+            && (reduction.groups.len() + reduction.windows.len()) > 0
+        {
+            return Err(wrong("places are not told within groups or windows"));
+        }
+        if matches!(reduction.op, Op::Moments | Op::Var | Op::Std) && column == ArrayType::Bool {
+            return Err(wrong("true and false have no variance; cast them, as in i8(...)"));
+        }
+        let weights = weights(&selected, &reduction)?;
+        let cells = axes.cells().unwrap_or(u64::MAX);
+        let mut rule = Rule {
+            skip: is_float(column) && reduction.skipna.unwrap_or(true),
+            column,
+            ddof: reduction.ddof,
+            min_count: reduction.min_count,
+            one: cells == 1,
+            weighted: !weights.is_empty(),
+            digit: 1,
+            round: 0,
+            long: selected.elements() >= 1 << 24,
+            op: reduction.op,
+        };
+        if let Op::Quantile(shares) = &rule.op {
+            let bytes = |digit| crate::totals::rank_bytes(shares.len() as u64, digit);
+            let fits =
+                |digit: &&u32| cells.checked_mul(bytes(**digit)).is_some_and(|all| all <= MAX_STATE_BYTES);
+            rule.digit = DIGITS.iter().find(fits).copied().unwrap_or(1);
+        }
+        let plan = Plan { grid, meaning, selected, expr, keepdims: reduction.keepdims, axes, weights, rule };
+        let bytes = plan.state_bytes();
+        if bytes > MAX_STATE_BYTES {
+            return Err(ArrayError::TooLarge { op, cells, bytes, most: MAX_STATE_BYTES });
+        }
+        Ok(plan)
+    }
+
+    /// Most bytes of a state: the cells, and what each tile adds.
+    fn state_bytes(&self) -> u64 {
+        let cells = self.axes.cells().unwrap_or(u64::MAX);
+        cells
+            .saturating_mul(self.rule.cell_bytes().0)
+            .saturating_add(self.axes.tiles().min(cells).saturating_mul(64))
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let cells = self.axes.cells().unwrap_or(u64::MAX);
+        let tiles = self.axes.tiles().min(cells).saturating_mul(512);
+        // A block: raw, decoded and three columns of an expression, 8 bytes each at most.
+        let blocks = 5 * 8 * BLOCK_ELEMENTS as u64;
+        let bits = 8 * self.rule.column.size() as u32;
+        let passes = match self.rule.op {
+            Op::Quantile(_) => bits.div_ceil(self.rule.digit) + 1,
+            _ => 1,
+        };
+        let fold_bytes = cells.saturating_mul(self.rule.cell_bytes().1).saturating_add(tiles + blocks);
+        Memory { cells, state_bytes: self.state_bytes(), fold_bytes, passes }
+    }
+
+    /// Checks the bytes of a chunk: as many as its shape has.
+    pub(crate) fn chunk_bytes(&self, number: u64) -> Result<usize, KernelError> {
+        if number >= self.grid.chunks() {
+            return Err(crate::totals::domain(format!(
+                "chunk {number} is not one of {}",
+                self.grid.chunks()
+            )));
+        }
+        let elements: u64 = self.grid.stored(number).iter().product();
+        Ok(elements as usize * self.meaning.raw.size())
+    }
+}
+
+fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<(usize, Arc<[f64]>)>, ArrayError> {
+    let wrong = |why: String| ArrayError::Reduction { op: reduction.op.name(), why };
+    if reduction.weights.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !matches!(reduction.op, Op::Sum | Op::Mean) {
+        return Err(wrong("weights are for sum and mean".into()));
+    }
+    if reduction.weights.len() > MAX_WEIGHTS {
+        return Err(wrong(format!("it has more than {MAX_WEIGHTS} vectors of weights; multiply them first")));
+    }
+    let shown: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
+    let mut all: Vec<(usize, Arc<[f64]>)> = Vec::new();
+    for weights in &reduction.weights {
+        let count = shown.len() as i64;
+        let at = usize::try_from(if weights.axis < 0 { weights.axis + count } else { weights.axis }).ok();
+        let axis = at.and_then(|at| shown.get(at)).copied();
+        let axis =
+            axis.ok_or_else(|| wrong(format!("axis {} of the weights is out of range", weights.axis)))?;
+        let length = selected.axes[axis].count;
+        if weights.values.len() as u64 != length {
+            let given = weights.values.len();
+            return Err(wrong(format!("{given} weights are given for an axis of {length} elements")));
+        }
+        if !weights.values.iter().all(|w| w.is_finite()) {
+            return Err(wrong("weights must be finite numbers; make missing ones 0".into()));
+        }
+        if all.iter().any(|(other, _)| *other == axis) {
+            return Err(wrong(format!("axis {} has weights twice", weights.axis)));
+        }
+        all.push((axis, weights.values.clone().into()));
+    }
+    Ok(all)
+}

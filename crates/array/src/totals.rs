@@ -1,0 +1,209 @@
+//! What is kept for the cells of a tile: one file for each kind.
+
+mod count;
+mod extreme;
+mod float;
+mod histogram;
+mod integer;
+mod logic;
+mod moments;
+mod place;
+mod rank;
+mod weighted;
+
+use gristmill_kernel::state::{StateReader, StateWriter};
+use gristmill_kernel::{ArrayType, DType, KernelError};
+
+use crate::reduction::Op;
+use crate::truth::is_float;
+use crate::values::Values;
+
+pub(crate) use rank::{DIGITS, Rank, Wanted};
+
+/// The name in errors.
+pub(crate) const NAME: &str = "array";
+
+/// Elements of one row, in order, all of one column.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) values: &'a Values,
+    /// The part of the column.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// One for each element, where there are weights.
+    pub(crate) weights: &'a [f64],
+    /// Place of the first within the axes that are reduced, and from one element to the next.
+    pub(crate) index: u64,
+    pub(crate) index_step: u64,
+}
+
+/// The state of the cells of one tile. A cell without elements is the identity of `merge`.
+pub(crate) trait Totals: Send {
+    /// Takes each element of a row into a cell of its own, from `at` on.
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
+    /// Takes all elements of a row into one cell.
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
+    /// Appends the state. Equal elements give equal bytes, in whatever order they came.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Takes in a saved state of as many cells.
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError>;
+    /// Appends the little-endian elements of a part of the answer for one cell.
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError>;
+}
+
+/// What the cells of a request have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) op: Op,
+    /// Type of the elements that are reduced.
+    pub(crate) column: ArrayType,
+    /// Whether NaN is missing.
+    pub(crate) skip: bool,
+    pub(crate) ddof: u64,
+    pub(crate) min_count: u64,
+    /// Whether the answer is one number, which is kept exactly.
+    pub(crate) one: bool,
+    pub(crate) weighted: bool,
+    /// Bits that a pass of quantiles settles.
+    pub(crate) digit: u32,
+    /// The number of the pass.
+    pub(crate) round: u32,
+    /// Whether a cell may get 2^24 values or more, which makes its saved sums longer.
+    pub(crate) long: bool,
+}
+
+/// An array of the answer.
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    pub(crate) dtype: ArrayType,
+    pub(crate) extra: Extra,
+}
+
+/// The axis that an operation adds.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Extra {
+    None,
+    First(usize),
+    Last(usize),
+}
+
+impl Extra {
+    /// Elements of a cell.
+    pub(crate) const fn width(self) -> usize {
+        match self {
+            Extra::None => 1,
+            Extra::First(width) | Extra::Last(width) => width,
+        }
+    }
+}
+
+const F64: ArrayType = ArrayType::Number(DType::F64);
+const I64: ArrayType = ArrayType::Number(DType::I64);
+
+impl Rule {
+    /// The cells of a tile. `wanted` are those of the tile for a pass of quantiles after the first.
+    pub(crate) fn totals(&self, cells: usize, wanted: Option<&Wanted>) -> Box<dyn Totals> {
+        if self.weighted {
+            return Box::new(weighted::Weighted::new(self, cells));
+        }
+        match self.op {
+            Op::Count => Box::new(count::Count::new(cells)),
+            Op::Sum | Op::Mean if is_float(self.column) => Box::new(float::FloatSum::new(self, cells)),
+            Op::Sum | Op::Mean => Box::new(integer::IntegerSum::new(self, cells)),
+            Op::Var | Op::Std if is_float(self.column) => Box::new(moments::FloatMoments::new(self, cells)),
+            Op::Var | Op::Std => Box::new(integer::IntegerMoments::new(self, cells)),
+            Op::Min | Op::Max => Box::new(extreme::Extreme::new(self, cells, self.op == Op::Max)),
+            Op::ArgMin | Op::ArgMax => Box::new(place::Place::new(self, cells)),
+            Op::Any | Op::All => Box::new(logic::Logic::new(cells, self.op == Op::All)),
+            Op::Moments => Box::new(moments::Together::new(self, cells)),
+            Op::Quantile(_) => Box::new(rank::Rank::new(self, cells, wanted)),
+            Op::Histogram(_) => Box::new(histogram::Histogram::new(self, cells)),
+        }
+    }
+
+    /// Most bytes that a cell adds to a state, and to memory.
+    pub(crate) fn cell_bytes(&self) -> (u64, u64) {
+        const BINNED: u64 = gristmill_exact::BinnedCells::CELL_BYTES as u64;
+        // As saved: a top, flags and three totals.
+        let binned = if self.long { 50 } else { 26 };
+        let exact = gristmill_exact::Moments::STATE_BYTES as u64;
+        let float = is_float(self.column);
+        match &self.op {
+            _ if self.weighted => (8 + 2 * binned, 8 + 2 * BINNED),
+            Op::Count => (8, 8),
+            Op::Sum | Op::Mean | Op::Var | Op::Std if self.one && float => (8 + exact, 8 + 4 * exact),
+            Op::Sum | Op::Mean if float => (8 + binned, 8 + BINNED),
+            Op::Sum | Op::Mean => (24, 24),
+            Op::Var | Op::Std if float => (8 + 2 * binned, 8 + 2 * BINNED),
+            Op::Var | Op::Std => (49, 56),
+            Op::Min | Op::Max => (17, 17),
+            Op::ArgMin | Op::ArgMax => (17, 17),
+            Op::Any | Op::All => (1, 1),
+            Op::Moments if self.one => (42 + exact, 42 + 4 * exact),
+            Op::Moments => (42 + 2 * binned.max(25), 42 + 2 * BINNED),
+            Op::Quantile(shares) => rank::cell_bytes(shares.len() as u64, self.digit),
+            Op::Histogram(edges) => (8 * (edges.len() as u64 - 1), 8 * (edges.len() as u64 - 1)),
+        }
+    }
+
+    /// The arrays of the answer.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let part = |name, dtype| Part { name, dtype, extra: Extra::None };
+        let name = self.op.name();
+        let mean = if is_float(self.column) && !self.weighted { self.column } else { F64 };
+        let sum = match self.column {
+            _ if self.weighted => F64,
+            column if is_float(column) => column,
+            ArrayType::Number(DType::U8 | DType::U16 | DType::U32 | DType::U64) => {
+                ArrayType::Number(DType::U64)
+            }
+            _ => I64,
+        };
+        match &self.op {
+            Op::Count | Op::ArgMin | Op::ArgMax => vec![part(name, I64)],
+            Op::Sum => vec![part(name, sum)],
+            Op::Mean | Op::Var | Op::Std => vec![part(name, mean)],
+            Op::Min | Op::Max => vec![part(name, self.column)],
+            Op::Any | Op::All => vec![part(name, ArrayType::Bool)],
+            Op::Moments => vec![
+                part("n", I64),
+                part("sum", sum),
+                part("m2", F64),
+                part("min", self.column),
+                part("max", self.column),
+            ],
+            Op::Quantile(shares) => vec![Part { name, dtype: F64, extra: Extra::First(shares.len()) }],
+            Op::Histogram(edges) => vec![Part { name, dtype: I64, extra: Extra::Last(edges.len() - 1) }],
+        }
+    }
+}
+
+/// Bytes that the state of a cell has for so many quantiles where a pass settles so many bits.
+pub(crate) const fn rank_bytes(quantiles: u64, digit: u32) -> u64 {
+    rank::cell_bytes(quantiles, digit).1
+}
+
+pub(crate) fn domain(why: impl Into<String>) -> KernelError {
+    KernelError::Domain { kernel: NAME, why: why.into() }
+}
+
+/// A float of an answer, in the type of the column.
+fn put_float(column: ArrayType, x: &gristmill_exact::Exactly, out: &mut Vec<u8>) {
+    use crate::values::Number;
+    match column {
+        ArrayType::Number(DType::F32) => x.to_f32().put(out),
+        _ => x.to_f64().put(out),
+    }
+}
+
+/// Counts as they are saved.
+fn put_counts(counts: &[u64], out: &mut Vec<u8>) {
+    counts.iter().for_each(|n| out.put_u64(*n));
+}
+
+fn add_counts(counts: &mut [u64], read: &mut StateReader<'_>) -> Result<(), KernelError> {
+    for n in counts {
+        *n = n.saturating_add(read.u64()?);
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The smallest or the largest element.
+
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::{StateReader, StateWriter};
+
+use crate::totals::count::{count_row, count_run};
+use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
+use crate::truth::is_float;
+use crate::values::{Number, with_type, with_values};
+
+/// Elements are compared by their keys, in which NaN is the largest: turned over where the largest is wanted, so that
+/// the least key wins always and a NaN is seen by itself.
+pub(crate) struct Extreme {
+    rule: Rule,
+    largest: bool,
+    /// Elements that count.
+    counts: Vec<u64>,
+    keys: Vec<u64>,
+    /// Whether a NaN was met that is not missing.
+    nans: Vec<bool>,
+}
+
+impl Extreme {
+    pub(crate) fn new(rule: &Rule, cells: usize, largest: bool) -> Extreme {
+        Extreme {
+            rule: rule.clone(),
+            largest,
+            counts: vec![0; cells],
+            keys: vec![u64::MAX; cells],
+            nans: vec![false; cells],
+        }
+    }
+}
+
+#[inline(always)]
+fn key<T: Number>(x: T, turned: u64) -> u64 {
+    // What is missing, or was noted as NaN, is never the least.
+    if x.is_nan() { u64::MAX } else { x.key() ^ turned }
+}
+
+impl Totals for Extreme {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        count_row(&mut self.counts[at..], row, self.rule.skip);
+        let turned = if self.largest { u64::MAX } else { 0 };
+        let skip = self.rule.skip;
+        with_values!(row.values, values => {
+            let cells = self.keys[at..].iter_mut().zip(&mut self.nans[at..]);
+            for ((least, nan), x) in cells.zip(&values[row.from..row.to]) {
+                let key = key(*x, turned);
+                *least = if key < *least { key } else { *least };
+                *nan |= x.is_nan() & !skip;
+            }
+        });
+        Ok(())
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.counts[at] += count_run(row, self.rule.skip);
+        let turned = if self.largest { u64::MAX } else { 0 };
+        with_values!(row.values, values => {
+            let (mut least, mut nan) = (self.keys[at], false);
+            for x in &values[row.from..row.to] {
+                let key = key(*x, turned);
+                least = if key < least { key } else { least };
+                nan |= x.is_nan();
+            }
+            self.keys[at] = least;
+            self.nans[at] |= nan && !self.rule.skip;
+        });
+        Ok(())
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        put_counts(&self.counts, out);
+        self.keys.iter().for_each(|key| out.put_u64(*key));
+        self.nans.iter().for_each(|nan| out.put_flag(*nan));
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        add_counts(&mut self.counts, read)?;
+        for key in &mut self.keys {
+            *key = (*key).min(read.u64()?);
+        }
+        for nan in &mut self.nans {
+            *nan |= read.flag()?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        let n = self.counts[at];
+        let turned = if self.largest { u64::MAX } else { 0 };
+        let float = is_float(self.rule.column);
+        if n == 0 && !float {
+            return Err(domain("a part of the answer is of no element, and no integer says so; use f64(x)"));
+        }
+        let missing = n == 0 || n < self.rule.min_count && float;
+        let key = if missing || self.nans[at] { f64::NAN.key() } else { self.keys[at] ^ turned };
+        with_type!(self.rule.column, T => {
+            let x = if float && (missing || self.nans[at]) { T::of_key(nan_key::<T>()) } else { T::of_key(key) };
+            x.put(out);
+        });
+        Ok(())
+    }
+}
+
+/// The key of NaN in a float type.
+fn nan_key<T: Number>() -> u64 {
+    if T::TYPE.size() == 4 { f32::NAN.key() } else { f64::NAN.key() }
+}

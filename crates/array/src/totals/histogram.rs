@@ -1,0 +1,78 @@
+//! How many elements are in each bin.
+
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::StateReader;
+
+use crate::reduction::Op;
+use crate::totals::{Row, Rule, Totals, add_counts, put_counts};
+use crate::values::{Number, with_values};
+
+pub(crate) struct Histogram {
+    edges: Vec<f64>,
+    /// Bins of a cell beside each other.
+    counts: Vec<u64>,
+}
+
+impl Histogram {
+    pub(crate) fn new(rule: &Rule, cells: usize) -> Histogram {
+        let edges = match &rule.op {
+            Op::Histogram(edges) => edges.clone(),
+            _ => Vec::new(),
+        };
+        let bins = edges.len().saturating_sub(1);
+        Histogram { edges, counts: vec![0; cells * bins] }
+    }
+
+    fn bins(&self) -> usize {
+        self.edges.len().saturating_sub(1)
+    }
+
+    #[inline]
+    fn bin<T: Number>(&self, x: T) -> Option<usize> {
+        let (x, last) = (x.to_f64(), self.bins());
+        if x.is_nan() || x < *self.edges.first()? || x > *self.edges.last()? {
+            return None;
+        }
+        Some(self.edges.partition_point(|edge| *edge <= x).clamp(1, last) - 1)
+    }
+}
+
+impl Totals for Histogram {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        let bins = self.bins();
+        with_values!(row.values, values => {
+            for (i, x) in values[row.from..row.to].iter().enumerate() {
+                if let Some(bin) = self.bin(*x) {
+                    self.counts[(at + i) * bins + bin] += 1;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        let bins = self.bins();
+        with_values!(row.values, values => {
+            for x in &values[row.from..row.to] {
+                if let Some(bin) = self.bin(*x) {
+                    self.counts[at * bins + bin] += 1;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        put_counts(&self.counts, out);
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        add_counts(&mut self.counts, read)
+    }
+
+    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        let bins = self.bins();
+        put_counts(&self.counts[at * bins..(at + 1) * bins], out);
+        Ok(())
+    }
+}

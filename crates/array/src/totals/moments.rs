@@ -1,0 +1,244 @@
+//! Variances of floats, and the five moments at once.
+
+use gristmill_exact::{BinnedCells, Exactly, Moments, Real, squares};
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::{StateReader, StateWriter};
+
+use crate::reduction::Op;
+use crate::totals::count::{count_row, count_run};
+use crate::totals::extreme::Extreme;
+use crate::totals::integer::{IntegerMoments, put_sum};
+use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts, put_float};
+use crate::truth::is_float;
+use crate::values::{Number, Values};
+
+/// Values of which squares are made at once.
+const PIECE: usize = 512;
+
+/// Sums of values and of their squares.
+enum Sums {
+    Exact(Box<Moments>),
+    Binned { sums: BinnedCells, squares: BinnedCells },
+}
+
+pub(crate) struct FloatMoments {
+    rule: Rule,
+    counts: Vec<u64>,
+    sums: Sums,
+}
+
+impl FloatMoments {
+    pub(crate) fn new(rule: &Rule, cells: usize) -> FloatMoments {
+        let sums = if rule.one {
+            Sums::Exact(Box::default())
+        } else {
+            Sums::Binned { sums: BinnedCells::new(cells), squares: BinnedCells::new(cells) }
+        };
+        FloatMoments { rule: rule.clone(), counts: vec![0; cells], sums }
+    }
+
+    fn take<T: Real + Number>(&mut self, at: usize, values: &[T], apart: bool) -> Result<(), KernelError> {
+        let skip = self.rule.skip;
+        match &mut self.sums {
+            Sums::Exact(moments) => {
+                for piece in values.chunks(PIECE) {
+                    let mut bytes = [0u8; 8 * PIECE];
+                    let used = &mut bytes[..8 * piece.len()];
+                    for (out, x) in used.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
+                        *out = x.widen().to_le_bytes();
+                    }
+                    moments.add_f64_le(used);
+                }
+            }
+            Sums::Binned { sums, squares: both } => {
+                let mut from = at;
+                for piece in values.chunks(PIECE) {
+                    let (mut wide, mut high, mut low) = ([0f64; PIECE], [0f64; PIECE], [0f64; PIECE]);
+                    let n = piece.len();
+                    wide.iter_mut().zip(piece).for_each(|(wide, x)| *wide = x.widen());
+                    if !squares(&wide[..n], &mut high[..n], &mut low[..n]) {
+                        return Err(domain(
+                            "a variance for each of many cells takes values below 2^500; divide them first, as in x / 1e200",
+                        ));
+                    }
+                    if apart {
+                        sums.add_row(from, piece, skip);
+                        both.add_row(from, &high[..n], skip);
+                        both.add_row(from, &low[..n], skip);
+                        from += n;
+                    } else {
+                        sums.add_run(at, piece, skip);
+                        both.add_run(at, &high[..n], skip);
+                        both.add_run(at, &low[..n], skip);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn variance(&self, at: usize, ddof: u64) -> Exactly {
+        let n = self.counts[at];
+        match &self.sums {
+            Sums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
+            Sums::Binned { sums, squares } => sums.variance(squares, at, n, ddof),
+        }
+    }
+
+    fn sum(&self, at: usize) -> Exactly {
+        match &self.sums {
+            Sums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
+            Sums::Binned { sums, .. } => sums.exactly(at, 1),
+        }
+    }
+}
+
+impl Totals for FloatMoments {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        count_row(&mut self.counts[at..], row, self.rule.skip);
+        match row.values {
+            Values::F32(values) => self.take(at, &values[row.from..row.to], true),
+            Values::F64(values) => self.take(at, &values[row.from..row.to], true),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.counts[at] += count_run(row, self.rule.skip);
+        match row.values {
+            Values::F32(values) => self.take(at, &values[row.from..row.to], false),
+            Values::F64(values) => self.take(at, &values[row.from..row.to], false),
+            _ => Ok(()),
+        }
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        put_counts(&self.counts, out);
+        match &self.sums {
+            Sums::Exact(moments) => moments.encode(out),
+            Sums::Binned { sums, squares } => {
+                sums.encode(out);
+                squares.encode(out);
+            }
+        }
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        add_counts(&mut self.counts, read)?;
+        let bad = |read: &StateReader<'_>, error: gristmill_exact::DecodeError| read.bad(error.to_string());
+        match &mut self.sums {
+            Sums::Exact(moments) => {
+                let (other, used) = Moments::decode(read.rest()).map_err(|error| bad(read, error))?;
+                moments.merge(&other);
+                read.bytes(used)?;
+            }
+            Sums::Binned { sums, squares } => {
+                for cells in [sums, squares] {
+                    let used = cells.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
+                    read.bytes(used)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        let variance = if self.counts[at] < self.rule.min_count {
+            Exactly::NAN
+        } else {
+            self.variance(at, self.rule.ddof)
+        };
+        match (&self.rule.op, self.rule.column.size()) {
+            (Op::Std, 4) => variance.sqrt_f32().put(out),
+            (Op::Std, _) => variance.sqrt_f64().put(out),
+            _ => put_float(self.rule.column, &variance, out),
+        }
+        Ok(())
+    }
+}
+
+/// Count, sum, sum of squared distances, smallest and largest.
+pub(crate) struct Together {
+    rule: Rule,
+    spread: Spread,
+    least: Extreme,
+    most: Extreme,
+}
+
+enum Spread {
+    Float(FloatMoments),
+    Integer(IntegerMoments),
+}
+
+impl Together {
+    pub(crate) fn new(rule: &Rule, cells: usize) -> Together {
+        let spread = if is_float(rule.column) {
+            Spread::Float(FloatMoments::new(rule, cells))
+        } else {
+            Spread::Integer(IntegerMoments::new(rule, cells))
+        };
+        let (least, most) = (Extreme::new(rule, cells, false), Extreme::new(rule, cells, true));
+        Together { rule: rule.clone(), spread, least, most }
+    }
+
+    fn spread(&mut self) -> &mut dyn Totals {
+        match &mut self.spread {
+            Spread::Float(moments) => moments,
+            Spread::Integer(moments) => moments,
+        }
+    }
+}
+
+impl Totals for Together {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.spread().row(at, row)?;
+        self.least.row(at, row)?;
+        self.most.row(at, row)
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.spread().run(at, row)?;
+        self.least.run(at, row)?;
+        self.most.run(at, row)
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        let mut spread = Vec::new();
+        match &self.spread {
+            Spread::Float(moments) => moments.save(&mut spread),
+            Spread::Integer(moments) => moments.save(&mut spread),
+        }
+        out.put_blob(&spread);
+        self.least.save(out);
+        self.most.save(out);
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        let mut inner = StateReader::new(super::NAME, read.blob()?);
+        self.spread().merge(&mut inner)?;
+        inner.end()?;
+        self.least.merge(read)?;
+        self.most.merge(read)
+    }
+
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        let n = match &self.spread {
+            Spread::Float(moments) => moments.counts[at],
+            Spread::Integer(moments) => moments.counts[at],
+        };
+        match (part, &self.spread) {
+            (0, _) => out.extend_from_slice(&n.to_le_bytes()),
+            (1, Spread::Float(moments)) => put_float(self.rule.column, &moments.sum(at), out),
+            (1, Spread::Integer(moments)) => {
+                return put_sum(self.rule.column, moments.moments[at].sum(), out);
+            }
+            // (n Sxx - Sx Sx) / n; of nothing there is no distance.
+            (2, _) if n == 0 => 0f64.put(out),
+            (2, Spread::Float(moments)) => moments.variance(at, n - 1).to_f64().put(out),
+            (2, Spread::Integer(moments)) => moments.moments[at].variance_exactly(n, n - 1).to_f64().put(out),
+            (3, _) => return self.least.answer(0, at, out),
+            _ => return self.most.answer(0, at, out),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! Quantiles of each cell, by radix selection: each pass settles some bits of the keys that are wanted.
+//!
+//! A pass counts, for each quantile of each cell, the elements whose higher bits are those of the wanted key by their next
+//! bits. After the last the key is known, with its place among equal ones; where the quantile lies between it and a
+//! larger one, one more pass finds the least larger one. How many bits a pass settles is chosen so that the tables of
+//! all cells are within bounds: 16 where there is one number, 1 for millions.
+
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::{StateReader, StateWriter};
+
+use crate::reduction::Op;
+use crate::totals::{NAME, Row, Rule, Totals, add_counts, domain, put_counts};
+use crate::values::{Number, with_type, with_values};
+
+/// Bits that a pass may settle, most first. Each divides the bits of every type, or is more.
+pub(crate) const DIGITS: [u32; 5] = [16, 8, 4, 2, 1];
+
+/// Bytes of the state of a cell, and of what is kept for it.
+pub(crate) const fn cell_bytes(quantiles: u64, digit: u32) -> (u64, u64) {
+    let tables = quantiles * 8 * (1 << digit);
+    (9 + tables, 9 + tables + 17 * quantiles)
+}
+
+/// What is known of the wanted elements of a tile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    /// Elements of each cell that are not NaN, and whether there was a NaN.
+    cells: Vec<(u64, bool)>,
+    /// One for each quantile of each cell.
+    each: Vec<One>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct One {
+    /// The highest bits of the key.
+    prefix: u64,
+    /// Its place among the elements with those bits.
+    rank: u64,
+    /// Whether the least larger key is wanted too.
+    next: bool,
+    /// The key between which and the first the quantile lies.
+    larger: u64,
+}
+
+impl Wanted {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for (n, nan) in &self.cells {
+            out.put_u64(*n);
+            out.put_flag(*nan);
+        }
+        for one in &self.each {
+            out.put_u64(one.prefix);
+            out.put_u64(one.rank);
+            out.put_flag(one.next);
+        }
+    }
+
+    pub(crate) fn decode(
+        read: &mut StateReader<'_>,
+        cells: usize,
+        quantiles: usize,
+    ) -> Result<Wanted, KernelError> {
+        let mut wanted = Wanted::default();
+        for _ in 0..cells {
+            wanted.cells.push((read.u64()?, read.flag()?));
+        }
+        for _ in 0..cells * quantiles {
+            wanted.each.push(One { prefix: read.u64()?, rank: read.u64()?, next: read.flag()?, larger: 0 });
+        }
+        Ok(wanted)
+    }
+
+    /// Whether a pass for larger keys is needed.
+    pub(crate) fn wants_next(&self) -> bool {
+        self.each.iter().any(|one| one.next)
+    }
+
+    /// Appends the quantiles of one cell.
+    pub(crate) fn answer(&self, rule: &Rule, at: usize, out: &mut Vec<u8>) {
+        let Op::Quantile(shares) = &rule.op else { return };
+        let (n, nan) = self.cells.get(at).copied().unwrap_or_default();
+        for (q, share) in shares.iter().enumerate() {
+            let one = self.each.get(at * shares.len() + q).copied().unwrap_or_default();
+            if n == 0 || nan && !rule.skip {
+                f64::NAN.put(out);
+                continue;
+            }
+            let (_, apart) = place(n, *share);
+            let key = |key| with_type!(rule.column, T => T::of_key(key).to_f64());
+            between(key(one.prefix), key(one.larger), apart).put(out);
+        }
+    }
+}
+
+/// The rank at or below a quantile of `n` elements, and how far it lies from there to the next. As NumPy's "linear".
+fn place(n: u64, share: f64) -> (u64, f64) {
+    let last = n.saturating_sub(1);
+    let at = last as f64 * share;
+    let low = (at.floor() as u64).min(last);
+    (low, if low == last { 0.0 } else { at - at.floor() })
+}
+
+/// Counted from the nearer end, so that it is monotonous in `apart`.
+fn between(low: f64, high: f64, apart: f64) -> f64 {
+    if low == high || apart == 0.0 {
+        return low;
+    }
+    let step = high - low;
+    if !step.is_finite() && low.is_finite() && high.is_finite() {
+        return low * (1.0 - apart) + high * apart;
+    }
+    if apart < 0.5 { low + step * apart } else { high - step * (1.0 - apart) }
+}
+
+pub(crate) struct Rank {
+    rule: Rule,
+    quantiles: usize,
+    stage: Stage,
+    /// Only in the first pass.
+    counts: Vec<u64>,
+    nans: Vec<bool>,
+    wanted: Wanted,
+    /// Tables of the cells, in the first pass one for each, then one for each quantile; in the last the larger keys.
+    tables: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// Bits below those that this pass counts by.
+    Digit {
+        left: u32,
+    },
+    Larger,
+}
+
+impl Rank {
+    pub(crate) fn new(rule: &Rule, cells: usize, wanted: Option<&Wanted>) -> Rank {
+        let quantiles = match &rule.op {
+            Op::Quantile(shares) => shares.len(),
+            _ => 0,
+        };
+        let bits = 8 * rule.column.size() as u32;
+        let digit = rule.digit.min(bits);
+        let first = wanted.is_none();
+        let stage = match bits.checked_sub(digit * (rule.round + 1)) {
+            Some(left) => Stage::Digit { left },
+            None => Stage::Larger,
+        };
+        let tables = match stage {
+            Stage::Digit { .. } => vec![0; cells * if first { 1 } else { quantiles } << digit],
+            Stage::Larger => vec![u64::MAX; cells * quantiles],
+        };
+        let size = if first { cells } else { 0 };
+        Rank {
+            rule: rule.clone(),
+            quantiles,
+            stage,
+            counts: vec![0; size],
+            nans: vec![false; size],
+            wanted: wanted.cloned().unwrap_or_default(),
+            tables,
+        }
+    }
+
+    fn digit(&self) -> u32 {
+        self.rule.digit.min(8 * self.rule.column.size() as u32)
+    }
+
+    fn is_first(&self) -> bool {
+        self.wanted.each.is_empty()
+    }
+
+    #[inline]
+    fn take<T: Number>(&mut self, at: usize, x: T) {
+        if x.is_nan() {
+            if let Some(nan) = self.nans.get_mut(at) {
+                *nan = true;
+            }
+            return;
+        }
+        let (key, digit) = (x.key(), self.digit());
+        let mask = (1u64 << digit) - 1;
+        match self.stage {
+            Stage::Digit { left } if self.is_first() => {
+                self.counts[at] += 1;
+                self.tables[(at << digit) + (key >> left & mask) as usize] += 1;
+            }
+            Stage::Digit { left } => {
+                for q in at * self.quantiles..(at + 1) * self.quantiles {
+                    if self.wanted.each[q].prefix == key >> (left + digit) {
+                        self.tables[(q << digit) + (key >> left & mask) as usize] += 1;
+                    }
+                }
+            }
+            Stage::Larger => {
+                for q in at * self.quantiles..(at + 1) * self.quantiles {
+                    if key > self.wanted.each[q].prefix && key < self.tables[q] {
+                        self.tables[q] = key;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is known after this pass over everything, and whether a further pass is needed.
+    pub(crate) fn judge(&self) -> Result<(Wanted, bool), KernelError> {
+        let mut wanted = self.wanted.clone();
+        let Op::Quantile(shares) = &self.rule.op else { return Ok((wanted, false)) };
+        let Stage::Digit { left } = self.stage else {
+            for (one, larger) in wanted.each.iter_mut().zip(&self.tables) {
+                one.larger = if one.next { *larger } else { one.prefix };
+            }
+            return Ok((wanted, false));
+        };
+        if self.is_first() {
+            wanted.cells = self.counts.iter().copied().zip(self.nans.iter().copied()).collect();
+            let ranks = |n: &u64| {
+                shares.iter().map(|q| One { rank: place(*n, *q).0, ..One::default() }).collect::<Vec<_>>()
+            };
+            wanted.each = self.counts.iter().flat_map(ranks).collect();
+        }
+        let digit = self.digit();
+        for (at, one) in wanted.each.iter_mut().enumerate() {
+            let (cell, q) = (at / self.quantiles, at % self.quantiles);
+            let n = wanted.cells[cell].0;
+            if n == 0 {
+                continue;
+            }
+            let table = if self.is_first() { cell } else { at };
+            let table = &self.tables[table << digit..(table + 1) << digit];
+            let mut found = None;
+            for (place, n) in (0u64..).zip(table) {
+                if one.rank < *n {
+                    found = Some((place, *n));
+                    break;
+                }
+                one.rank -= n;
+            }
+            let (place_found, equal) = found.ok_or_else(|| KernelError::BadState {
+                kernel: NAME,
+                why: "a wanted element is not among those counted".into(),
+            })?;
+            one.prefix = if digit < 64 { one.prefix << digit | place_found } else { place_found };
+            if left == 0 {
+                one.larger = one.prefix;
+                one.next = place(n, shares[q]).1 > 0.0 && one.rank + 1 >= equal;
+            }
+        }
+        let further = wanted.cells.iter().any(|(n, _)| *n > 0) && (left > 0 || wanted.wants_next());
+        Ok((wanted, further))
+    }
+}
+
+impl Totals for Rank {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        with_values!(row.values, values => {
+            for (i, x) in values[row.from..row.to].iter().enumerate() {
+                self.take(at + i, *x);
+            }
+        });
+        Ok(())
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        with_values!(row.values, values => values[row.from..row.to].iter().for_each(|x| self.take(at, *x)));
+        Ok(())
+    }
+
+    /// Sparse, as (place, count), where that is shorter.
+    fn save(&self, out: &mut Vec<u8>) {
+        put_counts(&self.counts, out);
+        self.nans.iter().for_each(|nan| out.put_flag(*nan));
+        let empty = if self.stage == Stage::Larger { u64::MAX } else { 0 };
+        let used = self.tables.iter().filter(|n| **n != empty).count();
+        let sparse = 2 * used < self.tables.len();
+        out.put_flag(sparse);
+        if !sparse {
+            return put_counts(&self.tables, out);
+        }
+        out.put_u64(used as u64);
+        for (place, n) in self.tables.iter().enumerate().filter(|(_, n)| **n != empty) {
+            out.put_u64(place as u64);
+            out.put_u64(*n);
+        }
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        add_counts(&mut self.counts, read)?;
+        for nan in &mut self.nans {
+            *nan |= read.flag()?;
+        }
+        let least = self.stage == Stage::Larger;
+        let join = |held: &mut u64, n: u64| *held = if least { n.min(*held) } else { held.saturating_add(n) };
+        if !read.flag()? {
+            for held in &mut self.tables {
+                join(held, read.u64()?);
+            }
+            return Ok(());
+        }
+        for _ in 0..read.u64()? {
+            let (place, n) = (read.u64()?, read.u64()?);
+            let Some(held) = usize::try_from(place).ok().and_then(|place| self.tables.get_mut(place)) else {
+                return Err(read.bad("a place beyond the tables"));
+            };
+            join(held, n);
+        }
+        Ok(())
+    }
+
+    /// Quantiles are judged by [`Rank::judge`].
+    fn answer(&self, _: usize, _: usize, _: &mut Vec<u8>) -> Result<(), KernelError> {
+        Err(domain("quantiles take several passes"))
+    }
+}
