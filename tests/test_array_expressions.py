@@ -56,6 +56,11 @@ def numpy_says(data, text):
 def test_what_is_exact_is_numpys(reducer, dtype):
     data = data_of(dtype)
     for text in EXACT:
+        if dtype.startswith("uint") and text == "where(isnan(x), -1, x)":
+            # NumPy lets -1 wrap to 255 here, and nowhere else.
+            with pytest.raises(Refused, match="out of the range"):
+                evaluated(reducer, data, text)
+            continue
         try:
             expected = numpy_says(data, text)
         except OverflowError:

@@ -72,6 +72,15 @@ def test_types_and_values_are_xarrays(reducer, raw):
     assert compared == 48
 
 
+def test_floats_whose_missing_value_is_nan(reducer):
+    for raw in ("float32", "float64"):
+        data = data_of(raw)
+        attributes = {"_FillValue": np.dtype(raw).type(np.nan), "scale_factor": np.float64(0.1)}
+        expected = xarray_decodes(data, attributes)
+        got = decoded(reducer, data, missing=["nan"], scale=(0.1, False))
+        assert got.dtype == expected.dtype == raw and ulps(got, expected) == 0
+
+
 @pytest.mark.parametrize("raw", [name for name in RAW if "int" in name])
 def test_unsigned(reducer, raw):
     data = data_of(raw)

@@ -84,6 +84,11 @@ def test_sums_that_cancel_and_sizes_that_are_extreme(reducer):
     np.testing.assert_array_equal(reducer.one(grid, "mean", axes=[0]), [0.25025, 0.25025, 5e-324, 1.7e308])
 
 
+def test_quantiles_of_integers_do_not_wrap(reducer):
+    # numpy.quantile 2.4 says 123.3.
+    assert reducer.one(np.array([-125, 120], np.int8), "quantile", q=[0.7])[0] == pytest.approx(46.5)
+
+
 def test_what_would_not_fit_is_refused_before_it_is_read(reducer):
     with pytest.raises(Refused, match="reduce over more axes"):
         reducer.one(np.zeros((2, 2_000_000), np.float32), "mean", axes=[0])

@@ -2,12 +2,13 @@
 
 import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from arrays import Reducer, Refused, exact, ulps
+from arrays import Reducer, Refused, exact, root, ulps
 
 SEED = 20240611
 FLOATS = ("float32", "float64")
@@ -124,7 +125,6 @@ def test_sums_of_integers(reducer, dtype):
                 np.testing.assert_array_equal(got[op], expected)
                 continue
             numbers = data.astype(object)
-            from fractions import Fraction
 
             def once(cell):
                 total, n = sum(map(int, cell)), len(cell)
@@ -132,8 +132,6 @@ def test_sums_of_integers(reducer, dtype):
                 if op == "mean":
                     return float(mean)
                 spread = sum((int(x) - mean) ** 2 for x in cell) / n
-                from arrays import root
-
                 return float(spread) if op == "var" else root(spread)
 
             right = by_cell(numbers, axes, once, keepdims).astype(float)
@@ -175,7 +173,9 @@ def test_quantiles(reducer, dtype):
         dims = None if axes is None else [DIMS[axis] for axis in axes]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expected = xr.DataArray(data, dims=DIMS).quantile(shares, dim=dims).values
+            # Of integers NumPy 2.4 takes differences that wrap: the quantile 0.7 of int8 -125 and 120 is 123.3 there.
+            given = data if dtype in FLOATS else data.astype(float)
+            expected = xr.DataArray(given, dims=DIMS).quantile(shares, dim=dims).values
         assert got.dtype == np.float64 and got.shape == expected.shape
         np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
         np.testing.assert_allclose(got, expected, rtol=1e-6 if dtype == "float32" else 1e-14)

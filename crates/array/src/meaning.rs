@@ -97,16 +97,16 @@ impl Meaning {
     }
 
     /// The type of the decoded values. With a scale and an offset of one float type that type, but f64 for integers of 32
-    /// bits; with an offset otherwise f64; with a scale alone its type. Floats that may be missing stay what they are. Without
-    /// either, integers that may be missing are f32 up to 16 bits, else f64.
+    /// bits; with an offset otherwise f64; with a scale alone its type. Without either, integers that may be missing
+    /// are f32 up to 16 bits, else f64, and all else stays what it is. So do floats whose only missing value is NaN.
     pub fn decoded(&self) -> ArrayType {
         let (stored, masks) = (self.stored(), self.masks());
         let float = |single| ArrayType::Number(if single { DType::F32 } else { DType::F64 });
-        if stored.is_float() && masks {
+        if stored.is_float() && !self.missing.is_empty() && !masks {
             return ArrayType::Number(stored);
         }
         match (self.scale, self.offset) {
-            (None, None) if masks => float(stored.size() <= 2),
+            (None, None) if masks && !stored.is_float() => float(stored.size() <= 2),
             (None, None) => ArrayType::Number(stored),
             (Some(scale), Some(offset)) => {
                 let narrow = stored.is_float() || stored.size() != 4;

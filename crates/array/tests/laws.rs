@@ -43,7 +43,7 @@ fn holds(dtype: DType, meaning: Meaning, selection: &str, expr: Option<&str>, re
         };
         let kernel = Arc::new(ArrayReduce::bind(request).unwrap());
         let input = Input::typed_records(dtype, record).unwrap();
-        if let Err(broken) = check(&Case::new(kernel, input, data), 11, 6) {
+        if let Err(broken) = check(&Case::new(kernel, input, data), 11, 3) {
             panic!("{broken}");
         }
     }
