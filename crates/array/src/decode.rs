@@ -169,7 +169,13 @@ impl Meaning {
 
     fn decode_to<T: Stored, F: Decoded>(&self, raw: &[u8], out: &mut Vec<F>) {
         out.clear();
-        convert::<T, F>(raw, out);
+        let mut missing = self.missing.iter().filter_map(|one| T::nearest(*one));
+        let plain = self.scale.is_none() && self.offset.is_none();
+        // The first in the same pass, where nothing comes between.
+        match missing.next().filter(|_| plain) {
+            Some(first) => convert(raw, out, |x: T| if x == first { F::MISSING } else { F::of(x) }),
+            None => convert(raw, out, F::of::<T>),
+        }
         if let Some(scale) = self.scale {
             let single = scale.single;
             out.iter_mut().for_each(|x| *x = x.scaled(scale.value, single));
@@ -178,7 +184,7 @@ impl Meaning {
             let single = offset.single;
             out.iter_mut().for_each(|x| *x = x.moved(offset.value, single));
         }
-        for missing in self.missing.iter().filter_map(|one| T::nearest(*one)) {
+        for missing in self.missing.iter().filter_map(|one| T::nearest(*one)).skip(usize::from(plain)) {
             mask(raw, out, |x: T| x == missing);
         }
         if let Some(low) = self.valid.0 {
@@ -225,8 +231,8 @@ fn read_f64(raw: &[u8], mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-fn convert<T: Stored, F: Decoded>(raw: &[u8], out: &mut Vec<F>) {
-    out.extend(raw.chunks_exact(T::TYPE.size()).map(|raw| F::of(T::read(raw))));
+fn convert<T: Stored, F: Decoded>(raw: &[u8], out: &mut Vec<F>, each: impl Fn(T) -> F) {
+    out.extend(raw.chunks_exact(T::TYPE.size()).map(|raw| each(T::read(raw))));
 }
 
 /// Makes those missing that a test finds: by select, so that the loop has no branch.

@@ -15,6 +15,9 @@ use crate::walk::Piece;
 /// Elements of a row that go to as many cells before the next row does, so that the cells stay in the first-level cache.
 const SEGMENT: usize = 512;
 
+/// Elements of a row that is decoded where it lies: shorter ones are gathered to a block first.
+const DIRECT: usize = 256;
+
 /// Tiles that an element came to, with their cells.
 pub(crate) type Tiles = BTreeMap<u64, Box<dyn Totals>>;
 
@@ -161,6 +164,7 @@ impl Walk<'_> {
             .chain(order[kept..].iter().map(|axis| outer[*axis].length))
             .collect();
         let mut at = vec![0usize; counts.len()];
+        let direct = inner.is_none_or(|inner| inner.stride == 1) && segment.min(length) >= DIRECT;
         let mut gathered = 0;
         loop {
             let begin = at[kept] * segment;
@@ -189,7 +193,7 @@ impl Walk<'_> {
             }
             gathered += row.length;
             self.scratch.rows.push(row);
-            if gathered + segment.min(length) > BLOCK_ELEMENTS {
+            if direct || gathered + segment.min(length) > BLOCK_ELEMENTS {
                 self.flush()?;
                 gathered = 0;
             }

@@ -48,6 +48,9 @@ pub struct Memory {
     pub passes: u32,
 }
 
+/// An axis of the array, and a weight for each of its selected elements.
+type AxisWeights = (usize, Arc<[f64]>);
+
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) grid: Grid,
@@ -56,8 +59,7 @@ pub(crate) struct Plan {
     pub(crate) expr: Option<Typed>,
     pub(crate) keepdims: bool,
     pub(crate) axes: Axes,
-    /// Axis of the array and a weight for each of its selected elements.
-    pub(crate) weights: Vec<(usize, Arc<[f64]>)>,
+    pub(crate) weights: Vec<AxisWeights>,
     pub(crate) rule: Rule,
 }
 
@@ -144,7 +146,7 @@ impl Plan {
     }
 }
 
-fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<(usize, Arc<[f64]>)>, ArrayError> {
+fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<AxisWeights>, ArrayError> {
     let wrong = |why: String| ArrayError::Reduction { op: reduction.op.name(), why };
     if reduction.weights.is_empty() {
         return Ok(Vec::new());
@@ -156,7 +158,7 @@ fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<(usize, Arc
         return Err(wrong(format!("it has more than {MAX_WEIGHTS} vectors of weights; multiply them first")));
     }
     let shown: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
-    let mut all: Vec<(usize, Arc<[f64]>)> = Vec::new();
+    let mut all: Vec<AxisWeights> = Vec::new();
     for weights in &reduction.weights {
         let count = shown.len() as i64;
         let at = usize::try_from(if weights.axis < 0 { weights.axis + count } else { weights.axis }).ok();

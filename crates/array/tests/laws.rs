@@ -1,4 +1,5 @@
 //! The laws of folds, over chunks: any order, split, tree of merges and place gives the same bits.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ const PIECE: usize = 512;
 /// Sums of values and of their squares.
 enum Sums {
     Exact(Box<Moments>),
-    Binned { sums: BinnedCells, squares: BinnedCells },
+    Binned(Box<[BinnedCells; 2]>),
 }
 
 pub(crate) struct FloatMoments {
@@ -32,7 +32,7 @@ impl FloatMoments {
         let sums = if rule.one {
             Sums::Exact(Box::default())
         } else {
-            Sums::Binned { sums: BinnedCells::new(cells), squares: BinnedCells::new(cells) }
+            Sums::Binned(Box::new([BinnedCells::new(cells), BinnedCells::new(cells)]))
         };
         FloatMoments { rule: rule.clone(), counts: vec![0; cells], sums }
     }
@@ -50,7 +50,8 @@ impl FloatMoments {
                     moments.add_f64_le(used);
                 }
             }
-            Sums::Binned { sums, squares: both } => {
+            Sums::Binned(cells) => {
+                let [sums, both] = &mut **cells;
                 let mut from = at;
                 for piece in values.chunks(PIECE) {
                     let (mut wide, mut high, mut low) = ([0f64; PIECE], [0f64; PIECE], [0f64; PIECE]);
@@ -81,14 +82,14 @@ impl FloatMoments {
         let n = self.counts[at];
         match &self.sums {
             Sums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
-            Sums::Binned { sums, squares } => sums.variance(squares, at, n, ddof),
+            Sums::Binned(cells) => cells[0].variance(&cells[1], at, n, ddof),
         }
     }
 
     fn sum(&self, at: usize) -> Exactly {
         match &self.sums {
             Sums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
-            Sums::Binned { sums, .. } => sums.exactly(at, 1),
+            Sums::Binned(cells) => cells[0].exactly(at, 1),
         }
     }
 }
@@ -116,10 +117,7 @@ impl Totals for FloatMoments {
         put_counts(&self.counts, out);
         match &self.sums {
             Sums::Exact(moments) => moments.encode(out),
-            Sums::Binned { sums, squares } => {
-                sums.encode(out);
-                squares.encode(out);
-            }
+            Sums::Binned(cells) => cells.iter().for_each(|cells| cells.encode(out)),
         }
     }
 
@@ -132,8 +130,8 @@ impl Totals for FloatMoments {
                 moments.merge(&other);
                 read.bytes(used)?;
             }
-            Sums::Binned { sums, squares } => {
-                for cells in [sums, squares] {
+            Sums::Binned(both) => {
+                for cells in both.iter_mut() {
                     let used = cells.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
                     read.bytes(used)?;
                 }
@@ -166,16 +164,16 @@ pub(crate) struct Together {
 }
 
 enum Spread {
-    Float(FloatMoments),
-    Integer(IntegerMoments),
+    Float(Box<FloatMoments>),
+    Integer(Box<IntegerMoments>),
 }
 
 impl Together {
     pub(crate) fn new(rule: &Rule, cells: usize) -> Together {
         let spread = if is_float(rule.column) {
-            Spread::Float(FloatMoments::new(rule, cells))
+            Spread::Float(Box::new(FloatMoments::new(rule, cells)))
         } else {
-            Spread::Integer(IntegerMoments::new(rule, cells))
+            Spread::Integer(Box::new(IntegerMoments::new(rule, cells)))
         };
         let (least, most) = (Extreme::new(rule, cells, false), Extreme::new(rule, cells, true));
         Together { rule: rule.clone(), spread, least, most }
@@ -183,8 +181,8 @@ impl Together {
 
     fn spread(&mut self) -> &mut dyn Totals {
         match &mut self.spread {
-            Spread::Float(moments) => moments,
-            Spread::Integer(moments) => moments,
+            Spread::Float(moments) => &mut **moments,
+            Spread::Integer(moments) => &mut **moments,
         }
     }
 }

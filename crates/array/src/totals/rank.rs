@@ -147,7 +147,7 @@ impl Rank {
             None => Stage::Larger,
         };
         let tables = match stage {
-            Stage::Digit { .. } => vec![0; cells * if first { 1 } else { quantiles } << digit],
+            Stage::Digit { .. } => vec![0; (cells * if first { 1 } else { quantiles }) << digit],
             Stage::Larger => vec![u64::MAX; cells * quantiles],
         };
         let size = if first { cells } else { 0 };

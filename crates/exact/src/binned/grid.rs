@@ -116,6 +116,11 @@ impl Cell {
 
     pub(crate) fn raise(&mut self, top: u8) {
         if top > self.top() {
+            // What most cells begin with, without the detour.
+            if top <= HIGHEST_PLAIN && self.bins == Cell::EMPTY.bins && self.carries == Cell::EMPTY.carries {
+                self.bins = std::array::from_fn(|k| start(top - k as u8));
+                return;
+            }
             *self = Cell::of_totals(top, self.totals_at(top), self.flags);
         }
     }

@@ -93,8 +93,8 @@ impl<T: Real, const SKIP: bool> Work for Largest<'_, T, SKIP> {
             largest[j] = if x > largest[j] { x } else { largest[j] };
         };
         for group in groups {
-            for j in 0..LANES {
-                look(j, group[j]);
+            for (j, x) in group.iter().enumerate() {
+                look(j, *x);
             }
         }
         for (j, x) in rest.iter().enumerate() {
