@@ -168,7 +168,6 @@ impl Meaning {
     }
 
     fn decode_to<T: Stored, F: Decoded>(&self, raw: &[u8], out: &mut Vec<F>) {
-        out.clear();
         let mut missing = self.missing.iter().filter_map(|one| T::nearest(*one));
         let plain = self.scale.is_none() && self.offset.is_none();
         // The first in the same pass, where nothing comes between.
@@ -232,7 +231,11 @@ fn read_f64(raw: &[u8], mut values: Vec<f64>) -> Vec<f64> {
 }
 
 fn convert<T: Stored, F: Decoded>(raw: &[u8], out: &mut Vec<F>, each: impl Fn(T) -> F) {
-    out.extend(raw.chunks_exact(T::TYPE.size()).map(|raw| each(T::read(raw))));
+    // A loop over places that are there: one that pushes is not vectorised.
+    out.resize(raw.len() / T::TYPE.size(), F::MISSING);
+    for (out, raw) in out.iter_mut().zip(raw.chunks_exact(T::TYPE.size())) {
+        *out = each(T::read(raw));
+    }
 }
 
 /// Makes those missing that a test finds: by select, so that the loop has no branch.

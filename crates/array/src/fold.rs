@@ -7,16 +7,9 @@ use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{Block, Fold, KernelError, Sink, Step};
 
 use crate::axes::cells;
-use crate::plan::{BLOCK_ELEMENTS, Plan};
-use crate::totals::{NAME, Row, Rule, Totals, Wanted, domain};
-use crate::values::Values;
-use crate::walk::Piece;
-
-/// Elements of a row that go to as many cells before the next row does, so that the cells stay in the first-level cache.
-const SEGMENT: usize = 512;
-
-/// Elements of a row that is decoded where it lies: shorter ones are gathered to a block first.
-const DIRECT: usize = 256;
+use crate::plan::Plan;
+use crate::rows::{Scratch, Walk};
+use crate::totals::{NAME, Rule, Totals, Wanted, domain};
 
 /// Tiles that an element came to, with their cells.
 pub(crate) type Tiles = BTreeMap<u64, Box<dyn Totals>>;
@@ -32,36 +25,9 @@ pub(crate) struct ArrayFold {
     scratch: Scratch,
 }
 
-/// Memory that is used again.
-#[derive(Debug)]
-struct Scratch {
-    raw: Vec<u8>,
-    values: Values,
-    weights: Vec<f64>,
-    rows: Vec<RowAt>,
-}
-
-/// A row of a block: where it begins in the chunk, how many elements it has, and where they go.
-#[derive(Clone, Copy, Debug)]
-struct RowAt {
-    offset: usize,
-    length: usize,
-    cell: usize,
-    index: u64,
-    weight: f64,
-    /// The first element along the innermost axis.
-    inner: usize,
-}
-
 impl ArrayFold {
     pub(crate) fn new(plan: Arc<Plan>, rule: Rule, known: Arc<Known>) -> ArrayFold {
-        let scratch = Scratch {
-            raw: Vec::new(),
-            values: Values::Bool(Vec::new()),
-            weights: Vec::new(),
-            rows: Vec::new(),
-        };
-        ArrayFold { plan, rule, known, tiles: Tiles::new(), scratch }
+        ArrayFold { plan, rule, known, tiles: Tiles::new(), scratch: Scratch::new() }
     }
 
     fn chunk(&mut self, number: u64, data: &[u8]) -> Result<(), KernelError> {
@@ -132,178 +98,4 @@ impl Fold for ArrayFold {
         }
         read.end()
     }
-}
-
-/// The way through one piece of a chunk.
-struct Walk<'a> {
-    plan: &'a Plan,
-    data: &'a [u8],
-    piece: &'a Piece<'a>,
-    totals: &'a mut dyn Totals,
-    scratch: &'a mut Scratch,
-}
-
-impl Walk<'_> {
-    fn run(mut self) -> Result<(), KernelError> {
-        let piece = self.piece;
-        let (inner, outer) = match piece.axes.split_last() {
-            Some((inner, outer)) => (Some(inner), outer),
-            None => (None, &piece.axes[..]),
-        };
-        let length = inner.map_or(1, |inner| inner.length);
-        let segment = if inner.is_some_and(|inner| inner.is_kept()) { SEGMENT } else { BLOCK_ELEMENTS };
-        let segments = length.div_ceil(segment);
-        // Kept axes outside, so that the rows of the same cells follow each other.
-        let mut order: Vec<usize> = (0..outer.len()).filter(|axis| outer[*axis].is_kept()).collect();
-        let kept = order.len();
-        order.extend((0..outer.len()).filter(|axis| !outer[*axis].is_kept()));
-        let counts: Vec<usize> = order[..kept]
-            .iter()
-            .map(|axis| outer[*axis].length)
-            .chain([segments])
-            .chain(order[kept..].iter().map(|axis| outer[*axis].length))
-            .collect();
-        let mut at = vec![0usize; counts.len()];
-        let direct = inner.is_none_or(|inner| inner.stride == 1) && segment.min(length) >= DIRECT;
-        let mut gathered = 0;
-        loop {
-            let begin = at[kept] * segment;
-            let mut row = RowAt {
-                offset: piece.offset,
-                length: segment.min(length - begin),
-                cell: piece.cell,
-                index: piece.index,
-                weight: piece.weight,
-                inner: begin,
-            };
-            for (axis, i) in order.iter().zip(at[..kept].iter().chain(&at[kept + 1..])) {
-                let axis = &outer[*axis];
-                row.offset += i * axis.stride;
-                row.index += *i as u64 * axis.index_stride;
-                row.cell += match &axis.labels {
-                    Some(labels) => labels[*i] * axis.cell_stride,
-                    None => i * axis.cell_stride,
-                };
-                row.weight *= axis.weights.map_or(1.0, |weights| weights[*i]);
-            }
-            if let Some(inner) = inner {
-                row.offset += begin * inner.stride;
-                row.index += begin as u64 * inner.index_stride;
-                row.cell += if inner.labels.is_some() { 0 } else { begin * inner.cell_stride };
-            }
-            gathered += row.length;
-            self.scratch.rows.push(row);
-            if direct || gathered + segment.min(length) > BLOCK_ELEMENTS {
-                self.flush()?;
-                gathered = 0;
-            }
-            let Some(dim) = (0..at.len()).rev().find(|dim| at[*dim] + 1 < counts[*dim]) else {
-                return self.flush();
-            };
-            at[dim] += 1;
-            at[dim + 1..].fill(0);
-        }
-    }
-
-    /// Decodes, computes and reduces the rows that were gathered.
-    fn flush(&mut self) -> Result<(), KernelError> {
-        let rows = std::mem::take(&mut self.scratch.rows);
-        let inner = self.piece.axes.last();
-        let stride = inner.map_or(1, |inner| inner.stride);
-        let size = self.plan.meaning.raw.size();
-        // The chunk was checked to be as long as its shape.
-        let out_of_chunk = || domain("a row is not in its chunk");
-        let raw: &[u8] = match rows[..] {
-            [] => return Ok(()),
-            [row] if stride == 1 => {
-                self.data.get(row.offset * size..(row.offset + row.length) * size).ok_or_else(out_of_chunk)?
-            }
-            _ => {
-                self.scratch.raw.clear();
-                for row in &rows {
-                    let last = row.offset + (row.length - 1) * stride + 1;
-                    let part = self.data.get(row.offset * size..last * size).ok_or_else(out_of_chunk)?;
-                    gather(part, size, stride, &mut self.scratch.raw);
-                }
-                &self.scratch.raw
-            }
-        };
-        self.plan.meaning.decode_into(raw, &mut self.scratch.values);
-        let computed;
-        let values = match &self.plan.expr {
-            Some(expr) => {
-                computed =
-                    expr.eval(vec![std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()))]);
-                &computed
-            }
-            None => &self.scratch.values,
-        };
-        let mut from = 0;
-        for row in &rows {
-            if !self.plan.weights.is_empty() {
-                let along = inner.and_then(|inner| inner.weights);
-                let weights =
-                    (row.inner..row.inner + row.length).map(|i| along.map_or(1.0, |w| w[i]) * row.weight);
-                self.scratch.weights.clear();
-                self.scratch.weights.extend(weights);
-            }
-            let index_step = inner.map_or(0, |inner| inner.index_stride);
-            let whole = Row {
-                values,
-                from,
-                to: from + row.length,
-                weights: &self.scratch.weights,
-                index: row.index,
-                index_step,
-            };
-            match inner {
-                Some(inner) if inner.labels.is_some() => {
-                    let labels = inner.labels.as_deref().unwrap_or(&[]);
-                    for (begin, end) in equal_runs(&labels[row.inner..row.inner + row.length]) {
-                        let part = Row {
-                            from: from + begin,
-                            to: from + end,
-                            weights: whole.weights.get(begin..end).unwrap_or(&[]),
-                            ..whole
-                        };
-                        self.totals.run(row.cell + labels[row.inner + begin] * inner.cell_stride, &part)?;
-                    }
-                }
-                Some(inner) if inner.cell_stride == 1 => self.totals.row(row.cell, &whole)?,
-                Some(inner) if inner.cell_stride > 1 => {
-                    // Cells apart: groups lie inside a kept axis.
-                    for i in 0..row.length {
-                        let weights = whole.weights.get(i..i + 1).unwrap_or(&[]);
-                        let part = Row { from: from + i, to: from + i + 1, weights, ..whole };
-                        self.totals.run(row.cell + i * inner.cell_stride, &part)?;
-                    }
-                }
-                _ => self.totals.run(row.cell, &whole)?,
-            }
-            from += row.length;
-        }
-        self.scratch.rows = rows;
-        self.scratch.rows.clear();
-        Ok(())
-    }
-}
-
-/// Copies every `stride`th element.
-fn gather(part: &[u8], size: usize, stride: usize, out: &mut Vec<u8>) {
-    if stride == 1 {
-        return out.extend_from_slice(part);
-    }
-    for element in part.chunks(size * stride) {
-        out.extend_from_slice(&element[..size.min(element.len())]);
-    }
-}
-
-/// The runs of equal labels: where each begins and ends.
-fn equal_runs(labels: &[usize]) -> impl Iterator<Item = (usize, usize)> {
-    let mut begin = 0;
-    labels.chunk_by(|a, b| a == b).map(move |run| {
-        let from = begin;
-        begin += run.len();
-        (from, begin)
-    })
 }

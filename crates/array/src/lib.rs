@@ -65,6 +65,7 @@ mod kernel;
 mod meaning;
 mod plan;
 mod reduction;
+mod rows;
 mod selection;
 mod totals;
 mod truth;

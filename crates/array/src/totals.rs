@@ -9,6 +9,7 @@ mod logic;
 mod moments;
 mod place;
 mod rank;
+mod wanted;
 mod weighted;
 
 use gristmill_kernel::state::{StateReader, StateWriter};
@@ -18,7 +19,8 @@ use crate::reduction::Op;
 use crate::truth::is_float;
 use crate::values::Values;
 
-pub(crate) use rank::{DIGITS, Rank, Wanted};
+pub(crate) use rank::{DIGITS, Rank};
+pub(crate) use wanted::Wanted;
 
 /// The name in errors.
 pub(crate) const NAME: &str = "array";

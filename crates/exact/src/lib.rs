@@ -50,7 +50,7 @@
 //! assert_eq!(moments.std(3, 1, false), 2.0);
 //! ```
 
-mod binned;
+pub mod binned;
 mod block;
 mod deposit;
 mod exactly;

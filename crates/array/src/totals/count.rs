@@ -21,7 +21,7 @@ impl Totals for Count {
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.0[at] += count_run(row, true);
+        self.0[at] = self.0[at].wrapping_add(count_run(row, true));
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl Totals for Count {
 pub(crate) fn count_row(counts: &mut [u64], row: &Row<'_>, skip: bool) {
     with_values!(row.values, values => {
         for (n, x) in counts.iter_mut().zip(&values[row.from..row.to]) {
-            *n += u64::from(!(skip && x.is_nan()));
+            *n = n.wrapping_add(u64::from(!(skip && x.is_nan())));
         }
     });
 }

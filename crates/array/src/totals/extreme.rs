@@ -55,7 +55,7 @@ impl Totals for Extreme {
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.counts[at] += count_run(row, self.rule.skip);
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, self.rule.skip));
         let turned = if self.largest { u64::MAX } else { 0 };
         with_values!(row.values, values => {
             let (mut least, mut nan) = (self.keys[at], false);

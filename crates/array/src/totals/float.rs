@@ -105,7 +105,7 @@ impl Totals for FloatSum {
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
         let skip = self.rule.skip;
-        self.counts[at] += count_run(row, skip);
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, skip));
         match row.values {
             Values::F32(values) => self.sums.run(at, &values[row.from..row.to], skip),
             Values::F64(values) => self.sums.run(at, &values[row.from..row.to], skip),

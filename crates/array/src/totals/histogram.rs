@@ -43,7 +43,8 @@ impl Totals for Histogram {
         with_values!(row.values, values => {
             for (i, x) in values[row.from..row.to].iter().enumerate() {
                 if let Some(bin) = self.bin(*x) {
-                    self.counts[(at + i) * bins + bin] += 1;
+                    let n = &mut self.counts[(at + i) * bins + bin];
+                    *n = n.wrapping_add(1);
                 }
             }
         });
@@ -55,7 +56,8 @@ impl Totals for Histogram {
         with_values!(row.values, values => {
             for x in &values[row.from..row.to] {
                 if let Some(bin) = self.bin(*x) {
-                    self.counts[at * bins + bin] += 1;
+                    let n = &mut self.counts[at * bins + bin];
+                    *n = n.wrapping_add(1);
                 }
             }
         });

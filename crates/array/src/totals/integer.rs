@@ -26,15 +26,16 @@ impl Totals for IntegerSum {
         count_row(&mut self.counts[at..], row, false);
         with_values!(row.values, values => {
             for (sum, x) in self.sums[at..].iter_mut().zip(&values[row.from..row.to]) {
-                *sum += x.to_i128();
+                *sum = sum.wrapping_add(x.to_i128());
             }
         });
         Ok(())
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.counts[at] += count_run(row, false);
-        self.sums[at] += with_values!(row.values, values => run_sum(&values[row.from..row.to]));
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, false));
+        let sum = with_values!(row.values, values => run_sum(&values[row.from..row.to]));
+        self.sums[at] = self.sums[at].wrapping_add(sum);
         Ok(())
     }
 
@@ -60,7 +61,7 @@ impl Totals for IntegerSum {
     }
 }
 
-/// The sum of a row. Halves of numbers are added, so that 64 bits hold the sums of any row.
+/// The sum of a row, of at most a block: 64 bits hold it for numbers of 32.
 fn run_sum<T: Number>(values: &[T]) -> i128 {
     if T::TYPE.size() < 8 {
         let each = |x: &T| x.to_i128() as i64;
@@ -109,7 +110,7 @@ impl Totals for IntegerMoments {
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.counts[at] += count_run(row, false);
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, false));
         let moments = &mut self.moments[at];
         with_values!(row.values, values => values[row.from..row.to].iter().for_each(|x| moments.add(x.to_i128())));
         Ok(())

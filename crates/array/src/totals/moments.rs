@@ -105,7 +105,7 @@ impl Totals for FloatMoments {
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.counts[at] += count_run(row, self.rule.skip);
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, self.rule.skip));
         match row.values {
             Values::F32(values) => self.take(at, &values[row.from..row.to], false),
             Values::F64(values) => self.take(at, &values[row.from..row.to], false),

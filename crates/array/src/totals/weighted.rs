@@ -79,7 +79,7 @@ impl Totals for Weighted {
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.counts[at] += count_run(row, self.rule.skip);
+        self.counts[at] = self.counts[at].wrapping_add(count_run(row, self.rule.skip));
         self.take(at, row, false)
     }
 

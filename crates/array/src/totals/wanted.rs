@@ -1,0 +1,99 @@
+//! The elements that quantiles want, as far as passes have settled them.
+
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::{StateReader, StateWriter};
+
+use crate::reduction::Op;
+use crate::totals::Rule;
+use crate::values::{Number, with_type};
+
+/// What is known of the wanted elements of a tile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    /// Elements of each cell that are not NaN, and whether there was a NaN.
+    pub(crate) cells: Vec<(u64, bool)>,
+    /// One for each quantile of each cell.
+    pub(crate) each: Vec<One>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct One {
+    /// The highest bits of the key.
+    pub(crate) prefix: u64,
+    /// Its place among the elements with those bits.
+    pub(crate) rank: u64,
+    /// Whether the least larger key is wanted too.
+    pub(crate) next: bool,
+    /// The key between which and the first the quantile lies.
+    pub(crate) larger: u64,
+}
+
+impl Wanted {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for (n, nan) in &self.cells {
+            out.put_u64(*n);
+            out.put_flag(*nan);
+        }
+        for one in &self.each {
+            out.put_u64(one.prefix);
+            out.put_u64(one.rank);
+            out.put_flag(one.next);
+        }
+    }
+
+    pub(crate) fn decode(
+        read: &mut StateReader<'_>,
+        cells: usize,
+        quantiles: usize,
+    ) -> Result<Wanted, KernelError> {
+        let mut wanted = Wanted::default();
+        for _ in 0..cells {
+            wanted.cells.push((read.u64()?, read.flag()?));
+        }
+        for _ in 0..cells * quantiles {
+            wanted.each.push(One { prefix: read.u64()?, rank: read.u64()?, next: read.flag()?, larger: 0 });
+        }
+        Ok(wanted)
+    }
+
+    /// Whether a pass for larger keys is needed.
+    pub(crate) fn wants_next(&self) -> bool {
+        self.each.iter().any(|one| one.next)
+    }
+
+    /// Appends the quantiles of one cell.
+    pub(crate) fn answer(&self, rule: &Rule, at: usize, out: &mut Vec<u8>) {
+        let Op::Quantile(shares) = &rule.op else { return };
+        let (n, nan) = self.cells.get(at).copied().unwrap_or_default();
+        for (q, share) in shares.iter().enumerate() {
+            let one = self.each.get(at * shares.len() + q).copied().unwrap_or_default();
+            if n == 0 || nan && !rule.skip {
+                f64::NAN.put(out);
+                continue;
+            }
+            let (_, apart) = place(n, *share);
+            let key = |key| with_type!(rule.column, T => T::of_key(key).to_f64());
+            between(key(one.prefix), key(one.larger), apart).put(out);
+        }
+    }
+}
+
+/// The rank at or below a quantile of `n` elements, and how far it lies from there to the next. As NumPy's "linear".
+pub(crate) fn place(n: u64, share: f64) -> (u64, f64) {
+    let last = n.saturating_sub(1);
+    let at = last as f64 * share;
+    let low = (at.floor() as u64).min(last);
+    (low, if low == last { 0.0 } else { at - at.floor() })
+}
+
+/// Counted from the nearer end, so that it is monotonous in `apart`.
+fn between(low: f64, high: f64, apart: f64) -> f64 {
+    if low == high || apart == 0.0 {
+        return low;
+    }
+    let step = high - low;
+    if !step.is_finite() && low.is_finite() && high.is_finite() {
+        return low * (1.0 - apart) + high * apart;
+    }
+    if apart < 0.5 { low + step * apart } else { high - step * (1.0 - apart) }
+}
