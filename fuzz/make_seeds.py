@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets: a few small, well-formed inputs for each. Run it after a format changed."""
+"""Writes the seeds of the fuzz targets: a few small, well-formed inputs for each. Run it after a format changed,
+with h5py (tests/requirements.txt)."""
 
+import gzip
+import io
 import json
 import shutil
 import struct
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "seeds"
@@ -105,6 +109,111 @@ SEEDS = {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + grpc(4, 0, 0, b"") + grpc(6, 0, 0, u64(1)) + grpc(7, 0, 0, u64(0)),
     ],
 }
+
+
+# Chunk tables: numbers are LEB128.
+def head(shape, chunk, filters=b"\0", dtype=8, edges=0, places=b"\0\2", fill=bytes(4)):
+    axes = bytes([len(shape), *shape, *chunk, *shape])
+    return b"grtb\1" + bytes([dtype, 0, edges]) + axes + filters + fill + b"\1\0" + b"\x80\x40" + places
+
+
+def parts(*all):
+    return b"".join(struct.pack("<H", len(part)) + part for part in all)
+
+
+def decoded(filters, stored, mask=0):
+    table = head([8], [8], filters)
+    return bytes([len(table)]) + table + bytes([0, mask]) + stored
+
+
+def blosc(flags, stored, size=32):
+    return struct.pack("<4B3I", 2, 1, flags, 4, size, size, 16 + len(stored)) + stored
+
+
+ELEMENTS = struct.pack("<8f", *range(8))
+SEEDS["chunk_table"] = [
+    parts(head([4], [2]), b"grtp\1\0\2\2" + bytes([0, 20, 16, 0, 0, 0, 0, 0])),
+    parts(head([4], [2], edges=1, places=b"\1\0\4")),
+    parts(head([4], [4], places=b"\2\x10" + bytes(16))),
+]
+SEEDS["chunk_decode"] = [
+    decoded(b"\0", ELEMENTS),
+    decoded(b"\2\x09\4\0", zlib.compress(ELEMENTS)),
+    decoded(b"\1\0", ELEMENTS, 1),
+    decoded(b"\1\1", gzip.compress(ELEMENTS, mtime=0)),
+    decoded(b"\1\2", bytes.fromhex("28b52ffd2020010100") + ELEMENTS),
+    decoded(b"\1\3", struct.pack(">QII", 32, 32, 32) + ELEMENTS),
+    decoded(b"\1\4", struct.pack("<I", 32) + b"\xf0\x11" + ELEMENTS),
+    decoded(b"\1\5", b"\x1f" + ELEMENTS),
+    decoded(b"\1\5", b"\3" + bytes(4) + b"\xe0\x13\3"),
+    decoded(b"\1\6", blosc(3, ELEMENTS)),
+    decoded(b"\1\6", blosc(0x11, struct.pack("<II", 20, 32) + ELEMENTS)),
+    decoded(b"\1\6", blosc(0x14, struct.pack("<II", 20, 33) + b"\x1f" + ELEMENTS)),
+    decoded(b"\1\6", blosc(0x71, struct.pack("<II", 20, 40) + zlib.compress(ELEMENTS))),
+    decoded(b"\1\x07", ELEMENTS + bytes(4)),
+    decoded(b"\1\x08", ELEMENTS + bytes(4)),
+    decoded(b"\1\x0a\1\0", ELEMENTS),
+    decoded(b"\1\x0b\4\4\x10\x08\x20", struct.pack("<I", 32) + ELEMENTS),
+    decoded(b"\1\x0c,\0", b"1,2\n3\n" * 4),
+]
+
+
+def hdf5(make, **how):
+    """A small HDF5 file; the same bytes every time."""
+    import h5py
+
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", **how) as file:
+        make(file)
+    return b"\0" + memory.getvalue()
+
+
+def several(file):
+    file.attrs["title"] = "seed"
+    a = file.create_dataset("a", (5, 3), ">i2", chunks=(2, 3), maxshape=(None, 3), shuffle=True, compression="gzip")
+    a[:3] = 7
+    a.attrs["units"] = [1.5, 2.5]
+    file.create_dataset("g/b", data=[1.0, 2.0])
+    file["c"] = h5py_soft()
+
+
+def h5py_soft():
+    import h5py
+
+    return h5py.SoftLink("/g/b")
+
+
+def indexed(file):
+    for name, shape, most in (("one", 4, 4), ("fixed", 12, 12), ("more", 12, None)):
+        file.create_dataset(name, (shape,), "<f4", chunks=(4,), maxshape=(most,), fletcher32=True)[:] = 1
+    file.create_dataset("tree", (4, 4), "<f4", chunks=(2, 2), maxshape=(None, None))[:] = 1
+
+
+def classic():
+    name = lambda text: struct.pack(">I", len(text)) + text.ljust(-(-len(text) // 4) * 4, b"\0")
+    words = lambda *all: struct.pack(f">{len(all)}I", *all)
+    out = b"CDF\1" + words(2, 10, 2) + name(b"t") + words(0) + name(b"x") + words(3) + words(0, 0, 11, 2)
+    out += name(b"a") + words(2, 0, 1, 0, 0, 3, 8, 160) + name(b"b") + words(1, 0, 0, 0, 5, 4, 168)
+    return out.ljust(160, b"\0") + bytes(range(24))
+
+
+ZARR2 = {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "compressor": {"id": "zlib"}, "filters": None,
+         "fill_value": 1, "order": "F"}
+BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
+ZARR3 = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16", "fill_value": 1,
+         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+         "chunk_key_encoding": {"name": "default"}, "codecs": [BYTES, {"name": "crc32c"}], "attributes": {"a": [1, 2.5]}}
+SHARDS = {"name": "sharding_indexed", "configuration": {
+    "chunk_shape": [2], "codecs": [BYTES], "index_codecs": [BYTES], "index_location": "end"}}
+NPY = b"\x93NUMPY\1\0" + struct.pack("<H", 60) + b"{'descr': '<i2', 'fortran_order': True, 'shape': (2, 2), }".ljust(60)
+SEEDS["format_open"] = [
+    b"\0" + classic(), b"\0" + NPY + bytes(8), b"\1a,b\n1,2.5\n3,\n",
+    b"\2" + text(ZARR2) + b"\0" + zlib.compress(bytes(4)),
+    b"\3" + text(ZARR3) + b"\0" + bytes(12),
+    b"\3" + text(ZARR3 | {"codecs": [SHARDS]}) + b"\0" + bytes(8) + u64(0, 4, 4, 4),
+    hdf5(several), hdf5(several, libver="latest"), hdf5(indexed, libver="latest"), hdf5(indexed),
+]
+
 
 for target, seeds in SEEDS.items():
     folder = HERE / target

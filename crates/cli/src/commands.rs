@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod cert;
 pub mod get;
+mod get_variable;
 pub mod kernels;
 pub mod names;
 pub mod put;
@@ -12,6 +13,7 @@ pub mod serve;
 pub mod stat;
 pub mod top;
 pub mod up;
+mod variables;
 
 use std::io::Write;
 use std::process::ExitCode;

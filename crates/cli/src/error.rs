@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use gristmill_client::ClientError;
+use gristmill_format::FormatError;
 use gristmill_kernel::KernelError;
 use gristmill_runtime::RunError;
 use gristmill_server::ServerError;
@@ -38,6 +39,9 @@ pub enum CliError {
     /// The terminal cannot be drawn on, or says nothing of its keys.
     #[error("cannot use the terminal: {0}; --once prints one picture without it")]
     Terminal(#[source] io::Error),
+    /// A scientific file cannot be read; the message says which.
+    #[error("{}: {source}", path.display())]
+    Format { path: PathBuf, source: FormatError },
     #[error("{0}")]
     Usage(String),
 }
@@ -55,6 +59,7 @@ impl CliError {
             CliError::Run(error) | CliError::Request { source: error, .. } => error.is_usage(),
             CliError::Client(error) => error.is_usage(),
             CliError::Server(error) => error.is_usage(),
+            CliError::Format { source, .. } => source.is_usage(),
             CliError::Usage(_) | CliError::Config { .. } => true,
             CliError::Transport(_)
             | CliError::Store(_)

@@ -55,6 +55,9 @@ pub struct GetArgs {
     pub path: Location,
     /// Where to write it: a file, a directory for one of the same name, or '-' for standard output
     pub destination: PathBuf,
+    /// Write one variable of a netCDF, HDF5, Zarr, .npy or .csv file of this machine, as .npy
+    #[arg(long, value_name = "NAME")]
+    pub var: Option<String>,
     #[command(flatten)]
     pub tuning: QuietArgs,
 }
@@ -74,8 +77,15 @@ pub struct LsArgs {
 
 #[derive(Debug, Args)]
 pub struct StatArgs {
-    /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one
+    /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one,
+    /// or a folder with Zarr. Of netCDF, HDF5, Zarr, .npy and .csv on this machine, variables and chunks are shown too
     pub path: Location,
+    /// Show this variable only, with its attributes: its name, with the groups it is in as group/name
+    #[arg(long, value_name = "NAME")]
+    pub var: Option<String>,
+    /// List where each chunk of the variable lies
+    #[arg(long, requires = "var")]
+    pub chunks: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

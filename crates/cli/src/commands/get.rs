@@ -11,16 +11,27 @@ use gristmill_client::{ClientError, EXTENSION, Location, Url};
 use gristmill_runtime::Control;
 
 use crate::args::GetArgs;
-use crate::commands::{DASH, connect};
+use crate::commands::{DASH, connect, get_variable};
 use crate::error::CliError;
 use crate::interrupt::stop_on_signal;
 use crate::progress::bytes_bar;
 
 /// Copies a file out of its targets.
 pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
-    match &args.path {
-        Location::Local(path) => get_local(args, path)?,
-        Location::Remote(url) => get_remote(args, url)?,
+    match (&args.path, &args.var) {
+        (Location::Local(path), None) => get_local(args, path)?,
+        (Location::Local(path), Some(name)) => {
+            let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
+            let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
+            get_variable::get(path, name, &destination, &*stoppable()?)?;
+        }
+        (Location::Remote(url), None) => get_remote(args, url)?,
+        (Location::Remote(url), Some(_)) => {
+            let why = format!(
+                "{url}: variables of files on storage nodes cannot be copied yet; get the file first"
+            );
+            return Err(CliError::Usage(why));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,19 +3,24 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gristmill_client::{Location, Url};
+use gristmill_client::{EXTENSION, Location, Url};
+use gristmill_format::{Dataset, FormatError, open_path};
 use gristmill_layout::Layout;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
-use crate::commands::{connect, line};
+use crate::commands::{connect, line, variables};
 use crate::error::CliError;
 use crate::size::readable;
 
 /// Shows how a file lies on its targets.
 pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
     match &args.path {
+        Location::Local(path) if variables::is_zarr(path) => stat_zarr(args, path),
         Location::Local(path) => stat_local(args, path),
+        Location::Remote(url) if args.var.is_some() => Err(CliError::Usage(format!(
+            "{url}: variables of files on storage nodes cannot be shown yet; get the file first"
+        ))),
         Location::Remote(url) => stat_remote(args, url),
     }
 }
@@ -103,8 +108,13 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     if args.json {
         let targets: Vec<_> =
             targets.iter().map(|(node, bytes)| json!({ "node": node, "bytes": bytes })).collect();
-        let text = json!({ "path": path, "length": file.length, "stripe_unit": unit, "targets": targets });
-        return line(&text.to_string());
+        let mut text = Map::new();
+        text.insert("path".to_owned(), json!(path));
+        text.insert("length".to_owned(), json!(file.length));
+        text.insert("stripe_unit".to_owned(), json!(unit));
+        text.insert("targets".to_owned(), json!(targets));
+        text.extend(inside_json(args, path)?);
+        return line(&Json::Object(text).to_string());
     }
     let mut text = format!("{}: {} ({} bytes)", path.display(), readable(file.length), file.length);
     match unit {
@@ -114,7 +124,59 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     for (node, bytes) in targets.iter().filter(|_| unit.is_some()) {
         text.push_str(&format!("\n  {node}: {}", readable(*bytes)));
     }
+    text.push_str(&inside_text(args, path)?);
     line(&text)
+}
+
+fn stat_zarr(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
+    if args.json {
+        let mut text = Map::new();
+        text.insert("path".to_owned(), json!(path));
+        text.extend(inside_json(args, path)?);
+        return line(&Json::Object(text).to_string());
+    }
+    line(&format!("{}: a folder{}", path.display(), inside_text(args, path)?))
+}
+
+/// What is in a file of a format that is known. A file that cannot be read is shown for what it is, but not if one of
+/// its variables is asked for.
+fn inside_json(args: &StatArgs, path: &Path) -> Result<Map<String, Json>, CliError> {
+    let shown = opened(args, path).and_then(|dataset| match dataset {
+        Some(dataset) => variables::to_json(&dataset, args.var.as_deref(), args.chunks),
+        None => Ok(Map::new()),
+    });
+    match shown {
+        Ok(shown) => Ok(shown),
+        Err(error) if args.var.is_none() => {
+            Ok(Map::from_iter([("unreadable".to_owned(), json!(error.to_string()))]))
+        }
+        Err(error) => Err(variables::failed(path)(error)),
+    }
+}
+
+fn inside_text(args: &StatArgs, path: &Path) -> Result<String, CliError> {
+    let shown = opened(args, path).and_then(|dataset| match dataset {
+        Some(dataset) => variables::to_text(&dataset, args.var.as_deref(), args.chunks),
+        None => Ok(String::new()),
+    });
+    match shown {
+        Ok(shown) => Ok(shown),
+        Err(error) if args.var.is_none() => Ok(format!("\n  its contents cannot be shown: {error}")),
+        Err(error) => Err(variables::failed(path)(error)),
+    }
+}
+
+/// Opens a plain file, or a folder with Zarr. Of others there is nothing to show, unless a variable is asked for.
+fn opened(args: &StatArgs, path: &Path) -> Result<Option<Dataset>, FormatError> {
+    let striped = path.extension().is_some_and(|extension| extension == EXTENSION);
+    match variables::open(path) {
+        _ if striped && args.var.is_none() => Ok(None),
+        _ if striped => {
+            Err(FormatError::Unrecognised { why: "it is striped; get the file first".to_owned() })
+        }
+        Ok(None) if args.var.is_some() => open_path(path).map(Some),
+        other => other,
+    }
 }
 
 #[cfg(test)]

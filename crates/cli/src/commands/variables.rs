@@ -1,0 +1,280 @@
+//! The variables of a scientific file, as JSON and for people.
+
+use std::path::Path;
+
+use gristmill_format::{AttributeValue, ChunkTable, Dataset, FormatError, Found, Kind, Variable, open_path};
+use gristmill_kernel::{ByteOrder, Value as Number};
+use serde_json::{Map, Value as Json, json};
+
+use crate::error::CliError;
+use crate::json::{integer, value};
+use crate::size::readable;
+
+/// Most chunks that are listed for one variable.
+const MAX_LISTED: u64 = 1 << 20;
+
+/// Most characters of an attribute that are shown to people.
+const SHOWN: usize = 200;
+
+/// Files that say that a folder is Zarr.
+const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
+
+/// Whether a folder holds Zarr.
+pub fn is_zarr(path: &Path) -> bool {
+    path.is_dir() && ZARR.iter().any(|name| path.join(name).is_file())
+}
+
+/// What is in a file or folder; `None` for one of no format that is known.
+pub fn open(path: &Path) -> Result<Option<Dataset>, FormatError> {
+    match open_path(path) {
+        Ok(dataset) => Ok(Some(dataset)),
+        Err(FormatError::Unrecognised { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A failure about a file, which its message names.
+pub fn failed(path: &Path) -> impl Fn(FormatError) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::Format { path: path.clone(), source }
+}
+
+/// All of a file, or one variable, as JSON.
+pub fn to_json(
+    dataset: &Dataset,
+    only: Option<&str>,
+    chunks: bool,
+) -> Result<Map<String, Json>, FormatError> {
+    let mut out = Map::new();
+    out.insert("format".to_owned(), json!(dataset.format.name()));
+    if let Some(name) = only {
+        let variable = dataset.variable(name)?;
+        out.insert("variables".to_owned(), json!([variable_json(dataset, variable, chunks)?]));
+        return Ok(out);
+    }
+    let dimensions: Vec<Json> = dataset
+        .dimensions
+        .iter()
+        .map(|dimension| {
+            json!({ "name": dimension.name, "length": integer(dimension.length.into()), "unlimited": dimension.unlimited })
+        })
+        .collect();
+    out.insert("dimensions".to_owned(), json!(dimensions));
+    out.insert("attributes".to_owned(), attributes(&dataset.attributes));
+    let variables: Result<Vec<Json>, FormatError> =
+        dataset.variables.iter().map(|variable| variable_json(dataset, variable, false)).collect();
+    out.insert("variables".to_owned(), json!(variables?));
+    Ok(out)
+}
+
+fn variable_json(dataset: &Dataset, variable: &Variable, chunks: bool) -> Result<Json, FormatError> {
+    let dtype = variable.dtype().ok();
+    let fill = dtype.zip(variable.fill.as_deref()).map(|(dtype, fill)| value(&dtype.value(fill)));
+    let mut out = json!({
+        "name": variable.path,
+        "type": dtype.map(|dtype| dtype.name()),
+        "kind": variable.kind.to_string(),
+        "order": order(variable),
+        "shape": lengths(&variable.shape),
+        "dimensions": variable.dimensions,
+        "storage": variable.storage.name(),
+        "filters": variable.filters,
+        "fill": fill,
+        "attributes": attributes(&variable.attributes),
+    });
+    let table = match dataset.table(&variable.path) {
+        Ok(table) => table,
+        Err(error) if chunks => return Err(error),
+        Err(error) => {
+            out["refused"] = json!(error.to_string());
+            return Ok(out);
+        }
+    };
+    out["chunk"] = lengths(&table.array.chunk);
+    out["chunks"] = integer(table.array.chunks().into());
+    out["stored_chunks"] = integer(table.stored_chunks().into());
+    out["stored_bytes"] = integer(table.stored_bytes().into());
+    if chunks {
+        out["table"] = json!(listed(&table)?);
+    }
+    Ok(out)
+}
+
+/// Every stored chunk of a table.
+fn listed(table: &ChunkTable) -> Result<Vec<Json>, FormatError> {
+    let mut out = Vec::new();
+    for_each_stored(table, &mut |number, origin, found| {
+        out.push(match found {
+            Found::At(place) => json!({
+                "chunk": integer(number.into()),
+                "origin": lengths(origin),
+                "file": table.files.get(place.file as usize).map(|file| &file.name),
+                "offset": integer(place.offset.into()),
+                "bytes": integer(place.bytes.into()),
+                "mask": place.mask,
+            }),
+            _ => json!({ "chunk": integer(number.into()), "origin": lengths(origin), "inline": true }),
+        });
+    })?;
+    Ok(out)
+}
+
+fn for_each_stored(
+    table: &ChunkTable,
+    each: &mut dyn FnMut(u64, &[u64], Found<'_>),
+) -> Result<(), FormatError> {
+    if table.stored_chunks() > MAX_LISTED {
+        return Err(FormatError::Limit {
+            what: "chunks to list".to_owned(),
+            found: table.stored_chunks(),
+            max: MAX_LISTED,
+        });
+    }
+    let numbers: Box<dyn Iterator<Item = u64>> = match &table.places {
+        gristmill_format::Places::Listed(places) => Box::new(places.iter().map(|place| place.chunk)),
+        _ => Box::new(0..table.array.chunks()),
+    };
+    for number in numbers {
+        if let (Some(found), Some(extent)) = (table.find(number), table.array.extent(number)) {
+            each(number, &extent.origin, found);
+        }
+    }
+    Ok(())
+}
+
+/// Texts as they are, numbers with their type.
+fn attributes(all: &[gristmill_format::Attribute]) -> Json {
+    let shown = |attribute: &gristmill_format::Attribute| {
+        let shown = match &attribute.value {
+            AttributeValue::Text(text) => json!(text),
+            AttributeValue::Texts(texts) => json!(texts),
+            AttributeValue::Other(what) => json!({ "other": what }),
+            AttributeValue::Numbers { dtype, scalar, .. } => {
+                let numbers: Vec<Json> =
+                    attribute.value.numbers().unwrap_or_default().iter().map(value).collect();
+                let numbers = match (scalar, numbers.as_slice()) {
+                    (true, [one]) => one.clone(),
+                    _ => json!(numbers),
+                };
+                json!({ "type": dtype.name(), "value": numbers })
+            }
+        };
+        (attribute.name.clone(), shown)
+    };
+    Json::Object(all.iter().map(shown).collect())
+}
+
+fn lengths(all: &[u64]) -> Json {
+    Json::Array(all.iter().map(|length| integer((*length).into())).collect())
+}
+
+fn order(variable: &Variable) -> &'static str {
+    match variable.order {
+        ByteOrder::Little => "little",
+        ByteOrder::Big => "big",
+    }
+}
+
+/// All of a file, or one variable, for people: lines to go behind the one about the file.
+pub fn to_text(dataset: &Dataset, only: Option<&str>, chunks: bool) -> Result<String, FormatError> {
+    let mut out = format!("\n  {}", dataset.format);
+    if let Some(name) = only {
+        let variable = dataset.variable(name)?;
+        out.push_str(&line(dataset, variable, variable.path.len()));
+        for attribute in &variable.attributes {
+            out.push_str(&format!("\n    {}: {}", attribute.name, shown(&attribute.value)));
+        }
+        if chunks {
+            out.push_str(&places(&dataset.table(name)?)?);
+        }
+        return Ok(out);
+    }
+    if !dataset.dimensions.is_empty() {
+        let all: Vec<String> = dataset
+            .dimensions
+            .iter()
+            .map(|dimension| {
+                let unlimited = if dimension.unlimited { " (unlimited)" } else { "" };
+                format!("{} = {}{unlimited}", dimension.name, dimension.length)
+            })
+            .collect();
+        out.push_str(&format!("\n  dimensions: {}", all.join(", ")));
+    }
+    let width = dataset.variables.iter().map(|variable| variable.path.chars().count()).max().unwrap_or(0);
+    for variable in &dataset.variables {
+        out.push_str(&line(dataset, variable, width));
+    }
+    Ok(out)
+}
+
+/// One line about a variable: type, shape, how it lies.
+fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
+    let axes: Vec<String> = variable
+        .shape
+        .iter()
+        .zip(&variable.dimensions)
+        .map(|(length, name)| if name.is_empty() { length.to_string() } else { format!("{name}={length}") })
+        .collect();
+    let mut out = format!("\n  {:width$}  {} ({})", variable.path, variable.kind, axes.join(", "));
+    if !matches!(variable.kind, Kind::Number(_)) {
+        return out;
+    }
+    if variable.order == ByteOrder::Big {
+        out.push_str(" big-endian");
+    }
+    out.push_str(&format!(", {}", variable.storage.name()));
+    if !variable.filters.is_empty() {
+        out.push_str(&format!(" with {}", variable.filters.join(", ")));
+    }
+    match dataset.table(&variable.path) {
+        Err(error) => out.push_str(&format!(": refused, {error}")),
+        Ok(table) => {
+            let shape: Vec<String> = table.array.chunk.iter().map(u64::to_string).collect();
+            let (all, stored) = (table.array.chunks(), table.stored_chunks());
+            let some = if stored < all { format!("{stored} of {all}") } else { all.to_string() };
+            let of = if shape.is_empty() { String::new() } else { format!(" of {}", shape.join("x")) };
+            let s = if all == 1 { "" } else { "s" };
+            out.push_str(&format!(": {some} chunk{s}{of}, {}", readable(table.stored_bytes())));
+        }
+    }
+    out
+}
+
+fn shown(all: &AttributeValue) -> String {
+    let text = match all {
+        AttributeValue::Text(text) => text.clone(),
+        AttributeValue::Texts(texts) => texts.join(", "),
+        AttributeValue::Other(what) => what.clone(),
+        AttributeValue::Numbers { .. } => {
+            let one = |number: &Number| match number {
+                Number::Float(x) => x.to_string(),
+                other => value(other).to_string(),
+            };
+            all.numbers().unwrap_or_default().iter().map(one).collect::<Vec<_>>().join(", ")
+        }
+    };
+    // A line of an answer stays one, and nothing in it does something to a terminal.
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match clean.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", clean.get(..end).unwrap_or(&clean)),
+        None => clean,
+    }
+}
+
+fn places(table: &ChunkTable) -> Result<String, FormatError> {
+    let mut out = String::new();
+    for_each_stored(table, &mut |number, origin, found| {
+        let place = match found {
+            Found::At(place) => {
+                let file = table.files.get(place.file as usize).map_or("", |file| &file.name);
+                let file = if file.is_empty() { String::new() } else { format!(" of {file}") };
+                let mask =
+                    if place.mask == 0 { String::new() } else { format!(", filter mask {:#x}", place.mask) };
+                format!("bytes {}..{}{file}{mask}", place.offset, place.offset.saturating_add(place.bytes))
+            }
+            _ => "inside the file's description".to_owned(),
+        };
+        out.push_str(&format!("\n    chunk {number} at {origin:?}: {place}"));
+    })?;
+    Ok(out)
+}

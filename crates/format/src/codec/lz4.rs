@@ -1,0 +1,54 @@
+//! LZ4 blocks, in the two framings that files have.
+
+use super::{too_much, u32_at};
+use crate::FormatError;
+
+/// Undoes HDF5's framing (filter 32004): big-endian length of all (8 bytes) and of a block (4), then for each block its
+/// stored length (4) and its bytes, which are as they were if they are no shorter.
+pub fn hdf5(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let short = || FormatError::chunk("the lz4 data is cut off");
+    let (total, rest) = from.split_first_chunk::<8>().ok_or_else(short)?;
+    let (block, mut rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+    let total = usize::try_from(u64::from_be_bytes(*total)).unwrap_or(usize::MAX);
+    let block = u32::from_be_bytes(*block) as usize;
+    if total > room {
+        return Err(too_much("lz4", room));
+    }
+    if block == 0 && total > 0 {
+        return Err(FormatError::chunk("the lz4 data has blocks of no bytes"));
+    }
+    while out.len() < total {
+        let bytes = block.min(total - out.len());
+        let (stored, behind) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        let (stored, behind) =
+            behind.split_at_checked(u32::from_be_bytes(*stored) as usize).ok_or_else(short)?;
+        rest = behind;
+        if stored.len() == bytes {
+            out.extend_from_slice(stored);
+        } else {
+            block_of(stored, bytes, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Undoes numcodecs' framing: the little-endian length (4 bytes), then one block.
+pub fn numcodecs(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let total = u32_at(from, 0).ok_or_else(|| FormatError::chunk("the lz4 data is cut off"))? as usize;
+    if total > room {
+        return Err(too_much("lz4", room));
+    }
+    block_of(from.get(4..).unwrap_or_default(), total, out)
+}
+
+/// Appends one block, which must give exactly `bytes` bytes.
+pub fn block_of(stored: &[u8], bytes: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let start = out.len();
+    out.resize(start.saturating_add(bytes), 0);
+    let into = out.get_mut(start..).unwrap_or_default();
+    match lz4_flex::block::decompress_into(stored, into) {
+        Ok(made) if made == bytes => Ok(()),
+        Ok(made) => Err(FormatError::chunk(format!("an lz4 block has {made} bytes and should have {bytes}"))),
+        Err(error) => Err(FormatError::chunk(format!("no lz4 block: {error}"))),
+    }
+}

@@ -1,0 +1,202 @@
+//! From the stored bytes of a chunk to its elements.
+
+use std::borrow::Cow;
+
+use crate::array::{Array, bytes_of};
+use crate::codec;
+use crate::filter::Filter;
+use crate::{FormatError, MAX_STORED_BYTES};
+
+/// Decodes chunks of one array, with output bounded by the chunk's size whatever the stored bytes say. Keeps its
+/// buffers from chunk to chunk.
+#[derive(Debug)]
+pub struct Decoder {
+    array: Array,
+    /// Buffers that are not used at the moment.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Bytes on their way through the filters.
+type Bytes<'a> = Cow<'a, [u8]>;
+
+impl Decoder {
+    /// A decoder for chunks of this array.
+    ///
+    /// # Errors
+    /// Those of [`Array::check`].
+    pub fn new(array: &Array) -> Result<Decoder, FormatError> {
+        array.check()?;
+        Ok(Decoder { array: array.clone(), spare: Vec::new() })
+    }
+
+    /// The array.
+    pub const fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Makes `out` the elements of chunk `number`: little-endian, in C order, with the lengths that
+    /// [`Array::extent`] calls `held`. `stored` are the bytes at its place; filters whose bit is set in `mask` (bit 0 is
+    /// the first filter) were not applied by the writer. Elements that the file does not have are the fill value.
+    ///
+    /// # Errors
+    /// [`FormatError::Chunk`] for anything but that many elements; [`FormatError::Field`] for text.
+    pub fn decode(
+        &mut self,
+        number: u64,
+        stored: &[u8],
+        mask: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        FormatError::limit("bytes of a stored chunk", stored.len() as u64, MAX_STORED_BYTES)?;
+        let held = self.held(number)?;
+        let bytes = self.bytes(&held)?;
+        // How many bytes there may be before each filter is undone: what the filters before it can make of a chunk.
+        let mut rooms = Vec::with_capacity(self.array.filters.len());
+        let mut room = bytes;
+        for (filter, bit) in self.array.filters.iter().zip(0..) {
+            let applied = !masked(mask, bit);
+            rooms.push((filter.clone(), applied, room));
+            if applied {
+                room = filter.grown(room);
+            }
+        }
+        let mut current: Bytes = Cow::Borrowed(stored);
+        for (filter, applied, room) in rooms.iter().rev() {
+            if *applied {
+                current = self.undo(filter, current, *room, &held)?;
+            }
+        }
+        if current.len() != bytes {
+            let found = current.len();
+            return Err(FormatError::chunk(format!("it has {found} bytes and should have {bytes}")));
+        }
+        match current {
+            Cow::Borrowed(same) => {
+                out.clear();
+                out.extend_from_slice(same);
+            }
+            Cow::Owned(made) => {
+                let used = std::mem::replace(out, made);
+                self.spare.push(used);
+            }
+        }
+        // Text gives elements in our order.
+        if !matches!(self.array.filters.first(), Some(Filter::Column(_))) {
+            self.array.order.to_little(self.array.dtype.size(), out);
+        }
+        self.fill_outside(number, &held, out);
+        Ok(())
+    }
+
+    /// Makes `out` what a chunk reads as that is not stored.
+    ///
+    /// # Errors
+    /// [`FormatError::Table`] for a number past the last.
+    pub fn fill(&self, number: u64, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let bytes = self.bytes(&self.held(number)?)?;
+        out.clear();
+        out.reserve(bytes);
+        for _ in 0..bytes / self.array.dtype.size() {
+            out.extend_from_slice(&self.array.fill);
+        }
+        Ok(())
+    }
+
+    fn held(&self, number: u64) -> Result<Vec<u64>, FormatError> {
+        let extent = self.array.extent(number);
+        extent
+            .map(|extent| extent.held)
+            .ok_or_else(|| FormatError::table(format!("there is no chunk {number}")))
+    }
+
+    fn bytes(&self, held: &[u64]) -> Result<usize, FormatError> {
+        let bytes = bytes_of(held, self.array.dtype).and_then(|bytes| usize::try_from(bytes).ok());
+        bytes.ok_or_else(|| FormatError::table("a chunk is too large"))
+    }
+
+    fn undo<'a>(
+        &mut self,
+        filter: &Filter,
+        from: Bytes<'a>,
+        room: usize,
+        held: &[u64],
+    ) -> Result<Bytes<'a>, FormatError> {
+        match filter {
+            Filter::Fletcher32 => return strip(from, codec::checksum::fletcher32),
+            Filter::Crc32c => return strip(from, codec::checksum::crc32c),
+            _ => {}
+        }
+        let mut into = self.spare.pop().unwrap_or_default();
+        into.clear();
+        match filter {
+            Filter::Zlib => codec::deflate::zlib(&from, room, &mut into)?,
+            Filter::Gzip => codec::deflate::gzip(&from, room, &mut into)?,
+            Filter::Zstd => codec::zstd::frames(&from, room, &mut into)?,
+            Filter::Lz4Hdf5 => codec::lz4::hdf5(&from, room, &mut into)?,
+            Filter::Lz4Numcodecs => codec::lz4::numcodecs(&from, room, &mut into)?,
+            Filter::Lzf => codec::lzf::block(&from, room, &mut into)?,
+            Filter::Blosc => codec::blosc::buffer(&from, room, &mut into)?,
+            Filter::Szip(parameters) => codec::szip::stream(&from, parameters, room, &mut into)?,
+            Filter::Shuffle { size } => codec::shuffle::bytes(&from, *size as usize, &mut into),
+            Filter::Transpose(axes) => {
+                codec::transpose::to_c_order(&from, axes, held, self.array.dtype.size(), &mut into)?;
+            }
+            Filter::Column(column) => {
+                codec::column::elements(&from, *column, self.array.dtype, room, &mut into)?
+            }
+            Filter::Fletcher32 | Filter::Crc32c => {}
+        }
+        if let Cow::Owned(used) = from {
+            self.spare.push(used);
+        }
+        Ok(Cow::Owned(into))
+    }
+
+    /// Puts the fill value where the chunk reaches past what is stored of the array, but not past the array.
+    fn fill_outside(&self, number: u64, held: &[u64], out: &mut [u8]) {
+        if self.array.stored == self.array.shape {
+            return;
+        }
+        let Some(extent) = self.array.extent(number) else { return };
+        let inside: Vec<u64> = extent
+            .origin
+            .iter()
+            .zip(&self.array.stored)
+            .zip(held)
+            .map(|((start, stored), held)| stored.saturating_sub(*start).min(*held))
+            .collect();
+        if inside == held {
+            return;
+        }
+        let mut at = vec![0u64; held.len()];
+        for element in out.chunks_exact_mut(self.array.dtype.size()) {
+            if at.iter().zip(&inside).any(|(at, inside)| at >= inside) {
+                element.copy_from_slice(&self.array.fill);
+            }
+            for (at, length) in at.iter_mut().zip(held).rev() {
+                *at += 1;
+                if *at < *length {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+    }
+}
+
+/// Whether a filter was left out. A mask has a bit for each of the first 32.
+const fn masked(mask: u32, bit: u32) -> bool {
+    bit < u32::BITS && mask >> bit & 1 == 1
+}
+
+/// Takes off a checksum that is right.
+fn strip(from: Bytes<'_>, check: fn(&[u8]) -> Result<usize, FormatError>) -> Result<Bytes<'_>, FormatError> {
+    let bytes = check(&from)?;
+    Ok(match from {
+        Cow::Borrowed(all) => Cow::Borrowed(all.get(..bytes).unwrap_or(all)),
+        Cow::Owned(mut all) => {
+            all.truncate(bytes);
+            Cow::Owned(all)
+        }
+    })
+}

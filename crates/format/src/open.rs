@@ -1,0 +1,57 @@
+//! Which format a file has, and opening it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::dataset::Dataset;
+use crate::source::{self, FileSource, Source};
+use crate::tree::{FolderTree, Tree};
+use crate::{FormatError, classic, hdf5, npy, text, zarr};
+
+/// Bytes that tell a format.
+const START: u64 = 8;
+
+/// Opens a file or, for Zarr, a folder of this machine.
+///
+/// # Errors
+/// [`FormatError::Unrecognised`], [`FormatError::Io`], and what the format's parser refuses.
+pub fn open_path(path: &Path) -> Result<Dataset, FormatError> {
+    if path.is_dir() {
+        return open_tree(Arc::new(FolderTree::new(path)));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    open(Arc::new(FileSource::open(path)?), &name)
+}
+
+/// Opens a file, recognised by its first bytes. Delimited text has none, so there its name counts: `.csv`, `.tsv`.
+///
+/// # Errors
+/// As [`open_path`].
+pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError> {
+    let start = source::read(&*source, 0, source.len().min(START), START)?;
+    if start.starts_with(b"CDF") {
+        return classic::open(source);
+    }
+    if start.starts_with(npy::MAGIC) {
+        return npy::open(source);
+    }
+    if hdf5::is_hdf5(&*source)? {
+        return hdf5::open(source);
+    }
+    if text::is_text(name) {
+        return text::open(source, name);
+    }
+    let why = match start.as_slice() {
+        [] => "it is empty".to_owned(),
+        bytes => format!("it begins with {:?}", String::from_utf8_lossy(bytes)),
+    };
+    Err(FormatError::Unrecognised { why })
+}
+
+/// Opens a tree of files: Zarr, version 2 or 3, an array or a group.
+///
+/// # Errors
+/// As [`open_path`].
+pub fn open_tree(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
+    zarr::open(tree)
+}

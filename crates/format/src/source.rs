@@ -1,0 +1,103 @@
+//! Where the bytes of one file come from.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::FormatError;
+
+/// Bytes of one file, read at any place. Its length does not change while it is open.
+pub trait Source: Send + Sync {
+    /// Bytes of the file.
+    fn len(&self) -> u64;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `into` from `offset` on.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`], also for bytes past the end.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError>;
+}
+
+/// Reads `bytes` bytes at `offset` after checking that the file has them, so that no lie about a length is allocated.
+///
+/// # Errors
+/// [`FormatError::Limit`] for more than `max`; [`FormatError::Io`].
+pub(crate) fn read(source: &dyn Source, offset: u64, bytes: u64, max: u64) -> Result<Vec<u8>, FormatError> {
+    FormatError::limit("bytes to read at once", bytes, max)?;
+    check_range(offset, bytes, source.len())?;
+    let bytes = usize::try_from(bytes).map_err(|_| past_end(offset, bytes, source.len()))?;
+    let mut out = vec![0; bytes];
+    source.read_at(offset, &mut out)?;
+    Ok(out)
+}
+
+fn check_range(offset: u64, bytes: u64, len: u64) -> Result<(), FormatError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= len => Ok(()),
+        _ => Err(past_end(offset, bytes, len)),
+    }
+}
+
+fn past_end(offset: u64, bytes: u64, len: u64) -> FormatError {
+    FormatError::io(
+        format!("{bytes} bytes at {offset} of a file of {len}"),
+        std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the file ends before"),
+    )
+}
+
+/// A local file.
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+    len: u64,
+}
+
+impl FileSource {
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`], also for what is no plain file.
+    pub fn open(path: &Path) -> Result<FileSource, FormatError> {
+        let failed = |source| FormatError::io(path.display().to_string(), source);
+        let file = File::open(path).map_err(failed)?;
+        let meta = file.metadata().map_err(failed)?;
+        if !meta.is_file() {
+            let no_file = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no plain file");
+            return Err(failed(no_file));
+        }
+        Ok(FileSource { file, len: meta.len() })
+    }
+}
+
+impl Source for FileSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
+        let what = format!("{} bytes at {offset}", into.len());
+        self.file.read_exact_at(into, offset).map_err(|source| FormatError::io(what, source))
+    }
+}
+
+/// Bytes in memory.
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
+        let start = usize::try_from(offset).ok();
+        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
+        match range.and_then(|range| self.get(range)) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => return Err(past_end(offset, into.len() as u64, self.as_slice().len() as u64)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! A chunk table as bytes: a head, and pages of bounded size that each cover a range of chunks.
+//!
+//! Numbers are unsigned LEB128 unless something else is said; differences are zigzag-coded first. A chunk that follows
+//! the one before it in the file takes some five bytes.
+//!
+//! | part | what |
+//! |---|---|
+//! | head | `grtb`, version (1 byte), the array, number of files, the file if it is one, where chunks lie or how many are listed |
+//! | array | type, byte order and edges (1 byte each), lengths, chunk lengths, what is stored, filters, fill value |
+//! | page | `grtp`, version, first chunk, chunk behind the last, files (if there are several), places |
+//! | place | chunks left out before it, file, where it begins after the one before it, bytes, mask |
+//!
+//! Decoding checks what [`ChunkTable::check`](crate::ChunkTable::check) checks but for the lengths of the files, which
+//! a server knows better.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use gristmill_format::{open_raw, wire};
+//! # use gristmill_kernel::{ByteOrder, DType};
+//! # fn main() -> Result<(), gristmill_format::FormatError> {
+//! let file = open_raw(Arc::new(vec![0u8; 800]), DType::F64, ByteOrder::Little, &[10, 10], 0)?;
+//! let table = file.table("data")?;
+//! let head = wire::Head::decode(&wire::head(&table))?;
+//! let mut pages = Vec::new();
+//! let mut next = 0;
+//! while next < head.pages_end() {
+//!     let bytes = wire::page(&table, next)?;
+//!     let page = wire::Page::decode(&head, &bytes)?;
+//!     next = page.chunks.end;
+//!     pages.push(page);
+//! }
+//! assert_eq!(head.table(pages)?, table);
+//! # Ok(())
+//! # }
+//! ```
+
+mod array;
+mod head;
+mod number;
+mod page;
+
+pub use head::{Head, head};
+pub use page::{Page, page};
+
+/// Most bytes of a head.
+pub const MAX_HEAD_BYTES: usize = 128 << 10;
+
+/// A page ends after the place with which it has so many bytes.
+pub const PAGE_BYTES: usize = 256 << 10;
+
+/// Most bytes of a page.
+pub const MAX_PAGE_BYTES: usize = PAGE_BYTES + (16 << 10);

@@ -1,0 +1,186 @@
+//! Zarr, versions 2 and 3 (the specifications at zarr-specs.readthedocs.io): a tree of files with a JSON document for each
+//! array, and a file for each chunk or, in shards, for several.
+
+mod attributes;
+mod codecs;
+mod fill;
+mod keys;
+mod shard;
+mod v2;
+mod v3;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::attribute::Attribute;
+use crate::dataset::{Dataset, Dimension, Format, Tables, Variable};
+use crate::source::{self, Source};
+use crate::table::{ChunkTable, FileRef, Place, Places};
+use crate::tree::Tree;
+use crate::{Array, FormatError, MAX_CHUNKS, MAX_FILES, MAX_GROUP_DEPTH, MAX_VARIABLES};
+
+use keys::Keys;
+use shard::Shards;
+
+/// Most bytes of a document.
+const MAX_DOCUMENT: u64 = 16 << 20;
+
+/// An array and where its files are.
+struct Node {
+    /// The folder of the array, `""` for the root.
+    folder: String,
+    variable: Variable,
+    /// How its chunks are stored, or why they cannot be read here.
+    stored: Result<Stored, String>,
+}
+
+/// How the chunks of an array are stored.
+struct Stored {
+    array: Array,
+    keys: Keys,
+    /// For an array in shards: a file has several chunks, and an index.
+    shards: Option<Shards>,
+}
+
+/// Opens an array, or a group with all arrays below it.
+pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
+    let files = tree.list("")?;
+    let has = |name: &str| files.iter().any(|(key, _)| key == name);
+    let (format, document) = if has("zarr.json") {
+        (Format::Zarr3, "zarr.json")
+    } else if has(".zarray") || has(".zgroup") {
+        (Format::Zarr2, ".zarray")
+    } else {
+        let why = "it is a folder without zarr.json, .zarray or .zgroup".to_owned();
+        return Err(FormatError::Unrecognised { why });
+    };
+    let (mut nodes, mut attributes) = (Vec::new(), Vec::new());
+    for (key, _) in &files {
+        let folder = match key.rsplit_once('/') {
+            Some((folder, name)) if name == document => folder,
+            None if key == document => "",
+            _ => continue,
+        };
+        FormatError::limit("levels of groups", folder.split('/').count() as u64, MAX_GROUP_DEPTH as u64)?;
+        let json = json(&*tree, key)?;
+        match format {
+            Format::Zarr3 if json.get("node_type").and_then(Value::as_str) == Some("group") => {
+                if folder.is_empty() {
+                    attributes = attributes::of(json.get("attributes"));
+                }
+            }
+            Format::Zarr3 => nodes.push(v3::node(folder, &json)?),
+            _ => nodes.push(v2::node(folder, &json, &v2::attributes(&*tree, folder)?)?),
+        }
+        FormatError::limit("variables", nodes.len() as u64, MAX_VARIABLES as u64)?;
+    }
+    if format == Format::Zarr2 && !has(".zarray") {
+        attributes = attributes::of(Some(&Value::Object(v2::attributes(&*tree, "")?)));
+    }
+    Ok(dataset(tree, format, nodes, attributes))
+}
+
+fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>, attributes: Vec<Attribute>) -> Dataset {
+    // Zarr has names of dimensions and no dimensions: those of one name and length in a group are taken for one.
+    let mut dimensions: Vec<Dimension> = Vec::new();
+    for node in &nodes {
+        for (name, length) in node.variable.dimensions.iter().zip(&node.variable.shape) {
+            let dimension = Dimension { name: name.clone(), length: *length, unlimited: false };
+            if !name.is_empty() && !dimensions.contains(&dimension) {
+                dimensions.push(dimension);
+            }
+        }
+    }
+    let variables = nodes.iter().map(|node| node.variable.clone()).collect();
+    Dataset { format, dimensions, attributes, variables, tables: Box::new(Store { tree, nodes }) }
+}
+
+/// The name of an array: its folder, and `data` for one that is the root.
+fn path_of(folder: &str) -> String {
+    if folder.is_empty() { "data".to_owned() } else { folder.to_owned() }
+}
+
+/// A JSON object.
+fn json(tree: &dyn Tree, key: &str) -> Result<Map<String, Value>, FormatError> {
+    let source = tree.open(key)?.ok_or_else(|| bad(format!("{key} is not there")))?;
+    let bytes = source::read(&*source, 0, source.len(), MAX_DOCUMENT)?;
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(bad(format!("{key} is no JSON object"))),
+        Err(error) => Err(bad(format!("{key} is no JSON: {error}"))),
+    }
+}
+
+fn bad(why: impl Into<String>) -> FormatError {
+    FormatError::damaged("Zarr", why)
+}
+
+/// Lengths of axes.
+fn lengths(json: Option<&Value>, what: &str) -> Result<Vec<u64>, FormatError> {
+    let all = json.and_then(Value::as_array).and_then(|all| all.iter().map(Value::as_u64).collect());
+    all.ok_or_else(|| bad(format!("{what} is no list of lengths")))
+}
+
+/// A tree and its arrays, in the order of the variables.
+struct Store {
+    tree: Arc<dyn Tree>,
+    nodes: Vec<Node>,
+}
+
+impl Tables for Store {
+    fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError> {
+        let node = self.nodes.get(index).ok_or_else(|| FormatError::table("there is no such variable"))?;
+        let stored =
+            node.stored.as_ref().map_err(|why| FormatError::unsupported(&variable.path, why.clone()))?;
+        let array = stored.array.clone();
+        array.check()?;
+        let (mut files, mut places) = (Vec::new(), Vec::new());
+        for (key, length) in self.tree.list(&node.folder)? {
+            let below = if node.folder.is_empty() {
+                Some(key.as_str())
+            } else {
+                key.strip_prefix(&node.folder).and_then(|rest| rest.strip_prefix('/'))
+            };
+            let Some(coordinates) = below.and_then(|below| stored.keys.coordinates(below, array.shape.len()))
+            else {
+                continue;
+            };
+            let file = files.len() as u32;
+            let before = places.len();
+            match &stored.shards {
+                None => {
+                    // A file outside the grid was left behind when the array became shorter.
+                    if let Some(chunk) = array.number_at(&coordinates) {
+                        places.push(Place { chunk, file, offset: 0, bytes: length, mask: 0 });
+                    }
+                }
+                Some(shards) => {
+                    let source = self.open(&key)?;
+                    shards.places(&*source, &array, &coordinates, file, &mut places)?;
+                }
+            }
+            FormatError::limit("chunks", places.len() as u64, MAX_CHUNKS as u64)?;
+            if places.len() > before {
+                FormatError::limit("files", files.len() as u64 + 1, MAX_FILES as u64)?;
+                files.push(FileRef { name: key, length });
+            }
+        }
+        places.sort_unstable_by_key(|place| place.chunk);
+        Ok(ChunkTable { array, files, places: Places::Listed(places) })
+    }
+
+    fn source(&self, table: &ChunkTable, file: u32) -> Result<Arc<dyn Source>, FormatError> {
+        let file =
+            table.files.get(file as usize).ok_or_else(|| FormatError::table("a chunk lies in no file"))?;
+        self.open(&file.name)
+    }
+}
+
+impl Store {
+    fn open(&self, key: &str) -> Result<Arc<dyn Source>, FormatError> {
+        self.tree.open(key)?.ok_or_else(|| {
+            FormatError::io(key, std::io::Error::new(std::io::ErrorKind::NotFound, "it was removed"))
+        })
+    }
+}

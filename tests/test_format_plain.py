@@ -1,0 +1,77 @@
+"""NumPy's own files and delimited text."""
+
+import csv
+
+import numpy as np
+import pytest
+from formats import elements, same, stat, table, variables
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["i1", ">i2", "<u4", ">i8", "<f4", ">f8"])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4), (2, 0, 3), (5, 6, 7), (3, 200, 300)])
+def test_npy(grist, tmp_path, shape, dtype, order):
+    path = tmp_path / "a.npy"
+    values = np.asarray(np.random.default_rng(1).integers(0, 100, shape)).astype(dtype, order=order)
+    np.save(path, values)
+    ours = table(grist, path, "data")
+    assert ours["shape"] == list(shape) and ours["order"] == ("big" if dtype[0] == ">" else "little")
+    same(elements(grist, path, "data"), values)
+    assert all(place[2] <= 1 << 20 for place in ours["places"].values())
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_npy_versions(grist, tmp_path, version):
+    path = tmp_path / "a.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.arange(6.0).reshape(2, 3), version=version)
+    same(elements(grist, path, "data"), np.arange(6.0).reshape(2, 3))
+
+
+def test_npy_that_cannot_be_read(grist, tmp_path):
+    path = tmp_path / "a.npy"
+    for values in (np.array(["a"]), np.zeros(2, "c8"), np.zeros(2, [("a", "i4")]), np.zeros(2, "f2"), np.zeros(2, bool)):
+        np.save(path, values)
+        assert "numbers" in grist.refuses(1, "get", path, "-", "--var", "data")
+    np.save(path, np.arange(10))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "truncated" in grist.refuses(1, "get", path, "-", "--var", "data")
+
+
+def test_text_with_names(grist, tmp_path):
+    path = tmp_path / "a.csv"
+    rng = np.random.default_rng(5)
+    n, x = rng.integers(-(2**60), 2**60, 20_001), rng.standard_normal(20_001) * 10.0 ** rng.integers(-300, 300, 20_001)
+    x[7] = np.nan
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["n", "a, b", "x"])
+        out.writerows((a, f"t,{a}", "" if np.isnan(b) else repr(float(b))) for a, b in zip(n, x))
+    ours = variables(grist, path)
+    assert {name: one["kind"] for name, one in ours.items()} == {"n": "i64", "a, b": "text", "x": "f64"}
+    same(elements(grist, path, "n"), n)
+    got = elements(grist, path, "x")
+    assert got[~np.isnan(x)].tobytes() == x[~np.isnan(x)].tobytes() and np.isnan(got[7])
+    assert table(grist, path, "n")["chunks"] == 3
+    assert "text" in grist.refuses(1, "get", path, "-", "--var", "a, b")
+
+
+def test_text_without_names(grist, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("1\t2.5\n# a comment\n\n-3\tNA\n")
+    assert stat(grist, path)["dimensions"] == [{"name": "row", "length": 2, "unlimited": False}]
+    same(elements(grist, path, "column0"), np.array([1, -3]))
+    path.write_text("1\t2\n3\t4\t5\n")
+    assert "line 2" in grist.refuses(1, "get", path, "-", "--var", "column0")
+
+
+def test_other_files_are_shown_as_before(grist, tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"nothing known")
+    assert list(stat(grist, path)) == ["path", "length", "stripe_unit", "targets"]
+    assert "no netCDF" in grist.refuses(2, "stat", path, "--var", "a")
+    assert "no netCDF" in grist.refuses(2, "get", path, "-", "--var", "a")
+    assert "--var" in grist.refuses(2, "stat", path, "--chunks")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "directory" in grist.refuses(2, "stat", folder)
