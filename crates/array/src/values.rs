@@ -253,6 +253,11 @@ impl Values {
         self.len() == 0
     }
 
+    /// The elements as f64; integers beyond 2^53 are rounded to nearest.
+    pub fn to_f64(&self) -> Vec<f64> {
+        with_values!(self, values => values.iter().map(|x| x.to_f64()).collect())
+    }
+
     /// No elements of a type.
     pub fn empty(dtype: ArrayType) -> Values {
         with_type!(dtype, T => T::wrap(Vec::new()))

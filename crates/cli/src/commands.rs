@@ -8,6 +8,7 @@ pub mod kernels;
 pub mod names;
 pub mod put;
 pub mod run;
+mod run_array;
 mod run_output;
 pub mod serve;
 pub mod stat;

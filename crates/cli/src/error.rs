@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use gristmill_array::ArrayError;
 use gristmill_client::ClientError;
 use gristmill_format::FormatError;
 use gristmill_kernel::KernelError;
@@ -23,6 +24,8 @@ pub enum CliError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Array(#[from] ArrayError),
     #[error("cannot write the answer: {0}")]
     Output(#[source] io::Error),
     #[error("cannot read {}: {why}", path.display())]
@@ -60,7 +63,7 @@ impl CliError {
             CliError::Client(error) => error.is_usage(),
             CliError::Server(error) => error.is_usage(),
             CliError::Format { source, .. } => source.is_usage(),
-            CliError::Usage(_) | CliError::Config { .. } => true,
+            CliError::Usage(_) | CliError::Array(_) | CliError::Config { .. } => true,
             CliError::Transport(_)
             | CliError::Store(_)
             | CliError::Output(_)

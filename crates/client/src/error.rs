@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gristmill_array::ArrayError;
+use gristmill_format::FormatError;
 use gristmill_layout::LayoutError;
 use gristmill_runtime::RunError;
 use gristmill_store::StoreError;
@@ -17,6 +19,12 @@ pub enum ClientError {
     /// A node cannot be reached at such an address, or in such a way.
     #[error(transparent)]
     Transport(#[from] gristmill_transport::TransportError),
+    /// A file of a scientific format, or a variable of one, cannot be used.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// What is asked of an array makes no sense.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
     /// A layout cannot be made.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -65,7 +73,11 @@ impl ClientError {
     pub fn is_usage(&self) -> bool {
         match self {
             ClientError::Run(error) => error.is_usage(),
-            ClientError::Usage(_) | ClientError::Layout(_) | ClientError::Transport(_) => true,
+            ClientError::Usage(_)
+            | ClientError::Layout(_)
+            | ClientError::Transport(_)
+            | ClientError::Array(_) => true,
+            ClientError::Format(error) => error.is_usage(),
             _ => false,
         }
     }

@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod array;
 mod cluster;
 mod copy;
 mod descriptor;
@@ -40,6 +41,7 @@ mod remote_put;
 mod remote_put_many;
 mod remote_run;
 
+pub use array::{AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, plan_array};
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use gristmill_format::FormatError;
 use gristmill_kernel::KernelError;
 use gristmill_layout::LayoutError;
 use gristmill_store::StoreError;
@@ -18,6 +19,17 @@ pub enum RunError {
     /// A layout or record rule cannot be used.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// A file of a scientific format, or its chunk table, cannot be used.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A chunk cannot be decoded.
+    #[error("chunk {number} of the array: {source}")]
+    Chunk {
+        /// Its number, in C order in the grid of chunks.
+        number: u64,
+        /// What is wrong.
+        source: FormatError,
+    },
     /// The store that holds a target's part failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -11,7 +11,7 @@ use crate::options::MAX_ROUNDS;
 use crate::pass::run_pass;
 use crate::prepare::{Prepared, prepare};
 use crate::selection::Selection;
-use crate::{Checkpoint, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Tally};
+use crate::{Checkpoint, Chunks, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Tally};
 
 /// A kernel, a file, and what of it.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Request {
     pub file: FileParts,
     /// What of the file.
     pub selection: Selection,
+    /// The records, where they are chunks of an array.
+    pub chunks: Option<Chunks>,
     /// A second file, read record by record beside the first.
     pub second: Option<SecondFile>,
     /// Small inputs that every fold gets whole.
@@ -59,6 +61,7 @@ impl Request {
             byte_order: ByteOrder::Little,
             file,
             selection: Selection::default(),
+            chunks: None,
             second: None,
             side: Vec::new(),
             options: Options::default(),

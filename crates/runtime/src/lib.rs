@@ -28,6 +28,8 @@
 
 mod buffer;
 mod checkpoint;
+mod chunk_reader;
+mod chunks;
 mod cores;
 mod crew;
 mod error;
@@ -56,6 +58,7 @@ mod units;
 mod value_lane;
 
 pub use checkpoint::Checkpoint;
+pub use chunks::Chunks;
 pub use cores::{quota, whole_cores};
 pub use crew::{
     Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,

@@ -14,7 +14,7 @@ use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
 use crate::rows::{Delivery, Queued, RowOutput};
-use crate::units::{Cut, Unit, units};
+use crate::units::{Cut, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
 
@@ -112,7 +112,11 @@ impl<'a> Pass<'a> {
         only: Option<&'a [TargetIndex]>,
     ) -> Pass<'a> {
         let cut = if job.gives_rows() { Cut::ByExtent } else { Cut::ByTarget };
-        let units = units(&job.file, &job.domain, job.ownership, gaps, cut, job.options.unit_bytes, only);
+        let unit_bytes = job.options.unit_bytes;
+        let units = match &job.chunks {
+            Some(owned) => chunk_units(&job.file, owned, gaps, unit_bytes, only),
+            None => units(&job.file, &job.domain, job.ownership, gaps, cut, unit_bytes, only),
+        };
         Pass {
             job,
             ctx,

@@ -9,6 +9,7 @@ use gristmill_kernel::{
 };
 use gristmill_layout::FixedRecords;
 
+use crate::chunks::{Numbered, Owned};
 use crate::lines::LineStarts;
 use crate::options::MAX_BLOCK_BYTES;
 use crate::selection::Domain;
@@ -25,6 +26,8 @@ pub(crate) struct Prepared {
     pub file: FileParts,
     pub second: Option<PreparedSecond>,
     pub domain: Domain,
+    /// The records, where they are chunks.
+    pub chunks: Option<Owned>,
     pub ownership: Option<Ownership>,
     /// Units are cut at line ends and their lines pulled whole.
     pub whole_lines: bool,
@@ -81,7 +84,8 @@ pub(crate) fn prepare(
     last: bool,
     unheard: bool,
 ) -> Result<Prepared, RunError> {
-    let Request { kernel, input, byte_order, file, selection, second, side, options, identity } = request;
+    let Request { kernel, input, byte_order, file, selection, chunks, second, side, options, identity } =
+        request;
     options.check()?;
     let spec = kernel.spec();
     if unheard {
@@ -90,8 +94,15 @@ pub(crate) fn prepare(
     let quiet = unheard || spec.passes == Passes::Several && !last && spec.output != Output::Value;
     let kernel = if quiet { Arc::new(Unheard(kernel)) } else { kernel };
     let spec = kernel.spec();
-    fits(&spec, &input)?;
-    let domain = selection.resolve(&file, &input, &spec, options.max_record, select)?;
+    let chunks = chunks.map(|chunks| Owned::new(chunks, &file)).transpose()?;
+    fits(&spec, &input, chunks.as_ref())?;
+    let (kernel, domain) = match &chunks {
+        None => (kernel, selection.resolve(&file, &input, &spec, options.max_record, select)?),
+        Some(owned) => {
+            let kernel = Arc::new(Numbered::new(kernel, &owned.chunks)) as Arc<dyn Kernel>;
+            (kernel, Domain::of_chunks(owned.chunks.len(), select)?)
+        }
+    };
     // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
     // travel in the partial.
     let whole_lines = spec.record == Record::Line && spec.output != Output::Value;
@@ -128,6 +139,7 @@ pub(crate) fn prepare(
         file,
         second,
         domain,
+        chunks,
         ownership,
         whole_lines,
         line_starts: LineStarts::default(),
@@ -142,7 +154,15 @@ pub(crate) fn check_keeps(spec: &Spec) -> Result<(), RunError> {
 }
 
 /// Whether the kernel was bound to records as these are.
-fn fits(spec: &Spec, input: &Input) -> Result<(), RunError> {
+fn fits(spec: &Spec, input: &Input, chunks: Option<&Owned>) -> Result<(), RunError> {
+    if let Some(chunks) = chunks {
+        // Chunks are given one by one, in any order.
+        if spec.record == Record::Fixed(chunks.bytes) && spec.order == Order::Any && spec.halo == 0 {
+            return Ok(());
+        }
+        let why = "does not take the chunks of this array one by one; bind it to the array".into();
+        return Err(KernelError::Contract { kernel: spec.name, why }.into());
+    }
     let fits = match (spec.record, input.record) {
         (Record::Fixed(kernel), RecordRule::Fixed(file)) => kernel == file,
         // A kernel over bytes takes lines apart itself.

@@ -9,6 +9,7 @@ use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::RunError;
 use crate::buffer::Buffer;
+use crate::chunk_reader::Decoding;
 use crate::fetch::{Sight, Tally, read_range};
 use crate::gather::gather;
 use crate::lines::Look;
@@ -35,16 +36,18 @@ const HALOS_IN_BLOCK: u64 = 8;
 pub(crate) type Each<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
 
 pub(crate) struct Reader<'a> {
-    job: &'a Prepared,
+    pub(crate) job: &'a Prepared,
     pub tally: Tally,
     /// Position of the first record that was not handed out, or that is being folded: where a failure lies.
     pub at: u64,
-    records: Buffer,
-    own: Buffer,
+    pub(crate) records: Buffer,
+    pub(crate) own: Buffer,
     second: Buffer,
     takes: Vec<Take>,
     pulled: Arc<Pulled>,
     look: Look,
+    /// For chunks.
+    pub(crate) decoding: Option<Decoding>,
 }
 
 /// Records that follow each other, all owned by one target.
@@ -75,12 +78,16 @@ impl<'a> Reader<'a> {
             takes: Vec::new(),
             pulled: Arc::default(),
             look: Look::default(),
+            decoding: None,
         }
     }
 
     /// Hands out the blocks of a unit in order, until there are no more or `each` says stop.
     pub fn unit(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
         let job = self.job;
+        if let Some(owned) = &job.chunks {
+            return self.chunks(owned, unit, each);
+        }
         let Some(records) = &job.domain.records else { return self.virtual_records(unit, each) };
         if job.whole_lines {
             return self.lines(unit, each);

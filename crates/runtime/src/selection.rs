@@ -30,6 +30,13 @@ pub(crate) struct Domain {
     pub select: Range<u64>,
 }
 
+impl Domain {
+    /// So many chunks, or those of them that somebody else made out.
+    pub fn of_chunks(count: u64, known: Option<Range<u64>>) -> Result<Domain, RunError> {
+        Ok(Domain { records: None, select: within(known, count)?.unwrap_or(0..count) })
+    }
+}
+
 impl Selection {
     /// The bytes from `skip` on that are selected, checked against the file.
     fn bytes(&self, file: &FileParts) -> Result<Range<u64>, RunError> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::FileParts;
+use crate::chunks::Owned;
 use crate::pulls::Batch;
 use crate::selection::Domain;
 
@@ -15,7 +16,7 @@ use crate::selection::Domain;
 pub(crate) struct Unit {
     /// Whose records.
     pub target: TargetIndex,
-    /// File bytes of the window; for virtual records their numbers.
+    /// File bytes of the window; for virtual records and chunks their positions.
     pub window: Range<u64>,
     /// Records that are wanted at all.
     pub select: Range<u64>,
@@ -134,6 +135,30 @@ pub(crate) fn units<'a>(
                     }))
                 }
             }
+        })
+    }))
+}
+
+/// The same of chunks: windows are of their positions, and whoever reads a unit takes what its target owns.
+pub(crate) fn chunk_units<'a>(
+    file: &'a FileParts,
+    owned: &Owned,
+    gaps: Vec<Range<u64>>,
+    unit_bytes: u64,
+    only: Option<&'a [TargetIndex]>,
+) -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
+    let targets = file.layout.targets();
+    let width = (unit_bytes / owned.bytes.max(1)).max(1).saturating_mul(u64::from(targets));
+    let wanted = move |target: &TargetIndex| only.is_none_or(|only| only.contains(target));
+    Box::new(gaps.into_iter().flat_map(move |gap| {
+        windows(gap.clone(), width).flat_map(move |window| {
+            let gap = gap.clone();
+            (0..targets).filter(wanted).map(move |target| Unit {
+                target,
+                batch: Batch::new(0..0),
+                window: window.clone(),
+                select: gap.clone(),
+            })
         })
     }))
 }

@@ -15,8 +15,8 @@ use gristmill_store::write_atomic;
 use gristmill_wire::{InputSpec, Place};
 
 use crate::args::{RunArgs, SelectionArgs};
-use crate::commands::connect;
 use crate::commands::run_output::{BytesTo, Printer};
+use crate::commands::{connect, run_array};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
 use crate::human;
@@ -29,6 +29,9 @@ const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let options = Config::load()?.options(&args.tuning);
+    if let Some(variable) = &args.array.var {
+        return run_array::run(args, variable, options);
+    }
     let input = input(&args.selection)?;
     let params = params(args)?;
     let kernel = catalog::bind(&args.kernel, &params, &input)?;

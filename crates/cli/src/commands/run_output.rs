@@ -146,7 +146,7 @@ pub(super) struct Printer {
     pub out: BufWriter<io::Stdout>,
     /// Where bytes go, if not to standard output.
     bytes: Option<Box<dyn Write>>,
-    kernel: &'static str,
+    pub kernel: &'static str,
     numerics: Numerics,
     json: bool,
     shape: Option<RowShape>,

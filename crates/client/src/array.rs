@@ -1,0 +1,207 @@
+//! Requests about a variable of a scientific file: from names, as users say them, to a kernel over chunks.
+//!
+//! The file is parsed here, by whoever asks; what runs gets the chunk table. Axes are named by their dimensions, or numbered;
+//! what is taken of them is given by index or by the values of a coordinate, the one-dimensional variable that has
+//! the name of the dimension.
+
+mod coordinate;
+mod meaning;
+mod netcdf;
+mod npy;
+mod output;
+mod select;
+
+use std::sync::Arc;
+
+use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Op, Reduction, Request as ArrayRequest, Selected};
+use gristmill_format::{ChunkTable, Dataset, Edges, FormatError, Source, Variable};
+use gristmill_kernel::Input;
+use gristmill_runtime::{Chunks, FileParts, Request};
+
+use crate::ClientError;
+
+pub use output::ArrayFile;
+pub use select::Part;
+
+/// What is asked of a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayQuestion {
+    /// The variable, with its groups: `group/name`.
+    pub variable: String,
+    /// What is made of its elements.
+    pub op: Op,
+    /// The axes that are reduced, by the names of their dimensions or their numbers; all where nothing is said.
+    pub axes: Option<Vec<String>>,
+    /// What is taken of axes that are not taken whole.
+    pub parts: Vec<(String, Part)>,
+    /// Computed of each element first; see [`gristmill_array::Expr`].
+    pub expr: Option<String>,
+    /// Whether reduced axes stay, with length 1.
+    pub keepdims: bool,
+    /// Whether NaN counts as missing; of floats it does where nothing is said.
+    pub skipna: Option<bool>,
+    /// Degrees of freedom taken from the count in variances.
+    pub ddof: u64,
+    /// Fewer elements than this make no number.
+    pub min_count: u64,
+    /// Whether values outside `valid_min`, `valid_max`, `valid_range` are missing.
+    pub valid: bool,
+}
+
+impl ArrayQuestion {
+    /// This of all elements of a variable.
+    pub fn new(variable: &str, op: Op) -> ArrayQuestion {
+        ArrayQuestion {
+            variable: variable.to_owned(),
+            op,
+            axes: None,
+            parts: Vec::new(),
+            expr: None,
+            keepdims: false,
+            skipna: None,
+            ddof: 0,
+            min_count: 0,
+            valid: false,
+        }
+    }
+}
+
+/// An axis of the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerAxis {
+    /// The name of its dimension; `dim_0` and so on where it has none.
+    pub name: String,
+    /// Its length.
+    pub length: u64,
+    /// Whether it was reduced, and stays with length 1.
+    pub reduced: bool,
+}
+
+/// A question worked out.
+pub struct ArrayPlan {
+    /// The file.
+    pub dataset: Dataset,
+    /// The variable.
+    pub variable: Variable,
+    /// Its chunks.
+    pub table: Arc<ChunkTable>,
+    /// The kernel.
+    pub kernel: Arc<ArrayReduce>,
+    /// The elements that are taken.
+    pub selected: Selected,
+    /// Axes of the answer, in its order, before those that a quantile or a histogram adds.
+    pub axes: Vec<AnswerAxis>,
+}
+
+/// A file, wherever its bytes lie, as a parser reads it.
+struct PartsSource(FileParts);
+
+impl Source for PartsSource {
+    fn len(&self) -> u64 {
+        self.0.length
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
+        let end = offset.saturating_add(into.len() as u64);
+        let failed = |error: String| FormatError::Io {
+            what: format!("{} bytes at {offset}", into.len()),
+            source: std::io::Error::other(error),
+        };
+        if end > self.0.length {
+            return Err(failed(format!("{} has {} bytes", self.0.name, self.0.length)));
+        }
+        let read = self.0.read(offset..end, into);
+        read.map_err(|error| FormatError::Io {
+            what: format!("bytes {offset} to {end}"),
+            source: std::io::Error::other(error.to_string()),
+        })
+    }
+}
+
+/// Works out what is asked of a variable of a file.
+///
+/// # Errors
+/// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together.
+pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
+    let dataset = gristmill_format::open(Arc::new(PartsSource(file.clone())), &file.name)?;
+    let variable = dataset.variable(&question.variable)?.clone();
+    let table = Arc::new(dataset.table(&variable.path)?);
+    let selection = select::selection(&dataset, &variable, &question.parts)?;
+    let array = &table.array;
+    let edges = match array.edges {
+        Edges::Whole => EdgeChunks::Whole,
+        Edges::Clipped => EdgeChunks::Clipped,
+    };
+    let grid = Grid::new(array.shape.clone(), array.chunk.clone(), edges)?;
+    let selected = selection.resolve(&grid)?;
+    let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
+    let reduced: Option<Vec<i64>> = match &question.axes {
+        None => None,
+        Some(names) => {
+            let at = |name: &String| {
+                let axis = select::axis(&variable, name)?;
+                let place = left.iter().position(|left| *left == axis);
+                place.map(|place| place as i64).ok_or_else(|| {
+                    ClientError::Usage(format!(
+                        "axis {name} is taken at one index, and so there is nothing to reduce"
+                    ))
+                })
+            };
+            Some(names.iter().map(at).collect::<Result<_, _>>()?)
+        }
+    };
+    let is_reduced = |place: usize| reduced.as_ref().is_none_or(|axes| axes.contains(&(place as i64)));
+    let axes = left.iter().enumerate().filter(|(place, _)| question.keepdims || !is_reduced(*place));
+    let axes = axes
+        .map(|(place, axis)| AnswerAxis {
+            name: select::name(&variable, *axis),
+            length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
+            reduced: is_reduced(place),
+        })
+        .collect();
+    let request = ArrayRequest {
+        grid,
+        meaning: meaning::of(&variable, question.valid)?,
+        selection,
+        expr: question.expr.as_deref().map(str::parse).transpose()?,
+        reduction: Reduction {
+            axes: reduced,
+            keepdims: question.keepdims,
+            skipna: question.skipna,
+            ddof: question.ddof,
+            min_count: question.min_count,
+            ..Reduction::new(question.op.clone())
+        },
+    };
+    let kernel = Arc::new(ArrayReduce::bind(request)?);
+    Ok(ArrayPlan { dataset, variable, table, kernel, selected, axes })
+}
+
+impl ArrayPlan {
+    /// The request, over the chunks that are needed.
+    ///
+    /// # Errors
+    /// Chunks in several files.
+    pub fn request(&self, file: FileParts) -> Result<Request, ClientError> {
+        let chunks = Chunks::new(self.table.clone(), self.kernel.chunks().collect())?;
+        let input = Input::elements(self.table.array.dtype);
+        let mut request = Request::new(self.kernel.clone(), input, file);
+        request.chunks = Some(chunks);
+        Ok(request)
+    }
+
+    /// The coordinate of an axis of the answer as far as it is taken, where the file has one: its variable and values.
+    ///
+    /// # Errors
+    /// A coordinate that cannot be read.
+    pub fn coordinate(&self, axis: &AnswerAxis) -> Result<Option<(&Variable, Vec<f64>)>, ClientError> {
+        let at = (0..self.variable.shape.len()).find(|at| select::name(&self.variable, *at) == axis.name);
+        let Some((at, false)) = at.map(|at| (at, axis.reduced)) else { return Ok(None) };
+        let Some(variable) = coordinate::of(&self.dataset, &self.variable, at) else { return Ok(None) };
+        let all = coordinate::values(&self.dataset, variable)?;
+        let range = self.selected.axes[at];
+        let taken =
+            (0..range.count).filter_map(|i| all.get((range.first + i * range.step) as usize).copied());
+        Ok(Some((variable, taken.collect())))
+    }
+}

@@ -1,0 +1,40 @@
+//! The values of a coordinate: a variable with one axis, whose name is that of its dimension.
+
+use gristmill_format::{Dataset, Decoder, Variable};
+
+use super::meaning;
+use crate::ClientError;
+
+/// Most values of a coordinate.
+const MAX_VALUES: u64 = 1 << 24;
+
+/// The coordinate of an axis of a variable, where the file has one that is made of numbers.
+pub(super) fn of<'a>(dataset: &'a Dataset, variable: &Variable, axis: usize) -> Option<&'a Variable> {
+    let name = variable.dimensions.get(axis).filter(|name| !name.is_empty())?;
+    let found = dataset.variables.iter().find(|other| other.path == *name)?;
+    (found.dimensions.len() == 1 && found.dimensions.first() == Some(name) && found.dtype().is_ok())
+        .then_some(found)
+}
+
+/// All values of a coordinate, decoded by its attributes.
+///
+/// # Errors
+/// What cannot be read, and more than 16 Mi values.
+pub(super) fn values(dataset: &Dataset, variable: &Variable) -> Result<Vec<f64>, ClientError> {
+    let length: u64 = variable.shape.iter().product();
+    if length > MAX_VALUES {
+        let text = format!("coordinate {} has {length} values; at most {MAX_VALUES} are read", variable.path);
+        return Err(ClientError::Usage(text));
+    }
+    let table = dataset.table(&variable.path)?;
+    let meaning = meaning::of(variable, false)?;
+    let (mut decoder, mut bytes) = (Decoder::new(&table.array)?, Vec::new());
+    let mut all = Vec::with_capacity(length as usize);
+    for number in 0..table.array.chunks() {
+        dataset.read_chunk(&table, number, &mut decoder, &mut bytes)?;
+        let clipped = table.array.extent(number).map_or(0, |extent| extent.clipped.iter().product::<u64>());
+        // Integers beyond 2^53 are rounded: coordinates are compared, never computed with.
+        all.extend(meaning.decode(&bytes)?.to_f64().into_iter().take(clipped as usize));
+    }
+    Ok(all)
+}

@@ -1,0 +1,171 @@
+//! Answers as classic netCDF files: CDF-2, or CDF-5 where a type or a length asks for it ("The NetCDF Classic Format
+//! Specification", Unidata).
+
+use gristmill_kernel::{ArrayType, DType};
+
+/// A variable to be written.
+pub(super) struct Written {
+    pub name: String,
+    /// Places in the list of dimensions.
+    pub dimensions: Vec<usize>,
+    pub dtype: ArrayType,
+    /// Little-endian, in C order.
+    pub data: Vec<u8>,
+    pub attributes: Vec<(String, Stated)>,
+}
+
+/// An attribute to be written.
+#[derive(Clone)]
+pub(super) enum Stated {
+    Text(String),
+    /// Numbers, little-endian.
+    Numbers(DType, Vec<u8>),
+}
+
+const DIMENSION: u32 = 10;
+const VARIABLE: u32 = 11;
+const ATTRIBUTE: u32 = 12;
+const CHAR: u32 = 2;
+
+/// The type in the file.
+const fn code(dtype: DType) -> u32 {
+    match dtype {
+        DType::I8 => 1,
+        DType::I16 => 3,
+        DType::I32 => 4,
+        DType::F32 => 5,
+        DType::F64 => 6,
+        DType::U8 => 7,
+        DType::U16 => 8,
+        DType::U32 => 9,
+        DType::I64 => 10,
+        DType::U64 => 11,
+    }
+}
+
+/// Truth is a byte of 1 or 0.
+const fn stored(dtype: ArrayType) -> DType {
+    match dtype {
+        ArrayType::Bool => DType::I8,
+        ArrayType::Number(dtype) => dtype,
+    }
+}
+
+/// The bytes of the file.
+pub(super) fn file(
+    dimensions: &[(String, u64)],
+    variables: &[Written],
+    attributes: &[(String, Stated)],
+) -> Vec<u8> {
+    let types = |list: &[(String, Stated)]| {
+        list.iter().any(|(_, stated)| matches!(stated, Stated::Numbers(dtype, _) if code(*dtype) > 6))
+    };
+    let wide = dimensions.iter().any(|(_, length)| *length > i32::MAX as u64)
+        || variables.iter().any(|one| {
+            code(stored(one.dtype)) > 6 || one.data.len() > i32::MAX as usize - 3 || types(&one.attributes)
+        });
+    // Begins do not change the length of a header, so one is made without them first.
+    let mut header = Header { out: Vec::new(), wide };
+    header.write(dimensions, variables, attributes, &vec![0; variables.len()]);
+    let mut begin = header.out.len() as u64;
+    let mut begins = Vec::new();
+    for one in variables {
+        begins.push(begin);
+        begin += padded(one.data.len()) as u64;
+    }
+    let mut header = Header { out: Vec::with_capacity(begin as usize), wide };
+    header.write(dimensions, variables, attributes, &begins);
+    for one in variables {
+        header.numbers(stored(one.dtype), &one.data);
+    }
+    header.out
+}
+
+const fn padded(bytes: usize) -> usize {
+    bytes.next_multiple_of(4)
+}
+
+struct Header {
+    out: Vec<u8>,
+    /// CDF-5: counts and lengths have 64 bits.
+    wide: bool,
+}
+
+impl Header {
+    fn write(
+        &mut self,
+        dimensions: &[(String, u64)],
+        variables: &[Written],
+        attributes: &[(String, Stated)],
+        begins: &[u64],
+    ) {
+        self.out.extend_from_slice(if self.wide { b"CDF\x05" } else { b"CDF\x02" });
+        self.count(0);
+        self.list(DIMENSION, dimensions.len());
+        for (name, length) in dimensions {
+            self.name(name);
+            self.count(*length);
+        }
+        self.attributes(attributes);
+        self.list(VARIABLE, variables.len());
+        for (one, begin) in variables.iter().zip(begins) {
+            self.name(&one.name);
+            self.count(one.dimensions.len() as u64);
+            one.dimensions.iter().for_each(|dimension| self.count(*dimension as u64));
+            self.attributes(&one.attributes);
+            self.word(code(stored(one.dtype)));
+            self.count(padded(one.data.len()) as u64);
+            self.out.extend_from_slice(&begin.to_be_bytes());
+        }
+    }
+
+    fn word(&mut self, n: u32) {
+        self.out.extend_from_slice(&n.to_be_bytes());
+    }
+
+    /// A count fits: what is larger makes the file a wide one.
+    fn count(&mut self, n: u64) {
+        if self.wide { self.out.extend_from_slice(&n.to_be_bytes()) } else { self.word(n as u32) }
+    }
+
+    fn list(&mut self, tag: u32, length: usize) {
+        self.word(if length == 0 { 0 } else { tag });
+        self.count(length as u64);
+    }
+
+    fn name(&mut self, name: &str) {
+        self.count(name.len() as u64);
+        self.out.extend_from_slice(name.as_bytes());
+        self.pad(name.len());
+    }
+
+    fn pad(&mut self, bytes: usize) {
+        self.out.resize(self.out.len() + padded(bytes) - bytes, 0);
+    }
+
+    fn attributes(&mut self, attributes: &[(String, Stated)]) {
+        self.list(ATTRIBUTE, attributes.len());
+        for (name, stated) in attributes {
+            self.name(name);
+            match stated {
+                Stated::Text(text) => {
+                    self.word(CHAR);
+                    self.name(text);
+                }
+                Stated::Numbers(dtype, bytes) => {
+                    self.word(code(*dtype));
+                    self.count((bytes.len() / dtype.size()) as u64);
+                    self.numbers(*dtype, bytes);
+                }
+            }
+        }
+    }
+
+    /// Little-endian numbers, turned round, and filled up to a multiple of 4.
+    fn numbers(&mut self, dtype: DType, bytes: &[u8]) {
+        for one in bytes.chunks_exact(dtype.size()) {
+            self.out.extend(one.iter().rev());
+        }
+        self.pad(bytes.len());
+    }
+}

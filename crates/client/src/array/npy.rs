@@ -1,0 +1,40 @@
+//! Arrays as NumPy's `.npy` files, version 1.0.
+
+use gristmill_kernel::{Array, ArrayType, DType};
+
+/// The bytes of the file.
+pub(super) fn file(array: &Array) -> Vec<u8> {
+    let descr = match array.dtype {
+        ArrayType::Bool => "|b1",
+        ArrayType::Number(dtype) => descr(dtype),
+    };
+    let lengths: Vec<String> = array.shape.iter().map(u64::to_string).collect();
+    // A tuple of one has a comma.
+    let shape = if lengths.len() == 1 { format!("{},", lengths[0]) } else { lengths.join(", ") };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // Magic, version and length are 10 bytes; all together is a multiple of 64 and ends a line.
+    let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    header.push_str(&" ".repeat(padded - header.len() - 1));
+    header.push('\n');
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    // 32 axes make some hundred bytes.
+    out.extend_from_slice(&(header.len() as u16).to_le_bytes());
+    out.extend_from_slice(header.as_bytes());
+    out.extend_from_slice(&array.data);
+    out
+}
+
+const fn descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+    }
+}

@@ -1,0 +1,119 @@
+//! Turns units of chunks into blocks: reads the stored bytes of several together, decodes one after the other.
+
+use gristmill_format::{Array, Decoder, Edges};
+use gristmill_kernel::Block;
+
+use crate::RunError;
+use crate::chunks::{Owned, Stored, Wanted};
+use crate::fetch::Sight;
+use crate::gather::gather;
+use crate::pulls::Pulled;
+use crate::reader::{Each, Flow, Reader};
+use crate::units::Unit;
+
+/// Stored bytes that are read together, unless one chunk has more.
+const MAX_READ: u64 = 1 << 20;
+
+/// What a lane decodes with.
+pub(crate) struct Decoding {
+    decoder: Decoder,
+    elements: Vec<u8>,
+    /// Whether stored bytes are the elements but for their order.
+    plain: bool,
+}
+
+impl Decoding {
+    fn new(array: &Array) -> Result<Decoding, RunError> {
+        let whole = array.stored == array.shape;
+        Ok(Decoding {
+            decoder: Decoder::new(array)?,
+            elements: Vec::new(),
+            plain: array.filters.is_empty() && whole,
+        })
+    }
+
+    /// Bytes of the decoded chunk, where that is what is stored.
+    fn plain(&self, number: u64) -> Option<u64> {
+        let array = self.decoder.array();
+        let lengths = || match array.edges {
+            Edges::Whole => Some(array.chunk.clone()),
+            Edges::Clipped => array.extent(number).map(|extent| extent.clipped),
+        };
+        let bytes = |lengths: Vec<u64>| lengths.iter().product::<u64>() * array.dtype.size() as u64;
+        if self.plain { lengths().map(bytes) } else { None }
+    }
+
+    /// The elements of a chunk: little-endian.
+    fn elements<'a>(&'a mut self, wanted: &Wanted<'_>, stored: &'a mut [u8]) -> Result<&'a [u8], RunError> {
+        let number = wanted.number;
+        let failed = |source| RunError::Chunk { number, source };
+        let (bytes, mask): (&[u8], u32) = match &wanted.bytes {
+            Stored::Missing => {
+                self.decoder.fill(number, &mut self.elements).map_err(failed)?;
+                return Ok(&self.elements);
+            }
+            Stored::At(..) if self.plain(number) == Some(stored.len() as u64) => {
+                let array = self.decoder.array();
+                array.order.to_little(array.dtype.size(), stored);
+                return Ok(stored);
+            }
+            Stored::At(_, mask) => (stored, *mask),
+            Stored::Inline(bytes) => (bytes, 0),
+        };
+        self.decoder.decode(number, bytes, mask, &mut self.elements).map_err(failed)?;
+        Ok(&self.elements)
+    }
+}
+
+impl Reader<'_> {
+    /// Hands out the chunks of a unit.
+    pub(crate) fn chunks(
+        &mut self,
+        owned: &Owned,
+        unit: &Unit,
+        each: &mut Each<'_>,
+    ) -> Result<Flow, RunError> {
+        let mut decoding = match self.decoding.take() {
+            Some(decoding) => decoding,
+            None => Decoding::new(&owned.chunks.table().array)?,
+        };
+        let flow = self.decoded(owned, unit, &mut decoding, each);
+        self.decoding = Some(decoding);
+        flow
+    }
+
+    fn decoded(
+        &mut self,
+        owned: &Owned,
+        unit: &Unit,
+        decoding: &mut Decoding,
+        each: &mut Each<'_>,
+    ) -> Result<Flow, RunError> {
+        let nothing = Pulled::default();
+        let mut positions = unit.window.clone();
+        while !positions.is_empty() {
+            self.at = positions.start;
+            let taken = owned.take(unit.target, &mut positions, MAX_READ)?;
+            let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
+            let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+            let data = self.records.get(total as usize);
+            let (file, tally) = (&self.job.file, &mut self.tally);
+            let mut sight = Sight { file, owner: unit.target, pulled: &nothing, look: (0, &[]), tally };
+            gather(&mut sight, ranges.iter().cloned(), data, &mut self.own)?;
+            let mut rest = data;
+            for (wanted, range) in taken.iter().zip(ranges) {
+                let (stored, behind) = rest.split_at_mut((range.end - range.start) as usize);
+                rest = behind;
+                self.at = wanted.position;
+                let elements = decoding.elements(wanted, stored)?;
+                if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
+                    *records += 1;
+                }
+                if each(&Block::new(wanted.position, 1, elements))? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Ok(Flow::Go)
+    }
+}
