@@ -329,3 +329,20 @@ def test_get_makes_a_file_of_the_variable(grist, tmp_path):
     same(np.load(tmp_path / "x.npy"), some((7, 5), "<f4"))
     text = grist.ok("stat", path, "--var", "g/x", "--chunks").decode()
     assert "g/x  f32 (7, 5) big-endian, contiguous: 1 chunk of 7x5" in text and "chunk 0 at [0, 0]: bytes" in text
+
+
+def test_one_dataset_that_cannot_be_used_leaves_the_others(grist, tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file["good"] = np.arange(4.0)
+        file["large"] = np.arange(4.0)
+        file["large"].attrs["notes"] = np.zeros(20 << 20, "u1")
+    same(elements(grist, path, "good"), np.arange(4.0))
+
+
+def test_names_do_nothing_to_a_terminal(grist, tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["\x1b]0;title\x07\nname"] = np.arange(4.0)
+    said = grist.ok("stat", path)
+    assert b"\x1b" not in said and b"\x07" not in said and b" ]0;title  name" in said

@@ -75,3 +75,12 @@ def test_other_files_are_shown_as_before(grist, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     assert "directory" in grist.refuses(2, "stat", folder)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(grist, tmp_path):
+    path = tmp_path / "excel.csv"
+    path.write_bytes(b"\xef\xbb\xbftime,tos\r\n1,2.5\r\n2,3.5\r\n")
+    assert set(variables(grist, path)) == {"time", "tos"}
+    same(elements(grist, path, "time"), np.array([1, 2]))
+    path.write_bytes(b"\xef\xbb\xbf1,2.5\n2,3.5\n")
+    same(elements(grist, path, "column1"), np.array([2.5, 3.5]))

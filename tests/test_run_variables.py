@@ -3,6 +3,7 @@
 import json
 import math
 
+import h5py
 import netCDF4
 import numpy as np
 import pytest
@@ -131,6 +132,61 @@ def test_answers_become_files(grist, file, tmp_path):
         np.testing.assert_allclose(ours.tos.values, theirs.values, rtol=1e-6)
 
 
+def test_what_is_said_of_an_answer_is_true_of_it(grist, file, tmp_path):
+    def made(*args):
+        grist.ok("run", *args[:1], file, "--var", "tos", *args[1:], "--output", "out.nc", cwd=tmp_path)
+        with xr.open_dataset(tmp_path / "out.nc", decode_times=False) as answer:
+            return answer.load()
+
+    celsius = made("mean", "--axes", "time", "--expr", "x - 273.15")
+    assert "units" not in celsius.tos.attrs and "x - 273.15" in celsius.tos.attrs["comment"]
+    row = made("mean", "--axes", "time", "--isel", "lat=3")
+    assert row.tos.attrs["cell_methods"] == "time: mean" and row.tos.dims == ("lon",)
+    shares = made("quantile", "--axes", "time", "--param", "q=0.1,0.5")
+    assert shares.tos.dims == ("quantile", "lat", "lon") and shares["quantile"].values.tolist() == [0.1, 0.5]
+    bins = made("histogram", "--axes", "time", "--param", "edges=0,280,300")
+    assert bins.tos.dims == ("lat", "lon", "bin") and bins.bin_high.values.tolist() == [280, 300]
+    said = grist.answer("quantile", file, "--var", "tos", "--axes", "time", q="0.1,0.5")["result"]
+    assert said["dimensions"] == ["quantile", "lat", "lon"] and said["quantile"]["shape"] == [2, LATS, LONS]
+
+
+def test_signs_that_an_attribute_turns(grist, tmp_path):
+    with netCDF4.Dataset(tmp_path / "goes.nc", "w") as out:
+        out.createDimension("x", 4)
+        one = out.createVariable("v", "i1", ("x",), fill_value=-1)
+        one.set_auto_maskandscale(False)
+        one.setncattr("_Unsigned", "true")
+        one.valid_range = np.array([0, -6], "i1")
+        one[:] = np.array([-1, 1, 2, -3], "i1")
+    ask = lambda *args, **params: grist.answer(*args, "--var", "v", **params)["result"]
+    assert array(ask("mean", tmp_path / "goes.nc")["mean"]) == np.float32((1 + 2 + 253) / 3)
+    assert array(ask("mean", tmp_path / "goes.nc", valid="true")["mean"]) == 1.5
+
+
+def test_coordinates_of_f32_and_of_another_length(grist, tmp_path):
+    with h5py.File(tmp_path / "f.h5", "w") as out:
+        out["lat"] = np.array([0.1, 0.2, 0.3], "f4")
+        out["d"] = np.arange(3.0)
+        out["lat"].make_scale("lat")
+        out["d"].dims[0].attach_scale(out["lat"])
+        out["x"] = np.arange(5.0)
+        out["x"].make_scale("x")
+        out["e"] = np.arange(10.0)
+        out["e"].dims[0].attach_scale(out["x"])
+    ask = lambda name, *args: array(grist.answer("sum", tmp_path / "f.h5", "--var", name, *args)["result"]["sum"])
+    assert ask("d", "--select", "lat=0.1:0.3") == 3
+    assert ask("d", "--select", "lat=0.2") == 1
+    assert "no coordinate" in grist.refuses(2, "run", "sum", tmp_path / "f.h5", "--var", "e", "--select", "x=0:4")
+
+
+def test_a_file_that_says_it_has_any_number_of_chunks(grist, tmp_path):
+    with h5py.File(tmp_path / "wide.h5", "w") as out:
+        out.create_dataset("d", (2**40,), "u1", chunks=(1,))
+    for select in ([], ["--isel", "d=0::1000"]):
+        said = grist("run", "sum", tmp_path / "wide.h5", "--var", "d", *[s.replace("d=", "0=") for s in select])
+        assert said.returncode in (1, 2) and b"chunks that are asked for" in said.stderr
+
+
 def test_moments_and_histograms(grist, file):
     with xr.open_dataset(file, decode_times=False) as opened:
         tos = opened.tos.load().astype("f8")
@@ -139,6 +195,15 @@ def test_moments_and_histograms(grist, file):
     np.testing.assert_allclose(array(said["m2"]), float(((tos - tos.mean()) ** 2).sum()), rtol=1e-9)
     ours = result(grist, file, "histogram", bins=8, low=250, high=310)
     np.testing.assert_array_equal(ours, np.histogram(tos.values, 8, (250, 310))[0])
+
+
+def test_medians_have_no_axis_of_shares(grist, file, tmp_path):
+    with xr.open_dataset(file, decode_times=False) as opened:
+        theirs = opened.tos.load().astype("f8").median("lat")
+    np.testing.assert_allclose(result(grist, file, "median", "--axes", "lat"), theirs.values, rtol=1e-6)
+    grist.ok("run", "median", file, "--var", "tos", "--axes", "lat", "--output", "median.nc", cwd=tmp_path)
+    with xr.open_dataset(tmp_path / "median.nc", decode_times=False) as ours:
+        assert ours.tos.dims == theirs.dims and ours.tos.attrs["cell_methods"] == "lat: median"
 
 
 def test_any_number_of_lanes_gives_the_same_bits(grist, file):
@@ -164,8 +229,14 @@ def test_any_number_of_lanes_gives_the_same_bits(grist, file):
         (["mean", "FILE", "--var", "tos", "--type", "f32"], "--type"),
         (["mean", "FILE", "--var", "tos", "--output", "mean.txt"], ".nc"),
         (["quantile", "FILE", "--var", "tos"], "q="),
-        (["mean", "FILE", "--var", "tos", "--param", "ddoff=1"], "ddof"),
+        (["mean", "FILE", "--var", "tos", "--param", "ddoff=1"], "ddoff"),
         (["mean", "FILE", "--axes", "time"], "--var"),
+        (["mean", "FILE", "--var", "tos", "--param", "q=0.9"], "no such parameter"),
+        (["median", "FILE", "--var", "tos", "--param", "q=0.9"], "no such parameter"),
+        (["sum", "FILE", "--var", "tos", "--param", "ddof=1"], "no such parameter"),
+        (["mean", "FILE", "--var", "tos", "--select", "lat=100:200"], "81"),
+        (["mean", "FILE", "--var", "tos", "--select", "lat=30:-30"], "LOW:HIGH"),
+        (["mean", "FILE", "--var", "tos", "--axes", "time", "--isel", "lon=5:5", "--output", "o.nc"], "lon"),
     ],
 )
 def test_what_makes_no_sense_is_said(grist, file, args, word):

@@ -139,6 +139,23 @@ impl Range {
         (skipped, begin.saturating_sub(origin), count)
     }
 
+    /// How many chunks of an axis hold a selected element: each from the first to the last, unless a step passes over some.
+    fn touched(&self, chunk: u64) -> u64 {
+        match self.ends() {
+            Some((first, last)) if self.step <= chunk => last / chunk - first / chunk + 1,
+            _ => self.count,
+        }
+    }
+
+    /// The place of such a chunk among the chunks of the axis.
+    fn place(&self, number: u64, chunk: u64) -> u64 {
+        if self.step <= chunk {
+            self.first / chunk + number
+        } else {
+            (self.first + number * self.step) / chunk
+        }
+    }
+
     /// The first and the last element, where there is any.
     fn ends(&self) -> Option<(u64, u64)> {
         (self.count > 0).then(|| (self.first, self.first + (self.count - 1) * self.step))
@@ -165,20 +182,17 @@ impl Selected {
 
     /// Numbers of the chunks that hold a selected element, ascending.
     pub fn chunks<'a>(&'a self, grid: &'a Grid) -> impl Iterator<Item = u64> + 'a {
-        let places = self.places(grid).unwrap_or_default();
-        let boxed: u64 = places.iter().map(|(first, last)| last - first + 1).product();
-        let boxed = if self.elements() > 0 { boxed } else { 0 };
-        (0..boxed).filter_map(move |mut rest| {
-            let mut place = vec![0; places.len()];
-            for (place, (first, last)) in place.iter_mut().zip(&places).rev() {
-                let count = last - first + 1;
-                *place = first + rest % count;
+        let counts: Vec<u64> =
+            self.axes.iter().zip(grid.chunk()).map(|(range, chunk)| range.touched(*chunk)).collect();
+        // No more than elements are selected.
+        let all: u64 = counts.iter().product();
+        (0..all).map(move |mut rest| {
+            let mut place = vec![0; counts.len()];
+            for (axis, count) in counts.iter().enumerate().rev() {
+                place[axis] = self.axes[axis].place(rest % count, grid.chunk()[axis]);
                 rest /= count;
             }
-            let mut touched = self.axes.iter().zip(&place).zip(grid.chunk());
-            // A step may pass over a chunk.
-            let some = touched.all(|((range, place), chunk)| range.within(place * chunk, *chunk).2 > 0);
-            some.then(|| grid.number(&place))
+            grid.number(&place)
         })
     }
 

@@ -14,7 +14,7 @@ mod select;
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, Edges, FormatError, Source, Variable};
+use gristmill_format::{ChunkTable, Dataset, Edges, FormatError, MAX_CHUNKS, Source, Variable};
 use gristmill_kernel::Input;
 use gristmill_runtime::{Chunks, FileParts, Request};
 
@@ -85,10 +85,14 @@ pub struct ArrayPlan {
     pub variable: Variable,
     /// Its chunks.
     pub table: Arc<ChunkTable>,
+    /// Those that are needed.
+    pub chunks: Chunks,
     /// The kernel.
     pub kernel: Arc<ArrayReduce>,
     /// The elements that are taken.
     pub selected: Selected,
+    /// What was asked.
+    pub question: ArrayQuestion,
     /// Axes of the answer, in its order, before those that a quantile or a histogram adds.
     pub axes: Vec<AnswerAxis>,
 }
@@ -121,7 +125,8 @@ impl Source for PartsSource {
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
-/// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together.
+/// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together; chunks in several
+/// files.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let dataset = gristmill_format::open(Arc::new(PartsSource(file.clone())), &file.name)?;
     let variable = dataset.variable(&question.variable)?.clone();
@@ -174,20 +179,20 @@ pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPla
         },
     };
     let kernel = Arc::new(ArrayReduce::bind(request)?);
-    Ok(ArrayPlan { dataset, variable, table, kernel, selected, axes })
+    // A file may say that it has any number of chunks.
+    let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
+    let chunks = Chunks::new(table.clone(), numbers)?;
+    let question = question.clone();
+    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, selected, question, axes })
 }
 
 impl ArrayPlan {
     /// The request, over the chunks that are needed.
-    ///
-    /// # Errors
-    /// Chunks in several files.
-    pub fn request(&self, file: FileParts) -> Result<Request, ClientError> {
-        let chunks = Chunks::new(self.table.clone(), self.kernel.chunks().collect())?;
+    pub fn request(&self, file: FileParts) -> Request {
         let input = Input::elements(self.table.array.dtype);
         let mut request = Request::new(self.kernel.clone(), input, file);
-        request.chunks = Some(chunks);
-        Ok(request)
+        request.chunks = Some(self.chunks.clone());
+        request
     }
 
     /// The coordinate of an axis of the answer as far as it is taken, where the file has one: its variable and values.
@@ -198,7 +203,7 @@ impl ArrayPlan {
         let at = (0..self.variable.shape.len()).find(|at| select::name(&self.variable, *at) == axis.name);
         let Some((at, false)) = at.map(|at| (at, axis.reduced)) else { return Ok(None) };
         let Some(variable) = coordinate::of(&self.dataset, &self.variable, at) else { return Ok(None) };
-        let all = coordinate::values(&self.dataset, variable)?;
+        let all = coordinate::values(&self.dataset, variable)?.values;
         let range = self.selected.axes[at];
         let taken =
             (0..range.count).filter_map(|i| all.get((range.first + i * range.step) as usize).copied());

@@ -110,6 +110,9 @@ struct Scan {
     begun: bool,
 }
 
+/// What some programs put before text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 impl Scan {
     fn all(&mut self, source: &dyn Source) -> Result<(), FormatError> {
         let mut held: Vec<u8> = Vec::new();
@@ -118,6 +121,10 @@ impl Scan {
             let more = source::read(source, read, STEP.min(source.len() - read), STEP)?;
             read += more.len() as u64;
             held.extend_from_slice(&more);
+            if self.at == 0 && self.line == 0 && held.starts_with(BYTE_ORDER_MARK) {
+                held.drain(..BYTE_ORDER_MARK.len());
+                self.at = BYTE_ORDER_MARK.len() as u64;
+            }
             let mut done = 0;
             while let Some(end) = memchr::memchr(b'\n', held.get(done..).unwrap_or_default()) {
                 let line = held.get(done..done + end).unwrap_or_default();

@@ -32,10 +32,10 @@ impl Chunks {
             return refuse(format!("its chunks lie in {} files", table.files.len()));
         }
         if numbers.len() > MAX_CHUNKS {
-            return refuse(format!(
-                "{} of its chunks are asked for; the bound is {MAX_CHUNKS}",
-                numbers.len()
-            ));
+            let what = "chunks that are asked for".to_owned();
+            return Err(
+                FormatError::Limit { what, found: numbers.len() as u64, max: MAX_CHUNKS as u64 }.into()
+            );
         }
         let ascending = numbers.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending || numbers.last().is_some_and(|last| *last >= table.array.chunks()) {

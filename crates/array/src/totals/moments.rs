@@ -224,8 +224,11 @@ impl Totals for Together {
             Spread::Float(moments) => moments.counts[at],
             Spread::Integer(moments) => moments.counts[at],
         };
+        let too_few = n < self.rule.min_count;
         match (part, &self.spread) {
             (0, _) => out.extend_from_slice(&n.to_le_bytes()),
+            (1, Spread::Float(_)) if too_few => put_float(self.rule.column, &Exactly::NAN, out),
+            (2, Spread::Float(_)) if too_few => f64::NAN.put(out),
             (1, Spread::Float(moments)) => put_float(self.rule.column, &moments.sum(at), out),
             (1, Spread::Integer(moments)) => {
                 return put_sum(self.rule.column, moments.moments[at].sum(), out);

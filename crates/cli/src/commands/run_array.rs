@@ -17,6 +17,9 @@ use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
 use crate::size::readable;
 
+/// The quantile that has a name.
+const MEDIAN: &str = "median";
+
 /// Operations on variables, for messages.
 const OPERATIONS: &str =
     "count, sum, mean, min, max, var, std, argmin, argmax, any, all, moments, median, quantile, histogram";
@@ -68,21 +71,24 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     if args.explain {
         eprintln!("{}", explanation(&plan));
     }
-    let mut request = plan.request(file)?;
+    let mut request = plan.request(file);
     request.options = options;
     let control = Arc::new(Control::new());
     stop_on_signal(&control)?;
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*plan.kernel, args.json, true);
-    printer.kernel = question.op.name();
+    printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
     let outcome =
         run_request(request, &mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
+    if args.kernel == MEDIAN {
+        answer.value = median(answer.value);
+    }
     if let Some((path, format)) = to {
-        let bytes = plan.file(&answer.value, format, question.op.name())?;
+        let bytes = plan.file(&answer.value, format, &args.kernel)?;
         write_atomic(path, &bytes)?;
-        eprintln!("{}: {} of {variable}, {}", path.display(), question.op.name(), shape(&plan));
+        eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, shape(&plan));
     }
     if to.is_none() || args.json {
         answer.value = with_dimensions(answer.value, &plan, args.json);
@@ -103,6 +109,9 @@ fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, CliError> {
         let truth = || value.parse::<bool>().map_err(|_| wrong("write true or false"));
         let numbers = || value.split(',').map(|one| one.trim().parse::<f64>()).collect::<Result<Vec<_>, _>>();
         match name.as_str() {
+            _ if !takes(&args.kernel, name) => {
+                return Err(wrong(&format!("'{}' takes no such parameter of a variable", args.kernel)));
+            }
             "keepdims" => question.keepdims = truth()?,
             "skipna" => question.skipna = Some(truth()?),
             "valid" => question.valid = truth()?,
@@ -113,11 +122,7 @@ fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, CliError> {
             "bins" => bins = Some(count()?),
             "low" => ends.0 = Some(number()?),
             "high" => ends.1 = Some(number()?),
-            _ => {
-                return Err(wrong(
-                    "variables take keepdims, skipna, valid, ddof, min_count; quantile q; histogram bins, low, high or edges",
-                ));
-            }
+            _ => return Err(wrong("there is no such parameter")),
         }
     }
     question.op = match args.kernel.as_str() {
@@ -133,7 +138,7 @@ fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, CliError> {
         "any" => Op::Any,
         "all" => Op::All,
         "moments" => Op::Moments,
-        "median" => Op::Quantile(vec![0.5]),
+        MEDIAN => Op::Quantile(vec![0.5]),
         "quantile" => Op::Quantile(shares.ok_or_else(|| usage("quantile needs --param q=0.5,0.9".into()))?),
         "histogram" => {
             match (edges, bins, ends) {
@@ -159,7 +164,7 @@ fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, CliError> {
 
 fn explanation(plan: &ArrayPlan) -> String {
     let memory = plan.kernel.memory();
-    let (needed, all) = (plan.kernel.chunks().count(), plan.table.array.chunks());
+    let (needed, all) = (plan.chunks.len(), plan.table.array.chunks());
     format!(
         "{} {}: {needed} of {all} chunks are read; {} cells, at most {} of state, in at most {} passes",
         plan.dataset.format,
@@ -170,11 +175,44 @@ fn explanation(plan: &ArrayPlan) -> String {
     )
 }
 
+/// Whether an operation on a variable takes a parameter.
+fn takes(operation: &str, parameter: &str) -> bool {
+    match parameter {
+        "keepdims" | "skipna" | "valid" => true,
+        "ddof" => matches!(operation, "var" | "std"),
+        "min_count" => matches!(operation, "sum" | "mean" | "var" | "std" | "min" | "max" | "moments"),
+        "q" => operation == "quantile",
+        "bins" | "low" | "high" | "edges" => operation == "histogram",
+        _ => false,
+    }
+}
+
+/// A median as an answer of its own: without the axis that several quantiles have.
+fn median(answer: Value) -> Value {
+    let Value::Map(mut entries) = answer else { return answer };
+    for (name, value) in &mut entries {
+        if let Value::Array(array) = value
+            && array.shape.first() == Some(&1)
+        {
+            array.shape.remove(0);
+            *name = MEDIAN;
+        }
+    }
+    Value::Map(entries)
+}
+
 /// The answer with the names of its axes, which the kernel does not know.
 fn with_dimensions(answer: Value, plan: &ArrayPlan, always: bool) -> Value {
     let Value::Map(mut entries) = answer else { return answer };
     entries.retain(|(name, _)| *name != "axes");
-    let names: Vec<Value> = plan.axes.iter().map(|axis| Value::Text(axis.name.clone())).collect();
+    let mut names: Vec<Value> = plan.axes.iter().map(|axis| Value::Text(axis.name.clone())).collect();
+    match &plan.question.op {
+        Op::Quantile(_) if entries.iter().any(|(name, _)| *name == "quantile") => {
+            names.insert(0, Value::Text("quantile".into()));
+        }
+        Op::Histogram(_) => names.push(Value::Text("bin".into())),
+        _ => {}
+    }
     if always || !names.is_empty() {
         entries.push(("dimensions", Value::List(names)));
     }

@@ -182,7 +182,7 @@ pub fn to_text(dataset: &Dataset, only: Option<&str>, chunks: bool) -> Result<St
         let variable = dataset.variable(name)?;
         out.push_str(&line(dataset, variable, variable.path.len()));
         for attribute in &variable.attributes {
-            out.push_str(&format!("\n    {}: {}", attribute.name, shown(&attribute.value)));
+            out.push_str(&format!("\n    {}: {}", clean(&attribute.name), shown(&attribute.value)));
         }
         if chunks {
             out.push_str(&places(&dataset.table(name)?)?);
@@ -195,7 +195,7 @@ pub fn to_text(dataset: &Dataset, only: Option<&str>, chunks: bool) -> Result<St
             .iter()
             .map(|dimension| {
                 let unlimited = if dimension.unlimited { " (unlimited)" } else { "" };
-                format!("{} = {}{unlimited}", dimension.name, dimension.length)
+                format!("{} = {}{unlimited}", clean(&dimension.name), dimension.length)
             })
             .collect();
         out.push_str(&format!("\n  dimensions: {}", all.join(", ")));
@@ -213,9 +213,14 @@ fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
         .shape
         .iter()
         .zip(&variable.dimensions)
-        .map(|(length, name)| if name.is_empty() { length.to_string() } else { format!("{name}={length}") })
+        .map(
+            |(length, name)| {
+                if name.is_empty() { length.to_string() } else { format!("{}={length}", clean(name)) }
+            },
+        )
         .collect();
-    let mut out = format!("\n  {:width$}  {} ({})", variable.path, variable.kind, axes.join(", "));
+    let kind = clean(&variable.kind.to_string());
+    let mut out = format!("\n  {:width$}  {kind} ({})", clean(&variable.path), axes.join(", "));
     if !matches!(variable.kind, Kind::Number(_)) {
         return out;
     }
@@ -227,7 +232,7 @@ fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
         out.push_str(&format!(" with {}", variable.filters.join(", ")));
     }
     match dataset.table(&variable.path) {
-        Err(error) => out.push_str(&format!(": refused, {error}")),
+        Err(error) => out.push_str(&format!(": refused, {}", clean(&error.to_string()))),
         Ok(table) => {
             let shape: Vec<String> = table.array.chunk.iter().map(u64::to_string).collect();
             let (all, stored) = (table.array.chunks(), table.stored_chunks());
@@ -238,6 +243,11 @@ fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
         }
     }
     out
+}
+
+/// A line of an answer stays one, and nothing in it does something to a terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn shown(all: &AttributeValue) -> String {
@@ -253,8 +263,7 @@ fn shown(all: &AttributeValue) -> String {
             all.numbers().unwrap_or_default().iter().map(one).collect::<Vec<_>>().join(", ")
         }
     };
-    // A line of an answer stays one, and nothing in it does something to a terminal.
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean = clean(&text);
     match clean.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", clean.get(..end).unwrap_or(&clean)),
         None => clean,

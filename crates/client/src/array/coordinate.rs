@@ -1,6 +1,7 @@
 //! The values of a coordinate: a variable with one axis, whose name is that of its dimension.
 
 use gristmill_format::{Dataset, Decoder, Variable};
+use gristmill_kernel::{ArrayType, DType};
 
 use super::meaning;
 use crate::ClientError;
@@ -12,15 +13,29 @@ const MAX_VALUES: u64 = 1 << 24;
 pub(super) fn of<'a>(dataset: &'a Dataset, variable: &Variable, axis: usize) -> Option<&'a Variable> {
     let name = variable.dimensions.get(axis).filter(|name| !name.is_empty())?;
     let found = dataset.variables.iter().find(|other| other.path == *name)?;
-    (found.dimensions.len() == 1 && found.dimensions.first() == Some(name) && found.dtype().is_ok())
-        .then_some(found)
+    let fits = found.dimensions.first() == Some(name) && found.shape.first() == variable.shape.get(axis);
+    (found.dimensions.len() == 1 && fits && found.dtype().is_ok()).then_some(found)
+}
+
+/// The values of a coordinate.
+pub(super) struct Coordinate {
+    pub values: Vec<f64>,
+    /// Whether they are f32: what is compared with them is rounded to f32, too.
+    single: bool,
+}
+
+impl Coordinate {
+    /// A number as the coordinate could have it.
+    pub fn as_here(&self, number: f64) -> f64 {
+        if self.single { f64::from(number as f32) } else { number }
+    }
 }
 
 /// All values of a coordinate, decoded by its attributes.
 ///
 /// # Errors
 /// What cannot be read, and more than 16 Mi values.
-pub(super) fn values(dataset: &Dataset, variable: &Variable) -> Result<Vec<f64>, ClientError> {
+pub(super) fn values(dataset: &Dataset, variable: &Variable) -> Result<Coordinate, ClientError> {
     let length: u64 = variable.shape.iter().product();
     if length > MAX_VALUES {
         let text = format!("coordinate {} has {length} values; at most {MAX_VALUES} are read", variable.path);
@@ -36,5 +51,5 @@ pub(super) fn values(dataset: &Dataset, variable: &Variable) -> Result<Vec<f64>,
         // Integers beyond 2^53 are rounded: coordinates are compared, never computed with.
         all.extend(meaning.decode(&bytes)?.to_f64().into_iter().take(clipped as usize));
     }
-    Ok(all)
+    Ok(Coordinate { values: all, single: meaning.decoded() == ArrayType::Number(DType::F32) })
 }

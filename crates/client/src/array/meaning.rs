@@ -9,7 +9,7 @@ use crate::ClientError;
 /// What the numbers of a variable mean. `valid`: whether values outside the valid range are missing.
 ///
 /// # Errors
-/// A variable that is no number; attributes that are of another kind than the conventions say.
+/// A variable that is no number; a scale or an offset that is none.
 pub(super) fn of(variable: &Variable, valid: bool) -> Result<Meaning, ClientError> {
     let mut meaning = Meaning::of(variable.dtype()?);
     meaning.unsigned = match variable.attribute("_Unsigned").and_then(|attribute| attribute.value.text()) {
@@ -17,47 +17,55 @@ pub(super) fn of(variable: &Variable, valid: bool) -> Result<Meaning, ClientErro
         Some("false" | "False" | "FALSE") => Some(false),
         _ => None,
     };
-    for name in ["_FillValue", "missing_value"] {
-        meaning.missing.extend(numbers(variable, name)?);
-    }
+    let of_type =
+        |name| numbers(variable, name).into_iter().map(|one| turned(&meaning, one)).collect::<Vec<_>>();
+    let missing: Vec<Exact> = ["_FillValue", "missing_value"].into_iter().flat_map(of_type).collect();
+    let valid = valid.then(|| {
+        let one = |name| of_type(name).first().copied();
+        match of_type("valid_range")[..] {
+            [low, high] => (Some(low), Some(high)),
+            _ => (one("valid_min"), one("valid_max")),
+        }
+    });
+    meaning.missing = missing;
+    meaning.valid = valid.unwrap_or_default();
     meaning.scale = factor(variable, "scale_factor")?;
     meaning.offset = factor(variable, "add_offset")?;
-    if valid {
-        let one = |name| Ok::<_, ClientError>(numbers(variable, name)?.first().copied());
-        meaning.valid = match numbers(variable, "valid_range")?[..] {
-            [low, high] => (Some(low), Some(high)),
-            _ => (one("valid_min")?, one("valid_max")?),
-        };
-    }
     Ok(meaning)
 }
 
-fn numbers(variable: &Variable, name: &str) -> Result<Vec<Exact>, ClientError> {
-    let Some(attribute) = variable.attribute(name) else { return Ok(Vec::new()) };
-    let values = attribute.value.numbers().ok_or_else(|| {
-        ClientError::Usage(format!(
-            "attribute {name} of {} is no number, so it says nothing of its values",
-            variable.path
-        ))
-    })?;
-    Ok(values
+/// A number of an attribute that has the type of the file, where `_Unsigned` says that this one has, or has not, a sign.
+fn turned(meaning: &Meaning, number: Exact) -> Exact {
+    let bits = 8 * meaning.raw.size() as u32;
+    match (number, meaning.stored() == meaning.raw, meaning.unsigned) {
+        (Exact::Int(n), false, Some(true)) if n < 0 => Exact::Int(n + (1 << bits)),
+        (Exact::Int(n), false, Some(false)) if n >= 1 << (bits - 1) => Exact::Int(n - (1 << bits)),
+        _ => number,
+    }
+}
+
+/// The numbers of an attribute. Text among them says nothing of numbers, as xarray has it.
+fn numbers(variable: &Variable, name: &str) -> Vec<Exact> {
+    let values = variable.attribute(name).and_then(|attribute| attribute.value.numbers()).unwrap_or_default();
+    values
         .into_iter()
         .filter_map(|value| match value {
             Value::Int(n) => Some(Exact::Int(n)),
             Value::Float(x) => Some(Exact::Float(x)),
             _ => None,
         })
-        .collect())
+        .collect()
 }
 
 fn factor(variable: &Variable, name: &str) -> Result<Option<Factor>, ClientError> {
-    let single = match variable.attribute(name).map(|attribute| &attribute.value) {
-        Some(AttributeValue::Numbers { dtype, .. }) => *dtype == DType::F32,
-        _ => false,
-    };
-    Ok(match numbers(variable, name)?.first() {
-        Some(Exact::Int(n)) => Some(Factor { value: *n as f64, single }),
-        Some(Exact::Float(x)) => Some(Factor { value: *x, single }),
-        None => None,
-    })
+    let Some(attribute) = variable.attribute(name) else { return Ok(None) };
+    let single = matches!(&attribute.value, AttributeValue::Numbers { dtype: DType::F32, .. });
+    match numbers(variable, name).first() {
+        Some(Exact::Int(n)) => Ok(Some(Factor { value: *n as f64, single })),
+        Some(Exact::Float(x)) => Ok(Some(Factor { value: *x, single })),
+        None => Err(ClientError::Usage(format!(
+            "attribute {name} of {} is no number, so its values cannot be told",
+            variable.path
+        ))),
+    }
 }

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use gristmill_format::AttributeValue;
+use gristmill_array::Op;
+use gristmill_format::{AttributeValue, Variable};
 use gristmill_kernel::{Array, ArrayType, DType, Value};
 
 use super::netcdf::{self, Stated, Written};
 use super::{ArrayPlan, npy};
 use crate::ClientError;
-
-/// Attributes that are true of what was made of a variable, too.
-const KEPT: [&str; 2] = ["long_name", "standard_name"];
 
 /// The formats of files that answers become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,66 +48,128 @@ impl ArrayPlan {
     }
 
     fn netcdf(&self, arrays: &[(&str, Array)], op: &str) -> Result<Vec<u8>, ClientError> {
-        let (mut dimensions, mut written): (Vec<(String, u64)>, Vec<Written>) = (Vec::new(), Vec::new());
+        let mut made = Made::default();
+        let mut axes = Vec::new();
         for axis in &self.axes {
-            let place = dimensions.len();
-            dimensions.push((plain(&axis.name), axis.length));
-            let Some((variable, values)) = self.coordinate(axis)? else { continue };
-            written.push(Written {
-                name: plain(&axis.name),
-                dimensions: vec![place],
-                dtype: ArrayType::Number(DType::F64),
-                data: values.iter().flat_map(|x| x.to_le_bytes()).collect(),
-                attributes: kept(variable, &["units", "calendar", "axis", "positive"]),
-            });
+            if axis.length == 0 {
+                return Err(ClientError::Usage(format!(
+                    "nothing of {} is selected, and a netCDF file has no axis of length 0; select more, or print the answer",
+                    axis.name
+                )));
+            }
+            let (place, new) = made.dimension(&plain(&axis.name), axis.length);
+            axes.push(place);
+            let Some((variable, values)) = self.coordinate(axis)?.filter(|_| new) else { continue };
+            let units =
+                kept(variable, &["long_name", "standard_name", "units", "calendar", "axis", "positive"]);
+            made.coordinate(&plain(&axis.name), place, &values, units);
         }
+        let (before, behind) = made.added(&self.question.op);
         let name = plain(&self.variable.path);
         for (answer, array) in arrays {
-            // A quantile has an axis more before the others, a histogram behind them.
-            let more = array.shape.len().saturating_sub(self.axes.len());
-            let first = *answer != "histogram";
-            let mut axes: Vec<usize> = (0..self.axes.len()).collect();
-            for (at, length) in
-                (0..more).zip(if first { &array.shape[..more] } else { &array.shape[self.axes.len()..] })
-            {
-                axes.insert(if first { at } else { self.axes.len() + at }, dimensions.len());
-                dimensions.push((format!("{answer}_{at}"), *length));
-            }
-            let same_units =
-                matches!(*answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
-            let mut attributes = kept(&self.variable, if same_units { &["units"] } else { &[] });
-            attributes.push(("cell_methods".into(), Stated::Text(self.cell_methods(op))));
-            if let ArrayType::Number(dtype @ (DType::F32 | DType::F64)) = array.dtype {
-                let nan = if dtype == DType::F32 {
-                    f32::NAN.to_le_bytes().to_vec()
-                } else {
-                    f64::NAN.to_le_bytes().to_vec()
-                };
-                attributes.push(("_FillValue".into(), Stated::Numbers(dtype, nan)));
-            }
+            let dimensions = [&before[..], &axes, &behind].concat();
             let name = if arrays.len() == 1 { name.clone() } else { format!("{name}_{answer}") };
+            let attributes = self.attributes(answer, op, array.dtype);
             let (dtype, data) = (array.dtype, array.data.clone());
-            written.push(Written { name, dimensions: axes, dtype, data, attributes });
+            made.variables.push(Written { name, dimensions, dtype, data, attributes });
         }
         let about = [("Conventions".to_owned(), Stated::Text("CF-1.8".into()))];
-        Ok(netcdf::file(&dimensions, &written, &about))
+        Ok(netcdf::file(&made.dimensions, &made.variables, &about))
     }
 
-    /// As CF section 7.3 has it: the dimensions that were reduced, and how.
-    fn cell_methods(&self, op: &str) -> String {
-        let kept: Vec<&str> =
-            self.axes.iter().filter(|axis| !axis.reduced).map(|axis| axis.name.as_str()).collect();
-        let all = (0..self.variable.shape.len()).map(|axis| super::select::name(&self.variable, axis));
-        let reduced: Vec<String> = all.filter(|name| !kept.contains(&name.as_str())).collect();
-        let over: String = reduced.iter().map(|name| format!("{}: ", plain(name))).collect();
+    /// What is said of an array of the answer. What was computed of each element first has other units, and another name.
+    fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, Stated)> {
+        let same_units = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
+        let mut attributes = match &self.question.expr {
+            None => kept(
+                &self.variable,
+                if same_units { &["long_name", "standard_name", "units"] } else { &["long_name"] },
+            ),
+            Some(expr) => {
+                vec![("comment".into(), Stated::Text(format!("x = {}; {expr}", self.variable.path)))]
+            }
+        };
+        if let Some(methods) = self.cell_methods(op) {
+            attributes.push(("cell_methods".into(), Stated::Text(methods)));
+        }
+        let nan = match dtype {
+            ArrayType::Number(DType::F32) => Some((DType::F32, f32::NAN.to_le_bytes().to_vec())),
+            ArrayType::Number(DType::F64) => Some((DType::F64, f64::NAN.to_le_bytes().to_vec())),
+            _ => None,
+        };
+        attributes.extend(nan.map(|(dtype, nan)| ("_FillValue".into(), Stated::Numbers(dtype, nan))));
+        attributes
+    }
+
+    /// As CF section 7.3 and appendix E have it: the dimensions that were reduced, and how.
+    fn cell_methods(&self, op: &str) -> Option<String> {
         let method = match op {
             "min" => "minimum",
             "max" => "maximum",
             "std" => "standard_deviation",
             "var" => "variance",
-            op => op,
+            "mean" | "sum" | "median" => op,
+            _ => return None,
         };
-        format!("{over}{method}")
+        let stays = |name: &String| self.axes.iter().any(|axis| !axis.reduced && axis.name == *name);
+        let taken = (0..self.selected.axes.len()).filter(|axis| !self.selected.axes[*axis].dropped);
+        let names = taken.map(|axis| super::select::name(&self.variable, axis)).filter(|name| !stays(name));
+        let over: String = names.map(|name| format!("{}: ", plain(&name))).collect();
+        (!over.is_empty()).then(|| format!("{over}{method}"))
+    }
+}
+
+/// Dimensions and variables of a file that is made.
+#[derive(Default)]
+struct Made {
+    dimensions: Vec<(String, u64)>,
+    variables: Vec<Written>,
+}
+
+impl Made {
+    /// The place of a dimension, and whether it is new. One of the same name and another length gets another name.
+    fn dimension(&mut self, name: &str, length: u64) -> (usize, bool) {
+        let mut called = name.to_owned();
+        loop {
+            match self.dimensions.iter().position(|(other, _)| *other == called) {
+                Some(place) if self.dimensions[place].1 == length => return (place, false),
+                Some(_) => called.push_str("_other"),
+                None => break,
+            }
+        }
+        let as_named = called == name;
+        self.dimensions.push((called, length));
+        (self.dimensions.len() - 1, as_named)
+    }
+
+    fn coordinate(&mut self, name: &str, place: usize, values: &[f64], attributes: Vec<(String, Stated)>) {
+        let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let dtype = ArrayType::Number(DType::F64);
+        self.variables.push(Written {
+            name: name.to_owned(),
+            dimensions: vec![place],
+            dtype,
+            data,
+            attributes,
+        });
+    }
+
+    /// The axes that an operation adds before and behind the others, with what they stand for.
+    fn added(&mut self, op: &Op) -> (Vec<usize>, Vec<usize>) {
+        match op {
+            Op::Quantile(shares) if shares.len() > 1 => {
+                let (place, _) = self.dimension("quantile", shares.len() as u64);
+                self.coordinate("quantile", place, shares, Vec::new());
+                (vec![place], Vec::new())
+            }
+            Op::Histogram(edges) => {
+                let (place, _) = self.dimension("bin", edges.len() as u64 - 1);
+                self.coordinate("bin_low", place, &edges[..edges.len() - 1], Vec::new());
+                self.coordinate("bin_high", place, &edges[1..], Vec::new());
+                (Vec::new(), vec![place])
+            }
+            _ => (Vec::new(), Vec::new()),
+        }
     }
 }
 
@@ -128,14 +188,14 @@ fn plain(name: &str) -> String {
     name.replace('/', "_")
 }
 
-fn kept(variable: &gristmill_format::Variable, besides: &[&str]) -> Vec<(String, Stated)> {
+/// These attributes of a variable, as it has them.
+fn kept(variable: &Variable, names: &[&str]) -> Vec<(String, Stated)> {
     let stated = |name: &&str| {
-        let value = &variable.attribute(name)?.value;
-        let stated = match value {
+        let stated = match &variable.attribute(name)?.value {
             AttributeValue::Numbers { dtype, bytes, .. } => Stated::Numbers(*dtype, bytes.clone()),
             value => Stated::Text(value.text()?.to_owned()),
         };
         Some(((*name).to_owned(), stated))
     };
-    KEPT.iter().chain(besides).filter_map(stated).collect()
+    names.iter().filter_map(stated).collect()
 }

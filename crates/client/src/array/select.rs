@@ -5,7 +5,7 @@ use std::str::FromStr;
 use gristmill_array::{Selection, Take};
 use gristmill_format::{Dataset, Variable};
 
-use super::coordinate;
+use super::coordinate::{self, Coordinate};
 use crate::ClientError;
 
 /// What is taken of an axis.
@@ -95,10 +95,15 @@ pub(super) fn selection(
         let at = axis(variable, said)?;
         let take = match part {
             Part::Index(take) => *take,
-            Part::Values(low, high) => between(&coordinate(dataset, variable, at)?, said, *low, *high)?,
+            Part::Values(low, high) => {
+                let coordinate = coordinate(dataset, variable, at)?;
+                let as_here = |end: &Option<f64>| end.map(|end| coordinate.as_here(end));
+                between(&coordinate.values, said, as_here(low), as_here(high))?
+            }
             Part::Value(value) => {
-                let values = coordinate(dataset, variable, at)?;
-                let found = values.iter().position(|x| x == value).ok_or_else(|| {
+                let coordinate = coordinate(dataset, variable, at)?;
+                let wanted = coordinate.as_here(*value);
+                let found = coordinate.values.iter().position(|x| *x == wanted).ok_or_else(|| {
                     ClientError::Usage(format!(
                         "no element of {said} is {value}; give a range, as in {said}=LOW:HIGH"
                     ))
@@ -113,7 +118,7 @@ pub(super) fn selection(
     Ok(Selection(takes.into_iter().map(|take| take.unwrap_or(Take::ALL)).collect()))
 }
 
-fn coordinate(dataset: &Dataset, variable: &Variable, axis: usize) -> Result<Vec<f64>, ClientError> {
+fn coordinate(dataset: &Dataset, variable: &Variable, axis: usize) -> Result<Coordinate, ClientError> {
     let Some(found) = coordinate::of(dataset, variable, axis) else {
         let name = name(variable, axis);
         return Err(ClientError::Usage(format!(
@@ -131,9 +136,18 @@ fn between(values: &[f64], name: &str, low: Option<f64>, high: Option<f64>) -> R
             "coordinate {name} neither ascends nor descends; select by index with --isel {name}=START:STOP"
         )));
     }
+    if low.zip(high).is_some_and(|(low, high)| low > high) {
+        return Err(ClientError::Usage(format!("{name}: the lower end comes first, as in {name}=LOW:HIGH")));
+    }
     let inside = |x: &f64| low.is_none_or(|low| *x >= low) && high.is_none_or(|high| *x <= high);
     let start = values.iter().position(inside).unwrap_or(0);
     let count = values.iter().skip(start).take_while(|x| inside(x)).count();
+    if count == 0 {
+        let ends = values.first().zip(values.last());
+        let lies =
+            ends.map_or("has no values".into(), |(first, last)| format!("goes from {first} to {last}"));
+        return Err(ClientError::Usage(format!("no element of {name} lies there; it {lies}")));
+    }
     Ok(Take::Slice { start: Some(start as i64), stop: Some((start + count) as i64), step: 1 })
 }
 
@@ -152,7 +166,9 @@ mod tests {
         let up = [-60.0, -30.0, 0.0, 30.0, 60.0];
         assert_eq!(between(&up, "lat", Some(-30.0), Some(30.0)).unwrap(), slice(1, 4));
         assert_eq!(between(&up, "lat", None, Some(-1.0)).unwrap(), slice(0, 2));
-        assert_eq!(between(&up, "lat", Some(70.0), None).unwrap(), slice(0, 0));
+        let empty = between(&up, "lat", Some(70.0), None).unwrap_err().to_string();
+        assert!(empty.contains("from -60 to 60"), "{empty}");
+        assert!(between(&up, "lat", Some(30.0), Some(-30.0)).is_err());
         let down = [60.0, 30.0, 0.0];
         assert_eq!(between(&down, "lat", Some(0.0), Some(30.0)).unwrap(), slice(1, 3));
         assert!(between(&[0.0, 2.0, 1.0], "lat", None, None).is_err());

@@ -40,7 +40,13 @@ pub fn walk(file: &Hdf5File) -> Result<Walked, FormatError> {
                 walked.objects.push(Object::unreadable(path, format!("a link to the file {other:?}")));
             } else {
                 match member(&group, &link.name) {
-                    Member::Dataset(dataset) => walked.objects.push(Object::of(file, &dataset, path)?),
+                    // One that cannot be used leaves the others as they are.
+                    Member::Dataset(dataset) => {
+                        let object = Object::of(file, &dataset, path.clone());
+                        walked
+                            .objects
+                            .push(object.unwrap_or_else(|why| Object::unreadable(path, why.to_string())));
+                    }
                     Member::Group(child) if seen.insert(child.address()) => {
                         below.push((child, path, depth + 1))
                     }
