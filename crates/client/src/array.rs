@@ -10,18 +10,22 @@ mod netcdf;
 mod npy;
 mod output;
 mod select;
+mod source;
 
 use std::sync::Arc;
 
-use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, Edges, FormatError, MAX_CHUNKS, Source, Variable};
+use gristmill_array::{ArrayReduce, Op, Reduction, Request as ArrayRequest, Selected};
+use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Variable};
 use gristmill_kernel::Input;
+use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
+use gristmill_wire::grid;
 
 use crate::ClientError;
 
 pub use output::ArrayFile;
 pub use select::Part;
+use source::PartsSource;
 
 /// What is asked of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +93,8 @@ pub struct ArrayPlan {
     pub chunks: Chunks,
     /// The kernel.
     pub kernel: Arc<ArrayReduce>,
+    /// What it was bound to.
+    pub asked: ArrayRequest,
     /// The elements that are taken.
     pub selected: Selected,
     /// What was asked.
@@ -97,47 +103,17 @@ pub struct ArrayPlan {
     pub axes: Vec<AnswerAxis>,
 }
 
-/// A file, wherever its bytes lie, as a parser reads it.
-struct PartsSource(FileParts);
-
-impl Source for PartsSource {
-    fn len(&self) -> u64 {
-        self.0.length
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
-        let end = offset.saturating_add(into.len() as u64);
-        let failed = |error: String| FormatError::Io {
-            what: format!("{} bytes at {offset}", into.len()),
-            source: std::io::Error::other(error),
-        };
-        if end > self.0.length {
-            return Err(failed(format!("{} has {} bytes", self.0.name, self.0.length)));
-        }
-        let read = self.0.read(offset..end, into);
-        read.map_err(|error| FormatError::Io {
-            what: format!("bytes {offset} to {end}"),
-            source: std::io::Error::other(error.to_string()),
-        })
-    }
-}
-
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
 /// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together; chunks in several
 /// files.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
-    let dataset = gristmill_format::open(Arc::new(PartsSource(file.clone())), &file.name)?;
+    let dataset = gristmill_format::open(Arc::new(PartsSource::new(file.clone())), &file.name)?;
     let variable = dataset.variable(&question.variable)?.clone();
     let table = Arc::new(dataset.table(&variable.path)?);
     let selection = select::selection(&dataset, &variable, &question.parts)?;
-    let array = &table.array;
-    let edges = match array.edges {
-        Edges::Whole => EdgeChunks::Whole,
-        Edges::Clipped => EdgeChunks::Clipped,
-    };
-    let grid = Grid::new(array.shape.clone(), array.chunk.clone(), edges)?;
+    let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
     let selected = selection.resolve(&grid)?;
     let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
     let reduced: Option<Vec<i64>> = match &question.axes {
@@ -178,12 +154,12 @@ pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPla
             ..Reduction::new(question.op.clone())
         },
     };
-    let kernel = Arc::new(ArrayReduce::bind(request)?);
+    let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
     // A file may say that it has any number of chunks.
     let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
     let chunks = Chunks::new(table.clone(), numbers)?;
     let question = question.clone();
-    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, selected, question, axes })
+    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked: request, selected, question, axes })
 }
 
 impl ArrayPlan {
@@ -193,6 +169,14 @@ impl ArrayPlan {
         let mut request = Request::new(self.kernel.clone(), input, file);
         request.chunks = Some(self.chunks.clone());
         request
+    }
+
+    /// The request as storage nodes are asked.
+    ///
+    /// # Errors
+    /// More chunks than a request can name.
+    pub fn question(&self) -> Result<Question, ClientError> {
+        Ok(Question::of_array(Arc::new(ArrayWork::new(self.table.clone(), self.asked.clone())?)))
     }
 
     /// The coordinate of an axis of the answer as far as it is taken, where the file has one: its variable and values.

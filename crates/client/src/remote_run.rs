@@ -74,14 +74,29 @@ impl Cluster {
         place: Place,
         options: &Options,
     ) -> Result<Planned, ClientError> {
-        let spec = question.bind().map_err(RunError::from)?.spec();
+        question.bind().map_err(RunError::from)?;
         let opened = self.open(path)?;
+        self.plan_opened(opened, question, place, options)
+    }
+
+    /// Plans a request over an opened file; see [`plan`](Cluster::plan).
+    ///
+    /// # Errors
+    /// As [`plan`](Cluster::plan).
+    pub fn plan_opened(
+        &self,
+        opened: Opened,
+        question: Question,
+        place: Place,
+        options: &Options,
+    ) -> Result<Planned, ClientError> {
+        let spec = question.bind().map_err(RunError::from)?.spec();
         let file = &opened.info.file;
         let layout = self.peers.layout(file, &opened.grant.as_str().into())?;
         let mut plan = Plan::make(&question, file, &layout, place)?;
         let mut movable = place == Place::Auto && plan.place == Place::Storage;
         let decision = match movable {
-            true => self.peers.decide(&spec, &plan, &opened, &layout, options.lanes),
+            true => self.peers.decide((&question.kernel, &spec), &plan, &opened, &layout, options.lanes),
             false => None,
         };
         if decision.as_ref().is_some_and(Decision::all_here) {

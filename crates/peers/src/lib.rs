@@ -23,6 +23,7 @@
 //! ```
 
 mod answers;
+mod array;
 mod bytes;
 mod crew;
 mod error;
@@ -43,6 +44,7 @@ mod told;
 mod tree;
 mod whole;
 
+pub use array::ArrayWork;
 pub use bytes::{RemotePart, file_parts};
 pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};

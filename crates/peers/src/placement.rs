@@ -115,11 +115,11 @@ impl Peers {
         serde_json::from_slice(&text).map_err(|error| unavailable(address, error))
     }
 
-    /// Asks the nodes of a file and decides where the parts of a planned request run that may run anywhere. `lanes` are
+    /// Asks the nodes of a file how fast they are at `kernel`, and decides where the parts of a planned request run that may run anywhere. `lanes` are
     /// the threads that fold here. `None` if there is nothing to decide.
     pub fn decide(
         &self,
-        spec: &Spec,
+        (kernel, spec): (&str, &Spec),
         plan: &Plan,
         opened: &Opened,
         layout: &Layout,
@@ -129,16 +129,15 @@ impl Peers {
             return None;
         }
         let (file, grant): (&FileMap, Arc<str>) = (&opened.info.file, opened.grant.as_str().into());
-        let bytes = plan.bytes.clone();
         let mut nodes = Vec::new();
         for shard in shards(file) {
-            let has = shard.targets.iter().map(|target| layout.bytes_on(*target, bytes.clone())).sum::<u64>();
+            let has = shard.targets.iter().map(|target| plan.on_target(layout, *target)).sum::<u64>();
             if has > 0 {
                 nodes.push((shard, has));
             }
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
-        let loads = self.loads(&addresses, &grant, spec.name);
+        let loads = self.loads(&addresses, &grant, kernel);
         let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
             let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
             let node = node_name(number.map_or(0, |target| target.number), &shard.address);

@@ -7,7 +7,7 @@ use gristmill_runtime::{Options, Placement, Request, RunError, Selection};
 use gristmill_wire::action::Opened;
 use gristmill_wire::{FoldRequest, InputSpec};
 
-use crate::{Peers, StorageCrew, file_parts, shards, whole_file};
+use crate::{ArrayWork, Peers, StorageCrew, file_parts, shards, whole_file};
 
 /// What is asked of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Question {
     pub input: InputSpec,
     /// First byte of a range and its length; `None`: all of the file behind the header.
     pub range: Option<(u64, Option<u64>)>,
+    /// The records are chunks of an array. `kernel`, `params` and `input` only name it then.
+    pub array: Option<Arc<ArrayWork>>,
 }
 
 /// Reported for folds on storage nodes.
@@ -37,8 +39,29 @@ pub const AT_CLIENT: Placement = Placement {
 };
 
 impl Question {
+    /// A reduction of an array.
+    pub fn of_array(work: Arc<ArrayWork>) -> Question {
+        let (kernel, input) = (work.name().to_owned(), work.input());
+        Question { kernel, input, array: Some(work), ..Question::default() }
+    }
+
+    /// What a node is asked, without the records of it.
+    ///
+    /// # Errors
+    /// A request over an array that is malformed or that the kernel refuses.
+    pub fn of_fold(request: &FoldRequest) -> Result<Question, RunError> {
+        if let Some(spec) = &request.array {
+            return Ok(Question::of_array(Arc::new(ArrayWork::decode(spec)?)));
+        }
+        let (kernel, params) = (request.kernel.clone(), request.params.clone());
+        Ok(Question { kernel, params, input: request.input.clone(), range: None, array: None })
+    }
+
     /// The kernel, bound.
     pub fn bind(&self) -> Result<Arc<dyn Kernel>, KernelError> {
+        if let Some(work) = &self.array {
+            return Ok(work.kernel.clone());
+        }
         catalog::bind(&self.kernel, &self.params, &self.input.input()?.0)
     }
 
@@ -63,6 +86,7 @@ impl Question {
         let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.input.skip, range: self.range };
+        request.chunks = self.array.as_ref().map(|work| work.chunks.clone());
         request.options = options;
         Ok(request)
     }
@@ -85,9 +109,15 @@ impl Question {
         let (kernel, params) = (self.kernel.clone(), self.params.clone());
         let mut request = FoldRequest::new(opened.grant.clone(), kernel, params, self.input.clone());
         (request.max_record, request.output) = (max_record, output);
+        request.array = self.array.as_ref().map(|work| work.spec.clone());
         let file = &opened.info.file;
         let mut nodes = shards(file);
-        if let Record::Index(_) = spec.record {
+        if let Some(work) = &self.array {
+            let layout = peers.layout(file, &opened.grant.as_str().into())?;
+            let shares = work.chunks.shares(&layout, file.length)?;
+            let owns = |target: &u32| shares.get(*target as usize).is_some_and(|share| share.chunks > 0);
+            nodes.retain(|node| node.targets.iter().any(owns));
+        } else if let Record::Index(_) = spec.record {
             // Virtual records lie nowhere; the first target has them all.
             nodes.truncate(1);
         } else {

@@ -59,7 +59,7 @@ impl Fold {
     /// `from`: where the request comes from.
     pub fn new(shared: &Arc<Shared>, request: FoldRequest, from: Option<IpAddr>) -> Answer<Fold> {
         let grant = shared.grant(&request.grant, Rights::Read)?;
-        let run = node_request(shared, &grant, &request)?;
+        let (run, kernel) = node_request(shared, &grant, &request)?;
         let shard = Shard {
             targets: request.targets.clone(),
             round: request.round,
@@ -71,7 +71,7 @@ impl Fold {
         let output = request.output.as_deref();
         let output =
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
-        let work = Work::of(&request, &run, &grant.principal);
+        let work = Work::of(&request, &run, kernel, &grant.principal)?;
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let who: Arc<str> = grant.principal.as_str().into();

@@ -12,12 +12,12 @@ use crate::limits::MAX_MAX_RECORD;
 use crate::node::Shared;
 use crate::objects::elsewhere;
 
-/// What this node runs for a request.
+/// What this node runs for a request, and what that is called where its speed is measured.
 pub(crate) fn node_request(
     shared: &Arc<Shared>,
     grant: &Grant,
     request: &FoldRequest,
-) -> Answer<gristmill_runtime::Request> {
+) -> Answer<(gristmill_runtime::Request, String)> {
     if request.max_record > MAX_MAX_RECORD {
         let text = format!(
             "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
@@ -25,18 +25,13 @@ pub(crate) fn node_request(
         );
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let question = Question {
-        kernel: request.kernel.clone(),
-        params: request.params.clone(),
-        input: request.input.clone(),
-        range: None,
-    };
-    let options = shared.options(request.max_record, &request.kernel);
+    let question = Question::of_fold(request).map_err(Refusal::from)?;
+    let options = shared.options(request.max_record, &question.kernel);
     let opened = opened(grant, request);
     let mut run = question.request(&shared.peers, &opened, ON_STORAGE, options).map_err(Refusal::from)?;
     run.file = own_parts(shared, grant, request)?;
-    run.selection = Selection { skip: request.input.skip, range: None };
-    Ok(run)
+    run.selection = Selection { skip: question.input.skip, range: None };
+    Ok((run, question.kernel))
 }
 
 /// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.

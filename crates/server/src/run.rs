@@ -42,6 +42,7 @@ impl Run {
             params: request.params()?,
             input: request.input(),
             range: request.range,
+            array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
         let opened = shared.open(who, &request.path)?;

@@ -64,11 +64,11 @@ impl TogetherFold {
             (false, _) => together.job,
             (true, _) => return Err(usage("the node of rank 0 is asked first")),
         };
-        let run = node_request(shared, &grant, &request)?;
+        let (run, kernel) = node_request(shared, &grant, &request)?;
         let control = Arc::new(Control::new());
         let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
         let can_save = run.kernel.spec().can_save;
-        let told = Work::of(&request, &run, &grant.principal);
+        let told = Work::of(&request, &run, kernel, &grant.principal)?;
         let from = from.filter(|_| request.depth <= 1);
         let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
         let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;

@@ -1,11 +1,13 @@
 //! One pass over one node's records.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::run::decode_versioned;
-use crate::{InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+use crate::{ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
 
 /// Targets that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +66,9 @@ pub struct FoldRequest {
     pub params: Vec<(String, String)>,
     /// What the records are.
     pub input: InputSpec,
+    /// The records are chunks of an array; the kernel's name is that of the operation, and `input` says its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Arc<ArraySpec>>,
     /// Longest line, in bytes.
     pub max_record: u64,
     /// Targets of the node that is asked, as places in the file's layout.
@@ -110,6 +115,7 @@ impl FoldRequest {
             kernel,
             params,
             input,
+            array: None,
             max_record: gristmill_kernel::DEFAULT_MAX_RECORD,
             targets: Vec::new(),
             rest: Vec::new(),

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use gristmill_array::Op;
 use gristmill_client::{ArrayFile, ArrayPlan, ArrayQuestion, Location, open, plan_array};
 use gristmill_kernel::Value;
-use gristmill_runtime::{Control, Options, Outcome, run as run_request};
+use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
 
 use crate::args::RunArgs;
+use crate::commands::connect;
+use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
@@ -27,12 +29,6 @@ const OPERATIONS: &str =
 /// Runs an operation on a variable and prints, or writes, its answer.
 pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<ExitCode, CliError> {
     let usage = |text: String| Err(CliError::Usage(text));
-    let Location::Local(path) = &args.path else {
-        return usage(
-            "variables of files on storage nodes cannot be asked for yet; get the file and run it here"
-                .into(),
-        );
-    };
     let selection = &args.selection;
     if selection.dtype.is_some()
         || selection.record.is_some()
@@ -44,11 +40,8 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
                 .into(),
         );
     }
-    if args.checkpoint.is_some() || args.place == Place::Storage {
-        return usage(
-            "a variable of a file of this machine is folded here at once; leave --checkpoint and --place out"
-                .into(),
-        );
+    if args.checkpoint.is_some() {
+        return usage("a request about a variable keeps no checkpoint; leave --checkpoint out".into());
     }
     let to = match &args.output {
         None => None,
@@ -66,20 +59,36 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         }
     };
     let question = question(args, variable)?;
-    let file = open(path)?;
-    let plan = plan_array(&file, &question)?;
+    let (plan, job) = match &args.path {
+        Location::Local(path) => {
+            if args.place == Place::Storage {
+                let text = "is a file of this machine and is folded here; leave --place out";
+                return usage(format!("{} {text}", path.display()));
+            }
+            let file = open(path)?;
+            let plan = plan_array(&file, &question)?;
+            let request = Request { options, ..plan.request(file) };
+            (plan, Job::Here(Box::new(request)))
+        }
+        Location::Remote(url) => {
+            let cluster = connect(url)?;
+            let opened = cluster.open(&url.path)?;
+            let plan = plan_array(&cluster.parts(&opened)?, &question)?;
+            let planned = cluster.plan_opened(opened, plan.question()?, args.place, &options)?;
+            let (planned, options) = (Box::new(planned), Box::new(options));
+            (plan, Job::Cluster { cluster, planned, options, identity: String::new() })
+        }
+    };
     if args.explain {
-        eprintln!("{}", explanation(&plan));
+        eprintln!("{}\n{}", explanation(&plan), job.explanation(false));
     }
-    let mut request = plan.request(file);
-    request.options = options;
     let control = Arc::new(Control::new());
     stop_on_signal(&control)?;
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let mut printer = Printer::new(&*plan.kernel, args.json, true);
+    let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
     printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
     let outcome =
-        run_request(request, &mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
+        job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
     if args.kernel == MEDIAN {
