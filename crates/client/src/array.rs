@@ -5,6 +5,7 @@
 //! the name of the dimension.
 
 mod coordinate;
+mod folder;
 mod meaning;
 mod netcdf;
 mod npy;
@@ -15,7 +16,7 @@ mod source;
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Variable};
+use gristmill_format::{ChunkTable, Dataset, FileRef, MAX_CHUNKS, Variable};
 use gristmill_kernel::Input;
 use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
@@ -23,9 +24,10 @@ use gristmill_wire::grid;
 
 use crate::ClientError;
 
+pub use folder::{folder_parts, nowhere};
 pub use output::ArrayFile;
 pub use select::Part;
-use source::PartsSource;
+pub(crate) use source::PartsSource;
 
 /// What is asked of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,12 +86,12 @@ pub struct AnswerAxis {
 /// A question worked out.
 pub struct ArrayPlan {
     /// The file.
-    pub dataset: Dataset,
+    pub dataset: Arc<Dataset>,
     /// The variable.
     pub variable: Variable,
     /// Its chunks.
     pub table: Arc<ChunkTable>,
-    /// Those that are needed.
+    /// Those that are needed, with a table of those and their files alone.
     pub chunks: Chunks,
     /// The kernel.
     pub kernel: Arc<ArrayReduce>,
@@ -106,10 +108,17 @@ pub struct ArrayPlan {
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
-/// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together; chunks in several
-/// files.
+/// A file that is none, and what [`plan_dataset`] refuses.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let dataset = gristmill_format::open(Arc::new(PartsSource::new(file.clone())), &file.name)?;
+    plan_dataset(Arc::new(dataset), question)
+}
+
+/// Works out what is asked of a variable of a file, or of a folder, that was opened.
+///
+/// # Errors
+/// A variable, axis or coordinate that is not there, and what does not fit together.
+pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let variable = dataset.variable(&question.variable)?.clone();
     let table = Arc::new(dataset.table(&variable.path)?);
     let selection = select::selection(&dataset, &variable, &question.parts)?;
@@ -157,13 +166,20 @@ pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPla
     let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
     // A file may say that it has any number of chunks.
     let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
-    let chunks = Chunks::new(table.clone(), numbers)?;
+    let needed = Arc::new(table.only(&numbers));
+    let chunks = Chunks::new(needed, numbers)?;
     let question = question.clone();
     Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked: request, selected, question, axes })
 }
 
 impl ArrayPlan {
-    /// The request, over the chunks that are needed.
+    /// The files that the needed chunks lie in, by their names in a folder; one without a name where the format has one.
+    pub fn files(&self) -> &[FileRef] {
+        &self.chunks.table().files
+    }
+
+    /// The request, over the chunks that are needed. `file` has the bytes of all [`files`](ArrayPlan::files), one behind the
+    /// other.
     pub fn request(&self, file: FileParts) -> Request {
         let input = Input::elements(self.table.array.dtype);
         let mut request = Request::new(self.kernel.clone(), input, file);
@@ -176,7 +192,7 @@ impl ArrayPlan {
     /// # Errors
     /// More chunks than a request can name.
     pub fn question(&self) -> Result<Question, ClientError> {
-        Ok(Question::of_array(Arc::new(ArrayWork::new(self.table.clone(), self.asked.clone())?)))
+        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.asked.clone())?)))
     }
 
     /// The coordinate of an axis of the answer as far as it is taken, where the file has one: its variable and values.

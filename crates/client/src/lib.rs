@@ -40,8 +40,11 @@ mod remote_keep;
 mod remote_put;
 mod remote_put_many;
 mod remote_run;
+mod remote_tree;
 
-pub use array::{AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, plan_array};
+pub use array::{
+    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, folder_parts, nowhere, plan_array, plan_dataset,
+};
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
@@ -51,3 +54,4 @@ pub use open::open;
 pub use put::{DEFAULT_UNIT, MAX_LOCAL_TARGETS, PutOptions, put, remove};
 pub use remote_put::RemotePut;
 pub use remote_run::Planned;
+pub use remote_tree::{RemoteDataset, files_below};

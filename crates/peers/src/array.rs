@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Request};
-use gristmill_format::{ChunkTable, Filter, MAX_CHUNKS, Places};
+use gristmill_format::{ChunkTable, Filter, MAX_CHUNKS};
 use gristmill_runtime::{Chunks, ErrorKind, RunError};
 use gristmill_wire::{ArraySpec, InputSpec};
 
@@ -28,18 +28,15 @@ impl PartialEq for ArrayWork {
 impl Eq for ArrayWork {}
 
 impl ArrayWork {
-    /// Binds a request to the array with this table.
+    /// Binds a request to the array whose chunks these are.
     ///
     /// # Errors
     /// What the kernel refuses, and more chunks than a request takes.
-    pub fn new(table: Arc<ChunkTable>, request: Request) -> Result<ArrayWork, RunError> {
-        let name = name(&table, &request);
-        let kernel = Arc::new(ArrayReduce::bind(request.clone()).map_err(usage)?);
-        let numbers = numbers(&kernel);
-        let needed = only(&table, &numbers);
-        let spec = ArraySpec::new(needed.as_ref().unwrap_or(&table), &request).map_err(usage)?;
-        let chunks = Chunks::new(table, numbers)?;
-        Ok(ArrayWork { kernel, chunks, spec: Arc::new(spec), name })
+    pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
+        let name = name(chunks.table(), &request);
+        let spec = Arc::new(ArraySpec::new(chunks.table(), &request).map_err(usage)?);
+        let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
+        Ok(ArrayWork { kernel, chunks, spec, name })
     }
 
     /// Binds what came over the network.
@@ -50,7 +47,9 @@ impl ArrayWork {
         let (table, request) = spec.decode().map_err(usage)?;
         let name = name(&table, &request);
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
-        let chunks = Chunks::new(Arc::new(table), numbers(&kernel))?;
+        // A table may say that there is any number of chunks.
+        let numbers = kernel.chunks().take(MAX_CHUNKS + 1).collect();
+        let chunks = Chunks::new(Arc::new(table), numbers)?;
         Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
     }
 
@@ -68,22 +67,6 @@ impl ArrayWork {
 
 fn usage(error: impl ToString) -> RunError {
     RunError::Remote { kind: ErrorKind::Usage, message: error.to_string() }
-}
-
-/// A file may say that it has any number of chunks.
-fn numbers(kernel: &ArrayReduce) -> Vec<u64> {
-    kernel.chunks().take(MAX_CHUNKS + 1).collect()
-}
-
-/// The table with the places of these chunks alone, where it lists others too: nobody asks for those.
-fn only(table: &ChunkTable, numbers: &[u64]) -> Option<ChunkTable> {
-    let Places::Listed(places) = &table.places else { return None };
-    if numbers.len() as u64 >= table.array.chunks() {
-        return None;
-    }
-    let asked = places.iter().filter(|place| numbers.binary_search(&place.chunk).is_ok());
-    let places = Places::Listed(asked.copied().collect());
-    Some(ChunkTable { array: table.array.clone(), files: table.files.clone(), places })
 }
 
 fn name(table: &ChunkTable, request: &Request) -> String {

@@ -10,7 +10,7 @@ use gristmill_runtime::{
 };
 
 use crate::answers::given_up;
-use crate::{AT_CLIENT, Question, StorageCrew, file_parts};
+use crate::{AT_CLIENT, Question, StorageCrew};
 
 /// Units that are folded ahead of what is taken.
 const EVENTS_AHEAD: usize = 4;
@@ -56,15 +56,14 @@ impl StorageCrew {
         order: &PassOrder<'_>,
         targets: Vec<u32>,
     ) -> Result<ShardJob, RunError> {
-        let known = self.file.targets.len();
+        let known = self.files.map().targets.len();
         if targets.iter().any(|target| *target as usize >= known) {
             let why = "a node handed back targets that the file has not".into();
             return Err(RunError::BadPartial { why });
         }
         let question = Question::of_fold(&self.request)?;
         let (kernel, (input, byte_order)) = (question.bind()?, question.input.input()?);
-        let grant: Arc<str> = self.request.grant.as_str().into();
-        let file = file_parts(&self.peers, &self.file, &grant, AT_CLIENT)?;
+        let file = self.files.parts(&self.peers, AT_CLIENT)?;
         let input = input.for_kernel(&kernel.spec());
         let selection = Selection { skip: question.input.skip, range: None };
         let options = takes.options.clone();

@@ -11,12 +11,11 @@ use gristmill_layout::Layout;
 use gristmill_runtime::{RunError, quota};
 use gristmill_schedule::cluster::{Client, Cluster, LEAST_SHARE, Node, Shard, worth_while};
 use gristmill_schedule::{MIN_RATE, Place, Places, ScheduleError};
-use gristmill_wire::action::Opened;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
 use crate::bytes::node_name;
 use crate::error::unavailable;
-use crate::{Peers, Plan, shards};
+use crate::{Files, Peers, Plan, shards};
 
 /// Longest time that somebody waits for what nodes say.
 const LOAD_WAIT: Duration = Duration::from_secs(1);
@@ -121,14 +120,14 @@ impl Peers {
         &self,
         (kernel, spec): (&str, &Spec),
         plan: &Plan,
-        opened: &Opened,
+        files: &Files,
         layout: &Layout,
         lanes: usize,
     ) -> Option<Decision> {
         if plan.client_bytes < LEAST_DECIDED || !spec.can_save {
             return None;
         }
-        let (file, grant): (&FileMap, Arc<str>) = (&opened.info.file, opened.grant.as_str().into());
+        let (file, grant): (&FileMap, Arc<str>) = (files.map(), files.grant());
         let mut nodes = Vec::new();
         for shard in shards(file) {
             let has = shard.targets.iter().map(|target| plan.on_target(layout, *target)).sum::<u64>();

@@ -155,10 +155,6 @@ impl Plan {
         let (place, why) = match wanted {
             Place::Client => (Place::Client, "asked for".into()),
             Place::Auto if misfit => (Place::Client, text),
-            Place::Storage if misfit => {
-                let message = format!("{text}; use --place client or auto, or put the file again with larger stripes");
-                return Err(RunError::Remote { kind: ErrorKind::Usage, message });
-            }
             Place::Storage => (Place::Storage, "asked for".into()),
             Place::Auto => (Place::Storage, "the nodes move less than a plain read would".into()),
         };

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use gristmill_kernel::{Kernel, KernelError, Record, catalog};
-use gristmill_runtime::{Options, Placement, Request, RunError, Selection};
-use gristmill_wire::action::Opened;
+use gristmill_runtime::{ErrorKind, Options, Placement, Request, RunError, Selection};
 use gristmill_wire::{FoldRequest, InputSpec};
 
-use crate::{ArrayWork, Peers, StorageCrew, file_parts, shards, whole_file};
+use crate::{ArrayWork, Files, Peers, StorageCrew, shards};
 
 /// What is asked of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,22 +64,17 @@ impl Question {
         catalog::bind(&self.kernel, &self.params, &self.input.input()?.0)
     }
 
-    /// The request over an opened file.
+    /// The request over opened files.
     pub fn request(
         &self,
         peers: &Peers,
-        opened: &Opened,
+        files: &Files,
         place: Placement,
         options: Options,
     ) -> Result<Request, RunError> {
         let (input, byte_order) = self.input.input()?;
-        let grant: Arc<str> = opened.grant.as_str().into();
-        let map = &opened.info.file;
-        let file = if place.remote {
-            whole_file(peers, map, &grant)?
-        } else {
-            file_parts(peers, map, &grant, place)?
-        };
+        self.check_files(files)?;
+        let file = if place.remote { files.whole(peers, place)? } else { files.parts(peers, place)? };
         let kernel = self.bind()?;
         let input = input.for_kernel(&kernel.spec());
         let mut request = Request::new(kernel, input, file);
@@ -91,12 +85,27 @@ impl Question {
         Ok(request)
     }
 
+    /// Of several files each must be as long as the chunk table says: places are counted from their beginnings. Records that
+    /// are no chunks are of one file.
+    pub fn check_files(&self, files: &Files) -> Result<(), RunError> {
+        let usage = |message: &str| Err(RunError::Remote { kind: ErrorKind::Usage, message: message.into() });
+        if files.each().len() == 1 {
+            return Ok(());
+        }
+        let Some(work) = &self.array else { return usage("several files are for chunks of arrays only") };
+        let told = work.chunks.table().files.iter().map(|file| file.length);
+        if told.eq(files.each().iter().map(|(map, _)| map.length)) {
+            return Ok(());
+        }
+        usage("the files are no longer those of which the chunk table was made; ask again")
+    }
+
     /// The nodes that fold it where it lies. With `output`, a sealed grant to write, they keep the bytes that they make
     /// in the objects of that file.
     pub fn crew(
         &self,
         peers: &Peers,
-        opened: &Opened,
+        files: &Files,
         max_record: u64,
         output: Option<String>,
     ) -> Result<StorageCrew, RunError> {
@@ -107,13 +116,14 @@ impl Question {
             return Err(RunError::SecondInput { kernel: spec.name, why });
         }
         let (kernel, params) = (self.kernel.clone(), self.params.clone());
-        let mut request = FoldRequest::new(opened.grant.clone(), kernel, params, self.input.clone());
+        let mut request = FoldRequest::new(files.grant().to_string(), kernel, params, self.input.clone());
         (request.max_record, request.output) = (max_record, output);
         request.array = self.array.as_ref().map(|work| work.spec.clone());
-        let file = &opened.info.file;
+        request.more = files.more();
+        let file = files.map();
         let mut nodes = shards(file);
         if let Some(work) = &self.array {
-            let layout = peers.layout(file, &opened.grant.as_str().into())?;
+            let layout = files.layout(peers)?;
             let shares = work.chunks.shares(&layout, file.length)?;
             let owns = |target: &u32| shares.get(*target as usize).is_some_and(|share| share.chunks > 0);
             nodes.retain(|node| node.targets.iter().any(owns));
@@ -122,10 +132,10 @@ impl Question {
             nodes.truncate(1);
         } else {
             // A node without a byte of the file has nothing to fold.
-            let layout = peers.layout(file, &opened.grant.as_str().into())?;
+            let layout = files.layout(peers)?;
             let holds = |target: &u32| layout.bytes_on(*target, 0..file.length) > 0;
             nodes.retain(|node| node.targets.iter().any(holds));
         }
-        Ok(StorageCrew::new(peers.clone(), file.clone(), request, nodes))
+        Ok(StorageCrew::new(peers.clone(), files.clone(), request, nodes))
     }
 }

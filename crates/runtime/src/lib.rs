@@ -39,6 +39,7 @@ mod fetch;
 mod gather;
 mod hand_back;
 mod job;
+mod joined;
 mod lines;
 mod options;
 mod parts;

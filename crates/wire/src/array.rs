@@ -115,7 +115,8 @@ mod tests {
 
     fn table(chunks: u64) -> ChunkTable {
         let source = Arc::new(vec![0u8; 8]);
-        let mut table = open_raw(source, DType::F64, ByteOrder::Little, &[1], 0).unwrap().table("data").unwrap();
+        let mut table =
+            open_raw(source, DType::F64, ByteOrder::Little, &[1], 0).unwrap().table("data").unwrap();
         table.array.shape = vec![chunks * 10];
         table.array.stored = vec![chunks * 10];
         table.array.chunk = vec![10];

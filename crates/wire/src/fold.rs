@@ -7,7 +7,10 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::run::decode_versioned;
-use crate::{ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+use crate::{
+    ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
+    PROTOCOL, WireError,
+};
 
 /// Targets that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +63,9 @@ pub struct FoldRequest {
     pub gristmill: u32,
     /// The sealed grant: which file, where its parts are, who asks.
     pub grant: String,
+    /// Grants for further files, whose bytes follow on those of the first in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// The kernel's name.
     pub kernel: String,
     /// Its parameters.
@@ -112,6 +118,7 @@ impl FoldRequest {
         FoldRequest {
             gristmill: PROTOCOL,
             grant,
+            more: Vec::new(),
             kernel,
             params,
             input,
@@ -188,6 +195,9 @@ impl FoldRequest {
                 asker.name.len(),
                 asker.lanes
             )));
+        }
+        if fold.more.len() >= MAX_FILES_OF_REQUEST {
+            return Err(malformed(format!("it is about {} files", fold.more.len() + 1)));
         }
         if fold.params.len() > MAX_PARAMS {
             return Err(malformed(format!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gristmill_client::{ClientError, Cluster, Location, PutOptions, RemotePut, Url};
+use gristmill_client::{ClientError, Cluster, Location, PutOptions, RemotePut, Url, files_below};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
@@ -80,6 +80,11 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
         mode: args.mode,
     };
     let cluster = connect(url)?;
+    if let [source] = sources
+        && Path::new(source).is_dir()
+    {
+        return put_folder(args, &cluster, Path::new(source), url, &how);
+    }
     if let ([source], false) = (sources, url.path.ends_with('/')) {
         let begun = Instant::now();
         let info = put_one(args, &cluster, source, &url.path, &how)
@@ -107,6 +112,41 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
         None => out,
         Some(error) => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
     }
+}
+
+/// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
+fn put_folder(
+    args: &PutArgs,
+    cluster: &Cluster,
+    folder: &Path,
+    url: &Url,
+    how: &RemotePut,
+) -> Result<ExitCode, CliError> {
+    let into =
+        match (url.path.strip_suffix('/'), folder.canonicalize().ok().as_deref().and_then(Path::file_name)) {
+            (Some(directory), Some(name)) => format!("{directory}/{}", name.to_string_lossy()),
+            _ => url.path.clone(),
+        };
+    let files = files_below(folder, &into)?;
+    let begun = Instant::now();
+    let (mut failed, mut count, mut bytes) = (None, 0u64, 0u64);
+    cluster.put_many(files, how, &mut |source, result| match result {
+        Ok(info) => (count, bytes) = (count + 1, bytes + info.file.length),
+        Err(error) => {
+            eprintln!("gristmill: {}: {error}", source.display());
+            failed = Some(error);
+        }
+    });
+    if let Some(error) = failed {
+        return Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 }));
+    }
+    let whole = Url { path: into, ..url.clone() };
+    let seconds = begun.elapsed().as_secs_f64();
+    line(&if args.json {
+        json!({ "path": whole.to_string(), "files": count, "bytes": bytes, "seconds": seconds }).to_string()
+    } else {
+        format!("{whole}: {count} files, {}", readable(bytes))
+    })
 }
 
 /// What to write instead where the destination is a directory.

@@ -4,7 +4,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use gristmill_array::Op;
-use gristmill_client::{ArrayFile, ArrayPlan, ArrayQuestion, Location, open, plan_array};
+use gristmill_client::{
+    ArrayFile, ArrayPlan, ArrayQuestion, Location, folder_parts, nowhere, open, plan_array, plan_dataset,
+};
+use gristmill_format::open_path;
 use gristmill_kernel::Value;
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
@@ -14,6 +17,7 @@ use crate::args::RunArgs;
 use crate::commands::connect;
 use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
+use crate::commands::variables::{failed, is_zarr};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
@@ -65,18 +69,30 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
                 let text = "is a file of this machine and is folded here; leave --place out";
                 return usage(format!("{} {text}", path.display()));
             }
-            let file = open(path)?;
-            let plan = plan_array(&file, &question)?;
+            let (plan, file) = if is_zarr(path) {
+                let plan = plan_dataset(Arc::new(open_path(path).map_err(failed(path))?), &question)?;
+                let file = folder_parts(path, plan.files())?;
+                (plan, file)
+            } else {
+                let file = open(path)?;
+                (plan_array(&file, &question)?, file)
+            };
             let request = Request { options, ..plan.request(file) };
             (plan, Job::Here(Box::new(request)))
         }
         Location::Remote(url) => {
             let cluster = connect(url)?;
-            let opened = cluster.open(&url.path)?;
-            let plan = plan_array(&cluster.parts(&opened)?, &question)?;
-            let planned = cluster.plan_opened(opened, plan.question()?, args.place, &options)?;
-            let (planned, options) = (Box::new(planned), Box::new(options));
-            (plan, Job::Cluster { cluster, planned, options, identity: String::new() })
+            let remote = cluster.dataset(&url.path)?;
+            let plan = remote.plan(&question)?;
+            let job = match remote.files(plan.files())? {
+                Some(files) => {
+                    let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
+                    let (planned, options) = (Box::new(planned), Box::new(options));
+                    Job::Cluster { cluster, planned, options, identity: String::new() }
+                }
+                None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
+            };
+            (plan, job)
         }
     };
     if args.explain {
@@ -87,8 +103,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
     printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
-    let outcome =
-        job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
+    let outcome = job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
     if args.kernel == MEDIAN {
