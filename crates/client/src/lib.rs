@@ -28,6 +28,7 @@
 //! ```
 
 mod array;
+mod chunk_unit;
 mod cluster;
 mod copy;
 mod descriptor;
@@ -45,6 +46,7 @@ mod remote_tree;
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, folder_parts, nowhere, plan_array, plan_dataset,
 };
+pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
