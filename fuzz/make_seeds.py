@@ -215,6 +215,23 @@ SEEDS["format_open"] = [
 ]
 
 
+# Requests over arrays: numbers as postcard has them; first the grid and type, the pass, and how long the request is.
+def asked(kind, op, expr=b"\0", axes=b"\0", rest=bytes(7), round=0, state=b""):
+    spoken = b"\1" + bytes(7) + expr + op + axes + rest
+    return bytes([kind, round]) + struct.pack("<H", len(spoken)) + spoken + state
+
+
+EXPR = b"\1\x0ewhere(x>2,x,1)\1\1x"
+SEEDS["array_request"] = [
+    *(asked(kind, bytes([op]), state=u64(0, 1, 9)) for kind, op in enumerate(range(12))),
+    asked(37, b"\2", EXPR), asked(38, b"\2", axes=b"\1\1\0"), asked(39, b"\x0c\2" + struct.pack("<2d", 0.5, 0.9), round=1),
+    asked(37, b"\x0d\3" + struct.pack("<3d", 0, 1, 5)),
+    # Groups and windows over the first axis.
+    asked(37, b"\1", rest=bytes(5) + b"\1\0\7\0\2\0\2\0\2\1\2\0"),
+    asked(38, b"\1", rest=bytes(6) + b"\1\0\2\1"),
+]
+
+
 for target, seeds in SEEDS.items():
     folder = HERE / target
     shutil.rmtree(folder, ignore_errors=True)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_kernel::{Kernel, KernelError, Record, catalog};
-use gristmill_runtime::{ErrorKind, Options, Placement, Request, RunError, Selection};
+use gristmill_runtime::{ErrorKind, FileParts, Options, Placement, Request, RunError, Selection};
 use gristmill_wire::{FoldRequest, InputSpec};
 
 use crate::{ArrayWork, Files, Peers, StorageCrew, shards};
@@ -72,9 +72,14 @@ impl Question {
         place: Placement,
         options: Options,
     ) -> Result<Request, RunError> {
-        let (input, byte_order) = self.input.input()?;
         self.check_files(files)?;
         let file = if place.remote { files.whole(peers, place)? } else { files.parts(peers, place)? };
+        self.request_of(file, options)
+    }
+
+    /// The request over the parts of its files.
+    pub fn request_of(&self, file: FileParts, options: Options) -> Result<Request, RunError> {
+        let (input, byte_order) = self.input.input()?;
         let kernel = self.bind()?;
         let input = input.for_kernel(&kernel.spec());
         let mut request = Request::new(kernel, input, file);

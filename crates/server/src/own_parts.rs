@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_peers::{Files, ON_STORAGE, Question, file_parts};
-use gristmill_runtime::{ErrorKind, RunError, Selection, StorePart};
+use gristmill_runtime::{ErrorKind, RunError, StorePart};
 use gristmill_store::{ObjectId, StoreError, Version};
 use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard, Rights};
 
@@ -27,9 +27,9 @@ pub(crate) fn node_request(
     }
     let question = Question::of_fold(request).map_err(Refusal::from)?;
     let options = shared.options(request.max_record, &question.kernel);
-    let mut run = question.request(&shared.peers, files, ON_STORAGE, options).map_err(Refusal::from)?;
-    run.file = own_parts(shared, files, request)?;
-    run.selection = Selection { skip: question.input.skip, range: None };
+    question.check_files(files).map_err(Refusal::from)?;
+    let file = own_parts(shared, files, request)?;
+    let run = question.request_of(file, options).map_err(Refusal::from)?;
     Ok((run, question.kernel))
 }
 
