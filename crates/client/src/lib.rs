@@ -41,7 +41,10 @@ mod remote_put;
 mod remote_put_many;
 mod remote_run;
 
-pub use array::{AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, plan_array};
+pub use array::{
+    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
+    Frequency, Instant, Labels, Mapping, Part, TimeUnits, plan_array,
+};
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};

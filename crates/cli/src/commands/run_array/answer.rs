@@ -1,7 +1,7 @@
 //! What is said of a plan and its answer.
 
 use gristmill_array::Op;
-use gristmill_client::ArrayPlan;
+use gristmill_client::{ArrayPlan, AxisCoordinate, Labels};
 use gristmill_kernel::Value;
 
 use super::question::MEDIAN;
@@ -36,7 +36,7 @@ pub(super) fn median(answer: Value) -> Value {
 }
 
 /// The answer with the names of its axes, which the kernel does not know.
-pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, always: bool) -> Value {
+pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Value {
     let Value::Map(mut entries) = answer else { return answer };
     entries.retain(|(name, _)| *name != "axes");
     let mut names: Vec<Value> = plan.axes.iter().map(|axis| Value::Text(axis.name.clone())).collect();
@@ -47,10 +47,32 @@ pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, always: bool) -> 
         Op::Histogram(_) => names.push(Value::Text("bin".into())),
         _ => {}
     }
-    if always || !names.is_empty() {
+    if json || !names.is_empty() {
         entries.push(("dimensions", Value::List(names)));
     }
+    let labels: Vec<Value> =
+        plan.axes.iter().filter_map(|axis| Some(labels(axis.coordinate.as_ref()?, json))).collect();
+    match labels.is_empty() {
+        true => {}
+        false if json => entries.push(("labels", Value::List(labels))),
+        false => entries.extend(labels.into_iter().map(|one| ("labels", one))),
+    }
     Value::Map(entries)
+}
+
+/// What the elements of an axis stand for that is not the file's own.
+fn labels(coordinate: &AxisCoordinate, json: bool) -> Value {
+    let texts = coordinate.texts();
+    if !json {
+        return Value::Text(format!("{}: {}", coordinate.name, texts.join(" ")));
+    }
+    let values = match (&coordinate.labels, coordinate.time) {
+        (Labels::Floats(all), None) => all.iter().map(|x| Value::float(*x)).collect(),
+        (Labels::Whole(all), _) => all.iter().map(|n| Value::Int((*n).into())).collect(),
+        _ => texts.into_iter().map(Value::Text).collect(),
+    };
+    let name = Value::Text(coordinate.name.clone());
+    Value::Map(vec![("dimension", name), ("values", Value::List(values))])
 }
 
 /// The axes of the answer.

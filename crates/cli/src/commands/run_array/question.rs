@@ -1,7 +1,7 @@
 //! From the words of a command line to a question about a variable.
 
 use gristmill_array::Op;
-use gristmill_client::ArrayQuestion;
+use gristmill_client::{ArrayQuestion, Mapping};
 
 use crate::args::RunArgs;
 use crate::error::CliError;
@@ -62,6 +62,12 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, 
     question.axes = args.array.axes.clone();
     question.parts = args.array.select.iter().chain(&args.array.isel).cloned().collect();
     question.expr = args.array.expr.clone();
+    question.mapping = Mapping {
+        groups: args.array.groupby.clone(),
+        windows: args.array.coarsen.clone(),
+        bins: args.array.resample.clone(),
+        weights: args.array.weights.clone(),
+    };
     Ok(question)
 }
 
