@@ -6,6 +6,7 @@
 
 mod calendar;
 mod coordinate;
+mod dates;
 mod group;
 mod labels;
 mod mapped;
@@ -17,6 +18,7 @@ mod resample;
 mod select;
 mod time;
 mod weight;
+mod whole;
 
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ pub use resample::Frequency;
 pub use select::Part;
 pub use time::{Instant, TimeUnits};
 pub use weight::COSINE_OF_LATITUDE;
+pub use whole::{VariableError, write_variable};
 
 /// What is asked of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,13 +144,22 @@ impl Source for PartsSource {
     }
 }
 
+/// What is in a file of a format that is known, wherever its bytes lie; only what the file says about itself is read.
+/// `name`: by its end delimited text is known, all of which is read.
+///
+/// # Errors
+/// [`FormatError::Unrecognised`], and what cannot be read.
+pub fn read_dataset(file: &FileParts, name: &str) -> Result<Dataset, FormatError> {
+    gristmill_format::open(Arc::new(PartsSource(file.clone())), name)
+}
+
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
 /// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together; chunks in several
 /// files.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
-    let dataset = gristmill_format::open(Arc::new(PartsSource(file.clone())), &file.name)?;
+    let dataset = read_dataset(file, &file.name)?;
     let variable = dataset.variable(&question.variable)?.clone();
     let table = Arc::new(dataset.table(&variable.path)?);
     let selection = select::selection(&dataset, &variable, &question.parts)?;

@@ -43,7 +43,8 @@ mod remote_run;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Frequency, Instant, Labels, Mapping, Part, TimeUnits, plan_array,
+    Frequency, Instant, Labels, Mapping, Part, TimeUnits, VariableError, plan_array, read_dataset,
+    write_variable,
 };
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};

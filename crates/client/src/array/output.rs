@@ -32,19 +32,36 @@ impl ArrayFile {
 }
 
 impl ArrayPlan {
+    /// Refuses, before anything is computed, an answer that a format does not hold.
+    ///
+    /// # Errors
+    /// Several arrays where the format has one; an axis of length 0 where it has none.
+    pub fn fits(&self, format: ArrayFile) -> Result<(), ClientError> {
+        match format {
+            ArrayFile::Npy if self.question.op == Op::Moments => Err(ClientError::Usage(
+                "the answer has 5 arrays and a .npy file one; write it to a .nc file, or print it with --json".into(),
+            )),
+            ArrayFile::Npy => Ok(()),
+            ArrayFile::Netcdf => match self.axes.iter().find(|axis| axis.length == 0) {
+                Some(axis) => Err(ClientError::Usage(format!(
+                    "nothing of {} is selected, and a netCDF file has no axis of length 0; select more, or print the answer",
+                    axis.name
+                ))),
+                None => Ok(()),
+            },
+        }
+    }
+
     /// The bytes of a file with the answer. `op`: how it was made, for the attribute `cell_methods`.
     ///
     /// # Errors
     /// Several arrays where the format has one; a coordinate that cannot be read.
     pub fn file(&self, answer: &Value, format: ArrayFile, op: &str) -> Result<Vec<u8>, ClientError> {
+        self.fits(format)?;
         let arrays = arrays(answer);
         match (format, &arrays[..]) {
-            (ArrayFile::Npy, [(_, array)]) => Ok(npy::file(array)),
-            (ArrayFile::Npy, several) => Err(ClientError::Usage(format!(
-                "the answer has {} arrays and a .npy file one; write it to a .nc file, or print it with --json",
-                several.len()
-            ))),
-            (ArrayFile::Netcdf, _) => self.netcdf(&arrays, op),
+            (ArrayFile::Npy, [(_, array), ..]) => Ok(npy::file(array)),
+            _ => self.netcdf(&arrays, op),
         }
     }
 
@@ -52,12 +69,6 @@ impl ArrayPlan {
         let mut made = Made::default();
         let mut axes = Vec::new();
         for axis in &self.axes {
-            if axis.length == 0 {
-                return Err(ClientError::Usage(format!(
-                    "nothing of {} is selected, and a netCDF file has no axis of length 0; select more, or print the answer",
-                    axis.name
-                )));
-            }
             let (place, new) = made.dimension(&plain(&axis.name), axis.length);
             axes.push(place);
             if let Some(coordinate) = self.coordinate(axis)?.filter(|_| new) {
@@ -79,7 +90,7 @@ impl ArrayPlan {
 
     /// What is said of an array of the answer. What was computed of each element first has other units, and another name.
     fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, Stated)> {
-        let same_units = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
+        let same_units = self.units(answer).is_some();
         let mut attributes = match &self.question.expr {
             None => kept(
                 &self.variable,
@@ -99,6 +110,13 @@ impl ArrayPlan {
         };
         attributes.extend(nan.map(|(dtype, nan)| ("_FillValue".into(), Stated::Numbers(dtype, nan))));
         attributes
+    }
+
+    /// The units of an array of the answer, where they are those of the variable.
+    pub fn units(&self, answer: &str) -> Option<&str> {
+        let same = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
+        let units = self.variable.attribute("units").filter(|_| same && self.question.expr.is_none());
+        units.and_then(|attribute| attribute.value.text())
     }
 
     /// As CF section 7.3 and appendix E have it: the dimensions that were reduced, and how.

@@ -17,8 +17,9 @@ pub struct Frequency {
     unit: Unit,
 }
 
+/// What a frequency counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     /// Microseconds; counted from the beginning of the first day.
     Fixed(i64),
     /// Months, the first of them January plus so many.
@@ -76,6 +77,10 @@ pub(super) struct Bins {
 }
 
 impl Frequency {
+    pub(super) const fn one(unit: Unit) -> Frequency {
+        Frequency { count: 1, unit }
+    }
+
     /// The bins that hold all of these times.
     ///
     /// # Errors
