@@ -1,6 +1,7 @@
 //! `gristmill run` of a variable of a scientific file.
 
 mod answer;
+mod picture;
 mod question;
 
 use std::process::ExitCode;
@@ -63,6 +64,13 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     let question = question(args, variable)?;
     let file = open(path)?;
     let plan = plan_array(&file, &question)?;
+    if let Some((_, format)) = to {
+        plan.fits(format)?;
+    }
+    let drawn = match &args.array.plot {
+        Some(path) => Some((path, picture::dimensions(&plan, path)?)),
+        None => None,
+    };
     if args.explain {
         eprintln!("{}", answer::explanation(&plan));
     }
@@ -85,7 +93,12 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         write_atomic(path, &bytes)?;
         eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, answer::shape(&plan));
     }
-    if to.is_none() || args.json {
+    let printed = (to.is_none() && drawn.is_none()) || args.json;
+    if let Some((path, dimensions)) = drawn {
+        write_atomic(path, &picture::png(&plan, dimensions, &answer.value, &args.kernel)?)?;
+        eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, answer::shape(&plan));
+    }
+    if printed {
         answer.value = answer::with_dimensions(answer.value, &plan, args.json);
         printer.finish(&answer)?;
     }
