@@ -19,6 +19,7 @@ PROGRAMS = {
     "points": ["probe"],
     "image": ["probe"],
     "schedule": [],
+    **dict.fromkeys(("variables", "variables_link", "variables_chunks"), ["gristmill"]),
     **dict.fromkeys(
         ("nodes", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
         ["probe", "gristmill"],

@@ -49,7 +49,7 @@ impl File {
             Err(error) => error,
         };
         if error.kind() != ErrorKind::Denied {
-            return Err(cluster.explain(&opened, error).into());
+            return Err(cluster.explain(&opened.info.file, error).into());
         }
         // Grants run out after some hours. A new one is as good if it is for the same state of the file.
         let again = cluster.open(&opened.info.file.path)?;

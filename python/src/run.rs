@@ -84,6 +84,7 @@ pub fn run<'py>(
             big_endian: asked.big_endian,
         },
         range: asked.range,
+        array: None,
     };
     let cluster = cluster_of(connection)?;
     let control = Arc::new(Control::new());

@@ -128,7 +128,7 @@ impl Asked {
         let input = InputSpec { dtype: self.element.clone(), record: self.record, ..InputSpec::default() };
         let params = self.params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let range = self.range.map(|(start, length)| (start, Some(length)));
-        Question { kernel: self.kernel.clone(), params, input, range }
+        Question { kernel: self.kernel.clone(), params, input, range, array: None }
     }
 }
 

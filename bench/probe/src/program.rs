@@ -57,7 +57,7 @@ pub fn program(clusters: &mut Clusters, program: &Program) -> Result<Answer, Str
     let cluster = clusters.one(cluster)?;
     let question = what.question();
     let planned = cluster.plan(file, question.clone(), Place::Client, &Options::default()).map_err(text)?;
-    let remote = cluster.parts(&planned.opened).map_err(text)?;
+    let remote = cluster.parts_of(&planned.files).map_err(text)?;
     let (held, request, records) = read(&question, &remote, rank, ranks)?;
     let read_seconds = begun.elapsed().as_secs_f64();
     let lanes = what.lanes.unwrap_or(1).clamp(1, MAX_LANES);

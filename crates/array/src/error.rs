@@ -46,6 +46,12 @@ pub enum ArrayError {
         /// What is wrong and what would be right.
         why: String,
     },
+    /// A request that came as bytes cannot be read.
+    #[error("this is no request over an array: {why}")]
+    Spoken {
+        /// What is wrong.
+        why: String,
+    },
     /// A reduction cannot be done on such an array.
     #[error("{op}: {why}")]
     Reduction {

@@ -67,6 +67,7 @@ mod plan;
 mod reduction;
 mod rows;
 mod selection;
+mod spoken;
 mod totals;
 mod truth;
 mod values;
@@ -82,4 +83,5 @@ pub use reduction::{
     Boundary, Groups, MAX_BINS, MAX_LABELS, MAX_QUANTILES, MAX_WEIGHTS, Op, Reduction, Weights, Windows,
 };
 pub use selection::{Range, Selected, Selection, Take};
+pub use spoken::Spoken;
 pub use values::{Number, Values};

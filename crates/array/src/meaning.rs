@@ -14,6 +14,7 @@
 //! nearest it can hold (xarray leaves such elements in).
 
 use gristmill_kernel::{ArrayType, DType};
+use serde::{Deserialize, Serialize};
 
 use crate::error::ArrayError;
 
@@ -21,7 +22,7 @@ use crate::error::ArrayError;
 pub const MAX_MISSING: usize = 64;
 
 /// A number of an attribute, exactly.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Exact {
     /// An integer.
     Int(i128),
@@ -30,7 +31,7 @@ pub enum Exact {
 }
 
 /// A `scale_factor` or `add_offset`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// The number.
     pub value: f64,

@@ -1,5 +1,7 @@
 //! What a request makes of the elements: an operation, and what becomes of each axis.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ArrayError;
 
 /// Most quantiles of a request.
@@ -13,7 +15,7 @@ pub const MAX_WEIGHTS: usize = 2;
 
 /// An operation. Results are those of xarray 2024.9 and later with NumPy 2, but correctly rounded; where they differ in
 /// kind it is said here. "Missing" is NaN, and counts only with `skipna`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
     /// How many elements are not missing; i64. NaNs never count.
     Count,
@@ -127,7 +129,7 @@ impl Op {
 }
 
 /// Weights along one axis of the selection: one number for each of its elements.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Weights {
     /// The axis; negative from the end.
     pub axis: i64,
@@ -136,7 +138,7 @@ pub struct Weights {
 }
 
 /// Groups along one axis of the selection: its place is taken by an axis of groups.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Groups {
     /// The axis; negative from the end.
     pub axis: i64,
@@ -147,7 +149,7 @@ pub struct Groups {
 }
 
 /// Windows of one length along one axis of the selection (coarsen): its place is taken by an axis of windows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     /// The axis; negative from the end.
     pub axis: i64,
@@ -158,7 +160,7 @@ pub struct Windows {
 }
 
 /// What becomes of the elements at the end of an axis that do not fill a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Boundary {
     /// There must be none.
     Exact,
@@ -172,7 +174,7 @@ pub enum Boundary {
 ///
 /// Each axis is kept, reduced, or mapped: by groups or windows to an axis of its own length in the same place. Resampling
 /// is groups whose labels the caller made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
     /// The operation.
     pub op: Op,

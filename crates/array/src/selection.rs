@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ArrayError;
 use crate::grid::{Grid, MAX_AXES};
 
@@ -9,7 +11,7 @@ use crate::grid::{Grid, MAX_AXES};
 const MAX_TEXT: usize = 4096;
 
 /// What is taken of one axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Take {
     /// One element; the axis is dropped. Negative: from the end.
     At(i64),
@@ -40,7 +42,7 @@ impl Take {
 /// assert_eq!(resolved.shape(), [3, 3]); // elements 2, 4 and 6; all; the last, an axis less
 /// # Ok::<(), gristmill_array::ArrayError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection(pub Vec<Take>);
 
 impl FromStr for Selection {

@@ -7,6 +7,7 @@
 mod calendar;
 mod coordinate;
 mod dates;
+mod folder;
 mod group;
 mod labels;
 mod mapped;
@@ -16,25 +17,30 @@ mod npy;
 mod output;
 mod resample;
 mod select;
+mod source;
 mod time;
 mod weight;
 mod whole;
 
 use std::sync::Arc;
 
-use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, Edges, FormatError, MAX_CHUNKS, Source, Variable};
+use gristmill_array::{ArrayReduce, Op, Reduction, Request as ArrayRequest, Selected};
+use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_CHUNKS, Variable};
 use gristmill_kernel::Input;
+use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
+use gristmill_wire::grid;
 
 use crate::ClientError;
 
 pub use calendar::{Calendar, Date};
+pub use folder::{folder_parts, nowhere};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;
 pub use resample::Frequency;
 pub use select::Part;
+pub(crate) use source::PartsSource;
 pub use time::{Instant, TimeUnits};
 pub use weight::COSINE_OF_LATITUDE;
 pub use whole::{VariableError, write_variable};
@@ -102,15 +108,17 @@ pub struct AnswerAxis {
 /// A question worked out.
 pub struct ArrayPlan {
     /// The file.
-    pub dataset: Dataset,
+    pub dataset: Arc<Dataset>,
     /// The variable.
     pub variable: Variable,
     /// Its chunks.
     pub table: Arc<ChunkTable>,
-    /// Those that are needed.
+    /// Those that are needed, with a table of those and their files alone.
     pub chunks: Chunks,
     /// The kernel.
     pub kernel: Arc<ArrayReduce>,
+    /// What it was bound to.
+    pub asked: ArrayRequest,
     /// The elements that are taken.
     pub selected: Selected,
     /// What was asked.
@@ -119,56 +127,33 @@ pub struct ArrayPlan {
     pub axes: Vec<AnswerAxis>,
 }
 
-/// A file, wherever its bytes lie, as a parser reads it.
-struct PartsSource(FileParts);
-
-impl Source for PartsSource {
-    fn len(&self) -> u64 {
-        self.0.length
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
-        let end = offset.saturating_add(into.len() as u64);
-        let failed = |error: String| FormatError::Io {
-            what: format!("{} bytes at {offset}", into.len()),
-            source: std::io::Error::other(error),
-        };
-        if end > self.0.length {
-            return Err(failed(format!("{} has {} bytes", self.0.name, self.0.length)));
-        }
-        let read = self.0.read(offset..end, into);
-        read.map_err(|error| FormatError::Io {
-            what: format!("bytes {offset} to {end}"),
-            source: std::io::Error::other(error.to_string()),
-        })
-    }
-}
-
 /// What is in a file of a format that is known, wherever its bytes lie; only what the file says about itself is read.
 /// `name`: by its end delimited text is known, all of which is read.
 ///
 /// # Errors
 /// [`FormatError::Unrecognised`], and what cannot be read.
 pub fn read_dataset(file: &FileParts, name: &str) -> Result<Dataset, FormatError> {
-    gristmill_format::open(Arc::new(PartsSource(file.clone())), name)
+    gristmill_format::open(Arc::new(PartsSource::new(file.clone())), name)
 }
 
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
-/// A file that is none, a variable, axis or coordinate that is not there, and what does not fit together; chunks in several
-/// files.
+/// A file that is none, and what [`plan_dataset`] refuses.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let dataset = read_dataset(file, &file.name)?;
+    plan_dataset(Arc::new(dataset), question)
+}
+
+/// Works out what is asked of a variable of a file, or of a folder, that was opened.
+///
+/// # Errors
+/// A variable, axis or coordinate that is not there, and what does not fit together.
+pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let variable = dataset.variable(&question.variable)?.clone();
     let table = Arc::new(dataset.table(&variable.path)?);
     let selection = select::selection(&dataset, &variable, &question.parts)?;
-    let array = &table.array;
-    let edges = match array.edges {
-        Edges::Whole => EdgeChunks::Whole,
-        Edges::Clipped => EdgeChunks::Clipped,
-    };
-    let grid = Grid::new(array.shape.clone(), array.chunk.clone(), edges)?;
+    let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
     let selected = selection.resolve(&grid)?;
     let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
     let mapped = mapped::of(&dataset, &variable, &selected, &question.mapping)?;
@@ -216,21 +201,36 @@ pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPla
             ..Reduction::new(question.op.clone())
         }),
     };
-    let kernel = Arc::new(ArrayReduce::bind(request)?);
+    let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
     // A file may say that it has any number of chunks.
     let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
-    let chunks = Chunks::new(table.clone(), numbers)?;
+    let needed = Arc::new(table.only(&numbers));
+    let chunks = Chunks::new(needed, numbers)?;
     let question = question.clone();
-    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, selected, question, axes })
+    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked: request, selected, question, axes })
 }
 
 impl ArrayPlan {
-    /// The request, over the chunks that are needed.
+    /// The files that the needed chunks lie in, by their names in a folder; one without a name where the format has one.
+    pub fn files(&self) -> &[FileRef] {
+        &self.chunks.table().files
+    }
+
+    /// The request, over the chunks that are needed. `file` has the bytes of all [`files`](ArrayPlan::files), one behind the
+    /// other.
     pub fn request(&self, file: FileParts) -> Request {
         let input = Input::elements(self.table.array.dtype);
         let mut request = Request::new(self.kernel.clone(), input, file);
         request.chunks = Some(self.chunks.clone());
         request
+    }
+
+    /// The request as storage nodes are asked.
+    ///
+    /// # Errors
+    /// More chunks than a request can name.
+    pub fn question(&self) -> Result<Question, ClientError> {
+        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.asked.clone())?)))
     }
 
     /// The coordinate of an axis of the answer as far as it is taken, where there is one.

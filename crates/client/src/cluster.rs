@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_layout::Layout;
-use gristmill_peers::{Peers, PeersOptions};
+use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
-use gristmill_wire::ClusterStatus;
 use gristmill_wire::action::{Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode, names};
+use gristmill_wire::{ClusterStatus, FileMap};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -231,8 +231,12 @@ impl Cluster {
 
     /// An opened file, to be read over the network.
     pub fn parts(&self, opened: &Opened) -> Result<FileParts, ClientError> {
-        let grant: Arc<str> = opened.grant.as_str().into();
-        Ok(gristmill_peers::whole_file(&self.peers, &opened.info.file, &grant)?)
+        self.parts_of(&opened.into())
+    }
+
+    /// Opened files as one, to be read over the network.
+    pub fn parts_of(&self, files: &Files) -> Result<FileParts, ClientError> {
+        Ok(files.whole(&self.peers, AT_CLIENT)?)
     }
 
     /// Where the bytes of an opened file lie.
@@ -242,21 +246,20 @@ impl Cluster {
 
     /// The error of a request about an opened file: if a node broke off because the file was replaced or removed, it
     /// says so.
-    pub fn explain(&self, opened: &Opened, error: RunError) -> RunError {
+    pub fn explain(&self, file: &FileMap, error: RunError) -> RunError {
         if error.kind() != ErrorKind::Unavailable {
             return error;
         }
         let now: Result<FileInfo, _> =
-            self.peers.wait(self.ask(names::STAT, &PathOf { path: opened.info.file.path.clone() }));
+            self.peers.wait(self.ask(names::STAT, &PathOf { path: file.path.clone() }));
         let gone = match now {
-            Ok(info) => info.file.id != opened.info.file.id,
+            Ok(info) => info.file.id != file.id,
             Err(error) => error.kind() == ErrorKind::NotFound,
         };
         if !gone {
             return error;
         }
-        let message =
-            format!("{} was replaced or removed while it was read; start over", opened.info.file.path);
+        let message = format!("{} was replaced or removed while it was read; start over", file.path);
         RunError::Remote { kind: ErrorKind::Stale, message }
     }
 }

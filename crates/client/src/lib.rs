@@ -28,6 +28,7 @@
 //! ```
 
 mod array;
+mod chunk_unit;
 mod cluster;
 mod copy;
 mod descriptor;
@@ -40,12 +41,14 @@ mod remote_keep;
 mod remote_put;
 mod remote_put_many;
 mod remote_run;
+mod remote_tree;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Frequency, Instant, Labels, Mapping, Part, TimeUnits, VariableError, plan_array, read_dataset,
-    write_variable,
+    Frequency, Instant, Labels, Mapping, Part, TimeUnits, VariableError, folder_parts, nowhere, plan_array,
+    plan_dataset, read_dataset, write_variable,
 };
+pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
@@ -55,3 +58,4 @@ pub use open::open;
 pub use put::{DEFAULT_UNIT, MAX_LOCAL_TARGETS, PutOptions, put, remove};
 pub use remote_put::RemotePut;
 pub use remote_run::Planned;
+pub use remote_tree::{RemoteDataset, files_below};

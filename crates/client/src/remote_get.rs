@@ -35,7 +35,7 @@ impl From<RunError> for Failure {
 impl Cluster {
     fn failed(&self, opened: &Opened, destination: &Path, failure: Failure) -> ClientError {
         match failure {
-            Failure::Read(error) => ClientError::Run(self.explain(opened, error)),
+            Failure::Read(error) => ClientError::Run(self.explain(&opened.info.file, error)),
             Failure::Write(source) => ClientError::Io { verb: "write", path: destination.to_owned(), source },
             Failure::Stopped => crate::copy::stopped(destination),
         }
@@ -130,7 +130,7 @@ impl Cluster {
         let row = file.unit.saturating_mul(file.targets.len() as u64);
         if row > MAX_ROW || file.targets.len() > FAN_IN || file.segments {
             return crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
-                ClientError::Run(error) => ClientError::Run(self.explain(opened, error)),
+                ClientError::Run(error) => ClientError::Run(self.explain(&opened.info.file, error)),
                 other => other,
             });
         }

@@ -85,7 +85,7 @@ impl Cluster {
         path: &str,
         control: &Control,
     ) -> Result<(Outcome, FileInfo), ClientError> {
-        let input = &planned.opened.info.file;
+        let input = planned.files.map();
         let create = Create {
             path: path.to_owned(),
             unit: input.unit,
@@ -102,7 +102,7 @@ impl Cluster {
         done.map_err(|error| {
             // What cannot be given up now runs out by itself.
             let _ = self.peers.wait(self.ask::<_, ()>(names::ABANDON, &attempt));
-            ClientError::Run(self.explain(&planned.opened, error))
+            ClientError::Run(self.explain(planned.files.first(), error))
         })
     }
 
@@ -113,10 +113,10 @@ impl Cluster {
         created: &Created,
         control: &Control,
     ) -> Result<(Outcome, Commit), RunError> {
-        let Planned { question, opened, .. } = planned;
+        let Planned { question, files, .. } = planned;
         let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
-        let request = question.request(&self.peers, opened, ON_STORAGE, options)?;
-        let crew = question.crew(&self.peers, opened, max_record, Some(created.grant.clone()))?;
+        let request = question.request(&self.peers, files, ON_STORAGE, options)?;
+        let crew = question.crew(&self.peers, files, max_record, Some(created.grant.clone()))?;
         let outcome = run_on(request, &crew, &mut Discard, control)?;
         if let Outcome::Stopped(_) = outcome {
             return Err(given_up());

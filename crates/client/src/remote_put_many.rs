@@ -109,7 +109,7 @@ impl Cluster {
     }
 
     /// Asks for many at once; every one has an answer, if only the failure of all.
-    async fn each_of<Q, R>(&self, name: &str, requests: Vec<Q>) -> Vec<Result<R, RunError>>
+    pub(crate) async fn each_of<Q, R>(&self, name: &str, requests: Vec<Q>) -> Vec<Result<R, RunError>>
     where
         Q: serde::Serialize,
         R: serde::de::DeserializeOwned,

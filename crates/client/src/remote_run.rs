@@ -4,10 +4,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use gristmill_kernel::{DEFAULT_MAX_RECORD, Output, Passes, RowBatch};
-use gristmill_peers::{AT_CLIENT, Decision, ON_STORAGE, Patience, Plan, Question};
+use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Patience, Plan, Question};
 use gristmill_runtime::{Checkpoint, Control, Options, Outcome, RowOutput, RunError, resume, run, run_on};
 use gristmill_wire::Place;
-use gristmill_wire::action::Opened;
 
 use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
@@ -51,8 +50,8 @@ impl RowOutput for Counted<'_> {
 pub struct Planned {
     /// What is asked.
     pub question: Question,
-    /// Of which file.
-    pub opened: Opened,
+    /// Of which files.
+    pub files: Files,
     /// Where it is to run, and what either place moves.
     pub plan: Plan,
     /// Nodes may hand their parts back to this process.
@@ -74,21 +73,37 @@ impl Cluster {
         place: Place,
         options: &Options,
     ) -> Result<Planned, ClientError> {
-        let spec = question.bind().map_err(RunError::from)?.spec();
+        question.bind().map_err(RunError::from)?;
         let opened = self.open(path)?;
-        let file = &opened.info.file;
-        let layout = self.peers.layout(file, &opened.grant.as_str().into())?;
-        let mut plan = Plan::make(&question, file, &layout, place)?;
+        let files = Files::from(&opened);
+        self.plan_files(files, question, place, options)
+    }
+
+    /// Plans a request over opened files; see [`plan`](Cluster::plan).
+    ///
+    /// # Errors
+    /// As [`plan`](Cluster::plan).
+    pub fn plan_files(
+        &self,
+        files: Files,
+        question: Question,
+        place: Place,
+        options: &Options,
+    ) -> Result<Planned, ClientError> {
+        let spec = question.bind().map_err(RunError::from)?.spec();
+        question.check_files(&files)?;
+        let layout = files.layout(&self.peers)?;
+        let mut plan = Plan::make(&question, files.map(), &layout, place)?;
         let mut movable = place == Place::Auto && plan.place == Place::Storage;
         let decision = match movable {
-            true => self.peers.decide(&spec, &plan, &opened, &layout, options.lanes),
+            true => self.peers.decide((&question.kernel, &spec), &plan, &files, &layout, options.lanes),
             false => None,
         };
         if decision.as_ref().is_some_and(Decision::all_here) {
             (plan.place, movable) = (Place::Client, false);
             plan.why = "the nodes have more to do than this process".into();
         }
-        Ok(Planned { question, opened, plan, movable, decision })
+        Ok(Planned { question, files, plan, movable, decision })
     }
 
     /// Runs what was planned. Rows go to `rows` in order while it runs. What a busy node refused before it was begun
@@ -109,11 +124,11 @@ impl Cluster {
             let mut counted = Counted { rows: &mut *rows, any: false };
             let error = match self.run_once(planned, options.clone(), by_parts, &mut counted, control) {
                 Err(error) if !by_parts && !counted.any => error,
-                ended => return ended.map_err(|error| self.explain(&planned.opened, error)),
+                ended => return ended.map_err(|error| self.explain(planned.files.first(), error)),
             };
             match patience.wait_for(&error) {
                 Some(wait) => pause(wait, control)?,
-                None => return Err(self.explain(&planned.opened, error)),
+                None => return Err(self.explain(planned.files.first(), error)),
             }
         }
     }
@@ -126,14 +141,14 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
-        let Planned { question, opened, plan, movable, decision } = planned;
+        let Planned { question, files, plan, movable, decision } = planned;
         if plan.place == Place::Client {
             let options = Options { block_bytes: REMOTE_BLOCK, ..options };
-            question.request(&self.peers, opened, AT_CLIENT, options).and_then(|r| run(r, rows, control))
+            question.request(&self.peers, files, AT_CLIENT, options).and_then(|r| run(r, rows, control))
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
-            let request = question.request(&self.peers, opened, ON_STORAGE, options.clone());
-            let crew = question.crew(&self.peers, opened, max_record, None).map(|crew| match movable {
+            let request = question.request(&self.peers, files, ON_STORAGE, options.clone());
+            let crew = question.crew(&self.peers, files, max_record, None).map(|crew| match movable {
                 true => {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
                     let here = decision.as_ref().map(Decision::here).unwrap_or_default();
@@ -158,8 +173,8 @@ impl Cluster {
         control: &Control,
     ) -> Result<Outcome, RunError> {
         let options = Options { block_bytes: REMOTE_BLOCK, ..options };
-        let mut request = planned.question.request(&self.peers, &planned.opened, AT_CLIENT, options)?;
+        let mut request = planned.question.request(&self.peers, &planned.files, AT_CLIENT, options)?;
         request.identity = identity;
-        resume(request, checkpoint, rows, control).map_err(|error| self.explain(&planned.opened, error))
+        resume(request, checkpoint, rows, control).map_err(|error| self.explain(planned.files.first(), error))
     }
 }

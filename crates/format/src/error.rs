@@ -147,8 +147,11 @@ impl FormatError {
         FormatError::Chunk { why: why.into() }
     }
 
+    /// Checks something that was found against its bound.
+    ///
+    /// # Errors
     /// [`FormatError::Limit`] unless `found` is at most `max`.
-    pub(crate) fn limit(what: &str, found: u64, max: u64) -> Result<(), FormatError> {
+    pub fn limit(what: &str, found: u64, max: u64) -> Result<(), FormatError> {
         if found <= max {
             return Ok(());
         }

@@ -93,8 +93,12 @@ pub const MAX_CHUNK_BYTES: u64 = 256 << 20;
 /// Most bytes of a stored chunk.
 pub const MAX_STORED_BYTES: u64 = MAX_CHUNK_BYTES + MAX_CHUNK_BYTES / 8;
 
-/// Bytes of a chunk of data that has no index, where a row is no longer.
-pub const VIRTUAL_CHUNK_BYTES: u64 = 1 << 20;
+/// Bytes of a chunk of data that has no index, where a row is no longer. They are no larger so that few lie on two targets; of
+/// arrays that would have more than [`VIRTUAL_CHUNKS`] of them they are.
+pub const VIRTUAL_CHUNK_BYTES: u64 = 256 << 10;
+
+/// Chunks of data that has no index, about: larger arrays have larger ones.
+pub const VIRTUAL_CHUNKS: u64 = 1 << 20;
 
 /// Most filters of a variable; HDF5's own bound, and the bits of a mask.
 pub const MAX_FILTERS: usize = 32;

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Edges};
 use crate::filter::Filter;
-use crate::{FormatError, VIRTUAL_CHUNK_BYTES};
+use crate::{FormatError, VIRTUAL_CHUNK_BYTES, VIRTUAL_CHUNKS};
 
 /// Where the elements of an array lie that are stored one after the other, with the same distance between all indices
 /// of the first stored axis. Record variables of classic netCDF have other variables in between; all else has none.
@@ -16,7 +16,7 @@ pub struct Rows {
 
 impl Rows {
     /// The chunk shape for elements that are stored so, in the order of the array's axes: whole rows of the leading
-    /// stored axes, [`VIRTUAL_CHUNK_BYTES`] or less where a row is no longer than that. `axes` are the array's axes in
+    /// stored axes, [`VIRTUAL_CHUNK_BYTES`] (of huge arrays a [`VIRTUAL_CHUNKS`]th of them) or less where a row is no longer than that. `axes` are the array's axes in
     /// the order in which they are stored, `None` for C order.
     pub(crate) fn chunk_shape(
         shape: &[u64],
@@ -25,12 +25,14 @@ impl Rows {
         axes: Option<&[u8]>,
     ) -> Vec<u64> {
         let stored = in_stored_order(shape, axes);
+        let all = stored.iter().fold(size, |all, length| all.saturating_mul(*length));
+        let most = VIRTUAL_CHUNK_BYTES.max(all / VIRTUAL_CHUNKS);
         let mut chunk = vec![1; stored.len()];
         // Bytes of one index of the axis, all axes behind it whole.
         let mut bytes = size;
         for (axis, length) in stored.iter().enumerate().rev() {
             let length = (*length).max(1);
-            let fits = (VIRTUAL_CHUNK_BYTES / bytes.max(1)).clamp(1, length);
+            let fits = (most / bytes.max(1)).clamp(1, length);
             let gap = axis == 0 && stride.is_some_and(|stride| stride != bytes);
             if let Some(chunk) = chunk.get_mut(axis) {
                 *chunk = if gap { 1 } else { fits };

@@ -84,6 +84,25 @@ impl ChunkTable {
         })
     }
 
+    /// The table with the places of these chunks alone, ascending, and the files that they lie in. Data without an index and a
+    /// chunk inside the table stay what they are.
+    pub fn only(&self, numbers: &[u64]) -> ChunkTable {
+        let Places::Listed(places) = &self.places else { return self.clone() };
+        let asked = places.iter().filter(|place| numbers.binary_search(&place.chunk).is_ok());
+        let mut asked: Vec<Place> = asked.copied().collect();
+        let mut files = self.files.clone();
+        if files.len() > 1 {
+            let mut needed: Vec<u32> = asked.iter().map(|place| place.file).collect();
+            needed.sort_unstable();
+            needed.dedup();
+            for place in &mut asked {
+                place.file = needed.partition_point(|file| *file < place.file) as u32;
+            }
+            files = needed.iter().filter_map(|file| self.files.get(*file as usize).cloned()).collect();
+        }
+        ChunkTable { array: self.array.clone(), files, places: Places::Listed(asked) }
+    }
+
     /// Chunks that are stored.
     pub fn stored_chunks(&self) -> u64 {
         match &self.places {

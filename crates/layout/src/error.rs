@@ -181,6 +181,13 @@ pub enum LayoutError {
     #[error("a segment table holds at most {max} pieces: write larger pieces, or rewrite the file striped", max = MAX_SEGMENTS)]
     TooManySegments,
 
+    /// Files that cannot be read as one.
+    #[error("the files cannot be read as one: {why}")]
+    Joined {
+        /// What is wrong.
+        why: String,
+    },
+
     /// Stripes were asked of a segments file.
     #[error("the file is a segments file: where its pieces lie, the tables in its objects say")]
     NotStriped,

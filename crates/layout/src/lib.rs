@@ -56,6 +56,7 @@ mod coverage;
 mod error;
 mod extents;
 mod holders;
+mod joined;
 mod layout;
 mod modular;
 mod needs;

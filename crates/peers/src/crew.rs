@@ -9,7 +9,7 @@ use gristmill_runtime::{
     TogetherEnd, UnitEvent, UnitSource,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{Asker, FAN_IN, FileMap, FoldRequest, Frame, NodeShard, Together};
+use gristmill_wire::{Asker, FAN_IN, FoldRequest, Frame, NodeShard, Together};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::bytes::node_name;
 use crate::error::unavailable;
 use crate::fold::FoldEnd;
 use crate::here::TakesOver;
-use crate::{Patience, Peers, groups};
+use crate::{Files, Patience, Peers, groups};
 
 /// Frames of rows that are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
@@ -26,7 +26,7 @@ const FRAMES_AHEAD: usize = 2;
 /// Has passes folded where a file lies.
 pub struct StorageCrew {
     pub(crate) peers: Peers,
-    pub(crate) file: FileMap,
+    pub(crate) files: Files,
     /// What is the same in every request.
     pub(crate) request: FoldRequest,
     nodes: Vec<NodeShard>,
@@ -43,10 +43,10 @@ pub struct StorageCrew {
 
 impl StorageCrew {
     /// Has these nodes fold. `request` says all but targets and pass; its depth is that of whoever asks.
-    pub fn new(peers: Peers, file: FileMap, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
+    pub fn new(peers: Peers, files: Files, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
         StorageCrew {
             peers,
-            file,
+            files,
             request,
             nodes,
             written: Mutex::default(),
@@ -69,7 +69,7 @@ impl StorageCrew {
     pub fn taking_over(mut self, asker: Asker, options: Options) -> StorageCrew {
         if self.request.output.is_none() {
             self.request.asker = Some(asker);
-            self.takes_over = Some(TakesOver::new(options, self.file.targets.len()));
+            self.takes_over = Some(TakesOver::new(options, self.files.map().targets.len()));
         }
         self
     }
@@ -98,7 +98,7 @@ impl StorageCrew {
     /// # Errors
     /// A node that was asked and gave none: what it made would be missing.
     pub fn receipts(&self) -> Result<Vec<Option<Receipt>>, RunError> {
-        let mut receipts = vec![None; self.file.targets.len()];
+        let mut receipts = vec![None; self.files.map().targets.len()];
         for (target, receipt) in self.written() {
             if let Some(slot) = receipts.get_mut(target as usize) {
                 *slot = Some(receipt);
@@ -140,7 +140,8 @@ impl StorageCrew {
         request.select = (order.ctx.extent.start, order.ctx.extent.end);
         request.depth += 1;
         let ask = |(node, rest): (NodeShard, Vec<NodeShard>)| {
-            let number = node.targets.first().and_then(|target| self.file.targets.get(*target as usize));
+            let number =
+                node.targets.first().and_then(|target| self.files.map().targets.get(*target as usize));
             let name = node_name(number.map_or(0, |target| target.number), &node.address);
             let mut request = request.clone();
             (request.targets, request.rest) = (node.targets, rest);
@@ -152,7 +153,7 @@ impl StorageCrew {
 
 impl Crew for StorageCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
-        let targets = self.file.targets.len();
+        let targets = self.files.map().targets.len();
         let done = Arc::new(AtomicU64::new(0));
         let patient = self.patient;
         let mut shown = 0;
@@ -232,7 +233,7 @@ impl Crew for StorageCrew {
     }
 
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError> {
-        let targets = self.file.targets.len();
+        let targets = self.files.map().targets.len();
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
         for asked in self.requests(order) {
             let (sender, frames) = mpsc::channel(FRAMES_AHEAD);

@@ -24,7 +24,7 @@ impl StorageCrew {
         let members = together.members.len() as u64;
         let mut request = self.request.clone();
         request.together = Some(together);
-        let targets = self.file.targets.len();
+        let targets = self.files.map().targets.len();
         let done = Arc::new(AtomicU64::new(0));
         let requests = self.requests_of(request, order, fan_in);
         let mut answers = Answers::of(&self.peers, requests, |peers, asked| {

@@ -10,7 +10,7 @@ use gristmill_runtime::{
 };
 
 use crate::answers::given_up;
-use crate::{AT_CLIENT, Question, StorageCrew, file_parts};
+use crate::{AT_CLIENT, Question, StorageCrew};
 
 /// Units that are folded ahead of what is taken.
 const EVENTS_AHEAD: usize = 4;
@@ -56,20 +56,19 @@ impl StorageCrew {
         order: &PassOrder<'_>,
         targets: Vec<u32>,
     ) -> Result<ShardJob, RunError> {
-        let known = self.file.targets.len();
+        let known = self.files.map().targets.len();
         if targets.iter().any(|target| *target as usize >= known) {
             let why = "a node handed back targets that the file has not".into();
             return Err(RunError::BadPartial { why });
         }
-        let (kernel, params) = (self.request.kernel.clone(), self.request.params.clone());
-        let question = Question { kernel, params, input: self.request.input.clone(), range: None };
+        let question = Question::of_fold(&self.request)?;
         let (kernel, (input, byte_order)) = (question.bind()?, question.input.input()?);
-        let grant: Arc<str> = self.request.grant.as_str().into();
-        let file = file_parts(&self.peers, &self.file, &grant, AT_CLIENT)?;
+        let file = self.files.parts(&self.peers, AT_CLIENT)?;
         let input = input.for_kernel(&kernel.spec());
         let selection = Selection { skip: question.input.skip, range: None };
         let options = takes.options.clone();
-        let request = Request { byte_order, selection, options, ..Request::new(kernel, input, file) };
+        let chunks = question.array.as_ref().map(|work| work.chunks.clone());
+        let request = Request { byte_order, selection, options, chunks, ..Request::new(kernel, input, file) };
         let ctx = order.ctx;
         let shard = Shard {
             targets,

@@ -23,9 +23,11 @@
 //! ```
 
 mod answers;
+mod array;
 mod bytes;
 mod crew;
 mod error;
+mod files;
 mod finish;
 mod flight;
 mod fold;
@@ -43,9 +45,11 @@ mod told;
 mod tree;
 mod whole;
 
+pub use array::ArrayWork;
 pub use bytes::{RemotePart, file_parts};
 pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};
+pub use files::Files;
 pub use flight::{FRAME_COLUMN, frame_batch, frame_schema};
 pub use member::{MemberPlace, MemberReply, of_reason, reason};
 pub use object::{ObjectStream, TRIES_WITHOUT_PROGRESS};

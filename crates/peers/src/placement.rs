@@ -11,12 +11,11 @@ use gristmill_layout::Layout;
 use gristmill_runtime::{RunError, quota};
 use gristmill_schedule::cluster::{Client, Cluster, LEAST_SHARE, Node, Shard, worth_while};
 use gristmill_schedule::{MIN_RATE, Place, Places, ScheduleError};
-use gristmill_wire::action::Opened;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
 use crate::bytes::node_name;
 use crate::error::unavailable;
-use crate::{Peers, Plan, shards};
+use crate::{Files, Peers, Plan, shards};
 
 /// Longest time that somebody waits for what nodes say.
 const LOAD_WAIT: Duration = Duration::from_secs(1);
@@ -115,30 +114,29 @@ impl Peers {
         serde_json::from_slice(&text).map_err(|error| unavailable(address, error))
     }
 
-    /// Asks the nodes of a file and decides where the parts of a planned request run that may run anywhere. `lanes` are
+    /// Asks the nodes of a file how fast they are at `kernel`, and decides where the parts of a planned request run that may run anywhere. `lanes` are
     /// the threads that fold here. `None` if there is nothing to decide.
     pub fn decide(
         &self,
-        spec: &Spec,
+        (kernel, spec): (&str, &Spec),
         plan: &Plan,
-        opened: &Opened,
+        files: &Files,
         layout: &Layout,
         lanes: usize,
     ) -> Option<Decision> {
         if plan.client_bytes < LEAST_DECIDED || !spec.can_save {
             return None;
         }
-        let (file, grant): (&FileMap, Arc<str>) = (&opened.info.file, opened.grant.as_str().into());
-        let bytes = plan.bytes.clone();
+        let (file, grant): (&FileMap, Arc<str>) = (files.map(), files.grant());
         let mut nodes = Vec::new();
         for shard in shards(file) {
-            let has = shard.targets.iter().map(|target| layout.bytes_on(*target, bytes.clone())).sum::<u64>();
+            let has = shard.targets.iter().map(|target| plan.on_target(layout, *target)).sum::<u64>();
             if has > 0 {
                 nodes.push((shard, has));
             }
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
-        let loads = self.loads(&addresses, &grant, spec.name);
+        let loads = self.loads(&addresses, &grant, kernel);
         let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
             let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
             let node = node_name(number.map_or(0, |target| target.number), &shard.address);

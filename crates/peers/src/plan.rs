@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gristmill_kernel::{Order, Output, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
-use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_runtime::{ErrorKind, RunError, Share};
 use gristmill_wire::{FileMap, Place};
 
 use crate::Question;
@@ -40,6 +40,8 @@ pub struct Plan {
     pub answer_bytes: Option<u64>,
     /// Whether the figures were scaled up from a part of the file.
     pub estimated: bool,
+    /// What each target has of the chunks of an array, in the order of the layout; empty for other records.
+    pub shares: Vec<Share>,
 }
 
 impl Plan {
@@ -55,6 +57,9 @@ impl Plan {
         wanted: Place,
     ) -> Result<Plan, RunError> {
         let spec = question.bind()?.spec();
+        if question.array.is_some() {
+            return Plan::of_chunks(question, file, layout, wanted);
+        }
         let input = question.input.input()?.0.for_kernel(&spec);
         let skip = question.input.skip.min(file.length);
         let (start, length) = question.range.unwrap_or((skip, None));
@@ -104,6 +109,7 @@ impl Plan {
             pull_messages: messages,
             answer_bytes,
             estimated,
+            shares: Vec::new(),
         };
         let moved = pulled.saturating_add(answer_bytes.unwrap_or(0));
         let misfit = moved > client_bytes.saturating_add(SMALL);
@@ -122,6 +128,54 @@ impl Plan {
             }),
             Place::Storage => Ok(plan(Place::Storage, "asked for".into())),
             Place::Auto => Ok(plan(Place::Storage, "the nodes move less than a plain read would".into())),
+        }
+    }
+
+    /// Plans a request over the chunks of an array.
+    fn of_chunks(
+        question: &Question,
+        file: &FileMap,
+        layout: &Layout,
+        wanted: Place,
+    ) -> Result<Plan, RunError> {
+        let none = || RunError::BadPartial { why: "it has no chunks".into() };
+        let work = question.array.as_ref().ok_or_else(none)?;
+        let shares = work.chunks.shares(layout, file.length)?;
+        let sum = |of: fn(&Share) -> u64| shares.iter().map(of).fold(0, u64::saturating_add);
+        let (client_bytes, pulled_bytes) = (sum(|share| share.bytes), sum(|share| share.pulled));
+        let owners = shares.iter().filter(|share| share.chunks > 0).count() as u64;
+        let states = owners.saturating_mul(work.kernel.memory().state_bytes.saturating_add(PIECE_BYTES));
+        let moved = pulled_bytes.saturating_add(states);
+        let misfit = moved > client_bytes.saturating_add(SMALL);
+        let text = format!(
+            "'{}' over chunks in stripes of {} bytes would move about {moved} bytes from and between storage nodes, more \
+             than the {client_bytes} bytes of a plain read",
+            question.kernel, file.unit
+        );
+        let (place, why) = match wanted {
+            Place::Client => (Place::Client, "asked for".into()),
+            Place::Auto if misfit => (Place::Client, text),
+            Place::Storage => (Place::Storage, "asked for".into()),
+            Place::Auto => (Place::Storage, "the nodes move less than a plain read would".into()),
+        };
+        Ok(Plan {
+            place,
+            why,
+            bytes: 0..file.length,
+            client_bytes,
+            pulled_bytes,
+            pull_messages: sum(|share| share.pulls),
+            answer_bytes: Some(states),
+            estimated: false,
+            shares,
+        })
+    }
+
+    /// Bytes that a target has of what is asked.
+    pub fn on_target(&self, layout: &Layout, target: u32) -> u64 {
+        match self.shares.get(target as usize) {
+            Some(share) => share.bytes,
+            None => layout.bytes_on(target, self.bytes.clone()),
         }
     }
 

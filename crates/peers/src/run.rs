@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use gristmill_kernel::{Kernel, KernelError, Record, catalog};
-use gristmill_runtime::{Options, Placement, Request, RunError, Selection};
-use gristmill_wire::action::Opened;
+use gristmill_runtime::{ErrorKind, Options, Placement, Request, RunError, Selection};
 use gristmill_wire::{FoldRequest, InputSpec};
 
-use crate::{Peers, StorageCrew, file_parts, shards, whole_file};
+use crate::{ArrayWork, Files, Peers, StorageCrew, shards};
 
 /// What is asked of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +19,8 @@ pub struct Question {
     pub input: InputSpec,
     /// First byte of a range and its length; `None`: all of the file behind the header.
     pub range: Option<(u64, Option<u64>)>,
+    /// The records are chunks of an array. `kernel`, `params` and `input` only name it then.
+    pub array: Option<Arc<ArrayWork>>,
 }
 
 /// Reported for folds on storage nodes.
@@ -37,34 +38,66 @@ pub const AT_CLIENT: Placement = Placement {
 };
 
 impl Question {
+    /// A reduction of an array.
+    pub fn of_array(work: Arc<ArrayWork>) -> Question {
+        let (kernel, input) = (work.name().to_owned(), work.input());
+        Question { kernel, input, array: Some(work), ..Question::default() }
+    }
+
+    /// What a node is asked, without the records of it.
+    ///
+    /// # Errors
+    /// A request over an array that is malformed or that the kernel refuses.
+    pub fn of_fold(request: &FoldRequest) -> Result<Question, RunError> {
+        if let Some(spec) = &request.array {
+            return Ok(Question::of_array(Arc::new(ArrayWork::decode(spec)?)));
+        }
+        let (kernel, params) = (request.kernel.clone(), request.params.clone());
+        Ok(Question { kernel, params, input: request.input.clone(), range: None, array: None })
+    }
+
     /// The kernel, bound.
     pub fn bind(&self) -> Result<Arc<dyn Kernel>, KernelError> {
+        if let Some(work) = &self.array {
+            return Ok(work.kernel.clone());
+        }
         catalog::bind(&self.kernel, &self.params, &self.input.input()?.0)
     }
 
-    /// The request over an opened file.
+    /// The request over opened files.
     pub fn request(
         &self,
         peers: &Peers,
-        opened: &Opened,
+        files: &Files,
         place: Placement,
         options: Options,
     ) -> Result<Request, RunError> {
         let (input, byte_order) = self.input.input()?;
-        let grant: Arc<str> = opened.grant.as_str().into();
-        let map = &opened.info.file;
-        let file = if place.remote {
-            whole_file(peers, map, &grant)?
-        } else {
-            file_parts(peers, map, &grant, place)?
-        };
+        self.check_files(files)?;
+        let file = if place.remote { files.whole(peers, place)? } else { files.parts(peers, place)? };
         let kernel = self.bind()?;
         let input = input.for_kernel(&kernel.spec());
         let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.input.skip, range: self.range };
+        request.chunks = self.array.as_ref().map(|work| work.chunks.clone());
         request.options = options;
         Ok(request)
+    }
+
+    /// Of several files each must be as long as the chunk table says: places are counted from their beginnings. Records that
+    /// are no chunks are of one file.
+    pub fn check_files(&self, files: &Files) -> Result<(), RunError> {
+        let usage = |message: &str| Err(RunError::Remote { kind: ErrorKind::Usage, message: message.into() });
+        if files.each().len() == 1 {
+            return Ok(());
+        }
+        let Some(work) = &self.array else { return usage("several files are for chunks of arrays only") };
+        let told = work.chunks.table().files.iter().map(|file| file.length);
+        if told.eq(files.each().iter().map(|(map, _)| map.length)) {
+            return Ok(());
+        }
+        usage("the files are no longer those of which the chunk table was made; ask again")
     }
 
     /// The nodes that fold it where it lies. With `output`, a sealed grant to write, they keep the bytes that they make
@@ -72,7 +105,7 @@ impl Question {
     pub fn crew(
         &self,
         peers: &Peers,
-        opened: &Opened,
+        files: &Files,
         max_record: u64,
         output: Option<String>,
     ) -> Result<StorageCrew, RunError> {
@@ -83,19 +116,26 @@ impl Question {
             return Err(RunError::SecondInput { kernel: spec.name, why });
         }
         let (kernel, params) = (self.kernel.clone(), self.params.clone());
-        let mut request = FoldRequest::new(opened.grant.clone(), kernel, params, self.input.clone());
+        let mut request = FoldRequest::new(files.grant().to_string(), kernel, params, self.input.clone());
         (request.max_record, request.output) = (max_record, output);
-        let file = &opened.info.file;
+        request.array = self.array.as_ref().map(|work| work.spec.clone());
+        request.more = files.more();
+        let file = files.map();
         let mut nodes = shards(file);
-        if let Record::Index(_) = spec.record {
+        if let Some(work) = &self.array {
+            let layout = files.layout(peers)?;
+            let shares = work.chunks.shares(&layout, file.length)?;
+            let owns = |target: &u32| shares.get(*target as usize).is_some_and(|share| share.chunks > 0);
+            nodes.retain(|node| node.targets.iter().any(owns));
+        } else if let Record::Index(_) = spec.record {
             // Virtual records lie nowhere; the first target has them all.
             nodes.truncate(1);
         } else {
             // A node without a byte of the file has nothing to fold.
-            let layout = peers.layout(file, &opened.grant.as_str().into())?;
+            let layout = files.layout(peers)?;
             let holds = |target: &u32| layout.bytes_on(*target, 0..file.length) > 0;
             nodes.retain(|node| node.targets.iter().any(holds));
         }
-        Ok(StorageCrew::new(peers.clone(), file.clone(), request, nodes))
+        Ok(StorageCrew::new(peers.clone(), files.clone(), request, nodes))
     }
 }

@@ -41,6 +41,7 @@ fn records(size: u64) -> Question {
         params: vec![("pattern".into(), "x".into())],
         input: InputSpec { record: Some(size), ..InputSpec::default() },
         range: None,
+        array: None,
     }
 }
 

@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::{ChunkTable, FormatError, Found, MAX_CHUNKS};
+use gristmill_format::{ChunkTable, FormatError, Found, MAX_CHUNKS, Place};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, KernelError, Next, Sink, Spec, Step};
-use gristmill_layout::TargetIndex;
+use gristmill_layout::{Layout, TargetIndex};
 
 use crate::{FileParts, RunError};
 
@@ -19,18 +19,31 @@ use crate::{FileParts, RunError};
 pub struct Chunks {
     table: Arc<ChunkTable>,
     numbers: Arc<[u64]>,
+    /// Where the files of the table begin in the file that is read.
+    starts: Arc<[u64]>,
+}
+
+/// What a target has of the chunks that are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Chunks that belong to it.
+    pub chunks: u64,
+    /// Their stored bytes.
+    pub bytes: u64,
+    /// Those of them that lie on other targets.
+    pub pulled: u64,
+    /// Stretches that these are.
+    pub pulls: u64,
 }
 
 impl Chunks {
-    /// These chunks of the one file of the table, by their numbers in ascending order.
+    /// These chunks of the table, by their numbers in ascending order. Its files lie one behind the other in the file that is
+    /// read, in the table's order and without gaps.
     ///
     /// # Errors
-    /// A table of several files; more than [`MAX_CHUNKS`] numbers, or ones that are not in order or past the last.
+    /// More than [`MAX_CHUNKS`] numbers, or ones that are not in order or past the last.
     pub fn new(table: Arc<ChunkTable>, numbers: Vec<u64>) -> Result<Chunks, RunError> {
         let refuse = |why: String| Err(FormatError::Table { why }.into());
-        if table.files.len() > 1 {
-            return refuse(format!("its chunks lie in {} files", table.files.len()));
-        }
         if numbers.len() > MAX_CHUNKS {
             let what = "chunks that are asked for".to_owned();
             return Err(
@@ -41,7 +54,14 @@ impl Chunks {
         if !ascending || numbers.last().is_some_and(|last| *last >= table.array.chunks()) {
             return refuse("the chunks that are asked for are not in order, or past the last".into());
         }
-        Ok(Chunks { table, numbers: numbers.into() })
+        let mut next = 0u64;
+        let starts = table.files.iter().map(|file| {
+            let start = next;
+            next = next.saturating_add(file.length);
+            start
+        });
+        let starts = starts.collect();
+        Ok(Chunks { table, numbers: numbers.into(), starts })
     }
 
     /// How many there are.
@@ -67,7 +87,54 @@ impl Chunks {
     fn find(&self, position: u64) -> Result<(u64, Found<'_>), RunError> {
         let none = || RunError::from(FormatError::Table { why: format!("there is no chunk at {position}") });
         let number = self.number(position).ok_or_else(none)?;
-        Ok((number, self.table.find(number).ok_or_else(none)?))
+        Ok(match self.table.find(number).ok_or_else(none)? {
+            Found::At(place) => {
+                let start = self.starts.get(place.file as usize).copied().ok_or_else(none)?;
+                (number, Found::At(Place { offset: place.offset.saturating_add(start), ..place }))
+            }
+            found => (number, found),
+        })
+    }
+
+    /// The owner of the chunk at a position.
+    fn owner(&self, position: u64, layout: &Layout) -> Result<(TargetIndex, Share), RunError> {
+        let (number, found) = self.find(position)?;
+        Ok(match found {
+            Found::At(place) if place.bytes > 0 => holder(layout, place.offset..place.offset + place.bytes),
+            _ => {
+                let targets = u64::from(layout.targets().max(1));
+                ((number % targets) as TargetIndex, Share { chunks: 1, ..Share::default() })
+            }
+        })
+    }
+
+    /// What each target of a file that lies so has of the chunks; `length` are the bytes of the file.
+    ///
+    /// # Errors
+    /// A table that does not fit the file.
+    pub fn shares(&self, layout: &Layout, length: u64) -> Result<Vec<Share>, RunError> {
+        self.check(length)?;
+        let mut shares = vec![Share::default(); layout.targets() as usize];
+        for position in 0..self.len() {
+            let (owner, share) = self.owner(position, layout)?;
+            if let Some(all) = shares.get_mut(owner as usize) {
+                all.chunks += share.chunks;
+                all.bytes += share.bytes;
+                all.pulled += share.pulled;
+                all.pulls += share.pulls;
+            }
+        }
+        Ok(shares)
+    }
+
+    /// Checks the table against the bytes that there are.
+    fn check(&self, length: u64) -> Result<(), RunError> {
+        let mut lengths: Vec<u64> = self.table.files.iter().map(|file| file.length).collect();
+        // The table tells how long files were; the last, or the only one, is as long as it is now.
+        if let (Some(last), Some(start)) = (lengths.last_mut(), self.starts.last()) {
+            *last = length.checked_sub(*start).unwrap_or(0);
+        }
+        Ok(self.table.check(&lengths)?)
     }
 }
 
@@ -83,16 +150,10 @@ pub(crate) struct Owned {
 impl Owned {
     /// Checks the table against the file.
     pub fn new(chunks: Chunks, file: &FileParts) -> Result<Owned, RunError> {
-        let lengths = vec![file.length; chunks.table.files.len()];
-        chunks.table.check(&lengths)?;
-        let targets = file.layout.targets().max(1);
+        chunks.check(file.length)?;
         let mut owners = Vec::with_capacity(chunks.numbers.len());
         for position in 0..chunks.len() {
-            let (number, found) = chunks.find(position)?;
-            owners.push(match found {
-                Found::At(place) if place.bytes > 0 => holder(file, place.offset..place.offset + place.bytes),
-                _ => (number % u64::from(targets)) as TargetIndex,
-            });
+            owners.push(chunks.owner(position, &file.layout)?.0);
         }
         let bytes = chunks.table.array.chunk_bytes();
         Ok(Owned { chunks, owners: owners.into(), bytes })
@@ -103,18 +164,23 @@ impl Owned {
     }
 }
 
-/// The target that holds most of these bytes, of several the first in the file.
-fn holder(file: &FileParts, range: Range<u64>) -> TargetIndex {
-    let mut held: Vec<(TargetIndex, u64)> = Vec::new();
-    for extent in file.layout.extents(range) {
+/// The target that holds most of these bytes, of several the first in the file; and what that makes of its share.
+fn holder(layout: &Layout, range: Range<u64>) -> (TargetIndex, Share) {
+    let bytes = range.end - range.start;
+    // Of each target, its bytes and stretches.
+    let mut held: Vec<(TargetIndex, u64, u64)> = Vec::new();
+    for extent in layout.extents(range) {
         let bytes = extent.file.end - extent.file.start;
-        match held.iter_mut().find(|(target, _)| *target == extent.target) {
-            Some((_, sum)) => *sum += bytes,
-            None => held.push((extent.target, bytes)),
+        match held.iter_mut().find(|(target, ..)| *target == extent.target) {
+            Some((_, sum, stretches)) => (*sum, *stretches) = (*sum + bytes, *stretches + 1),
+            None => held.push((extent.target, bytes, 1)),
         }
     }
-    let most = held.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
-    held.into_iter().find(|(_, bytes)| *bytes == most).map_or(0, |(target, _)| target)
+    let most = held.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
+    let owner = held.iter().find(|(_, bytes, _)| *bytes == most).map_or(0, |(target, ..)| *target);
+    let others = held.iter().filter(|(target, ..)| *target != owner);
+    let pulls = others.map(|(_, _, stretches)| stretches).sum();
+    (owner, Share { chunks: 1, bytes, pulled: bytes - most, pulls })
 }
 
 /// A chunk that is to be read.

@@ -39,6 +39,7 @@ mod fetch;
 mod gather;
 mod hand_back;
 mod job;
+mod joined;
 mod lines;
 mod options;
 mod parts;
@@ -58,7 +59,7 @@ mod units;
 mod value_lane;
 
 pub use checkpoint::Checkpoint;
-pub use chunks::Chunks;
+pub use chunks::{Chunks, Share};
 pub use cores::{quota, whole_cores};
 pub use crew::{
     Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,

@@ -31,9 +31,12 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 }
 
 /// All actions: what is answered, listed and named in errors.
-pub(crate) const ACTIONS: [Action; 14] = [
+pub(crate) const ACTIONS: [Action; 15] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
         reply(&call.shared.open(call.who, &call.read::<action::Open>()?.path)?)
+    }),
+    action(names::OPEN_MANY, "many files and grants to read them", |call| {
+        reply(&call.shared.open_many(call.who, &call.read()?)?)
     }),
     action(names::STAT, "what is known about a file", |call| {
         reply(&call.shared.stat(call.who, &call.read::<action::PathOf>()?.path)?)

@@ -22,7 +22,7 @@ fn ask(test: &TestNode, kernel: &str, control: &Arc<Control>) -> JoinHandle<Resu
         _ => vec![],
     };
     let input = InputSpec { dtype: Some("f64".into()), ..InputSpec::default() };
-    let question = Question { kernel: kernel.into(), params, input, range: None };
+    let question = Question { kernel: kernel.into(), params, input, range: None, array: None };
     let control = control.clone();
     std::thread::spawn(move || {
         let cluster = Cluster::connect(options).unwrap();

@@ -5,12 +5,15 @@ use std::time::UNIX_EPOCH;
 
 use gristmill_namespace::{Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, Principal};
 use gristmill_runtime::ErrorKind;
-use gristmill_wire::action::{Attempt, Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode};
+use gristmill_wire::action::{
+    Attempt, Entry, FileInfo, List, Listing, Many, Node, Nodes, Open, Opened, Outcome, PathOf, SetMode,
+};
 use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
 use crate::node::{Shared, now};
+use crate::puts::{bounded, outcome};
 
 /// Names of one answer to `list`.
 const LIST_PAGE: usize = 1000;
@@ -38,6 +41,13 @@ impl Shared {
         let (principal, file) = (who.to_string(), info.file.clone());
         let grant = Grant { principal, rights: Rights::Read, file, expires: now() + GRANT_SECONDS };
         Ok(Opened { info, grant: self.key.seal(&grant)? })
+    }
+
+    /// Opens many files, each for itself.
+    pub fn open_many(&self, who: &Principal, many: &Many<Open>) -> Answer<Many<Outcome<Opened>>> {
+        bounded(many)?;
+        let opened = many.each.iter().map(|open| self.open(who, &open.path));
+        Ok(Many { each: opened.map(outcome).collect() })
     }
 
     /// What is known about a file that a principal may read.

@@ -10,7 +10,7 @@ use gristmill_runtime::{
     ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, Rights, TallyFrame};
+use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, TallyFrame};
 use tokio::sync::mpsc;
 
 use crate::contention::active::Work;
@@ -20,7 +20,7 @@ use crate::keep::Output;
 use crate::limits::ANSWER_STALL;
 use crate::moving::Moving;
 use crate::node::Shared;
-use crate::own_parts::{check_rest, node_request};
+use crate::own_parts::{check_rest, granted, node_request};
 use crate::seat::Seat;
 use crate::units::FrameOutput;
 use crate::value_answer::{Turn, ValueAnswer};
@@ -58,8 +58,8 @@ impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
     /// `from`: where the request comes from.
     pub fn new(shared: &Arc<Shared>, request: FoldRequest, from: Option<IpAddr>) -> Answer<Fold> {
-        let grant = shared.grant(&request.grant, Rights::Read)?;
-        let run = node_request(shared, &grant, &request)?;
+        let (grant, files) = granted(shared, &request)?;
+        let (run, kernel) = node_request(shared, &files, &request)?;
         let shard = Shard {
             targets: request.targets.clone(),
             round: request.round,
@@ -71,7 +71,7 @@ impl Fold {
         let output = request.output.as_deref();
         let output =
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
-        let work = Work::of(&request, &run, &grant.principal);
+        let work = Work::of(&request, &run, kernel, &grant.principal)?;
         let job = ShardJob::new(run, shard)?;
         let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let who: Arc<str> = grant.principal.as_str().into();
@@ -81,11 +81,10 @@ impl Fold {
         // What a node passed on comes from that node, and not from whoever would go on with it.
         let from = from.filter(|_| request.depth <= 1);
         let work = Work { asker: work.asker.filter(|_| movable), from, ..work };
-        check_rest(&grant.file, &targets, &rest)?;
-        let file = grant.file;
+        check_rest(files.map(), &targets, &rest)?;
+        let file = files.map().clone();
         let depth = request.depth as usize;
-        let crew =
-            (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), file.clone(), request, rest));
+        let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
         let moving = Arc::new(Moving::new(&control, &shared.contention.cap));

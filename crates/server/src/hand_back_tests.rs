@@ -1,13 +1,16 @@
 //! Work that is handed back while it runs, and gone on with by whoever asked: the same answer to the last bit.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_kernel::{RowBatch, Value};
-use gristmill_peers::{AT_CLIENT, ON_STORAGE, Question};
-use gristmill_runtime::{Control, Here, Options, Outcome, run, run_on};
-use gristmill_wire::InputSpec;
+use gristmill_array::{Meaning, Op, Reduction, Selection};
+use gristmill_format::{Place, Places, open_raw};
+use gristmill_kernel::{ByteOrder, DType, RowBatch, Value};
+use gristmill_peers::{AT_CLIENT, ArrayWork, Files, ON_STORAGE, Question};
+use gristmill_runtime::{Chunks, Control, Here, Options, Outcome, run, run_on};
 use gristmill_wire::action::{Opened, PathOf, names};
+use gristmill_wire::{InputSpec, grid};
 
 use crate::test_node::{TestNode, with_share};
 
@@ -23,17 +26,19 @@ fn ask(kernel: &str, dtype: Option<&str>, params: &[(&str, &str)]) -> Question {
         params: params.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         input: InputSpec { dtype: dtype.map(Into::into), ..InputSpec::default() },
         range: None,
+        array: None,
     }
 }
 
 impl TestNode {
-    async fn opened(&self, path: &str) -> Opened {
+    async fn opened(&self, path: &str) -> Files {
         let path = PathOf { path: path.into() };
-        self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap()
+        let opened: Opened = self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap();
+        Files::from(&opened)
     }
 
     /// Runs a request and tells the node to hand it back as soon as it has folded something.
-    async fn caught(&self, question: &Question, opened: &Opened) -> (Value, RowBatch, Here) {
+    async fn caught(&self, question: &Question, opened: &Files) -> (Value, RowBatch, Here) {
         let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
         let running = tokio::task::spawn_blocking(move || {
             let options = Options { lanes: 2, ..Options::default() };
@@ -59,7 +64,7 @@ impl TestNode {
         running.await.unwrap()
     }
 
-    async fn plainly(&self, question: &Question, opened: &Opened) -> (Value, RowBatch) {
+    async fn plainly(&self, question: &Question, opened: &Files) -> (Value, RowBatch) {
         let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
         let running = tokio::task::spawn_blocking(move || {
             let mut rows = RowBatch::default();
@@ -71,6 +76,25 @@ impl TestNode {
         });
         running.await.unwrap()
     }
+}
+
+/// A reduction of the numbers as an array in chunks of 1,024.
+fn of_array(op: Op, axes: &[i64]) -> Question {
+    let numbers = Arc::new(vec![0u8; BYTES as usize]);
+    let raw = open_raw(numbers, DType::F64, ByteOrder::Little, &[127, 1024], 0).unwrap();
+    let mut table = raw.table("data").unwrap();
+    table.array.chunk = vec![1, 1024];
+    let place = |chunk| Place { chunk, file: 0, offset: chunk * 8192, bytes: 8192, mask: 0 };
+    table.places = Places::Listed((0..127).map(place).collect());
+    let chunks = Chunks::new(Arc::new(table.clone()), (0..127).collect()).unwrap();
+    let request = gristmill_array::Request {
+        grid: grid(&table.array).unwrap(),
+        meaning: Meaning::of(DType::F64),
+        selection: Selection::default(),
+        expr: None,
+        reduction: Reduction::new(op).over(axes),
+    };
+    Question::of_array(Arc::new(ArrayWork::new(chunks, request).unwrap()))
 }
 
 fn is_the_same(questions: Vec<Question>, content: Vec<u8>) {
@@ -103,6 +127,8 @@ fn numbers_go_on_elsewhere() {
             ask("last", dtype, &[]),
             ask("lookup", dtype, &[("where", "> 0")]),
             ask("gaussian", dtype, &shape),
+            of_array(Op::Var, &[0]),
+            of_array(Op::Sum, &[0, 1]),
         ],
         content,
     );
@@ -116,7 +142,12 @@ fn passes_go_on_elsewhere() {
         assert_eq!(test.put("/files/data", content).await.0, http::StatusCode::CREATED);
         let opened = test.opened("/data").await;
         let clusters = [("dims", "2"), ("k", "3"), ("seed", "1"), ("max_iter", "6"), ("tol", "0")];
-        for question in [ask("median", Some("f64"), &[]), ask("kmeans", Some("f64"), &clusters)] {
+        let questions = [
+            ask("median", Some("f64"), &[]),
+            ask("kmeans", Some("f64"), &clusters),
+            of_array(Op::Quantile(vec![0.5]), &[0, 1]),
+        ];
+        for question in questions {
             let name = question.kernel.clone();
             let (value, _, here) = test.caught(&question, &opened).await;
             assert_eq!(value, test.plainly(&question, &opened).await.0, "{name}");

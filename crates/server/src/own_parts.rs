@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use gristmill_peers::{ON_STORAGE, Question, file_parts};
-use gristmill_runtime::{ErrorKind, Selection, StorePart};
+use gristmill_peers::{Files, ON_STORAGE, Question, file_parts};
+use gristmill_runtime::{ErrorKind, RunError, Selection, StorePart};
 use gristmill_store::{ObjectId, StoreError, Version};
-use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard};
+use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard, Rights};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::MAX_MAX_RECORD;
 use crate::node::Shared;
 use crate::objects::elsewhere;
 
-/// What this node runs for a request.
+/// What this node runs for a request, and what that is called where its speed is measured.
 pub(crate) fn node_request(
     shared: &Arc<Shared>,
-    grant: &Grant,
+    files: &Files,
     request: &FoldRequest,
-) -> Answer<gristmill_runtime::Request> {
+) -> Answer<(gristmill_runtime::Request, String)> {
     if request.max_record > MAX_MAX_RECORD {
         let text = format!(
             "lines of up to {} bytes are more than a node takes, {MAX_MAX_RECORD}; lower --max-record or use --place client",
@@ -25,18 +25,12 @@ pub(crate) fn node_request(
         );
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let question = Question {
-        kernel: request.kernel.clone(),
-        params: request.params.clone(),
-        input: request.input.clone(),
-        range: None,
-    };
-    let options = shared.options(request.max_record, &request.kernel);
-    let opened = opened(grant, request);
-    let mut run = question.request(&shared.peers, &opened, ON_STORAGE, options).map_err(Refusal::from)?;
-    run.file = own_parts(shared, grant, request)?;
-    run.selection = Selection { skip: request.input.skip, range: None };
-    Ok(run)
+    let question = Question::of_fold(request).map_err(Refusal::from)?;
+    let options = shared.options(request.max_record, &question.kernel);
+    let mut run = question.request(&shared.peers, files, ON_STORAGE, options).map_err(Refusal::from)?;
+    run.file = own_parts(shared, files, request)?;
+    run.selection = Selection { skip: question.input.skip, range: None };
+    Ok((run, question.kernel))
 }
 
 /// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
@@ -76,49 +70,67 @@ fn check_places(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
     }
 }
 
-fn opened(grant: &Grant, request: &FoldRequest) -> gristmill_wire::action::Opened {
-    let info = gristmill_wire::action::FileInfo {
-        file: grant.file.clone(),
-        owner: grant.principal.clone(),
-        mode: 0,
-        created: 0,
-    };
-    gristmill_wire::action::Opened { info, grant: request.grant.clone() }
+/// The files of a request, and the grant for the first: all are of one principal.
+pub(crate) fn granted(shared: &Shared, request: &FoldRequest) -> Answer<(Grant, Files)> {
+    let grant = shared.grant(&request.grant, Rights::Read)?;
+    let first = (grant.file.clone(), Arc::from(request.grant.as_str()));
+    let mut each = vec![first];
+    for sealed in &request.more {
+        let further = shared.grant(sealed, Rights::Read)?;
+        if further.principal != grant.principal {
+            return Err(Refusal::new(
+                ErrorKind::Denied,
+                "the grants are of several principals; open the files again",
+            ));
+        }
+        each.push((further.file, sealed.as_str().into()));
+    }
+    Ok((grant, Files::several(each).map_err(Refusal::from)?))
 }
 
-/// The file as this node sees it: its own targets in its store, those of others over the network.
+/// The files as this node sees them: its own targets in its store, those of others over the network.
 fn own_parts(
     shared: &Arc<Shared>,
-    grant: &Grant,
+    files: &Files,
     request: &FoldRequest,
 ) -> Answer<gristmill_runtime::FileParts> {
     let number = shared.number()?;
-    let sealed: Arc<str> = request.grant.as_str().into();
-    let mut file = file_parts(&shared.peers, &grant.file, &sealed, ON_STORAGE)?;
-    let object = ObjectId::new(&grant.file.object()).map_err(StoreError::from)?;
-    for target in &request.targets {
-        let at = *target as usize;
-        let place = grant.file.targets.get(at).filter(|place| place.number == number);
-        let (Some(place), Some(part)) = (place, file.parts.get_mut(at)) else {
-            return Err(elsewhere(&shared.address));
-        };
-        if file.layout.bytes_on(*target, 0..file.length) == 0 {
+    let own =
+        |target: &u32| files.map().targets.get(*target as usize).is_some_and(|one| one.number == number);
+    if !request.targets.iter().all(own) {
+        return Err(elsewhere(&shared.address));
+    }
+    let parts = |map: &FileMap, sealed: &Arc<str>| own_file(shared, number, map, sealed);
+    files.parts_by(ON_STORAGE, parts).map_err(Refusal::from)
+}
+
+/// One of them.
+fn own_file(
+    shared: &Arc<Shared>,
+    number: u32,
+    map: &FileMap,
+    sealed: &Arc<str>,
+) -> Result<gristmill_runtime::FileParts, RunError> {
+    let mut file = file_parts(&shared.peers, map, sealed, ON_STORAGE)?;
+    let object = ObjectId::new(&map.object()).map_err(StoreError::from)?;
+    for ((target, place), part) in (0..).zip(&map.targets).zip(&mut file.parts) {
+        let expected = file.layout.bytes_on(target, 0..file.length);
+        if place.number != number || expected == 0 {
             continue;
         }
         let node = format!("{number} ({})", shared.address);
         let own = StorePart::open_at(shared.store.clone(), object.clone(), Version(place.version), node);
-        let own = own.map_err(|error| shared.of_run(&grant.file.path, error))?;
-        let expected = file.layout.bytes_on(*target, 0..file.length);
+        let own = own.map_err(|error| shared.of_run(&map.path, error))?;
         // The object of a segments file has its table besides, which was read for the layout.
-        if own.length() != expected && !grant.file.segments {
-            let text = format!(
+        if own.length() != expected && !map.segments {
+            let message = format!(
                 "storage node {number} ({}) has {} bytes of {} instead of {expected}: its object is damaged; \
                  put the file again from its source",
                 shared.address,
                 own.length(),
-                grant.file.path
+                map.path
             );
-            return Err(Refusal::new(ErrorKind::Failed, text));
+            return Err(RunError::Remote { kind: ErrorKind::Failed, message });
         }
         *part = Arc::new(own);
     }

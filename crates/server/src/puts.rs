@@ -182,7 +182,7 @@ impl Shared {
     }
 }
 
-fn bounded<T>(many: &Many<T>) -> Answer<()> {
+pub(crate) fn bounded<T>(many: &Many<T>) -> Answer<()> {
     if many.each.len() <= MAX_MANY {
         return Ok(());
     }
@@ -192,7 +192,7 @@ fn bounded<T>(many: &Many<T>) -> Answer<()> {
     ))
 }
 
-fn outcome<T>(answer: Answer<T>) -> Outcome<T> {
+pub(crate) fn outcome<T>(answer: Answer<T>) -> Outcome<T> {
     match answer {
         Ok(done) => Outcome::Done(done),
         Err(refusal) => Outcome::Error(refusal.0),

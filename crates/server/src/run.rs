@@ -6,9 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use gristmill_kernel::{Output, RowBatch, RowShape};
 use gristmill_namespace::Principal;
-use gristmill_peers::{ON_STORAGE, Plan, Question};
+use gristmill_peers::{Files, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
-use gristmill_wire::action::Opened;
 use gristmill_wire::{Place, RunRequest};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +23,7 @@ pub(crate) type Batches = mpsc::Sender<Result<RecordBatch, Refusal>>;
 pub(crate) struct Run {
     shared: Arc<Shared>,
     question: Question,
-    opened: Opened,
+    files: Files,
     shape: Option<RowShape>,
     pub control: Arc<Control>,
 }
@@ -42,12 +41,14 @@ impl Run {
             params: request.params()?,
             input: request.input(),
             range: request.range,
+            array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
         let opened = shared.open(who, &request.path)?;
         // Whether or not it was asked for: this node would have to read what storage refuses.
-        let layout = shared.peers.layout(&opened.info.file, &opened.grant.as_str().into())?;
-        Plan::make(&question, &opened.info.file, &layout, Place::Storage)?;
+        let files = Files::from(&opened);
+        let layout = files.layout(&shared.peers)?;
+        Plan::make(&question, files.map(), &layout, Place::Storage)?;
         let shape = match spec.output {
             Output::Rows(shape) => Some(shape),
             Output::Value => None,
@@ -58,7 +59,7 @@ impl Run {
             }
         };
         let control = Arc::new(Control::new());
-        Ok(Run { shared: shared.clone(), question, opened, shape, control })
+        Ok(Run { shared: shared.clone(), question, files, shape, control })
     }
 
     /// Schema of the rows; `None` where the answer is a value, whose columns are known when it is.
@@ -77,8 +78,8 @@ impl Run {
     fn answer(&self, out: &Batches, done: oneshot::Sender<String>) -> Answer<()> {
         let options = self.shared.options(gristmill_kernel::DEFAULT_MAX_RECORD, &self.question.kernel);
         let max_record = options.max_record;
-        let request = self.question.request(&self.shared.peers, &self.opened, ON_STORAGE, options)?;
-        let crew = self.question.crew(&self.shared.peers, &self.opened, max_record, None)?;
+        let request = self.question.request(&self.shared.peers, &self.files, ON_STORAGE, options)?;
+        let crew = self.question.crew(&self.shared.peers, &self.files, max_record, None)?;
         let schema = self.shape.as_ref().map(row_schema);
         let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema) };
         let Outcome::Done(answer) = run_on(request, &crew, &mut rows, &self.control)? else {

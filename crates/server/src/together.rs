@@ -9,7 +9,7 @@ use gristmill_runtime::{
     Control, ErrorKind, Group, HandBack, JoinEnds, Left, Partial, PassOrder, RunError, ShardEnd, Tally,
     Together, TogetherEnd,
 };
-use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, Rights, TallyFrame};
+use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, TallyFrame};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Handle;
 
@@ -22,7 +22,7 @@ use crate::group_work::Taking;
 use crate::limits::ANSWER_STALL;
 use crate::moving::Moving;
 use crate::node::Shared;
-use crate::own_parts::{check_nodes, node_request};
+use crate::own_parts::{check_nodes, granted, node_request};
 use crate::seat::Seat;
 use crate::value_answer::ValueAnswer;
 
@@ -53,22 +53,22 @@ impl TogetherFold {
     /// `from`: where the request comes from.
     pub fn new(shared: &Arc<Shared>, mut request: FoldRequest, from: Option<IpAddr>) -> Answer<TogetherFold> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
-        let grant = shared.grant(&request.grant, Rights::Read)?;
+        let (grant, files) = granted(shared, &request)?;
         let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
         let who: Arc<str> = grant.principal.as_str().into();
         let rank = together.members.iter().position(|member| member.targets == request.targets);
         let rank = rank.ok_or_else(|| usage("this node is none of the members"))?;
-        check_nodes(&grant.file, &together.members)?;
+        check_nodes(files.map(), &together.members)?;
         let job = match (together.job.is_empty(), rank) {
             (true, 0) => draw()?,
             (false, _) => together.job,
             (true, _) => return Err(usage("the node of rank 0 is asked first")),
         };
-        let run = node_request(shared, &grant, &request)?;
+        let (run, kernel) = node_request(shared, &files, &request)?;
         let control = Arc::new(Control::new());
         let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
         let can_save = run.kernel.spec().can_save;
-        let told = Work::of(&request, &run, &grant.principal);
+        let told = Work::of(&request, &run, kernel, &grant.principal)?;
         let from = from.filter(|_| request.depth <= 1);
         let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
         let admitted = shared.contention.admit(told, moving.clone(), &shared.address)?;
@@ -76,7 +76,7 @@ impl TogetherFold {
         let seat = shared.seat(&shared.group_seats, &who)?;
         let taking = shared.group_work.begin(&job, &grant.file.id)?;
         let place = |member: &NodeShard| {
-            let number = member.targets.first().and_then(|target| grant.file.targets.get(*target as usize));
+            let number = member.targets.first().and_then(|target| files.map().targets.get(*target as usize));
             let number = number.map_or(0, |target| target.number);
             MemberPlace { address: member.address.clone(), node: format!("{number} ({})", member.address) }
         };
@@ -84,9 +84,8 @@ impl TogetherFold {
         let rank = Rank::try_from(rank).unwrap_or(Rank::MAX);
         let exchange = Exchange::new(shared.peers.clone(), request.grant.clone(), job, places, rank);
         let rest = std::mem::take(&mut request.rest);
-        let (path, targets) = (grant.file.path.clone(), grant.file.targets.len());
-        let crew =
-            (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), grant.file, request, rest));
+        let (path, targets) = (files.map().path.clone(), files.map().targets.len());
+        let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
         Ok(TogetherFold {
             shared: shared.clone(),
             work,

@@ -9,6 +9,8 @@ use crate::{ErrorBody, FileMap, MAX_REQUEST_BYTES, WireError};
 pub mod names {
     /// [`Open`](super::Open) to [`Opened`](super::Opened): a file and a grant to read it.
     pub const OPEN: &str = "open";
+    /// [`Many`](super::Many) of [`Open`](super::Open) to as many outcomes.
+    pub const OPEN_MANY: &str = "open-many";
     /// [`Create`](super::Create) to [`Created`](super::Created): begins a put.
     pub const CREATE: &str = "create";
     /// [`Commit`](super::Commit) to [`FileInfo`](super::FileInfo): makes what was put visible.

@@ -1,11 +1,16 @@
 //! One pass over one node's records.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::run::decode_versioned;
-use crate::{InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+use crate::{
+    ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
+    PROTOCOL, WireError,
+};
 
 /// Targets that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +63,18 @@ pub struct FoldRequest {
     pub gristmill: u32,
     /// The sealed grant: which file, where its parts are, who asks.
     pub grant: String,
+    /// Grants for further files, whose bytes follow on those of the first in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// The kernel's name.
     pub kernel: String,
     /// Its parameters.
     pub params: Vec<(String, String)>,
     /// What the records are.
     pub input: InputSpec,
+    /// The records are chunks of an array; the kernel's name is that of the operation, and `input` says its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Arc<ArraySpec>>,
     /// Longest line, in bytes.
     pub max_record: u64,
     /// Targets of the node that is asked, as places in the file's layout.
@@ -107,9 +118,11 @@ impl FoldRequest {
         FoldRequest {
             gristmill: PROTOCOL,
             grant,
+            more: Vec::new(),
             kernel,
             params,
             input,
+            array: None,
             max_record: gristmill_kernel::DEFAULT_MAX_RECORD,
             targets: Vec::new(),
             rest: Vec::new(),
@@ -182,6 +195,9 @@ impl FoldRequest {
                 asker.name.len(),
                 asker.lanes
             )));
+        }
+        if fold.more.len() >= MAX_FILES_OF_REQUEST {
+            return Err(malformed(format!("it is about {} files", fold.more.len() + 1)));
         }
         if fold.params.len() > MAX_PARAMS {
             return Err(malformed(format!(

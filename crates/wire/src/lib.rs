@@ -31,6 +31,7 @@
 //! ```
 
 pub mod action;
+mod array;
 mod error;
 mod fold;
 mod frame;
@@ -44,6 +45,7 @@ mod rows;
 mod run;
 mod status;
 
+pub use array::{ArraySpec, grid};
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, MAX_ASKER_NAME, NodeShard, Together};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};

@@ -6,6 +6,12 @@ pub const PROTOCOL: u32 = 1;
 /// Longest request, in bytes: a Flight ticket or the body of an action.
 pub const MAX_REQUEST_BYTES: usize = 16 << 20;
 
+/// Longest request over an array in base64, in bytes: the rest of a request has to fit beside it.
+pub const MAX_ARRAY_SPEC_BYTES: usize = 14 << 20;
+
+/// Most files of one request.
+pub const MAX_FILES_OF_REQUEST: usize = 8192;
+
 /// Longest sealed grant, in bytes. Grants travel in a header of byte requests.
 pub const MAX_GRANT_BYTES: usize = 256 << 10;
 

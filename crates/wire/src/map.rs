@@ -1,5 +1,7 @@
 //! Where a file lies.
 
+use std::collections::BTreeMap;
+
 use gristmill_layout::{LayoutError, MAX_FILE_BYTES, Striped};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,34 @@ impl FileMap {
     /// Name of the object on every target.
     pub fn object(&self) -> String {
         format!("{OBJECT_PREFIX}{}", self.id)
+    }
+
+    /// Several files as one, whose bytes lie one behind the other: the targets of all of them in the order of their numbers,
+    /// without versions, and no stripes. One file is what it is; `None` for none.
+    pub fn joined<'a>(files: impl Iterator<Item = &'a FileMap>) -> Option<FileMap> {
+        let mut files = files;
+        let first = files.next()?;
+        let mut all = first.clone();
+        let (mut targets, mut more) = (BTreeMap::new(), 0);
+        let add = |targets: &mut BTreeMap<u32, TargetPlace>, file: &FileMap| {
+            for target in &file.targets {
+                let place = TargetPlace { version: 0, ..target.clone() };
+                targets.entry(target.number).or_insert(place);
+            }
+        };
+        add(&mut targets, first);
+        for file in files {
+            add(&mut targets, file);
+            all.length = all.length.saturating_add(file.length);
+            more += 1;
+        }
+        if more == 0 {
+            return Some(all);
+        }
+        all.path = format!("{} and {more} more", first.path);
+        (all.first, all.record, all.segments) = (0, None, true);
+        all.targets = targets.into_values().collect();
+        Some(all)
     }
 
     /// Whether it makes sense: what is read from elsewhere is checked with this.

@@ -30,6 +30,7 @@ pub struct Expr {
     pub(crate) root: Node,
     /// Names of the inputs, in the order in which their columns are given.
     pub(crate) inputs: Vec<String>,
+    text: String,
 }
 
 impl Expr {
@@ -39,7 +40,17 @@ impl Expr {
     /// What is wrong with it, and at which character.
     pub fn parse(text: &str, inputs: &[&str]) -> Result<Expr, ArrayError> {
         let inputs: Vec<String> = inputs.iter().map(|name| (*name).to_owned()).collect();
-        Ok(Expr { root: parse::parse(text, &inputs)?, inputs })
+        Ok(Expr { root: parse::parse(text, &inputs)?, inputs, text: text.to_owned() })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Names of the inputs.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
     }
 
     /// Finds the type of every part for inputs of these types.

@@ -26,9 +26,10 @@ pub struct PutArgs {
     /// How many targets of the cluster [default: all]
     #[arg(long, value_name = "N", conflicts_with = "on")]
     pub targets: Option<u32>,
-    /// Stripe unit: bytes that lie together on one target, as 4096, 64KiB or 1MiB
-    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
-    pub stripe: Size,
+    /// Stripe unit: bytes that lie together on one target, as 4096, 64KiB or 1MiB [default: 1MiB; of netCDF, HDF5 and
+    /// .npy files whole chunks, 1MiB or more]
+    #[arg(long, value_name = "SIZE")]
+    pub stripe: Option<Size>,
     /// Round the stripe unit up to whole records of this size
     #[arg(long, value_name = "SIZE")]
     pub record: Option<Size>,

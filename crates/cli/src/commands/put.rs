@@ -1,12 +1,14 @@
 //! `gristmill put`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gristmill_client::{ClientError, Cluster, Location, PutOptions, RemotePut, Url};
+use gristmill_client::{
+    ClientError, Cluster, DEFAULT_UNIT, Location, PutOptions, RemotePut, Url, chunk_unit, files_below,
+};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
@@ -47,7 +49,7 @@ fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, Cli
     let bar = bytes_bar(total, args.tuning.no_progress);
     let options = PutOptions {
         targets: args.on.iter().map(PathBuf::from).collect(),
-        unit: args.stripe.0,
+        unit: unit(args, source, args.on.len() as u64),
         record: args.record.map(|record| record.0),
     };
     let made = gristmill_client::put(source, path, &options, &mut |at| bar.set_position(at))?;
@@ -73,15 +75,21 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     });
     let on = on.collect::<Result<Vec<u32>, _>>()?;
     let how = RemotePut {
-        unit: args.stripe.0,
+        unit: args.stripe.map_or(DEFAULT_UNIT, |unit| unit.0),
         record: args.record.map(|record| record.0),
         targets: args.targets,
         on: (!on.is_empty()).then_some(on),
         mode: args.mode,
     };
     let cluster = connect(url)?;
+    if let [source] = sources
+        && Path::new(source).is_dir()
+    {
+        return put_folder(args, &cluster, Path::new(source), url, &how);
+    }
     if let ([source], false) = (sources, url.path.ends_with('/')) {
         let begun = Instant::now();
+        let how = RemotePut { unit: unit(args, Path::new(source), targets(&cluster, &how)), ..how };
         let info = put_one(args, &cluster, source, &url.path, &how)
             .map_err(|error| if_directory(&cluster, source, url, error))?;
         return line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
@@ -92,20 +100,81 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     let files = named_in(url, sources)?;
     let begun = Instant::now();
     let (mut failed, mut out) = (None, Ok(ExitCode::SUCCESS));
-    cluster.put_many(files, &how, &mut |source, result| match result {
-        Ok(info) => {
-            if out.is_ok() {
-                out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+    let on = targets(&cluster, &how);
+    let mut by_unit: BTreeMap<u64, Vec<(PathBuf, String)>> = BTreeMap::new();
+    for (source, path) in files {
+        by_unit.entry(unit(args, &source, on)).or_default().push((source, path));
+    }
+    for (unit, files) in by_unit {
+        let how = RemotePut { unit, ..how.clone() };
+        cluster.put_many(files, &how, &mut |source, result| match result {
+            Ok(info) => {
+                if out.is_ok() {
+                    out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+                }
             }
-        }
+            Err(error) => {
+                eprintln!("gristmill: {}: {error}", source.display());
+                failed = Some(error);
+            }
+        });
+    }
+    match failed {
+        None => out,
+        Some(error) => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+    }
+}
+
+/// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
+fn put_folder(
+    args: &PutArgs,
+    cluster: &Cluster,
+    folder: &Path,
+    url: &Url,
+    how: &RemotePut,
+) -> Result<ExitCode, CliError> {
+    let into =
+        match (url.path.strip_suffix('/'), folder.canonicalize().ok().as_deref().and_then(Path::file_name)) {
+            (Some(directory), Some(name)) => format!("{directory}/{}", name.to_string_lossy()),
+            _ => url.path.clone(),
+        };
+    let files = files_below(folder, &into)?;
+    let begun = Instant::now();
+    let (mut failed, mut count, mut bytes) = (None, 0u64, 0u64);
+    cluster.put_many(files, how, &mut |source, result| match result {
+        Ok(info) => (count, bytes) = (count + 1, bytes + info.file.length),
         Err(error) => {
             eprintln!("gristmill: {}: {error}", source.display());
             failed = Some(error);
         }
     });
-    match failed {
-        None => out,
-        Some(error) => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+    if let Some(error) = failed {
+        return Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 }));
+    }
+    let whole = Url { path: into, ..url.clone() };
+    let seconds = begun.elapsed().as_secs_f64();
+    line(&if args.json {
+        json!({ "path": whole.to_string(), "files": count, "bytes": bytes, "seconds": seconds }).to_string()
+    } else {
+        format!("{whole}: {count} files, {}", readable(bytes))
+    })
+}
+
+/// The stripe unit for a file on so many targets.
+fn unit(args: &PutArgs, source: &Path, targets: u64) -> u64 {
+    match (args.stripe, args.record) {
+        (Some(unit), _) => unit.0,
+        (None, Some(_)) => DEFAULT_UNIT,
+        (None, None) => chunk_unit(source, targets).unwrap_or(DEFAULT_UNIT),
+    }
+}
+
+/// Targets that a file gets. A cluster that cannot be asked refuses the put itself, with a better word.
+fn targets(cluster: &Cluster, how: &RemotePut) -> u64 {
+    match (how.targets, &how.on) {
+        (Some(targets), _) => u64::from(targets),
+        (None, Some(on)) => on.len() as u64,
+        (None, None) => cluster.nodes().map_or(1, |nodes| nodes.len() as u64),
     }
 }
 

@@ -180,20 +180,21 @@ impl Job {
             params: params.clone(),
             input: InputSpec::of(&input, byte_order(&args.selection)),
             range: args.selection.range.map(|range| (range.start, range.length)),
+            array: None,
         };
         let cluster = connect(url)?;
         let planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
         Ok(Job::Cluster { cluster, planned, options: Box::new(options), identity: identity(args, params) })
     }
 
-    fn explanation(&self, stays: bool) -> String {
+    pub(super) fn explanation(&self, stays: bool) -> String {
         match self {
             Job::Here(request) => format!("place: client; {}", request.file.place.why),
             Job::Cluster { planned, .. } => human::plan(planned, stays),
         }
     }
 
-    fn folds_here(&self) -> bool {
+    pub(super) fn folds_here(&self) -> bool {
         match self {
             Job::Here(_) => true,
             Job::Cluster { planned, .. } => planned.plan.place == Place::Client,

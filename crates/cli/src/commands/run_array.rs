@@ -7,13 +7,17 @@ mod question;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{ArrayFile, Location, open, plan_array};
-use gristmill_runtime::{Control, Options, Outcome, run as run_request};
+use gristmill_client::{ArrayFile, Location, folder_parts, nowhere, open, plan_array, plan_dataset};
+use gristmill_format::open_path;
+use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
 
 use crate::args::RunArgs;
+use crate::commands::connect;
+use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
+use crate::commands::variables::{failed, is_zarr};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
@@ -23,12 +27,6 @@ use question::{MEDIAN, question};
 /// Runs an operation on a variable and prints, or writes, its answer.
 pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<ExitCode, CliError> {
     let usage = |text: String| Err(CliError::Usage(text));
-    let Location::Local(path) = &args.path else {
-        return usage(
-            "variables of files on storage nodes cannot be asked for yet; get the file and run it here"
-                .into(),
-        );
-    };
     let selection = &args.selection;
     if selection.dtype.is_some()
         || selection.record.is_some()
@@ -40,11 +38,8 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
                 .into(),
         );
     }
-    if args.checkpoint.is_some() || args.place == Place::Storage {
-        return usage(
-            "a variable of a file of this machine is folded here at once; leave --checkpoint and --place out"
-                .into(),
-        );
+    if args.checkpoint.is_some() {
+        return usage("a request about a variable keeps no checkpoint; leave --checkpoint out".into());
     }
     let to = match &args.output {
         None => None,
@@ -62,8 +57,38 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         }
     };
     let question = question(args, variable)?;
-    let file = open(path)?;
-    let plan = plan_array(&file, &question)?;
+    let (plan, job) = match &args.path {
+        Location::Local(path) => {
+            if args.place == Place::Storage {
+                let text = "is a file of this machine and is folded here; leave --place out";
+                return usage(format!("{} {text}", path.display()));
+            }
+            let (plan, file) = if is_zarr(path) {
+                let plan = plan_dataset(Arc::new(open_path(path).map_err(failed(path))?), &question)?;
+                let file = folder_parts(path, plan.files())?;
+                (plan, file)
+            } else {
+                let file = open(path)?;
+                (plan_array(&file, &question)?, file)
+            };
+            let request = Request { options, ..plan.request(file) };
+            (plan, Job::Here(Box::new(request)))
+        }
+        Location::Remote(url) => {
+            let cluster = connect(url)?;
+            let remote = cluster.dataset(&url.path)?;
+            let plan = remote.plan(&question)?;
+            let job = match remote.files(plan.files())? {
+                Some(files) => {
+                    let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
+                    let (planned, options) = (Box::new(planned), Box::new(options));
+                    Job::Cluster { cluster, planned, options, identity: String::new() }
+                }
+                None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
+            };
+            (plan, job)
+        }
+    };
     if let Some((_, format)) = to {
         plan.fits(format)?;
     }
@@ -72,17 +97,14 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         None => None,
     };
     if args.explain {
-        eprintln!("{}", answer::explanation(&plan));
+        eprintln!("{}\n{}", answer::explanation(&plan), job.explanation(false));
     }
-    let mut request = plan.request(file);
-    request.options = options;
     let control = Arc::new(Control::new());
     stop_on_signal(&control)?;
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let mut printer = Printer::new(&*plan.kernel, args.json, true);
+    let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
     printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
-    let outcome =
-        run_request(request, &mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
+    let outcome = job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
     if args.kernel == MEDIAN {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use gristmill_kernel::{Output, Record, RecordRule};
-use gristmill_runtime::Request;
+use gristmill_runtime::{Request, RunError};
 use gristmill_schedule::{Place, Revision};
 use gristmill_wire::{Asker, FoldRequest};
 use tokio::sync::Notify;
@@ -35,8 +35,16 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// What is told of a request for this principal.
-    pub fn of(request: &FoldRequest, run: &Request, principal: &str) -> Work {
+    /// What is told of a request for this principal, whose speed is measured under this name.
+    ///
+    /// # Errors
+    /// Chunks that do not lie in the file.
+    pub fn of(
+        request: &FoldRequest,
+        run: &Request,
+        kernel: String,
+        principal: &str,
+    ) -> Result<Work, RunError> {
         let (spec, file) = (run.kernel.spec(), &run.file);
         let record = match (spec.record, run.input.record) {
             (Record::Index(_), _) => 0,
@@ -47,9 +55,21 @@ impl Work {
             run.selection.skip.saturating_add(position.saturating_mul(record)).min(file.length)
         };
         let range = at(request.select.0)..at(request.select.1);
-        let bytes = request.targets.iter().map(|target| file.layout.bytes_on(*target, range.clone())).sum();
-        Work {
-            kernel: spec.name.to_owned(),
+        let (bytes, record) = match &run.chunks {
+            None => {
+                let bytes = |target: &u32| file.layout.bytes_on(*target, range.clone());
+                (request.targets.iter().map(bytes).sum(), record)
+            }
+            Some(chunks) => {
+                let shares = chunks.shares(&file.layout, file.length)?;
+                let own = || request.targets.iter().filter_map(|target| shares.get(*target as usize));
+                let bytes: u64 = own().map(|share| share.bytes).sum();
+                let chunks: u64 = own().map(|share| share.chunks).sum();
+                (bytes, bytes / chunks.max(1))
+            }
+        };
+        Ok(Work {
+            kernel,
             principal: principal.to_owned(),
             asked_by: request.asker.as_ref().map(|asker| asker.name.clone()),
             asker: request.asker.clone(),
@@ -57,7 +77,7 @@ impl Work {
             bytes,
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,
-        }
+        })
     }
 }
 

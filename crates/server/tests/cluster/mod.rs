@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gristmill_client::{Cluster, ClusterOptions, RemotePut};
 use gristmill_kernel::{RowBatch, Value};
-use gristmill_peers::{ON_STORAGE, Peers, PeersOptions, Question};
+use gristmill_peers::{Files, ON_STORAGE, Peers, PeersOptions, Question};
 use gristmill_runtime::{Control, Options, Outcome, Report, RunError, run_on};
 use gristmill_server::{Node, NodeOptions};
 use gristmill_transport::{Dialer, DialerOptions};
@@ -76,7 +76,7 @@ impl Nodes {
         let dialer = Dialer::new(DialerOptions::default());
         let peers = Peers::new(dialer, runtime.handle().clone(), PeersOptions::default()).unwrap();
         drop(inside);
-        let (opened, options) = (self.cluster.open(path).unwrap(), Options::default());
+        let (opened, options) = (Files::from(&self.cluster.open(path).unwrap()), Options::default());
         let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
         let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
         let crew = crew.taking_over(peers.asker(2), options);

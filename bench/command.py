@@ -1,0 +1,85 @@
+"""The command `gristmill run` on a variable, timed from its start to its end."""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from cluster import environment
+
+KINDS = {"f": "float", "i": "int", "u": "uint"}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """`value`: the array. `seconds`: of the whole command, `inside`: of the request as its report says."""
+
+    value: np.ndarray
+    seconds: float
+    inside: float
+    report: dict
+
+
+class Refused(Exception):
+    """The command did not do it; the text says what it said."""
+
+
+@contextlib.contextmanager
+def on_cores(cores):
+    """What runs in here, and what it starts, has these cores only; None: all that there are."""
+    before = os.sched_getaffinity(0)
+    try:
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def one_core():
+    return {min(os.sched_getaffinity(0))}
+
+
+def array(said):
+    """An array of an answer, in which numbers that are not finite are text."""
+    kind = KINDS[said["type"][0]] + said["type"][1:]
+    return np.array([float(x) if isinstance(x, str) else x for x in said["values"]], kind).reshape(said["shape"])
+
+
+def variable(binary, op, file, name, *options, axes=None, cores=None, prefix=(), env=None):
+    """Asks for a reduction of a variable of a file, which may be grist://...; `env` is what it has besides ours."""
+    command = [*prefix, binary, "run", op, file, "--var", name, "--json", "--no-progress", *options]
+    command += ["--axes", axes] if axes else []
+    with on_cores(cores):
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=environment() | (env or {}),
+        )
+        seconds = time.perf_counter() - begun
+    if done.returncode != 0:
+        raise Refused(f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stderr.strip()}")
+    said = json.loads(done.stdout)
+    report = said["report"]
+    return Answered(array(said["result"][op]), seconds, report["elapsed_seconds"], report)
+
+
+def put(binary, sources, to, prefix=(), env=None):
+    """Copies files to storage nodes."""
+    command = [*prefix, binary, "put", *sources, to, "--no-progress"]
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment() | (env or {}),
+    )
+    if done.returncode != 0:
+        raise Refused(f"putting {to} ended with {done.returncode}: {done.stderr.strip()}")

@@ -1,0 +1,163 @@
+"""Reductions of variables of netCDF files against netCDF4-python and NumPy, which do the same on one core.
+
+Gristmill is timed as a command, from its start to its end, and that is what the goals are for; what its report says of
+the request alone is kept beside it. NumPy is timed in a process that has imported everything, from opening the file to
+the answer. Which of its two usual ways is the faster one is tried first for each question, and that one is measured.
+"""
+
+import os
+
+# Before NumPy starts threads.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+import netCDF4
+import numpy as np
+
+import command
+import data
+import field_numpy
+import fields
+import pairs
+from cluster import GRISTMILL
+from field_numpy import ALL, MEAN, SOME, WAYS
+
+ROUNDS = 5
+
+# Bytes of a decoded variable, with less where decoding takes NumPy longest: each layout is done in four minutes.
+SIZE, SIZE_DEFLATE, QUICK_SIZE = data.GIB, 512 * data.MIB, 4 * data.MIB
+
+# Times of NumPy's on one core that Gristmill may take on one, and on two.
+GOALS = {1: 1.1, 2: 1 / 1.7}
+
+BLOCKS = f"NumPy by blocks, {MEAN.name}"
+
+
+def questions(layout, quick):
+    return SOME if quick or "deflate" in layout else ALL
+
+
+def lanes_called(lanes):
+    return f"{lanes} lane{'s' if lanes > 1 else ''}"
+
+
+class Compared:
+    """One file, and what is asked of it by both."""
+
+    def __init__(self, options, layout, size):
+        self.binary, self.layout, self.size = options.gristmill, layout, size
+        self.path = fields.make(options.data, layout, size)
+        self.bytes = fields.decoded_bytes(layout, size)
+        self.times = fields.times_of(layout, size)
+        self.asked = questions(layout, options.quick)
+        self.lanes = [lanes for lanes in GOALS if lanes <= len(os.sched_getaffinity(0))]
+        self.inside = {}
+
+    def ours(self, asked, lanes):
+        """An answer by Gristmill, on as many cores as it has lanes."""
+        return command.variable(
+            self.binary,
+            asked.op,
+            self.path,
+            fields.VARIABLE,
+            "--lanes",
+            lanes,
+            axes="time" if asked.times_only else None,
+            cores=command.one_core() if lanes == 1 else None,
+        )
+
+    def theirs(self, function, *more):
+        """An answer by NumPy on one core."""
+        with command.on_cores(command.one_core()):
+            return field_numpy.answer(self.path, fields.VARIABLE, function, *more)
+
+    def check(self):
+        """Ends the program if anybody's answer is wrong. Gives which way is the faster one: {asked: its name}."""
+        truths = field_numpy.truths(self.path, fields.VARIABLE, self.asked)
+        fastest, worst, own = {}, 0, 0
+        for asked, truth in truths.items():
+            what = f"{self.layout}, {asked.name}"
+            for lanes in self.lanes:
+                far = field_numpy.ulps(self.ours(asked, lanes).value, truth)
+                most = 0 if asked.op == "max" else field_numpy.ULPS
+                pairs.require(far <= most, f"{what}, {lanes_called(lanes)}: {far} ulps from what is true")
+                own = max(own, far)
+            seconds = {}
+            for way, function in WAYS.items():
+                found = []
+                seconds[way] = pairs.timed(lambda: found.append(self.theirs(function, asked)))()
+                near = field_numpy.near(found[0], truth, self.times)
+                pairs.require(near, f"{what}, {way}: {found[0]} instead of {truth}")
+                worst = max(worst, field_numpy.ulps(found[0].astype(truth.dtype), truth))
+            fastest[asked] = min(seconds, key=seconds.get)
+            print(f"# {what}: {', '.join(f'{way} {took:.3f} s' for way, took in seconds.items())}", flush=True)
+        found = self.theirs(field_numpy.by_blocks)
+        pairs.require(field_numpy.near(found, truths[MEAN], self.times), f"{self.layout}: the mean by blocks")
+        print(
+            f"# {self.layout}: from what is true, Gristmill's answers are at most {own} ulp (allowed: "
+            f"{field_numpy.ULPS}), those of NumPy's usual ways at most {worst}",
+            flush=True,
+        )
+        return fastest
+
+    def side(self, asked, lanes):
+        name = f"gristmill inside, {lanes_called(lanes)}, {asked.name}"
+
+        def run():
+            answered = self.ours(asked, lanes)
+            self.inside.setdefault(name, []).append(answered.inside)
+            return answered.seconds
+
+        return run
+
+    def numpy(self, *function):
+        return pairs.timed(lambda: self.theirs(*function))
+
+    def measure(self, options):
+        fastest = self.check()
+        pairs.warm(self.path)
+        sides = {}
+        for asked in self.asked:
+            for lanes in self.lanes:
+                sides[f"gristmill, {lanes_called(lanes)}, {asked.name}"] = self.side(asked, lanes)
+            sides[f"NumPy, {asked.name}"] = self.numpy(WAYS[fastest[asked]], asked)
+        sides[BLOCKS] = self.numpy(field_numpy.by_blocks)
+        times = pairs.rounds(sides, options.rounds)
+        # The first round is not counted.
+        times |= {name: self.inside[name][1:] for name in sorted(self.inside)}
+        ratios = []
+        for asked in self.asked:
+            for lanes in self.lanes:
+                name = f"{lanes_called(lanes)}, {asked.name}"
+                ratios.append(pairs.ratio(times, f"gristmill, {name}", f"NumPy, {asked.name}", GOALS[lanes]))
+        for lanes in self.lanes:
+            ours = f"gristmill, {lanes_called(lanes)}, {MEAN.name}"
+            ratios.append(pairs.ratio(times, ours.replace(",", " inside,", 1), f"NumPy, {MEAN.name}"))
+            ratios.append(pairs.ratio(times, ours, BLOCKS))
+        if len(self.lanes) > 1:
+            one, two = (f"gristmill, {lanes_called(lanes)}, {MEAN.name}" for lanes in self.lanes)
+            ratios.append(pairs.ratio(times, two, one))
+        title = f"Variables of {data.size_name(self.size)} decoded: {fields.LAYOUTS[self.layout].about}"
+        note = f"NumPy {np.__version__}, netCDF4 {netCDF4.__version__}, one core"
+        sizes = dict.fromkeys(times, self.bytes)
+        pairs.report(f"variables_{self.layout}", title, options, times, sizes, ratios, note)
+
+
+def main():
+    options = pairs.arguments(
+        __doc__.split("\n")[0],
+        min_rounds=ROUNDS,
+        quick_rounds=1,
+        size={"type": data.parse_size, "help": "bytes decoded (default: 1GiB, 512MiB with deflate; --quick: 4MiB)"},
+        gristmill=GRISTMILL,
+        layout={"choices": list(fields.LAYOUTS), "help": "only this one (default: one after the other)"},
+    )
+    if not options.gristmill.is_file():
+        raise SystemExit(f"{options.gristmill} is missing; build it with: cargo build --release")
+    for layout in [options.layout] if options.layout else fields.LAYOUTS:
+        full = SIZE_DEFLATE if "deflate" in layout else SIZE
+        size = options.size or (QUICK_SIZE if options.quick else full)
+        Compared(options, layout, size).measure(options)
+
+
+if __name__ == "__main__":
+    main()

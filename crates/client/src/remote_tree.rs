@@ -1,0 +1,193 @@
+//! Files below a directory of a cluster: as a tree that a format is read from, opened together, and put from a folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt};
+use gristmill_format::{Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open, open_tree};
+use gristmill_peers::Files;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
+
+use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, plan_dataset};
+use crate::{ClientError, Cluster};
+
+/// Messages that open files under way at once.
+const OPENING: usize = 4;
+
+/// Most levels of directories that are looked into.
+const MAX_LEVELS: usize = 64;
+
+/// A file or a directory of a cluster with variables in it.
+pub struct RemoteDataset {
+    /// What is in it.
+    pub dataset: Arc<Dataset>,
+    cluster: Cluster,
+    path: String,
+    /// The file, where it is one.
+    pub opened: Option<Opened>,
+}
+
+impl RemoteDataset {
+    /// Works out what is asked of one of its variables.
+    ///
+    /// # Errors
+    /// As [`plan_dataset`].
+    pub fn plan(&self, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
+        plan_dataset(self.dataset.clone(), question)
+    }
+
+    /// The files that chunks lie in, opened: by their names below the directory. Of a format that has one file that file,
+    /// whatever it is called. `None` where no chunk is stored anywhere.
+    ///
+    /// # Errors
+    /// Files that are not there any more, and more than a request takes.
+    pub fn files(&self, names: &[FileRef]) -> Result<Option<Files>, ClientError> {
+        match &self.opened {
+            Some(opened) => Ok(Some(Files::from(opened))),
+            None if names.is_empty() => Ok(None),
+            None => {
+                let paths = names.iter().map(|file| join(&self.path, &file.name));
+                self.cluster.open_many(paths.collect()).map(Some)
+            }
+        }
+    }
+}
+
+fn join(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
+
+impl Cluster {
+    /// Opens a file of a scientific format, or a directory with Zarr, and reads what it says about itself.
+    ///
+    /// # Errors
+    /// A path that is neither, and what the format's parser refuses.
+    pub fn dataset(&self, path: &str) -> Result<RemoteDataset, ClientError> {
+        let (cluster, path) = (self.clone(), path.to_owned());
+        match self.open(&path) {
+            Ok(opened) => {
+                let source = PartsSource::new(self.parts(&opened)?);
+                let dataset = Arc::new(open(Arc::new(source), &opened.info.file.path)?);
+                Ok(RemoteDataset { dataset, cluster, path, opened: Some(opened) })
+            }
+            Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
+                let tree = ClusterTree { cluster: self.clone(), root: path.clone() };
+                Ok(RemoteDataset {
+                    dataset: Arc::new(open_tree(Arc::new(tree))?),
+                    cluster,
+                    path,
+                    opened: None,
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_zarr(&self, path: &str) -> bool {
+        ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| self.stat(&join(path, name)).is_ok())
+    }
+
+    /// Opens many files at once.
+    ///
+    /// # Errors
+    /// The first that cannot be opened, and more than a request takes.
+    pub fn open_many(&self, paths: Vec<String>) -> Result<Files, ClientError> {
+        let paths: Vec<PathOf> = paths.into_iter().map(|path| PathOf { path }).collect();
+        let opened = self.peers.wait(async {
+            let asked = paths.chunks(MAX_MANY).map(|some| self.each_of(names::OPEN_MANY, some.to_vec()));
+            let answers: Vec<Vec<Result<Opened, RunError>>> =
+                stream::iter(asked).buffered(OPENING).collect().await;
+            answers.into_iter().flatten().collect::<Result<Vec<Opened>, RunError>>()
+        })?;
+        let each = opened.into_iter().map(|one| (one.info.file, one.grant.as_str().into()));
+        Ok(Files::several(each.collect())?)
+    }
+
+    /// All files below a directory, with their paths below it.
+    fn walk(&self, root: &str, folder: &str, level: usize) -> Result<Vec<(String, u64)>, ClientError> {
+        FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
+        let mut found = Vec::new();
+        let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
+        for entry in self.list(&join(&below, ""))? {
+            let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
+            match entry.info {
+                Some(info) => found.push((key, info.file.length)),
+                None => found.extend(self.walk(root, &key, level + 1)?),
+            }
+            FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
+        }
+        Ok(found)
+    }
+}
+
+/// The files below a directory of a cluster.
+struct ClusterTree {
+    cluster: Cluster,
+    root: String,
+}
+
+fn failed(what: &str, error: impl ToString) -> FormatError {
+    FormatError::Io { what: what.to_owned(), source: std::io::Error::other(error.to_string()) }
+}
+
+impl Tree for ClusterTree {
+    fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
+        let path = join(&self.root, key);
+        match self.cluster.open(&path) {
+            Ok(opened) => {
+                let parts = self.cluster.parts(&opened).map_err(|error| failed(&path, error))?;
+                Ok(Some(Arc::new(PartsSource::new(parts))))
+            }
+            Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&path, error)),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
+        match self.cluster.walk(&self.root, folder, 0) {
+            Ok(mut found) => {
+                found.sort_unstable();
+                Ok(found)
+            }
+            Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(&join(&self.root, folder), error)),
+        }
+    }
+}
+
+/// All files below a folder of this machine, each with its path in a directory of a cluster.
+///
+/// # Errors
+/// A folder that cannot be read, names that are no text, and more than [`MAX_FILES`] files.
+pub fn files_below(folder: &Path, directory: &str) -> Result<Vec<(PathBuf, String)>, ClientError> {
+    let mut found = Vec::new();
+    below(folder, directory.trim_end_matches('/'), 0, &mut found)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn below(
+    folder: &Path,
+    directory: &str,
+    level: usize,
+    found: &mut Vec<(PathBuf, String)>,
+) -> Result<(), ClientError> {
+    FormatError::limit("levels of folders", level as u64, MAX_LEVELS as u64)?;
+    let failed = |source| ClientError::Io { verb: "read", path: folder.to_owned(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            let text = format!("{} has a name that is no text; rename it", path.display());
+            return Err(ClientError::Usage(text));
+        };
+        let to = join(directory, name);
+        if path.is_dir() {
+            below(&path, &to, level + 1, found)?;
+        } else {
+            FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
+            found.push((path, to));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! A reduction of an array over the chunks of a file, as it is asked for and as a node binds it.
+
+use std::sync::Arc;
+
+use gristmill_array::{ArrayReduce, Request};
+use gristmill_format::{ChunkTable, Filter, MAX_CHUNKS};
+use gristmill_runtime::{Chunks, ErrorKind, RunError};
+use gristmill_wire::{ArraySpec, InputSpec};
+
+/// A request over an array, bound, with the chunks that it needs.
+#[derive(Clone, Debug)]
+pub struct ArrayWork {
+    /// The kernel.
+    pub kernel: Arc<ArrayReduce>,
+    /// The chunks, by their table.
+    pub chunks: Chunks,
+    /// What crosses the network.
+    pub spec: Arc<ArraySpec>,
+    name: String,
+}
+
+impl PartialEq for ArrayWork {
+    fn eq(&self, other: &ArrayWork) -> bool {
+        self.spec == other.spec
+    }
+}
+
+impl Eq for ArrayWork {}
+
+impl ArrayWork {
+    /// Binds a request to the array whose chunks these are.
+    ///
+    /// # Errors
+    /// What the kernel refuses, and more chunks than a request takes.
+    pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
+        let name = name(chunks.table(), &request);
+        let spec = Arc::new(ArraySpec::new(chunks.table(), &request).map_err(usage)?);
+        let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
+        Ok(ArrayWork { kernel, chunks, spec, name })
+    }
+
+    /// Binds what came over the network.
+    ///
+    /// # Errors
+    /// What is malformed, and what [`new`](ArrayWork::new) refuses.
+    pub fn decode(spec: &Arc<ArraySpec>) -> Result<ArrayWork, RunError> {
+        let (table, request) = spec.decode().map_err(usage)?;
+        let name = name(&table, &request);
+        let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
+        // A table may say that there is any number of chunks.
+        let numbers = kernel.chunks().take(MAX_CHUNKS + 1).collect();
+        let chunks = Chunks::new(Arc::new(table), numbers)?;
+        Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
+    }
+
+    /// What the operation is called where its speed is measured: with the codec of the chunks, which mostly decides it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of the elements, as requests say it.
+    pub fn input(&self) -> InputSpec {
+        let dtype = self.chunks.table().array.dtype;
+        InputSpec { dtype: Some(dtype.name().to_owned()), ..InputSpec::default() }
+    }
+}
+
+fn usage(error: impl ToString) -> RunError {
+    RunError::Remote { kind: ErrorKind::Usage, message: error.to_string() }
+}
+
+fn name(table: &ChunkTable, request: &Request) -> String {
+    let codec = table.array.filters.iter().find_map(|filter| {
+        Some(match filter {
+            Filter::Zlib | Filter::Gzip => "zlib",
+            Filter::Zstd => "zstd",
+            Filter::Lz4Hdf5 | Filter::Lz4Numcodecs => "lz4",
+            Filter::Lzf => "lzf",
+            Filter::Blosc => "blosc",
+            Filter::Szip(_) => "szip",
+            Filter::Column(_) => "text",
+            _ => return None,
+        })
+    });
+    let op = request.reduction.op.name();
+    format!("{op}:{}", codec.unwrap_or("plain"))
+}

@@ -1,0 +1,182 @@
+//! Several files read as one.
+
+use std::sync::Arc;
+
+use gristmill_layout::{Layout, TargetIndex};
+
+use crate::parts::Want;
+use crate::{FileParts, Part, Placement, RunError};
+
+/// What one target has of several files. Objects are named by the number of their file.
+struct JoinedPart {
+    /// By file; `None` for one that has nothing here.
+    files: Vec<Option<Arc<dyn Part>>>,
+}
+
+impl JoinedPart {
+    fn of(&self, object: Option<&str>) -> Result<&Arc<dyn Part>, RunError> {
+        let part = object.and_then(|number| self.files.get(number.parse::<usize>().ok()?)?.as_ref());
+        part.ok_or_else(|| {
+            let why = format!("there is no file {}", object.unwrap_or("without a number"));
+            RunError::Layout(gristmill_layout::LayoutError::Joined { why })
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<dyn Part>> {
+        self.files.iter().flatten()
+    }
+}
+
+impl Part for JoinedPart {
+    fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        self.of(object)?.read(None, offset, buffer)
+    }
+
+    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+        let (mut wants, mut out) = (wants, out);
+        while let Some(first) = wants.first() {
+            let same = wants.iter().take_while(|want| want.object == first.object);
+            let inner: Vec<Want<'_>> = same.map(|want| Want { object: None, ..want.clone() }).collect();
+            let bytes: usize = inner.iter().map(|want| want.len).sum();
+            let (now, later) = out.split_at_mut(bytes.min(out.len()));
+            self.of(first.object)?.read_many(&inner, now)?;
+            wants = wants.get(inner.len()..).unwrap_or_default();
+            out = later;
+        }
+        Ok(())
+    }
+
+    fn unchanged(&self) -> Result<(), RunError> {
+        self.all().try_for_each(|part| part.unchanged())
+    }
+
+    fn version(&self) -> u64 {
+        // FNV-1a over the versions of the files.
+        let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
+        let version = |part: &Option<Arc<dyn Part>>| part.as_ref().map_or(0, |part| part.version());
+        self.files.iter().map(version).fold(0xcbf2_9ce4_8422_2325, step)
+    }
+
+    fn describe(&self) -> String {
+        self.all().next().map_or_else(String::new, |part| part.describe())
+    }
+}
+
+impl FileParts {
+    /// Several files as one: their bytes lie one behind the other. Each comes with the places of its targets among the
+    /// `targets` of all.
+    ///
+    /// # Errors
+    /// Layouts that cannot be joined.
+    pub fn joined(
+        name: String,
+        files: Vec<(FileParts, Vec<TargetIndex>)>,
+        targets: u32,
+        place: Placement,
+    ) -> Result<FileParts, RunError> {
+        let layouts: Vec<_> =
+            files.iter().map(|(file, places)| (file.layout.clone(), file.length, places.clone())).collect();
+        let layout = Layout::joined(&layouts, targets)?;
+        let mut parts: Vec<JoinedPart> =
+            (0..targets).map(|_| JoinedPart { files: vec![None; files.len()] }).collect();
+        let mut length = 0u64;
+        for (number, (file, places)) in files.into_iter().enumerate() {
+            length = length.saturating_add(file.length);
+            for (part, place) in file.parts.into_iter().zip(places) {
+                if let Some(joined) = parts.get_mut(place as usize) {
+                    joined.files[number] = Some(part);
+                }
+            }
+        }
+        let parts = parts.into_iter().map(|part| Arc::new(part) as Arc<dyn Part>).collect();
+        Ok(FileParts { name, length, layout, parts, place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_layout::Striped;
+
+    use super::*;
+
+    /// Bytes that say where they lie.
+    struct Bytes(Vec<u8>);
+
+    impl Part for Bytes {
+        fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+            assert_eq!(object, None);
+            buffer.copy_from_slice(&self.0[offset as usize..offset as usize + buffer.len()]);
+            Ok(())
+        }
+        fn unchanged(&self) -> Result<(), RunError> {
+            Ok(())
+        }
+        fn version(&self) -> u64 {
+            self.0.len() as u64
+        }
+        fn describe(&self) -> String {
+            "memory".into()
+        }
+    }
+
+    const PLACE: Placement = Placement { place: "client", why: "a test", remote: false };
+
+    fn striped(bytes: &[u8], unit: u64, targets: u32) -> FileParts {
+        let layout: Layout = Striped::new(unit, targets, 1 % targets).unwrap().into();
+        let mut objects = vec![Vec::new(); targets as usize];
+        for extent in layout.extents(0..bytes.len() as u64) {
+            let range = extent.file.start as usize..extent.file.end as usize;
+            objects[extent.target as usize].extend_from_slice(&bytes[range]);
+        }
+        let parts = objects.into_iter().map(|bytes| Arc::new(Bytes(bytes)) as Arc<dyn Part>).collect();
+        FileParts { name: "one".into(), length: bytes.len() as u64, layout, parts, place: PLACE }
+    }
+
+    #[test]
+    fn files_are_read_one_behind_the_other() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
+        let files = vec![
+            (striped(&bytes[..1700], 64, 3), vec![0, 2, 3]),
+            (striped(&bytes[1700..1700], 64, 2), vec![1, 2]),
+            (striped(&bytes[1700..4100], 100, 2), vec![3, 1]),
+            (striped(&bytes[4100..], 10_000, 1), vec![2]),
+        ];
+        let joined = FileParts::joined("all".into(), files, 4, PLACE).unwrap();
+        assert_eq!(joined.length, 5000);
+        let mut all = vec![0; 5000];
+        joined.read(0..5000, &mut all).unwrap();
+        assert!(all == bytes);
+        for start in (0..4900).step_by(37) {
+            let mut some = vec![0; 100];
+            joined.read(start..start + 100, &mut some).unwrap();
+            assert_eq!(some, bytes[start as usize..start as usize + 100]);
+        }
+        let on: u64 = (0..4).map(|target| joined.layout.bytes_on(target, 0..5000)).sum();
+        assert_eq!(on, 5000);
+        let wants: Vec<_> = joined.layout.runs(2, 0..5000).collect();
+        let wants: Vec<_> = wants
+            .iter()
+            .map(|run| Want {
+                object: run.object,
+                offset: run.object_offset,
+                len: (run.file.end - run.file.start) as usize,
+            })
+            .collect();
+        let mut packed = vec![0; wants.iter().map(|want| want.len).sum()];
+        joined.parts[2].read_many(&wants, &mut packed).unwrap();
+        let expected: Vec<u8> = joined
+            .layout
+            .runs(2, 0..5000)
+            .flat_map(|run| bytes[run.file.start as usize..run.file.end as usize].to_vec())
+            .collect();
+        assert_eq!(packed, expected);
+    }
+
+    #[test]
+    fn too_few_places_are_an_error() {
+        let file = striped(&[1, 2, 3], 1, 2);
+        assert!(FileParts::joined("all".into(), vec![(file, vec![0])], 1, PLACE).is_err());
+    }
+}
