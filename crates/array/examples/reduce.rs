@@ -75,21 +75,9 @@ fn exact(number: &Json) -> Result<Exact, String> {
 impl Asked {
     fn op(&self) -> Result<Op, String> {
         Ok(match self.op.as_str() {
-            "count" => Op::Count,
-            "sum" => Op::Sum,
-            "mean" => Op::Mean,
-            "var" => Op::Var,
-            "std" => Op::Std,
-            "min" => Op::Min,
-            "max" => Op::Max,
-            "argmin" => Op::ArgMin,
-            "argmax" => Op::ArgMax,
-            "any" => Op::Any,
-            "all" => Op::All,
-            "moments" => Op::Moments,
             "quantile" => Op::Quantile(self.q.clone()),
             "histogram" => Op::Histogram(self.bins.clone()),
-            other => return Err(format!("there is no operation {other}")),
+            name => Op::named(name).ok_or_else(|| format!("there is no operation {name}"))?,
         })
     }
 

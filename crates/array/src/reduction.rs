@@ -51,6 +51,29 @@ pub enum Op {
 }
 
 impl Op {
+    /// The operations that take no numbers of their own.
+    pub const NAMES: [&str; 12] =
+        ["count", "sum", "mean", "min", "max", "var", "std", "argmin", "argmax", "any", "all", "moments"];
+
+    /// The operation of a name in [`NAMES`](Op::NAMES).
+    pub fn named(name: &str) -> Option<Op> {
+        Some(match name {
+            "count" => Op::Count,
+            "sum" => Op::Sum,
+            "mean" => Op::Mean,
+            "var" => Op::Var,
+            "std" => Op::Std,
+            "min" => Op::Min,
+            "max" => Op::Max,
+            "argmin" => Op::ArgMin,
+            "argmax" => Op::ArgMax,
+            "any" => Op::Any,
+            "all" => Op::All,
+            "moments" => Op::Moments,
+            _ => return None,
+        })
+    }
+
     /// Its name.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -192,5 +215,18 @@ impl Reduction {
     /// The same over these axes.
     pub fn over(self, axes: &[i64]) -> Reduction {
         Reduction { axes: Some(axes.to_vec()), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_found_by_their_names() {
+        for name in Op::NAMES {
+            assert_eq!(Op::named(name).map(|op| op.name()), Some(name));
+        }
+        assert_eq!(Op::named("quantile"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod array;
 mod files;
 mod nodes;
 mod run;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod cert;
+mod chunk_places;
 pub mod get;
 mod get_variable;
 pub mod kernels;

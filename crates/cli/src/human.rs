@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use gristmill_client::Planned;
-use gristmill_kernel::{Numerics, Position, RowShape, RowValue, Value};
+use gristmill_kernel::{Array, Numerics, Position, RowShape, RowValue, Value};
 use gristmill_peers::NodeDecision;
 use gristmill_runtime::Report;
 use gristmill_wire::Place;
@@ -48,7 +48,10 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
             }
             Ok(())
         }
-        Value::Array(array) => scalar(out, &Value::List(array.values().collect())),
+        Value::Array(array) => match array.shape.last() {
+            Some(columns) if array.shape.len() > 1 && *columns > 0 => rows(out, array, *columns as usize),
+            _ => scalar(out, &Value::List(array.values().collect())),
+        },
         Value::Map(entries) => {
             for (key, value) in entries {
                 write!(out, " {key}=")?;
@@ -57,6 +60,20 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+/// An array of several axes: a line for each place along the last but one, and a line between those of other axes.
+fn rows(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<()> {
+    let rows = array.shape.iter().rev().nth(1).copied().unwrap_or(1).max(1) as usize;
+    for (i, value) in array.values().enumerate() {
+        match i {
+            _ if i % columns > 0 => write!(out, " ")?,
+            _ if i > 0 && (i / columns).is_multiple_of(rows) => write!(out, "\n\n  ")?,
+            _ => write!(out, "\n  ")?,
+        }
+        scalar(out, &value)?;
+    }
+    Ok(())
 }
 
 /// Writes a row: `index value`, or `offset:line` as `grep -b` does.

@@ -13,6 +13,7 @@ mod error;
 mod human;
 mod interrupt;
 mod json;
+mod plot;
 mod progress;
 mod size;
 mod top;

@@ -4,19 +4,28 @@
 //! what is taken of them is given by index or by the values of a coordinate, the one-dimensional variable that has
 //! the name of the dimension.
 
+mod calendar;
 mod coordinate;
+mod dates;
 mod folder;
+mod group;
+mod labels;
+mod mapped;
 mod meaning;
 mod netcdf;
 mod npy;
 mod output;
+mod resample;
 mod select;
 mod source;
+mod time;
+mod weight;
+mod whole;
 
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, FileRef, MAX_CHUNKS, Variable};
+use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_CHUNKS, Variable};
 use gristmill_kernel::Input;
 use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
@@ -24,10 +33,17 @@ use gristmill_wire::grid;
 
 use crate::ClientError;
 
+pub use calendar::{Calendar, Date};
 pub use folder::{folder_parts, nowhere};
+pub use labels::{AxisCoordinate, Labels};
+pub use mapped::Mapping;
 pub use output::ArrayFile;
+pub use resample::Frequency;
 pub use select::Part;
 pub(crate) use source::PartsSource;
+pub use time::{Instant, TimeUnits};
+pub use weight::COSINE_OF_LATITUDE;
+pub use whole::{VariableError, write_variable};
 
 /// What is asked of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,10 +52,13 @@ pub struct ArrayQuestion {
     pub variable: String,
     /// What is made of its elements.
     pub op: Op,
-    /// The axes that are reduced, by the names of their dimensions or their numbers; all where nothing is said.
+    /// The axes that are reduced, by the names of their dimensions or their numbers. Where nothing is said all, but none
+    /// beside axes that are mapped.
     pub axes: Option<Vec<String>>,
     /// What is taken of axes that are not taken whole.
     pub parts: Vec<(String, Part)>,
+    /// Groups, windows and bins of axes, and weights.
+    pub mapping: Mapping,
     /// Computed of each element first; see [`gristmill_array::Expr`].
     pub expr: Option<String>,
     /// Whether reduced axes stay, with length 1.
@@ -62,6 +81,7 @@ impl ArrayQuestion {
             op,
             axes: None,
             parts: Vec::new(),
+            mapping: Mapping::default(),
             expr: None,
             keepdims: false,
             skipna: None,
@@ -81,6 +101,8 @@ pub struct AnswerAxis {
     pub length: u64,
     /// Whether it was reduced, and stays with length 1.
     pub reduced: bool,
+    /// What its elements stand for, where they were made of several of the file.
+    pub coordinate: Option<AxisCoordinate>,
 }
 
 /// A question worked out.
@@ -105,12 +127,21 @@ pub struct ArrayPlan {
     pub axes: Vec<AnswerAxis>,
 }
 
+/// What is in a file of a format that is known, wherever its bytes lie; only what the file says about itself is read.
+/// `name`: by its end delimited text is known, all of which is read.
+///
+/// # Errors
+/// [`FormatError::Unrecognised`], and what cannot be read.
+pub fn read_dataset(file: &FileParts, name: &str) -> Result<Dataset, FormatError> {
+    gristmill_format::open(Arc::new(PartsSource::new(file.clone())), name)
+}
+
 /// Works out what is asked of a variable of a file.
 ///
 /// # Errors
 /// A file that is none, and what [`plan_dataset`] refuses.
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
-    let dataset = gristmill_format::open(Arc::new(PartsSource::new(file.clone())), &file.name)?;
+    let dataset = read_dataset(file, &file.name)?;
     plan_dataset(Arc::new(dataset), question)
 }
 
@@ -125,8 +156,9 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
     let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
     let selected = selection.resolve(&grid)?;
     let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
+    let mapped = mapped::of(&dataset, &variable, &selected, &question.mapping)?;
     let reduced: Option<Vec<i64>> = match &question.axes {
-        None => None,
+        None => mapped.any().then(Vec::new),
         Some(names) => {
             let at = |name: &String| {
                 let axis = select::axis(&variable, name)?;
@@ -137,16 +169,22 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
                     ))
                 })
             };
-            Some(names.iter().map(at).collect::<Result<_, _>>()?)
+            let mut places: Vec<i64> = names.iter().map(at).collect::<Result<_, _>>()?;
+            // To reduce what is grouped is to reduce it within its groups.
+            places.retain(|place| !mapped.has(*place as usize));
+            Some(places)
         }
     };
     let is_reduced = |place: usize| reduced.as_ref().is_none_or(|axes| axes.contains(&(place as i64)));
     let axes = left.iter().enumerate().filter(|(place, _)| question.keepdims || !is_reduced(*place));
     let axes = axes
-        .map(|(place, axis)| AnswerAxis {
-            name: select::name(&variable, *axis),
-            length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
-            reduced: is_reduced(place),
+        .map(|(place, axis)| {
+            mapped.axis(place).cloned().unwrap_or_else(|| AnswerAxis {
+                name: select::name(&variable, *axis),
+                length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
+                reduced: is_reduced(place),
+                coordinate: None,
+            })
         })
         .collect();
     let request = ArrayRequest {
@@ -154,14 +192,14 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
         meaning: meaning::of(&variable, question.valid)?,
         selection,
         expr: question.expr.as_deref().map(str::parse).transpose()?,
-        reduction: Reduction {
+        reduction: mapped.reduction(Reduction {
             axes: reduced,
             keepdims: question.keepdims,
             skipna: question.skipna,
             ddof: question.ddof,
             min_count: question.min_count,
             ..Reduction::new(question.op.clone())
-        },
+        }),
     };
     let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
     // A file may say that it has any number of chunks.
@@ -195,11 +233,14 @@ impl ArrayPlan {
         Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.asked.clone())?)))
     }
 
-    /// The coordinate of an axis of the answer as far as it is taken, where the file has one: its variable and values.
+    /// The coordinate of an axis of the answer as far as it is taken, where there is one.
     ///
     /// # Errors
     /// A coordinate that cannot be read.
-    pub fn coordinate(&self, axis: &AnswerAxis) -> Result<Option<(&Variable, Vec<f64>)>, ClientError> {
+    pub fn coordinate(&self, axis: &AnswerAxis) -> Result<Option<AxisCoordinate>, ClientError> {
+        if axis.coordinate.is_some() {
+            return Ok(axis.coordinate.clone());
+        }
         let at = (0..self.variable.shape.len()).find(|at| select::name(&self.variable, *at) == axis.name);
         let Some((at, false)) = at.map(|at| (at, axis.reduced)) else { return Ok(None) };
         let Some(variable) = coordinate::of(&self.dataset, &self.variable, at) else { return Ok(None) };
@@ -207,6 +248,6 @@ impl ArrayPlan {
         let range = self.selected.axes[at];
         let taken =
             (0..range.count).filter_map(|i| all.get((range.first + i * range.step) as usize).copied());
-        Ok(Some((variable, taken.collect())))
+        Ok(Some(AxisCoordinate::of(variable, &axis.name, taken.collect())))
     }
 }

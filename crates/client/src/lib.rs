@@ -44,7 +44,9 @@ mod remote_run;
 mod remote_tree;
 
 pub use array::{
-    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, Part, folder_parts, nowhere, plan_array, plan_dataset,
+    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
+    Frequency, Instant, Labels, Mapping, Part, TimeUnits, VariableError, folder_parts, nowhere, plan_array,
+    plan_dataset, read_dataset, write_variable,
 };
 pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions};

@@ -79,12 +79,12 @@ pub struct LsArgs {
 #[derive(Debug, Args)]
 pub struct StatArgs {
     /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one,
-    /// or a folder with Zarr. Of netCDF, HDF5, Zarr, .npy and .csv on this machine, variables and chunks are shown too
+    /// or a folder with Zarr. Of netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
     pub path: Location,
     /// Show this variable only, with its attributes: its name, with the groups it is in as group/name
     #[arg(long, value_name = "NAME")]
     pub var: Option<String>,
-    /// List where each chunk of the variable lies
+    /// List where each chunk of the variable lies; on a cluster, on which targets
     #[arg(long, requires = "var")]
     pub chunks: bool,
     /// Print JSON

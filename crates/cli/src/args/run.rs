@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gristmill_client::{Location, Part};
+use gristmill_client::Location;
 use gristmill_kernel::DType;
 use gristmill_runtime::MAX_LANES;
 use gristmill_wire::Place;
 
+use super::array::ArrayArgs;
 use crate::size::{ByteRange, Size};
 
 const RUN_EXAMPLES: &str = "Examples:
@@ -18,6 +19,8 @@ const RUN_EXAMPLES: &str = "Examples:
   gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
   gristmill run gaussian photo.raw --type u8 --param shape=1080,1920,3 --output blurred.raw
   gristmill run mean tos.nc --var tos --axes time --select lat=-30:30 --output mean.nc
+  gristmill run mean tos.nc --var tos --groupby time.season --output seasons.nc
+  gristmill run mean tos.nc --var tos --axes lat,lon --weights lat=coslat --resample time=QS --plot tos.png
 
 'gristmill kernels' lists the kernels, 'gristmill kernels NAME' the parameters of one.
 Sizes are bytes: 4096, 64KiB, 1MiB, 2GiB.
@@ -56,27 +59,6 @@ pub struct RunArgs {
     // Last, for what follows would come under its heading.
     #[command(flatten)]
     pub array: ArrayArgs,
-}
-
-/// A variable of a scientific file, and what of it.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Variables of netCDF, HDF5 and NumPy files")]
-pub struct ArrayArgs {
-    /// The variable, with its groups: GROUP/NAME; 'gristmill stat FILE' lists them
-    #[arg(long, value_name = "NAME")]
-    pub var: Option<String>,
-    /// The dimensions that are reduced, by name or by number [default: all]
-    #[arg(long, value_name = "DIM,...", value_delimiter = ',', allow_hyphen_values = true, requires = "var")]
-    pub axes: Option<Vec<String>>,
-    /// Elements by coordinate: DIM=LOW:HIGH, both included, or DIM=VALUE; may be given several times
-    #[arg(long, value_name = "DIM=LOW:HIGH", value_parser = parse_select, requires = "var")]
-    pub select: Vec<(String, Part)>,
-    /// Elements by index: DIM=START:STOP:STEP as in Python, or DIM=INDEX; may be given several times
-    #[arg(long, value_name = "DIM=START:STOP", value_parser = parse_isel, requires = "var")]
-    pub isel: Vec<(String, Part)>,
-    /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
-    #[arg(long, value_name = "EXPRESSION", requires = "var")]
-    pub expr: Option<String>,
 }
 
 /// What the records are, and which of them.
@@ -130,25 +112,6 @@ fn parse_param(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(format!("'{text}' is no NAME=VALUE; write for example --param pattern=abc")),
-    }
-}
-
-fn parse_select(text: &str) -> Result<(String, Part), String> {
-    named(text, "lat=-30:30", Part::values)
-}
-
-fn parse_isel(text: &str) -> Result<(String, Part), String> {
-    named(text, "time=0:12", Part::index)
-}
-
-fn named(
-    text: &str,
-    example: &str,
-    read: impl Fn(&str) -> Result<Part, String>,
-) -> Result<(String, Part), String> {
-    match text.split_once('=') {
-        Some((name, part)) if !name.is_empty() => Ok((name.to_owned(), read(part)?)),
-        _ => Err(format!("'{text}' says no dimension; write for example {example}")),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gristmill_client::{EXTENSION, Location, Url};
+use gristmill_client::{Calendar, Date, EXTENSION, Location, Url, read_dataset};
 use gristmill_format::{Dataset, FormatError, open_path};
 use gristmill_layout::Layout;
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
+use crate::commands::chunk_places::Lies;
 use crate::commands::{connect, line, variables};
 use crate::error::CliError;
 use crate::size::readable;
@@ -18,9 +19,6 @@ pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
     match &args.path {
         Location::Local(path) if variables::is_zarr(path) => stat_zarr(args, path),
         Location::Local(path) => stat_local(args, path),
-        Location::Remote(url) if args.var.is_some() => Err(CliError::Usage(format!(
-            "{url}: variables of files on storage nodes cannot be shown yet; get the file first"
-        ))),
         Location::Remote(url) => stat_remote(args, url),
     }
 }
@@ -29,7 +27,7 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     let cluster = connect(url)?;
     let opened = cluster.open(&url.path)?;
     let layout = cluster.layout(&opened)?;
-    let info = opened.info;
+    let info = &opened.info;
     let file = &info.file;
     let pieces = match &layout {
         Layout::Striped(_) => None,
@@ -39,17 +37,38 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
         .zip(&file.targets)
         .map(|(place, target)| (target, layout.bytes_on(place, 0..file.length)))
         .collect();
+    // Only where a name says that there is something to see: of others not a byte is read.
+    let seen = args.var.is_some() || Path::new(&file.path).extension().is_some_and(known);
+    let dataset = if seen {
+        let parts = cluster.parts(&opened)?;
+        // Delimited text is read to its end, so only if it is asked for.
+        let name = if args.var.is_some() { &*parts.name } else { "" };
+        unless_unknown(args, read_dataset(&parts, name))
+    } else {
+        Ok(None)
+    };
+    let inside = Inside {
+        dataset,
+        lies: Some(Lies {
+            layout: &layout,
+            targets: file.targets.iter().map(|target| (target.number, target.address.clone())).collect(),
+        }),
+        path: Path::new(&file.path),
+    };
     if args.json {
         let targets: Vec<_> = targets
             .iter()
             .map(|(target, bytes)| json!({ "target": target.number, "node": target.address, "bytes": bytes }))
             .collect();
-        let text = json!({
+        let mut text = json!({
             "path": file.path, "length": file.length, "pieces": pieces,
             "stripe_unit": pieces.is_none().then_some(file.unit), "first": pieces.is_none().then_some(file.first),
             "record": file.record, "owner": info.owner, "mode": format!("{:03o}", info.mode),
             "created": info.created, "id": file.id, "targets": targets,
         });
+        if let Json::Object(text) = &mut text {
+            text.extend(inside.json(args)?);
+        }
         return line(&text.to_string());
     }
     let lies = match pieces {
@@ -75,23 +94,33 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
             readable(*bytes)
         ));
     }
+    text.push_str(&inside.text(args)?);
     line(&text)
+}
+
+/// Ends of names of files that say what is in them.
+fn known(end: &std::ffi::OsStr) -> bool {
+    ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy"]
+        .iter()
+        .any(|known| end.eq_ignore_ascii_case(known))
+}
+
+/// A file of no format that is known has nothing to show, unless a variable of it is asked for.
+fn unless_unknown(
+    args: &StatArgs,
+    opened: Result<Dataset, FormatError>,
+) -> Result<Option<Dataset>, FormatError> {
+    match opened {
+        Err(FormatError::Unrecognised { .. }) if args.var.is_none() => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// Seconds since 1970 as a date and time, UTC.
 pub fn time(seconds: u64) -> String {
-    let days = i64::try_from(seconds / 86_400).unwrap_or(0);
+    let day = i64::try_from(seconds / 86_400).unwrap_or(0);
     let (hours, minutes, rest) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    // Civil date of a day number (proleptic Gregorian calendar; eras of 400 years from 1 March of year 0).
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let Date { year, month, day } = Calendar::ProlepticGregorian.date(day);
     format!("{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{rest:02} UTC")
 }
 
@@ -113,7 +142,7 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
         text.insert("length".to_owned(), json!(file.length));
         text.insert("stripe_unit".to_owned(), json!(unit));
         text.insert("targets".to_owned(), json!(targets));
-        text.extend(inside_json(args, path)?);
+        text.extend(Inside::local(args, path).json(args)?);
         return line(&Json::Object(text).to_string());
     }
     let mut text = format!("{}: {} ({} bytes)", path.display(), readable(file.length), file.length);
@@ -124,7 +153,7 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     for (node, bytes) in targets.iter().filter(|_| unit.is_some()) {
         text.push_str(&format!("\n  {node}: {}", readable(*bytes)));
     }
-    text.push_str(&inside_text(args, path)?);
+    text.push_str(&Inside::local(args, path).text(args)?);
     line(&text)
 }
 
@@ -132,37 +161,54 @@ fn stat_zarr(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     if args.json {
         let mut text = Map::new();
         text.insert("path".to_owned(), json!(path));
-        text.extend(inside_json(args, path)?);
+        text.extend(Inside::local(args, path).json(args)?);
         return line(&Json::Object(text).to_string());
     }
-    line(&format!("{}: a folder{}", path.display(), inside_text(args, path)?))
+    line(&format!("{}: a folder{}", path.display(), Inside::local(args, path).text(args)?))
 }
 
 /// What is in a file of a format that is known. A file that cannot be read is shown for what it is, but not if one of
 /// its variables is asked for.
-fn inside_json(args: &StatArgs, path: &Path) -> Result<Map<String, Json>, CliError> {
-    let shown = opened(args, path).and_then(|dataset| match dataset {
-        Some(dataset) => variables::to_json(&dataset, args.var.as_deref(), args.chunks),
-        None => Ok(Map::new()),
-    });
-    match shown {
-        Ok(shown) => Ok(shown),
-        Err(error) if args.var.is_none() => {
-            Ok(Map::from_iter([("unreadable".to_owned(), json!(error.to_string()))]))
-        }
-        Err(error) => Err(variables::failed(path)(error)),
-    }
+struct Inside<'a> {
+    dataset: Result<Option<Dataset>, FormatError>,
+    /// Where it lies, on a cluster.
+    lies: Option<Lies<'a>>,
+    path: &'a Path,
 }
 
-fn inside_text(args: &StatArgs, path: &Path) -> Result<String, CliError> {
-    let shown = opened(args, path).and_then(|dataset| match dataset {
-        Some(dataset) => variables::to_text(&dataset, args.var.as_deref(), args.chunks),
-        None => Ok(String::new()),
-    });
-    match shown {
-        Ok(shown) => Ok(shown),
-        Err(error) if args.var.is_none() => Ok(format!("\n  its contents cannot be shown: {error}")),
-        Err(error) => Err(variables::failed(path)(error)),
+impl<'a> Inside<'a> {
+    fn local(args: &StatArgs, path: &'a Path) -> Inside<'a> {
+        Inside { dataset: opened(args, path), lies: None, path }
+    }
+
+    fn json(self, args: &StatArgs) -> Result<Map<String, Json>, CliError> {
+        let shown = self.dataset.and_then(|dataset| match dataset {
+            Some(dataset) => {
+                variables::to_json(&dataset, args.var.as_deref(), args.chunks, self.lies.as_ref())
+            }
+            None => Ok(Map::new()),
+        });
+        match shown {
+            Ok(shown) => Ok(shown),
+            Err(error) if args.var.is_none() => {
+                Ok(Map::from_iter([("unreadable".to_owned(), json!(error.to_string()))]))
+            }
+            Err(error) => Err(variables::failed(self.path)(error)),
+        }
+    }
+
+    fn text(self, args: &StatArgs) -> Result<String, CliError> {
+        let shown = self.dataset.and_then(|dataset| match dataset {
+            Some(dataset) => {
+                variables::to_text(&dataset, args.var.as_deref(), args.chunks, self.lies.as_ref())
+            }
+            None => Ok(String::new()),
+        });
+        match shown {
+            Ok(shown) => Ok(shown),
+            Err(error) if args.var.is_none() => Ok(format!("\n  its contents cannot be shown: {error}")),
+            Err(error) => Err(variables::failed(self.path)(error)),
+        }
     }
 }
 

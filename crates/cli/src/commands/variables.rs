@@ -6,6 +6,7 @@ use gristmill_format::{AttributeValue, ChunkTable, Dataset, FormatError, Found, 
 use gristmill_kernel::{ByteOrder, Value as Number};
 use serde_json::{Map, Value as Json, json};
 
+use crate::commands::chunk_places::Lies;
 use crate::error::CliError;
 use crate::json::{integer, value};
 use crate::size::readable;
@@ -44,12 +45,17 @@ pub fn to_json(
     dataset: &Dataset,
     only: Option<&str>,
     chunks: bool,
+    lies: Option<&Lies>,
 ) -> Result<Map<String, Json>, FormatError> {
     let mut out = Map::new();
     out.insert("format".to_owned(), json!(dataset.format.name()));
     if let Some(name) = only {
         let variable = dataset.variable(name)?;
-        out.insert("variables".to_owned(), json!([variable_json(dataset, variable, chunks)?]));
+        let mut shown = variable_json(dataset, variable, chunks, lies)?;
+        if let Some((lies, table)) = lies.zip(dataset.table(name).ok()) {
+            shown["targets"] = lies.json(&table);
+        }
+        out.insert("variables".to_owned(), json!([shown]));
         return Ok(out);
     }
     let dimensions: Vec<Json> = dataset
@@ -62,12 +68,17 @@ pub fn to_json(
     out.insert("dimensions".to_owned(), json!(dimensions));
     out.insert("attributes".to_owned(), attributes(&dataset.attributes));
     let variables: Result<Vec<Json>, FormatError> =
-        dataset.variables.iter().map(|variable| variable_json(dataset, variable, false)).collect();
+        dataset.variables.iter().map(|variable| variable_json(dataset, variable, false, None)).collect();
     out.insert("variables".to_owned(), json!(variables?));
     Ok(out)
 }
 
-fn variable_json(dataset: &Dataset, variable: &Variable, chunks: bool) -> Result<Json, FormatError> {
+fn variable_json(
+    dataset: &Dataset,
+    variable: &Variable,
+    chunks: bool,
+    lies: Option<&Lies>,
+) -> Result<Json, FormatError> {
     let dtype = variable.dtype().ok();
     let fill = dtype.zip(variable.fill.as_deref()).map(|(dtype, fill)| value(&dtype.value(fill)));
     let mut out = json!({
@@ -95,16 +106,16 @@ fn variable_json(dataset: &Dataset, variable: &Variable, chunks: bool) -> Result
     out["stored_chunks"] = integer(table.stored_chunks().into());
     out["stored_bytes"] = integer(table.stored_bytes().into());
     if chunks {
-        out["table"] = json!(listed(&table)?);
+        out["table"] = json!(listed(&table, lies)?);
     }
     Ok(out)
 }
 
 /// Every stored chunk of a table.
-fn listed(table: &ChunkTable) -> Result<Vec<Json>, FormatError> {
+fn listed(table: &ChunkTable, lies: Option<&Lies>) -> Result<Vec<Json>, FormatError> {
     let mut out = Vec::new();
     for_each_stored(table, &mut |number, origin, found| {
-        out.push(match found {
+        let mut one = match found {
             Found::At(place) => json!({
                 "chunk": integer(number.into()),
                 "origin": lengths(origin),
@@ -114,7 +125,11 @@ fn listed(table: &ChunkTable) -> Result<Vec<Json>, FormatError> {
                 "mask": place.mask,
             }),
             _ => json!({ "chunk": integer(number.into()), "origin": lengths(origin), "inline": true }),
-        });
+        };
+        if let (Some(lies), Found::At(place)) = (lies, found) {
+            one["targets"] = json!(lies.of(&place));
+        }
+        out.push(one);
     })?;
     Ok(out)
 }
@@ -176,7 +191,12 @@ fn order(variable: &Variable) -> &'static str {
 }
 
 /// All of a file, or one variable, for people: lines to go behind the one about the file.
-pub fn to_text(dataset: &Dataset, only: Option<&str>, chunks: bool) -> Result<String, FormatError> {
+pub fn to_text(
+    dataset: &Dataset,
+    only: Option<&str>,
+    chunks: bool,
+    lies: Option<&Lies>,
+) -> Result<String, FormatError> {
     let mut out = format!("\n  {}", dataset.format);
     if let Some(name) = only {
         let variable = dataset.variable(name)?;
@@ -184,8 +204,11 @@ pub fn to_text(dataset: &Dataset, only: Option<&str>, chunks: bool) -> Result<St
         for attribute in &variable.attributes {
             out.push_str(&format!("\n    {}: {}", clean(&attribute.name), shown(&attribute.value)));
         }
+        if let Some((lies, table)) = lies.zip(dataset.table(name).ok()) {
+            out.push_str(&lies.text(&table));
+        }
         if chunks {
-            out.push_str(&places(&dataset.table(name)?)?);
+            out.push_str(&places(&dataset.table(name)?, lies)?);
         }
         return Ok(out);
     }
@@ -270,7 +293,7 @@ fn shown(all: &AttributeValue) -> String {
     }
 }
 
-fn places(table: &ChunkTable) -> Result<String, FormatError> {
+fn places(table: &ChunkTable, lies: Option<&Lies>) -> Result<String, FormatError> {
     let mut out = String::new();
     for_each_stored(table, &mut |number, origin, found| {
         let place = match found {
@@ -279,7 +302,15 @@ fn places(table: &ChunkTable) -> Result<String, FormatError> {
                 let file = if file.is_empty() { String::new() } else { format!(" of {file}") };
                 let mask =
                     if place.mask == 0 { String::new() } else { format!(", filter mask {:#x}", place.mask) };
-                format!("bytes {}..{}{file}{mask}", place.offset, place.offset.saturating_add(place.bytes))
+                let on = match lies.map(|lies| lies.of(&place)) {
+                    None => String::new(),
+                    Some(on) => {
+                        let on: Vec<String> = on.iter().map(u32::to_string).collect();
+                        format!(" on target{} {}", if on.len() == 1 { "" } else { "s" }, on.join(", "))
+                    }
+                };
+                let end = place.offset.saturating_add(place.bytes);
+                format!("bytes {}..{end}{file}{mask}{on}", place.offset)
             }
             _ => "inside the file's description".to_owned(),
         };

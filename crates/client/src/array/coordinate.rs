@@ -3,7 +3,7 @@
 use gristmill_format::{Dataset, Decoder, Variable};
 use gristmill_kernel::{ArrayType, DType};
 
-use super::meaning;
+use super::{meaning, select};
 use crate::ClientError;
 
 /// Most values of a coordinate.
@@ -17,17 +17,34 @@ pub(super) fn of<'a>(dataset: &'a Dataset, variable: &Variable, axis: usize) -> 
     (found.dimensions.len() == 1 && fits && found.dtype().is_ok()).then_some(found)
 }
 
+/// Refuses a variable that is not one of numbers along one axis of another, and along nothing else.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn fits(found: &Variable, variable: &Variable, axis: usize) -> Result<(), ClientError> {
+    let name = select::name(variable, axis);
+    let same_name = found.dimensions.first() == variable.dimensions.get(axis);
+    if found.shape.len() != 1 || found.shape.first() != variable.shape.get(axis) || !same_name {
+        return Err(ClientError::Usage(format!(
+            "{} has not the one dimension {name}, of length {}",
+            found.path, variable.shape[axis]
+        )));
+    }
+    found.dtype()?;
+    Ok(())
+}
+
 /// The values of a coordinate.
 pub(super) struct Coordinate {
     pub values: Vec<f64>,
-    /// Whether they are f32: what is compared with them is rounded to f32, too.
-    single: bool,
+    /// The type that they have once they are decoded.
+    pub dtype: ArrayType,
 }
 
 impl Coordinate {
-    /// A number as the coordinate could have it.
+    /// A number as the coordinate could have it: what is compared with f32 is rounded to f32, too.
     pub fn as_here(&self, number: f64) -> f64 {
-        if self.single { f64::from(number as f32) } else { number }
+        if self.dtype == ArrayType::Number(DType::F32) { f64::from(number as f32) } else { number }
     }
 }
 
@@ -51,5 +68,5 @@ pub(super) fn values(dataset: &Dataset, variable: &Variable) -> Result<Coordinat
         // Integers beyond 2^53 are rounded: coordinates are compared, never computed with.
         all.extend(meaning.decode(&bytes)?.to_f64().into_iter().take(clipped as usize));
     }
-    Ok(Coordinate { values: all, single: meaning.decoded() == ArrayType::Number(DType::F32) })
+    Ok(Coordinate { values: all, dtype: meaning.decoded() })
 }

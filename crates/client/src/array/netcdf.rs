@@ -8,14 +8,22 @@ pub(super) struct Written {
     pub name: String,
     /// Places in the list of dimensions.
     pub dimensions: Vec<usize>,
-    pub dtype: ArrayType,
+    pub kind: Kind,
     /// Little-endian, in C order.
     pub data: Vec<u8>,
     pub attributes: Vec<(String, Stated)>,
 }
 
+/// What the elements of a variable are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Elements(ArrayType),
+    /// Bytes of texts, all of one length: the last dimension.
+    Characters,
+}
+
 /// An attribute to be written.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stated {
     Text(String),
     /// Numbers, little-endian.
@@ -43,11 +51,14 @@ const fn code(dtype: DType) -> u32 {
     }
 }
 
-/// Truth is a byte of 1 or 0.
-const fn stored(dtype: ArrayType) -> DType {
-    match dtype {
-        ArrayType::Bool => DType::I8,
-        ArrayType::Number(dtype) => dtype,
+impl Kind {
+    /// The type in the file, and bytes of an element. Truth is a byte of 1 or 0.
+    const fn stored(self) -> (u32, usize) {
+        match self {
+            Kind::Characters => (CHAR, 1),
+            Kind::Elements(ArrayType::Bool) => (code(DType::I8), 1),
+            Kind::Elements(ArrayType::Number(dtype)) => (code(dtype), dtype.size()),
+        }
     }
 }
 
@@ -62,7 +73,7 @@ pub(super) fn file(
     };
     let wide = dimensions.iter().any(|(_, length)| *length > i32::MAX as u64)
         || variables.iter().any(|one| {
-            code(stored(one.dtype)) > 6 || one.data.len() > i32::MAX as usize - 3 || types(&one.attributes)
+            one.kind.stored().0 > 6 || one.data.len() > i32::MAX as usize - 3 || types(&one.attributes)
         });
     // Begins do not change the length of a header, so one is made without them first.
     let mut header = Header { out: Vec::new(), wide };
@@ -76,7 +87,7 @@ pub(super) fn file(
     let mut header = Header { out: Vec::with_capacity(begin as usize), wide };
     header.write(dimensions, variables, attributes, &begins);
     for one in variables {
-        header.numbers(stored(one.dtype), &one.data);
+        header.numbers(one.kind.stored().1, &one.data);
     }
     header.out
 }
@@ -113,7 +124,7 @@ impl Header {
             self.count(one.dimensions.len() as u64);
             one.dimensions.iter().for_each(|dimension| self.count(*dimension as u64));
             self.attributes(&one.attributes);
-            self.word(code(stored(one.dtype)));
+            self.word(one.kind.stored().0);
             self.count(padded(one.data.len()) as u64);
             self.out.extend_from_slice(&begin.to_be_bytes());
         }
@@ -155,15 +166,15 @@ impl Header {
                 Stated::Numbers(dtype, bytes) => {
                     self.word(code(*dtype));
                     self.count((bytes.len() / dtype.size()) as u64);
-                    self.numbers(*dtype, bytes);
+                    self.numbers(dtype.size(), bytes);
                 }
             }
         }
     }
 
     /// Little-endian numbers, turned round, and filled up to a multiple of 4.
-    fn numbers(&mut self, dtype: DType, bytes: &[u8]) {
-        for one in bytes.chunks_exact(dtype.size()) {
+    fn numbers(&mut self, size: usize, bytes: &[u8]) {
+        for one in bytes.chunks_exact(size) {
             self.out.extend(one.iter().rev());
         }
         self.pad(bytes.len());

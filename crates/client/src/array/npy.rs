@@ -4,11 +4,18 @@ use gristmill_kernel::{Array, ArrayType, DType};
 
 /// The bytes of the file.
 pub(super) fn file(array: &Array) -> Vec<u8> {
-    let descr = match array.dtype {
+    let mut out = header(array.dtype, &array.shape);
+    out.extend_from_slice(&array.data);
+    out
+}
+
+/// What comes before the elements, which are little-endian and in C order.
+pub(super) fn header(dtype: ArrayType, shape: &[u64]) -> Vec<u8> {
+    let descr = match dtype {
         ArrayType::Bool => "|b1",
         ArrayType::Number(dtype) => descr(dtype),
     };
-    let lengths: Vec<String> = array.shape.iter().map(u64::to_string).collect();
+    let lengths: Vec<String> = shape.iter().map(u64::to_string).collect();
     // A tuple of one has a comma.
     let shape = if lengths.len() == 1 { format!("{},", lengths[0]) } else { lengths.join(", ") };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
@@ -20,7 +27,6 @@ pub(super) fn file(array: &Array) -> Vec<u8> {
     // 32 axes make some hundred bytes.
     out.extend_from_slice(&(header.len() as u16).to_le_bytes());
     out.extend_from_slice(header.as_bytes());
-    out.extend_from_slice(&array.data);
     out
 }
 

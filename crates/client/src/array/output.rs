@@ -6,8 +6,9 @@ use gristmill_array::Op;
 use gristmill_format::{AttributeValue, Variable};
 use gristmill_kernel::{Array, ArrayType, DType, Value};
 
-use super::netcdf::{self, Stated, Written};
-use super::{ArrayPlan, npy};
+use super::labels::{AxisCoordinate, Labels};
+use super::netcdf::{self, Kind, Stated, Written};
+use super::{AnswerAxis, ArrayPlan, npy};
 use crate::ClientError;
 
 /// The formats of files that answers become.
@@ -31,19 +32,36 @@ impl ArrayFile {
 }
 
 impl ArrayPlan {
+    /// Refuses, before anything is computed, an answer that a format does not hold.
+    ///
+    /// # Errors
+    /// Several arrays where the format has one; an axis of length 0 where it has none.
+    pub fn fits(&self, format: ArrayFile) -> Result<(), ClientError> {
+        match format {
+            ArrayFile::Npy if self.question.op == Op::Moments => Err(ClientError::Usage(
+                "the answer has 5 arrays and a .npy file one; write it to a .nc file, or print it with --json".into(),
+            )),
+            ArrayFile::Npy => Ok(()),
+            ArrayFile::Netcdf => match self.axes.iter().find(|axis| axis.length == 0) {
+                Some(axis) => Err(ClientError::Usage(format!(
+                    "nothing of {} is selected, and a netCDF file has no axis of length 0; select more, or print the answer",
+                    axis.name
+                ))),
+                None => Ok(()),
+            },
+        }
+    }
+
     /// The bytes of a file with the answer. `op`: how it was made, for the attribute `cell_methods`.
     ///
     /// # Errors
     /// Several arrays where the format has one; a coordinate that cannot be read.
     pub fn file(&self, answer: &Value, format: ArrayFile, op: &str) -> Result<Vec<u8>, ClientError> {
+        self.fits(format)?;
         let arrays = arrays(answer);
         match (format, &arrays[..]) {
-            (ArrayFile::Npy, [(_, array)]) => Ok(npy::file(array)),
-            (ArrayFile::Npy, several) => Err(ClientError::Usage(format!(
-                "the answer has {} arrays and a .npy file one; write it to a .nc file, or print it with --json",
-                several.len()
-            ))),
-            (ArrayFile::Netcdf, _) => self.netcdf(&arrays, op),
+            (ArrayFile::Npy, [(_, array), ..]) => Ok(npy::file(array)),
+            _ => self.netcdf(&arrays, op),
         }
     }
 
@@ -51,18 +69,11 @@ impl ArrayPlan {
         let mut made = Made::default();
         let mut axes = Vec::new();
         for axis in &self.axes {
-            if axis.length == 0 {
-                return Err(ClientError::Usage(format!(
-                    "nothing of {} is selected, and a netCDF file has no axis of length 0; select more, or print the answer",
-                    axis.name
-                )));
-            }
             let (place, new) = made.dimension(&plain(&axis.name), axis.length);
             axes.push(place);
-            let Some((variable, values)) = self.coordinate(axis)?.filter(|_| new) else { continue };
-            let units =
-                kept(variable, &["long_name", "standard_name", "units", "calendar", "axis", "positive"]);
-            made.coordinate(&plain(&axis.name), place, &values, units);
+            if let Some(coordinate) = self.coordinate(axis)?.filter(|_| new) {
+                made.coordinate(&plain(&axis.name), place, &coordinate);
+            }
         }
         let (before, behind) = made.added(&self.question.op);
         let name = plain(&self.variable.path);
@@ -70,8 +81,8 @@ impl ArrayPlan {
             let dimensions = [&before[..], &axes, &behind].concat();
             let name = if arrays.len() == 1 { name.clone() } else { format!("{name}_{answer}") };
             let attributes = self.attributes(answer, op, array.dtype);
-            let (dtype, data) = (array.dtype, array.data.clone());
-            made.variables.push(Written { name, dimensions, dtype, data, attributes });
+            let (kind, data) = (Kind::Elements(array.dtype), array.data.clone());
+            made.variables.push(Written { name, dimensions, kind, data, attributes });
         }
         let about = [("Conventions".to_owned(), Stated::Text("CF-1.8".into()))];
         Ok(netcdf::file(&made.dimensions, &made.variables, &about))
@@ -79,7 +90,7 @@ impl ArrayPlan {
 
     /// What is said of an array of the answer. What was computed of each element first has other units, and another name.
     fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, Stated)> {
-        let same_units = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
+        let same_units = self.units(answer).is_some();
         let mut attributes = match &self.question.expr {
             None => kept(
                 &self.variable,
@@ -101,6 +112,13 @@ impl ArrayPlan {
         attributes
     }
 
+    /// The units of an array of the answer, where they are those of the variable.
+    pub fn units(&self, answer: &str) -> Option<&str> {
+        let same = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
+        let units = self.variable.attribute("units").filter(|_| same && self.question.expr.is_none());
+        units.and_then(|attribute| attribute.value.text())
+    }
+
     /// As CF section 7.3 and appendix E have it: the dimensions that were reduced, and how.
     fn cell_methods(&self, op: &str) -> Option<String> {
         let method = match op {
@@ -111,11 +129,18 @@ impl ArrayPlan {
             "mean" | "sum" | "median" => op,
             _ => return None,
         };
-        let stays = |name: &String| self.axes.iter().any(|axis| !axis.reduced && axis.name == *name);
+        let whole = |axis: &AnswerAxis| !axis.reduced && axis.coordinate.is_none();
+        let stays = |name: &String| self.axes.iter().any(|axis| whole(axis) && axis.name == *name);
         let taken = (0..self.selected.axes.len()).filter(|axis| !self.selected.axes[*axis].dropped);
         let names = taken.map(|axis| super::select::name(&self.variable, axis)).filter(|name| !stays(name));
         let over: String = names.map(|name| format!("{}: ", plain(&name))).collect();
-        (!over.is_empty()).then(|| format!("{over}{method}"))
+        let weights = &self.question.mapping.weights;
+        let weighted: Vec<String> = weights.iter().map(|(axis, by)| format!("{axis} by {by}")).collect();
+        let comment = match weighted.is_empty() {
+            true => String::new(),
+            false => format!(" (comment: weighted along {})", weighted.join(", ")),
+        };
+        (!over.is_empty()).then(|| format!("{over}{method}{comment}"))
     }
 }
 
@@ -142,13 +167,41 @@ impl Made {
         (self.dimensions.len() - 1, as_named)
     }
 
-    fn coordinate(&mut self, name: &str, place: usize, values: &[f64], attributes: Vec<(String, Stated)>) {
+    /// Texts become characters, filled up with zeros to one length.
+    fn coordinate(&mut self, name: &str, place: usize, coordinate: &AxisCoordinate) {
+        let mut attributes = coordinate.attributes.clone();
+        let number = |dtype| Kind::Elements(ArrayType::Number(dtype));
+        let (dimensions, kind, data) = match &coordinate.labels {
+            Labels::Floats(values) => {
+                let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+                (vec![place], number(DType::F64), data)
+            }
+            Labels::Whole(values) => {
+                let data = values.iter().flat_map(|n| n.to_le_bytes()).collect();
+                (vec![place], number(DType::I32), data)
+            }
+            Labels::Texts(texts) => {
+                let width = texts.iter().map(String::len).max().unwrap_or(0).max(1);
+                let padded =
+                    |text: &String| text.bytes().chain([0].into_iter().cycle()).take(width).collect();
+                let data = texts.iter().flat_map::<Vec<u8>, _>(padded).collect();
+                let (characters, _) = self.dimension(&format!("string{width}"), width as u64);
+                attributes.push(("_Encoding".to_owned(), Stated::Text("utf-8".into())));
+                (vec![place, characters], Kind::Characters, data)
+            }
+        };
+        self.variables.push(Written { name: name.to_owned(), dimensions, kind, data, attributes });
+    }
+
+    /// Numbers along one dimension.
+    fn numbers(&mut self, name: &str, place: usize, values: &[f64]) {
         let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let dtype = ArrayType::Number(DType::F64);
+        let kind = Kind::Elements(ArrayType::Number(DType::F64));
+        let attributes = Vec::new();
         self.variables.push(Written {
             name: name.to_owned(),
             dimensions: vec![place],
-            dtype,
+            kind,
             data,
             attributes,
         });
@@ -159,13 +212,13 @@ impl Made {
         match op {
             Op::Quantile(shares) if shares.len() > 1 => {
                 let (place, _) = self.dimension("quantile", shares.len() as u64);
-                self.coordinate("quantile", place, shares, Vec::new());
+                self.numbers("quantile", place, shares);
                 (vec![place], Vec::new())
             }
             Op::Histogram(edges) => {
                 let (place, _) = self.dimension("bin", edges.len() as u64 - 1);
-                self.coordinate("bin_low", place, &edges[..edges.len() - 1], Vec::new());
-                self.coordinate("bin_high", place, &edges[1..], Vec::new());
+                self.numbers("bin_low", place, &edges[..edges.len() - 1]);
+                self.numbers("bin_high", place, &edges[1..]);
                 (Vec::new(), vec![place])
             }
             _ => (Vec::new(), Vec::new()),
@@ -189,7 +242,7 @@ fn plain(name: &str) -> String {
 }
 
 /// These attributes of a variable, as it has them.
-fn kept(variable: &Variable, names: &[&str]) -> Vec<(String, Stated)> {
+pub(super) fn kept(variable: &Variable, names: &[&str]) -> Vec<(String, Stated)> {
     let stated = |name: &&str| {
         let stated = match &variable.attribute(name)?.value {
             AttributeValue::Numbers { dtype, bytes, .. } => Stated::Numbers(*dtype, bytes.clone()),

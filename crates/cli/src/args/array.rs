@@ -1,0 +1,109 @@
+//! What `run` takes about a variable of a scientific file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gristmill_array::Boundary;
+use gristmill_client::{Frequency, Part};
+
+/// A variable of a scientific file, what of it, and what becomes of its dimensions.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Variables of netCDF, HDF5 and NumPy files")]
+pub struct ArrayArgs {
+    /// The variable, with its groups: GROUP/NAME; 'gristmill stat FILE' lists them
+    #[arg(long, value_name = "NAME")]
+    pub var: Option<String>,
+    /// The dimensions that are reduced, by name or by number
+    /// [default: all; beside --groupby, --coarsen and --resample none]
+    #[arg(long, value_name = "DIM,...", value_delimiter = ',', allow_hyphen_values = true, requires = "var")]
+    pub axes: Option<Vec<String>>,
+    /// Elements by coordinate: DIM=LOW:HIGH, both included, or DIM=VALUE; may be given several times
+    #[arg(long, value_name = "DIM=LOW:HIGH", value_parser = parse_select, requires = "var")]
+    pub select: Vec<(String, Part)>,
+    /// Elements by index: DIM=START:STOP:STEP as in Python, or DIM=INDEX; may be given several times
+    #[arg(long, value_name = "DIM=START:STOP", value_parser = parse_isel, requires = "var")]
+    pub isel: Vec<(String, Part)>,
+    /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
+    #[arg(long, value_name = "EXPRESSION", requires = "var")]
+    pub expr: Option<String>,
+    /// One answer for each group: DIM=VARIABLE by the values of a variable along DIM, or TIME.PART by a part of its dates:
+    /// year, season, quarter, month, day, dayofyear, hour. Several dimensions may be grouped
+    #[arg(long, value_name = "DIM=VARIABLE|TIME.PART", value_parser = parse_groupby, requires = "var")]
+    pub groupby: Vec<(String, String)>,
+    /// One answer for every LENGTH elements of a dimension; 'trim' leaves out what is over at its end, 'pad' makes it a
+    /// shorter one, and without either there must be none
+    #[arg(long, value_name = "DIM=LENGTH[,trim|pad]", value_parser = parse_coarsen, requires = "var")]
+    pub coarsen: Vec<(String, u64, Boundary)>,
+    /// One answer for every length of time, labelled by its beginning: a number of hours (6h) or days (5D), months (MS),
+    /// quarters (QS, QS-DEC) or years (YS)
+    #[arg(long, value_name = "TIME=LENGTH", value_parser = parse_resample, requires = "var")]
+    pub resample: Vec<(String, Frequency)>,
+    /// For sum and mean, what elements weigh: DIM=VARIABLE along DIM, or LAT=coslat, the cosine of latitudes in degrees
+    #[arg(long, value_name = "DIM=VARIABLE|LAT=coslat", value_parser = parse_weights, requires = "var")]
+    pub weights: Vec<(String, String)>,
+    /// Draw the answer: one of one dimension as a line, one of two as a map
+    #[arg(long, value_name = "FILE.png", requires = "var")]
+    pub plot: Option<PathBuf>,
+}
+
+fn parse_select(text: &str) -> Result<(String, Part), String> {
+    let (name, part) = named(text, "lat=-30:30")?;
+    Ok((name, Part::values(part)?))
+}
+
+fn parse_isel(text: &str) -> Result<(String, Part), String> {
+    let (name, part) = named(text, "time=0:12")?;
+    Ok((name, Part::index(part)?))
+}
+
+/// `time.month` is short for `time=time.month`.
+fn parse_groupby(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('.') {
+        Some((time, part)) if !text.contains('=') && !time.is_empty() && !part.is_empty() => {
+            Ok((time.to_owned(), text.to_owned()))
+        }
+        _ => texts(text, "time.month, or time=season_index"),
+    }
+}
+
+fn parse_coarsen(text: &str) -> Result<(String, u64, Boundary), String> {
+    let (name, window) = named(text, "lat=4,trim")?;
+    let (length, boundary) = match window.split_once(',') {
+        None => (window, Boundary::Exact),
+        Some((length, "exact")) => (length, Boundary::Exact),
+        Some((length, "trim")) => (length, Boundary::Trim),
+        Some((length, "pad")) => (length, Boundary::Pad),
+        Some((_, other)) => {
+            return Err(format!("'{other}' is none of exact, trim and pad; write for example lat=4,trim"));
+        }
+    };
+    match length.trim().parse() {
+        Ok(length) if length > 0 => Ok((name, length, boundary)),
+        _ => Err(format!("'{length}' is no number of elements; write for example lat=4,trim")),
+    }
+}
+
+fn parse_resample(text: &str) -> Result<(String, Frequency), String> {
+    let (name, length) = named(text, "time=MS")?;
+    Ok((name, length.parse()?))
+}
+
+fn parse_weights(text: &str) -> Result<(String, String), String> {
+    texts(text, "lat=coslat")
+}
+
+fn texts(text: &str, example: &str) -> Result<(String, String), String> {
+    let (name, value) = named(text, example)?;
+    if value.is_empty() {
+        return Err(format!("nothing stands behind '='; write for example {example}"));
+    }
+    Ok((name, value.to_owned()))
+}
+
+/// A dimension, and what is said of it.
+fn named<'a>(text: &'a str, example: &str) -> Result<(String, &'a str), String> {
+    match text.split_once('=') {
+        Some((name, said)) if !name.is_empty() => Ok((name.to_owned(), said)),
+        _ => Err(format!("'{text}' says no dimension; write for example {example}")),
+    }
+}

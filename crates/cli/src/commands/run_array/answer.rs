@@ -1,0 +1,86 @@
+//! What is said of a plan and its answer.
+
+use gristmill_array::Op;
+use gristmill_client::{ArrayPlan, AxisCoordinate, Labels};
+use gristmill_kernel::Value;
+
+use super::question::MEDIAN;
+use crate::size::readable;
+
+/// What a plan reads and keeps.
+pub(super) fn explanation(plan: &ArrayPlan) -> String {
+    let memory = plan.kernel.memory();
+    let (needed, all) = (plan.chunks.len(), plan.table.array.chunks());
+    format!(
+        "{} {}: {needed} of {all} chunks are read; {} cells, at most {} of state, in at most {} passes",
+        plan.dataset.format,
+        plan.variable.path,
+        memory.cells,
+        readable(memory.state_bytes),
+        memory.passes
+    )
+}
+
+/// A median as an answer of its own: without the axis that several quantiles have.
+pub(super) fn median(answer: Value) -> Value {
+    let Value::Map(mut entries) = answer else { return answer };
+    for (name, value) in &mut entries {
+        if let Value::Array(array) = value
+            && array.shape.first() == Some(&1)
+        {
+            array.shape.remove(0);
+            *name = MEDIAN;
+        }
+    }
+    Value::Map(entries)
+}
+
+/// The answer with the names of its axes, which the kernel does not know.
+pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Value {
+    let Value::Map(mut entries) = answer else { return answer };
+    entries.retain(|(name, _)| *name != "axes");
+    let mut names: Vec<Value> = plan.axes.iter().map(|axis| Value::Text(axis.name.clone())).collect();
+    match &plan.question.op {
+        Op::Quantile(_) if entries.iter().any(|(name, _)| *name == "quantile") => {
+            names.insert(0, Value::Text("quantile".into()));
+        }
+        Op::Histogram(_) => names.push(Value::Text("bin".into())),
+        _ => {}
+    }
+    if json || !names.is_empty() {
+        entries.push(("dimensions", Value::List(names)));
+    }
+    let labels: Vec<Value> =
+        plan.axes.iter().filter_map(|axis| Some(labels(axis.coordinate.as_ref()?, json))).collect();
+    match labels.is_empty() {
+        true => {}
+        false if json => entries.push(("labels", Value::List(labels))),
+        false => entries.extend(labels.into_iter().map(|one| ("labels", one))),
+    }
+    Value::Map(entries)
+}
+
+/// What the elements of an axis stand for that is not the file's own.
+fn labels(coordinate: &AxisCoordinate, json: bool) -> Value {
+    let texts = coordinate.texts();
+    if !json {
+        return Value::Text(format!("{}: {}", coordinate.name, texts.join(" ")));
+    }
+    let values = match (&coordinate.labels, coordinate.time) {
+        (Labels::Floats(all), None) => all.iter().map(|x| Value::float(*x)).collect(),
+        (Labels::Whole(all), _) => all.iter().map(|n| Value::Int((*n).into())).collect(),
+        _ => texts.into_iter().map(Value::Text).collect(),
+    };
+    let name = Value::Text(coordinate.name.clone());
+    Value::Map(vec![("dimension", name), ("values", Value::List(values))])
+}
+
+/// The axes of the answer.
+pub(super) fn shape(plan: &ArrayPlan) -> String {
+    match &plan.axes[..] {
+        [] => "one number".into(),
+        axes => {
+            axes.iter().map(|axis| format!("{} {}", axis.name, axis.length)).collect::<Vec<_>>().join(", ")
+        }
+    }
+}

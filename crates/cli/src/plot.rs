@@ -1,0 +1,114 @@
+//! A quick look at an answer: one dimension as a line, two as a map. The same answer is the same bytes on every machine.
+
+mod canvas;
+mod colours;
+mod frame;
+mod line;
+mod map;
+mod ticks;
+
+use gristmill_client::Labels;
+
+use crate::error::CliError;
+use canvas::Canvas;
+use frame::Frame;
+
+/// Pixels of a picture.
+const WIDTH: usize = 1000;
+const HEIGHT: usize = 620;
+
+/// A dimension of what is drawn.
+pub struct Dimension {
+    /// Its name.
+    pub name: String,
+    /// Its elements; the coordinate where there is one.
+    pub length: usize,
+    /// What they stand for.
+    pub labels: Option<Labels>,
+    /// The units of these.
+    pub units: Option<String>,
+    /// Numbers are times.
+    pub time: Option<gristmill_client::TimeUnits>,
+}
+
+/// What is drawn.
+pub struct Picture {
+    /// A line above it, and a smaller one below that.
+    pub title: String,
+    pub subtitle: String,
+    /// What the numbers are, beside the axis or the bar of colours.
+    pub quantity: String,
+    /// One or two.
+    pub dimensions: Vec<Dimension>,
+    /// In C order; NaN is missing.
+    pub values: Vec<f64>,
+}
+
+impl Picture {
+    /// The bytes of a PNG.
+    ///
+    /// # Errors
+    /// Dimensions that are not one or two, or that have not the values.
+    pub fn png(&self) -> Result<Vec<u8>, CliError> {
+        let elements = self.dimensions.iter().try_fold(1usize, |all, one| all.checked_mul(one.length));
+        if elements != Some(self.values.len()) || self.values.is_empty() {
+            return Err(CliError::Usage("there is nothing to draw: the answer is empty".into()));
+        }
+        let mut canvas = Canvas::new(WIDTH, HEIGHT);
+        match &self.dimensions[..] {
+            [across] => line::draw(&mut canvas, self, across),
+            [down, across] => map::draw(&mut canvas, self, down, across),
+            _ => {
+                return Err(CliError::Usage(format!(
+                    "an answer of {} dimensions cannot be drawn",
+                    self.dimensions.len()
+                )));
+            }
+        }
+        canvas.png()
+    }
+
+    /// The smallest and the largest number, a little apart; `None` where there is none.
+    fn range(&self) -> Option<(f64, f64)> {
+        let finite = || self.values.iter().copied().filter(|x| x.is_finite());
+        let (low, high) =
+            (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+        match low.partial_cmp(&high)? {
+            std::cmp::Ordering::Less => Some((low, high)),
+            std::cmp::Ordering::Equal => {
+                let apart = if low == 0.0 { 1.0 } else { low.abs() * 0.01 };
+                Some((low - apart, high + apart))
+            }
+            std::cmp::Ordering::Greater => None,
+        }
+    }
+
+    fn titles(&self, canvas: &mut Canvas, frame: &Frame) {
+        let middle = (frame.left + frame.right) / 2;
+        canvas.text(&self.title, middle, frame.top - 40, canvas::Size::Large, canvas::Align::Middle);
+        canvas.text(&self.subtitle, middle, frame.top - 18, canvas::Size::Small, canvas::Align::Middle);
+    }
+}
+
+impl Dimension {
+    /// Where its elements lie: at their coordinates, if these ascend or descend, else at their numbers.
+    fn places(&self) -> (Vec<f64>, bool) {
+        let rises = |all: &[f64]| {
+            all.windows(2).all(|pair| pair[0] < pair[1]) || all.windows(2).all(|pair| pair[0] > pair[1])
+        };
+        match self.labels.as_ref().and_then(Labels::floats) {
+            Some(all) if all.len() == self.length && all.iter().all(|x| x.is_finite()) && rises(&all) => {
+                (all, true)
+            }
+            _ => ((0..self.length).map(|i| i as f64).collect(), false),
+        }
+    }
+
+    /// What is written beside its axis.
+    fn title(&self) -> String {
+        match &self.units {
+            Some(units) if self.time.is_none() => format!("{} [{units}]", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
