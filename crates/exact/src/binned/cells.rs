@@ -171,6 +171,13 @@ impl BinnedCells {
         }
     }
 
+    /// Adds all that the first cell of `other` holds to the cell `at`; nothing where one of them is not there.
+    pub fn merge_one(&mut self, at: usize, other: &BinnedCells) {
+        if at < self.len() && !other.is_empty() {
+            self.merge_cell(at, &other.cell(0));
+        }
+    }
+
     pub(crate) fn merge_cell(&mut self, at: usize, other: &Cell) {
         let mut cell = self.cell(at);
         cell.merge(other);
