@@ -55,13 +55,38 @@ pub struct Block<'a> {
     before: usize,
     after: usize,
     second: &'a [u8],
+    summary: Summary<'a>,
+}
+
+/// What is said about the one record of a block beside its bytes. A summary is what the [`Fold`] of a kernel told of a
+/// record before ([`Fold::summary`]); nobody else reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Summary<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// This stands for the record, which was not read: [`Kernel::settled`] said that it may.
+    Instead(&'a [u8]),
+    /// A summary of the record is welcome.
+    Welcome {
+        /// What is known of it already, if anything.
+        known: Option<&'a [u8]>,
+        /// Whether reading the record cost so much that it may be summarised thoroughly.
+        thorough: bool,
+    },
 }
 
 impl<'a> Block<'a> {
     /// `count` positions from `first` on, without halo: records, or bytes for lines. `data` is empty for
     /// virtual records.
     pub const fn new(first: u64, count: u64, data: &'a [u8]) -> Block<'a> {
-        Block { first, count, bytes: data, before: 0, after: 0, second: &[] }
+        Block { first, count, bytes: data, before: 0, after: 0, second: &[], summary: Summary::None }
+    }
+
+    /// The same block of one record, with what is said about it.
+    pub const fn with_summary(mut self, summary: Summary<'a>) -> Block<'a> {
+        self.summary = summary;
+        self
     }
 
     /// The same block where the first `before` and the last `after` bytes given are halo, not records. The two
@@ -113,6 +138,11 @@ impl<'a> Block<'a> {
         self.second
     }
 
+    /// What is said about its one record.
+    pub const fn summary(&self) -> Summary<'a> {
+        self.summary
+    }
+
     /// Bytes from `halo_bytes` before the first record (as far as there are any) to the end of the halo after.
     pub const fn with_both_halos(&self) -> &'a [u8] {
         self.bytes
@@ -139,6 +169,7 @@ impl<'a> Block<'a> {
             before: start - low,
             after: high - end,
             second,
+            summary: if to - from == self.count { self.summary } else { Summary::None },
         }
     }
 }
@@ -171,7 +202,16 @@ pub trait Fold: Send {
     /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them. Whoever delivers rows in order while
     /// folds run can take such a row only if none of the later extent was delivered; it is an error otherwise.
     fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError>;
+
+    /// The summary of the record that was folded last, where one was [welcome](Summary::Welcome) and there is more to tell
+    /// than was known. At most [`MAX_SUMMARY_BYTES`].
+    fn summary(&mut self) -> Option<Vec<u8>> {
+        None
+    }
 }
+
+/// Longest summary of a record.
+pub const MAX_SUMMARY_BYTES: usize = 512;
 
 /// What follows a pass.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,6 +242,18 @@ pub trait Kernel: Send + Sync {
 
     /// Called once a pass, on the state of all records merged; the same everywhere.
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError>;
+
+    /// Whether this summary of a record does instead of it, in every pass: a fold that is given a block with
+    /// [`Summary::Instead`] has the same state then as one that is given the record. Bytes that are no summary of it do not.
+    fn settled(&self, _record: u64, _summary: &[u8]) -> bool {
+        false
+    }
+
+    /// What summaries are of, beside the stored bytes of their record: kernels that say the same understand each other's.
+    /// `None` where there are none.
+    fn summary_key(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl<K: Kernel + ?Sized> Kernel for Arc<K> {
@@ -216,6 +268,12 @@ impl<K: Kernel + ?Sized> Kernel for Arc<K> {
     }
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         (**self).advance(ctx, whole)
+    }
+    fn settled(&self, record: u64, summary: &[u8]) -> bool {
+        (**self).settled(record, summary)
+    }
+    fn summary_key(&self) -> Option<Vec<u8>> {
+        (**self).summary_key()
     }
 }
 

@@ -97,7 +97,9 @@ mod convert;
 pub mod state;
 
 pub use error::KernelError;
-pub use fold::{Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, Next, Step, feed, saved};
+pub use fold::{
+    Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, MAX_SUMMARY_BYTES, Next, Step, Summary, feed, saved,
+};
 pub use input::{ByteOrder, DType, Input, RecordRule};
 pub use lines::{Lines, check_lines};
 pub use params::{MAX_FILE_PARAM, ParamDecl, ParamKind, Params, inline_files};
