@@ -1,4 +1,5 @@
-//! Speed of reductions of one core over chunks in memory, in GB/s of what is stored.
+//! Speed of reductions of one core over chunks in memory, in GB/s of what is stored: without statistics, and while the
+//! statistics of each chunk are found out too.
 //!
 //! `cargo run --release -p gristmill-array --example speed`
 
@@ -6,7 +7,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use gristmill_array::{ArrayReduce, EdgeChunks, Exact, Grid, Meaning, Op, Reduction, Request, Selection};
-use gristmill_kernel::{Block, Ctx, DType, Kernel, NoRows};
+use gristmill_kernel::{Block, Ctx, DType, Kernel, NoRows, Summary};
 
 /// The best of so many passes.
 const REPEATS: usize = 7;
@@ -31,6 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             (Op::Mean, vec![1, 2], None),
             (Op::Mean, vec![0, 1, 2], None),
             (Op::Max, vec![0], None),
+            (Op::Max, vec![0, 1, 2], None),
+            (Op::Count, vec![0, 1, 2], None),
+            (Op::Any, vec![0, 1, 2], Some("x > 300")),
             (Op::Std, vec![0], None),
             (Op::Mean, vec![0], Some("x - 273.15")),
         ] {
@@ -49,22 +53,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             let kernel = ArrayReduce::bind(request)?;
             let ctx = Ctx::first(0..grid.chunks());
-            let mut best = f64::INFINITY;
+            let welcome = |thorough| Summary::Welcome { known: None, thorough };
+            let mut best = [f64::INFINITY; 3];
             for _ in 0..REPEATS {
-                let start = Instant::now();
-                let mut fold = kernel.begin(&ctx)?;
-                for number in 0..grid.chunks() {
-                    fold.update(&Block::new(number, 1, &data), &mut NoRows)?;
+                for (best, summary) in best.iter_mut().zip([Summary::None, welcome(false), welcome(true)]) {
+                    let start = Instant::now();
+                    let mut fold = kernel.begin(&ctx)?;
+                    for number in 0..grid.chunks() {
+                        let block = Block::new(number, 1, &data).with_summary(summary);
+                        fold.update(&block, &mut NoRows)?;
+                    }
+                    *best = best.min(start.elapsed().as_secs_f64());
                 }
-                best = best.min(start.elapsed().as_secs_f64());
             }
             let bytes = grid.chunks() as f64 * data.len() as f64;
             let what = if missing { "with missing" } else { "" };
             println!(
-                "{:8} over {axes:?} of {dtype} {what} {}: {:.2} GB/s",
+                "{:8} over {axes:?} of {dtype} {what} {}: {:.2} GB/s; {:.2} with statistics ({:+.0} %), {:.2} thorough",
                 op.name(),
                 expr.unwrap_or(""),
-                bytes / best / 1e9
+                bytes / best[0] / 1e9,
+                bytes / best[1] / 1e9,
+                (best[1] / best[0] - 1.0) * 100.0,
+                bytes / best[2] / 1e9,
             );
         }
     }

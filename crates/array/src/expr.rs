@@ -25,11 +25,13 @@
 mod ast;
 mod check;
 mod eval;
+mod image;
 mod operators;
 mod parse;
 
 pub use ast::{Expr, MAX_DEPTH, MAX_TEXT};
 pub use check::Typed;
+pub(crate) use image::Image;
 
 #[cfg(test)]
 mod tests;

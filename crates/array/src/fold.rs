@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gristmill_kernel::state::{StateReader, StateWriter};
-use gristmill_kernel::{Block, Fold, KernelError, Sink, Step};
+use gristmill_kernel::{Block, Fold, KernelError, Sink, Step, Summary};
 
 use crate::axes::cells;
+use crate::learn::Lesson;
+use crate::measure::{Measure, Sums};
 use crate::plan::Plan;
+use crate::reduction::Op;
 use crate::rows::{Scratch, Walk};
-use crate::totals::{NAME, Rule, Totals, Wanted, domain};
+use crate::settle::Sole;
+use crate::statistics::ChunkStatistics;
+use crate::totals::{NAME, Row, Rule, Totals, Wanted, domain};
 
 /// Tiles that an element came to, with their cells.
 pub(crate) type Tiles = BTreeMap<u64, Box<dyn Totals>>;
@@ -23,14 +28,21 @@ pub(crate) struct ArrayFold {
     pub(crate) known: Arc<Known>,
     pub(crate) tiles: Tiles,
     scratch: Scratch,
+    /// The statistics of the chunk that was folded last.
+    learnt: Option<Vec<u8>>,
 }
 
 impl ArrayFold {
     pub(crate) fn new(plan: Arc<Plan>, rule: Rule, known: Arc<Known>) -> ArrayFold {
-        ArrayFold { plan, rule, known, tiles: Tiles::new(), scratch: Scratch::new() }
+        ArrayFold { plan, rule, known, tiles: Tiles::new(), scratch: Scratch::new(), learnt: None }
     }
 
-    fn chunk(&mut self, number: u64, data: &[u8]) -> Result<(), KernelError> {
+    fn chunk(
+        &mut self,
+        number: u64,
+        data: &[u8],
+        mut measure: Option<&mut Measure>,
+    ) -> Result<(), KernelError> {
         let plan = self.plan.clone();
         for piece in plan.pieces(number) {
             // In a later pass a tile of which nothing is known has nothing that is wanted.
@@ -40,22 +52,103 @@ impl ArrayFold {
             }
             let rule = &self.rule;
             let totals = self.tiles.entry(piece.tile).or_insert_with(|| rule.totals(piece.cells, wanted));
-            Walk { plan: &plan, data, piece: &piece, totals: &mut **totals, scratch: &mut self.scratch }
-                .run()?;
+            let (totals, scratch) = (&mut **totals, &mut self.scratch);
+            let measure = measure.as_deref_mut();
+            Walk { plan: &plan, data, piece: &piece, totals, scratch, measure }.run()?;
         }
+        Ok(())
+    }
+
+    /// Takes what statistics of a chunk say that it adds.
+    fn take(&mut self, sole: Sole, column: &ChunkStatistics) -> Result<(), KernelError> {
+        let rule = &self.rule;
+        let totals = self.tiles.entry(sole.tile).or_insert_with(|| rule.totals(sole.cells, None));
+        totals.take(sole.cell, column)
+    }
+
+    /// Takes a chunk whose statistics are all that it adds: its elements are gone through once.
+    fn measured(
+        &mut self,
+        number: u64,
+        data: &[u8],
+        mut measure: Measure,
+        sole: Sole,
+    ) -> Result<ChunkStatistics, KernelError> {
+        let plan = self.plan.clone();
+        for piece in plan.pieces(number) {
+            let (totals, scratch) = (&mut Nowhere, &mut self.scratch);
+            let measure = Some(&mut measure);
+            Walk { plan: &plan, data, piece: &piece, totals, scratch, measure }.run()?;
+        }
+        let statistics = measure.statistics();
+        self.take(sole, &statistics)?;
+        Ok(statistics)
+    }
+
+    /// Takes a chunk of which nothing is to be kept. The range of all at once is faster than cell by cell.
+    fn plain(&mut self, number: u64, data: &[u8]) -> Result<(), KernelError> {
+        let ranged = matches!(self.rule.op, Op::Min | Op::Max) && self.plan.expr.is_none();
+        match if ranged { self.plan.sole(number) } else { None } {
+            Some(sole) => {
+                let measure = Measure::new(self.plan.meaning.decoded(), Sums::default());
+                self.measured(number, data, measure, sole).map(drop)
+            }
+            None => self.chunk(number, data, None),
+        }
+    }
+
+    /// Takes a chunk of which statistics are welcome.
+    fn learn(
+        &mut self,
+        number: u64,
+        data: &[u8],
+        known: Option<&[u8]>,
+        thorough: bool,
+    ) -> Result<(), KernelError> {
+        let plan = self.plan.clone();
+        let known = known.and_then(|bytes| plan.statistics(number, bytes));
+        let Some(lesson) = Lesson::of(&plan, &self.rule, number, known.as_ref(), thorough) else {
+            return self.plain(number, data);
+        };
+        let mut measure = Measure::new(plan.meaning.decoded(), lesson.sums);
+        let statistics = match lesson.sole {
+            None => {
+                self.chunk(number, data, Some(&mut measure))?;
+                measure.statistics()
+            }
+            Some(sole) => self.measured(number, data, measure, sole)?,
+        };
+        let statistics = match known {
+            Some(known) => statistics.joined(known),
+            None => statistics,
+        };
+        self.learnt = Some(statistics.encode());
         Ok(())
     }
 }
 
 impl Fold for ArrayFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+        self.learnt = None;
+        if let Summary::Instead(bytes) = block.summary() {
+            let number = block.first();
+            let settled = self.plan.settle(number, bytes).filter(|_| block.count() == 1);
+            let (sole, column) = settled.ok_or_else(|| {
+                domain(format!("the statistics of chunk {number} are not enough; please report it"))
+            })?;
+            self.take(sole, &column)?;
+            return Ok(Step::Took(1));
+        }
         let mut rest = block.data();
         for number in block.first()..block.end() {
             let bytes = self.plan.chunk_bytes(number)?;
             let Some((data, after)) = rest.split_at_checked(bytes) else {
                 return Err(domain(format!("chunk {number} has {} bytes instead of {bytes}", rest.len())));
             };
-            self.chunk(number, data)?;
+            match block.summary() {
+                Summary::Welcome { known, thorough } => self.learn(number, data, known, thorough)?,
+                _ => self.plain(number, data)?,
+            }
             rest = after;
         }
         if !rest.is_empty() {
@@ -63,6 +156,10 @@ impl Fold for ArrayFold {
             return Err(domain(format!("chunk {last} has {} bytes too many", rest.len())));
         }
         Ok(Step::Took(block.count()))
+    }
+
+    fn summary(&mut self) -> Option<Vec<u8>> {
+        self.learnt.take()
     }
 
     fn save(&self, out: &mut Vec<u8>) {
@@ -97,5 +194,24 @@ impl Fold for ArrayFold {
             state.end()?;
         }
         read.end()
+    }
+}
+
+/// No cells, for elements that are only measured.
+struct Nowhere;
+
+impl Totals for Nowhere {
+    fn row(&mut self, _: usize, _: &Row<'_>) -> Result<(), KernelError> {
+        Ok(())
+    }
+    fn run(&mut self, _: usize, _: &Row<'_>) -> Result<(), KernelError> {
+        Ok(())
+    }
+    fn save(&self, _: &mut Vec<u8>) {}
+    fn merge(&mut self, _: &mut StateReader<'_>) -> Result<(), KernelError> {
+        Ok(())
+    }
+    fn answer(&self, _: usize, _: usize, _: &mut Vec<u8>) -> Result<(), KernelError> {
+        Ok(())
     }
 }

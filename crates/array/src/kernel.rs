@@ -137,4 +137,13 @@ impl Kernel for ArrayReduce {
         fold.merge(whole, &mut NoRows)?;
         Ok(Next::Done(self.plan.answer(&fold.rule, &fold.tiles)?))
     }
+
+    fn settled(&self, record: u64, summary: &[u8]) -> bool {
+        self.plan.settle(record, summary).is_some()
+    }
+
+    /// What the elements are decoded to, and in what grid.
+    fn summary_key(&self) -> Option<Vec<u8>> {
+        Some(self.plan.identity())
+    }
 }

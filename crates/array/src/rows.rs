@@ -2,6 +2,7 @@
 
 use gristmill_kernel::KernelError;
 
+use crate::measure::Measure;
 use crate::plan::{BLOCK_ELEMENTS, Plan};
 use crate::totals::{Row, Totals, domain};
 use crate::values::Values;
@@ -47,6 +48,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) piece: &'a Piece<'a>,
     pub(crate) totals: &'a mut dyn Totals,
     pub(crate) scratch: &'a mut Scratch,
+    /// Takes the decoded elements too.
+    pub(crate) measure: Option<&'a mut Measure>,
 }
 
 impl Walk<'_> {
@@ -135,6 +138,9 @@ impl Walk<'_> {
             }
         };
         self.plan.meaning.decode_into(raw, &mut self.scratch.values);
+        if let Some(measure) = &mut self.measure {
+            measure.take(&self.scratch.values);
+        }
         let computed;
         let values = match &self.plan.expr {
             Some(expr) => {

@@ -16,9 +16,13 @@ use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
 use crate::reduction::Op;
+use crate::statistics::ChunkStatistics;
 use crate::truth::is_float;
 use crate::values::Values;
 
+pub(crate) use float::add_exactly;
+pub(crate) use histogram::histogram_place;
+pub(crate) use integer::run_sum;
 pub(crate) use rank::{DIGITS, Rank};
 pub(crate) use wanted::Wanted;
 
@@ -45,6 +49,11 @@ pub(crate) trait Totals: Send {
     fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
     /// Takes all elements of a row into one cell.
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
+    /// Takes the elements that statistics are of into one cell, as [`Totals::run`] does. They are such that
+    /// [`Rule::takes`] them.
+    fn take(&mut self, _at: usize, _statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        Err(domain("statistics do not do for this operation; please report it"))
+    }
     /// Appends the state. Equal elements give equal bytes, in whatever order they came.
     fn save(&self, out: &mut Vec<u8>);
     /// Takes in a saved state of as many cells.

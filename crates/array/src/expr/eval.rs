@@ -9,7 +9,7 @@ use crate::values::{Number, Values, with_number, with_type, with_values};
 
 /// What a part came to: elements, or one number for all.
 #[derive(Clone, Debug)]
-enum Operand {
+pub(super) enum Operand {
     Block(Values),
     Scalar(Literal),
 }
@@ -24,7 +24,7 @@ impl Typed {
 }
 
 impl Operand {
-    fn brought<T: Cast>(self, length: usize) -> Vec<T> {
+    pub(super) fn brought<T: Cast>(self, length: usize) -> Vec<T> {
         match self {
             Operand::Block(values) => cast(values),
             Operand::Scalar(Literal::Bool(truth)) => vec![T::cast_from(truth); length],
@@ -111,7 +111,7 @@ fn powers<T: Arithmetic>(mut base: Vec<T>, exponent: Literal) -> Vec<T> {
     base
 }
 
-fn apply(unary: Unary, operand: Operand, common: ArrayType, length: usize) -> Values {
+pub(super) fn apply(unary: Unary, operand: Operand, common: ArrayType, length: usize) -> Values {
     use Unary::*;
     match (unary, common) {
         (Cast(to), _) => with_type!(common, U => {
@@ -148,7 +148,7 @@ fn numbers<T: Arithmetic>(unary: Unary, mut values: Vec<T>) -> Values {
     T::wrap(values)
 }
 
-fn arithmetic<T: Arithmetic>(binary: Binary, mut left: Vec<T>, right: &[T]) -> Vec<T> {
+pub(super) fn arithmetic<T: Arithmetic>(binary: Binary, mut left: Vec<T>, right: &[T]) -> Vec<T> {
     macro_rules! each {
         ($operation:expr) => {
             for (a, b) in left.iter_mut().zip(right) {

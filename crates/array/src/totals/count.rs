@@ -3,6 +3,7 @@
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
 
+use crate::statistics::ChunkStatistics;
 use crate::totals::{Row, Totals, add_counts, put_counts};
 use crate::values::{Number, with_values};
 
@@ -22,6 +23,11 @@ impl Totals for Count {
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
         self.0[at] = self.0[at].wrapping_add(count_run(row, true));
+        Ok(())
+    }
+
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        self.0[at] = self.0[at].wrapping_add(statistics.elements - statistics.missing);
         Ok(())
     }
 

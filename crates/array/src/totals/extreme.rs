@@ -3,6 +3,7 @@
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
+use crate::statistics::ChunkStatistics;
 use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::truth::is_float;
@@ -67,6 +68,18 @@ impl Totals for Extreme {
             self.keys[at] = least;
             self.nans[at] |= nan && !self.rule.skip;
         });
+        Ok(())
+    }
+
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        let skip = self.rule.skip;
+        let counted = statistics.elements - if skip { statistics.missing } else { 0 };
+        self.counts[at] = self.counts[at].wrapping_add(counted);
+        if let Some((least, largest)) = statistics.range {
+            let key = if self.largest { !largest } else { least };
+            self.keys[at] = self.keys[at].min(key);
+        }
+        self.nans[at] |= statistics.missing > 0 && !skip;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
 
 use crate::reduction::Op;
+use crate::statistics::ChunkStatistics;
 use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, put_counts, put_float};
 use crate::values::{Number, Values};
@@ -110,6 +111,22 @@ impl Totals for FloatSum {
             Values::F32(values) => self.sums.run(at, &values[row.from..row.to], skip),
             Values::F64(values) => self.sums.run(at, &values[row.from..row.to], skip),
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        let skip = self.rule.skip;
+        let counted = statistics.elements - if skip { statistics.missing } else { 0 };
+        self.counts[at] = self.counts[at].wrapping_add(counted);
+        match &mut self.sums {
+            Sums::Exact(sum) => statistics.exact.iter().for_each(|other| sum.merge(other)),
+            Sums::Binned(cells) => {
+                statistics.binned.iter().for_each(|other| cells.merge_one(at, other));
+                if statistics.missing > 0 && !skip {
+                    cells.add_run(at, &[f64::NAN], false);
+                }
+            }
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
 
 use crate::reduction::Op;
+use crate::statistics::ChunkStatistics;
 use crate::totals::{Row, Rule, Totals, add_counts, put_counts};
-use crate::values::{Number, with_values};
+use crate::values::{Number, with_type, with_values};
 
 pub(crate) struct Histogram {
     edges: Vec<f64>,
@@ -29,11 +30,36 @@ impl Histogram {
 
     #[inline]
     fn bin<T: Number>(&self, x: T) -> Option<usize> {
-        let (x, last) = (x.to_f64(), self.bins());
-        if x.is_nan() || x < *self.edges.first()? || x > *self.edges.last()? {
-            return None;
+        match histogram_place(&self.edges, x) {
+            Place::Bin(bin) => Some(bin),
+            _ => None,
         }
-        Some(self.edges.partition_point(|edge| *edge <= x).clamp(1, last) - 1)
+    }
+}
+
+/// Where an element goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Below,
+    Bin(usize),
+    Above,
+    /// It is NaN, or there are no bins.
+    Nowhere,
+}
+
+/// Where an element goes: of two that go to one place all that are between them do.
+#[inline]
+pub(crate) fn histogram_place<T: Number>(edges: &[f64], x: T) -> Place {
+    let x = x.to_f64();
+    let [first, .., last] = edges else { return Place::Nowhere };
+    if x.is_nan() {
+        Place::Nowhere
+    } else if x < *first {
+        Place::Below
+    } else if x > *last {
+        Place::Above
+    } else {
+        Place::Bin(edges.partition_point(|edge| *edge <= x).clamp(1, edges.len() - 1) - 1)
     }
 }
 
@@ -61,6 +87,16 @@ impl Totals for Histogram {
                 }
             }
         });
+        Ok(())
+    }
+
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        let Some((least, _)) = statistics.range else { return Ok(()) };
+        if let Some(bin) = with_type!(statistics.dtype, T => self.bin(T::of_key(least))) {
+            let at = at * self.bins() + bin;
+            let n = &mut self.counts[at];
+            *n = n.wrapping_add(statistics.elements - statistics.missing);
+        }
         Ok(())
     }
 

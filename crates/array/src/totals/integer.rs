@@ -5,6 +5,7 @@ use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
 use crate::reduction::Op;
+use crate::statistics::ChunkStatistics;
 use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, with_values};
@@ -39,6 +40,12 @@ impl Totals for IntegerSum {
         Ok(())
     }
 
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        self.counts[at] = self.counts[at].wrapping_add(statistics.elements);
+        self.sums[at] = self.sums[at].wrapping_add(statistics.whole.unwrap_or(0));
+        Ok(())
+    }
+
     fn save(&self, out: &mut Vec<u8>) {
         put_counts(&self.counts, out);
         self.sums.iter().for_each(|sum| out.put_i128(*sum));
@@ -62,7 +69,7 @@ impl Totals for IntegerSum {
 }
 
 /// The sum of a row, of at most a block: 64 bits hold it for numbers of 32.
-fn run_sum<T: Number>(values: &[T]) -> i128 {
+pub(crate) fn run_sum<T: Number>(values: &[T]) -> i128 {
     if T::TYPE.size() < 8 {
         let each = |x: &T| x.to_i128() as i64;
         return i128::from(values.iter().map(each).sum::<i64>());

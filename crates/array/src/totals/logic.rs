@@ -3,6 +3,8 @@
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
 
+use crate::settle::{any_false, any_true};
+use crate::statistics::ChunkStatistics;
 use crate::totals::{Row, Totals};
 use crate::truth::is_true;
 use crate::values::with_values;
@@ -35,6 +37,11 @@ impl Totals for Logic {
         self.found[at] |= with_values!(row.values, values => {
             values[row.from..row.to].iter().any(|x| is_true(*x) != all)
         });
+        Ok(())
+    }
+
+    fn take(&mut self, at: usize, statistics: &ChunkStatistics) -> Result<(), KernelError> {
+        self.found[at] |= if self.all { any_false(statistics) == Some(true) } else { any_true(statistics) };
         Ok(())
     }
 

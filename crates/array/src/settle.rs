@@ -1,0 +1,161 @@
+//! Chunks that need not be read, because what is known of them says what they add.
+
+use gristmill_kernel::ArrayType;
+
+use crate::expr::Image;
+use crate::plan::Plan;
+use crate::reduction::Op;
+use crate::statistics::ChunkStatistics;
+use crate::totals::{Rule, histogram_place};
+use crate::truth::is_float;
+use crate::values::{Number, with_type, with_values};
+
+/// The one cell that all selected elements of a chunk go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sole {
+    pub(crate) tile: u64,
+    /// Cells of the tile.
+    pub(crate) cells: usize,
+    pub(crate) cell: usize,
+    /// Elements selected.
+    pub(crate) elements: u64,
+}
+
+impl Plan {
+    /// Elements of a chunk that are inside the array.
+    pub(crate) fn elements(&self, number: u64) -> u64 {
+        self.grid.clipped(number).iter().product()
+    }
+
+    /// The cell of a chunk, where all that is selected of it goes to one.
+    pub(crate) fn sole(&self, number: u64) -> Option<Sole> {
+        if number >= self.grid.chunks() {
+            return None;
+        }
+        let pieces = self.pieces(number);
+        let [piece] = &pieces[..] else { return None };
+        let (mut cell, mut elements) = (piece.cell, 1);
+        for axis in &piece.axes {
+            elements *= axis.length as u64;
+            match axis.labels.as_deref() {
+                Some([first, rest @ ..]) if rest.iter().all(|label| label == first) => {
+                    cell += first * axis.cell_stride;
+                }
+                None if axis.cell_stride == 0 => {}
+                _ => return None,
+            }
+        }
+        Some(Sole { tile: piece.tile, cells: piece.cells, cell, elements })
+    }
+
+    /// The statistics of a chunk, if these bytes are that.
+    pub(crate) fn statistics(&self, number: u64, bytes: &[u8]) -> Option<ChunkStatistics> {
+        let statistics = ChunkStatistics::decode(bytes).ok()?;
+        let fits = number < self.grid.chunks()
+            && statistics.elements == self.elements(number)
+            && statistics.dtype == self.meaning.decoded();
+        fits.then_some(statistics)
+    }
+
+    /// What a chunk adds, and where, if its statistics say so.
+    pub(crate) fn settle(&self, number: u64, bytes: &[u8]) -> Option<(Sole, ChunkStatistics)> {
+        let statistics = self.statistics(number, bytes)?;
+        let sole = self.sole(number)?;
+        let column = self.column(statistics, sole.elements)?;
+        self.rule.takes(&column).then_some((sole, column))
+    }
+
+    /// Statistics of what is reduced, of which `selected` elements of the chunk are.
+    fn column(&self, chunk: ChunkStatistics, selected: u64) -> Option<ChunkStatistics> {
+        let whole = selected == chunk.elements;
+        let column = self.rule.column;
+        let image = match &self.expr {
+            Some(expr) => expr.image(chunk.range(), chunk.missing > 0)?,
+            None if whole => return Some(chunk),
+            None => Image::of(chunk.range(), chunk.missing > 0),
+        };
+        let spread = match image {
+            Image::Truth { yes, no } if yes != no && column == ArrayType::Bool => {
+                return Some(self.constant(Some(yes.key()), selected));
+            }
+            Image::Numbers(spread) => spread,
+            _ => return None,
+        };
+        let Some(ends) = spread.ends else { return Some(self.constant(None, selected)) };
+        let (least, largest) = with_values!(&ends, ends => (ends[0].key(), ends[1].key()));
+        if least == largest && !spread.nan {
+            return Some(self.constant(Some(least), selected));
+        }
+        match (whole, spread.same) {
+            (true, true) => Some(chunk),
+            // The others are between, and those that were missing are.
+            (true, false) => {
+                let range = Some((least, largest));
+                let missing = if spread.nan { chunk.missing } else { 0 };
+                let none = ChunkStatistics::of_one(column, None, chunk.elements);
+                Some(ChunkStatistics { range, missing, ..none })
+            }
+            _ => None,
+        }
+    }
+
+    /// Of elements that are all one value, or NaN.
+    fn constant(&self, key: Option<u64>, elements: u64) -> ChunkStatistics {
+        let all = ChunkStatistics::of_one(self.rule.column, key, elements);
+        if matches!(self.rule.op, Op::Sum | Op::Mean) { all.with_sum(self.rule.one) } else { all }
+    }
+}
+
+impl Rule {
+    /// Whether such statistics of elements that go to one cell are all that the operation needs.
+    pub(crate) fn takes(&self, chunk: &ChunkStatistics) -> bool {
+        if self.weighted || self.round > 0 || chunk.dtype != self.column {
+            return false;
+        }
+        match &self.op {
+            Op::Count | Op::Min | Op::Max | Op::Any => true,
+            Op::Sum | Op::Mean if !is_float(self.column) => chunk.whole.is_some(),
+            Op::Sum | Op::Mean if self.one => chunk.exact.is_some(),
+            Op::Sum | Op::Mean => chunk.binned.is_some(),
+            Op::All => any_false(chunk).is_some(),
+            Op::Histogram(edges) => in_one_bin(edges, chunk),
+            Op::Var | Op::Std | Op::ArgMin | Op::ArgMax | Op::Moments | Op::Quantile(_) => false,
+        }
+    }
+
+    /// Whether an operation over elements as they are makes such statistics of all of them.
+    pub(crate) fn measured(&self) -> bool {
+        !self.weighted && matches!(self.op, Op::Count | Op::Sum | Op::Mean | Op::Min | Op::Max)
+    }
+}
+
+/// Whether any element is true, which NaN is.
+pub(crate) fn any_true(chunk: &ChunkStatistics) -> bool {
+    chunk.missing > 0
+        || chunk.range().is_some_and(|ends| !with_values!(&ends, ends => ends.iter().all(is_zero)))
+}
+
+/// Whether any is false; `None` where that is not certain.
+pub(crate) fn any_false(chunk: &ChunkStatistics) -> Option<bool> {
+    fn of<T: Number>(ends: &[T]) -> Option<bool> {
+        let (low, high) = (ends[0], ends[1]);
+        match (is_zero(&low) || is_zero(&high), low < T::default() && high > T::default()) {
+            (true, _) => Some(true),
+            (false, true) => None,
+            (false, false) => Some(false),
+        }
+    }
+    let Some(ends) = chunk.range() else { return Some(false) };
+    with_values!(&ends, ends => of(ends))
+}
+
+fn is_zero<T: Number>(x: &T) -> bool {
+    *x == T::default()
+}
+
+fn in_one_bin(edges: &[f64], chunk: &ChunkStatistics) -> bool {
+    let Some((least, largest)) = chunk.range else { return true };
+    with_type!(chunk.dtype, T => {
+        histogram_place(edges, T::of_key(least)) == histogram_place(edges, T::of_key(largest))
+    })
+}
