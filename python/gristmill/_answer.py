@@ -84,7 +84,7 @@ class Answer(Mapping[str, Any]):
     output: NDArray[Any] | None
     #: Where and how it was computed: ``elapsed_seconds``, ``rounds``, ``lanes`` (``None`` where storage nodes folded, which
     #: have their own), ``bytes_read``, ``bytes_moved`` between targets in so many ``messages``, ``bytes_to_client``,
-    #: ``bytes_not_moved``, and ``places``.
+    #: ``bytes_not_moved``, ``chunks_settled`` from their statistics without being read, and ``places``.
     report: dict[str, Any]
     #: What is promised about the bits: ``exact``, ``fixed`` or ``approximate``.
     numerics: str

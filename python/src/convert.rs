@@ -68,6 +68,7 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
     dict.set_item("messages", report.messages)?;
     dict.set_item("bytes_to_client", report.bytes_to_client)?;
     dict.set_item("bytes_not_moved", report.bytes_not_moved)?;
+    dict.set_item("chunks_settled", report.chunks_settled)?;
     dict.set_item("places", places)?;
     dict.set_item("revisions", revisions)?;
     Ok(dict)

@@ -172,6 +172,9 @@ pub fn report(report: &Report, folded_here: bool, numerics: Numerics) -> String 
         let (moved, not) = (readable(report.bytes_to_client), readable(report.bytes_not_moved));
         text.push_str(&format!(", {moved} to the client, {not} not moved"));
     }
+    if report.chunks_settled > 0 {
+        text.push_str(&format!(", {} chunks known from their statistics", report.chunks_settled));
+    }
     if report.rounds > 1 {
         text.push_str(&format!(", {} passes", report.rounds));
     }

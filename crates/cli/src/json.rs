@@ -94,6 +94,7 @@ pub fn report(report: &Report, folded_here: bool) -> Json {
         "messages": integer(i128::from(report.messages)),
         "bytes_to_client": integer(i128::from(report.bytes_to_client)),
         "bytes_not_moved": integer(i128::from(report.bytes_not_moved)),
+        "chunks_settled": integer(i128::from(report.chunks_settled)),
         "places": places,
         "revisions": revisions,
     })

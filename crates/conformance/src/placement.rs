@@ -93,6 +93,7 @@ fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunEr
         row_bytes: rng.usize(1..300),
         rows_ahead: rng.usize(1..5000),
         max_record: MAX_LINE,
+        statistics: rng.bool(),
     };
     let world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");
     let mut request = Request::new(case.kernel.clone(), case.input, file(&bytes, layout)?);

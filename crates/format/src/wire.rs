@@ -42,6 +42,13 @@ mod page;
 pub use head::{Head, head};
 pub use page::{Page, page};
 
+/// An array as the bytes that it has in a head.
+pub fn array(array: &crate::Array) -> Vec<u8> {
+    let mut out = Vec::new();
+    array::put_array(&mut out, array);
+    out
+}
+
 /// Most bytes of a head.
 pub const MAX_HEAD_BYTES: usize = 128 << 10;
 

@@ -1,7 +1,7 @@
 //! Turns units of chunks into blocks: reads the stored bytes of several together, decodes one after the other.
 
 use gristmill_format::{Array, Decoder, Edges};
-use gristmill_kernel::Block;
+use gristmill_kernel::{Block, Summary};
 
 use crate::RunError;
 use crate::chunks::{Owned, Stored, Wanted};
@@ -48,6 +48,7 @@ impl Decoding {
         let number = wanted.number;
         let failed = |source| RunError::Chunk { number, source };
         let (bytes, mask): (&[u8], u32) = match &wanted.bytes {
+            Stored::Settled(_) => return Ok(&[]),
             Stored::Missing => {
                 self.decoder.fill(number, &mut self.elements).map_err(failed)?;
                 return Ok(&self.elements);
@@ -91,9 +92,14 @@ impl Reader<'_> {
     ) -> Result<Flow, RunError> {
         let nothing = Pulled::default();
         let mut positions = unit.window.clone();
+        let (kernel, statistics) = (&*self.job.kernel, self.job.statistics.as_deref());
+        let settled = |position, number| {
+            let summary = statistics?.known(number)?;
+            kernel.settled(position, &summary).then_some(summary)
+        };
         while !positions.is_empty() {
             self.at = positions.start;
-            let taken = owned.take(unit.target, &mut positions, MAX_READ)?;
+            let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled)?;
             let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
             let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
             let data = self.records.get(total as usize);
@@ -105,11 +111,24 @@ impl Reader<'_> {
                 let (stored, behind) = rest.split_at_mut((range.end - range.start) as usize);
                 rest = behind;
                 self.at = wanted.position;
+                let thorough = !decoding.plain;
                 let elements = decoding.elements(wanted, stored)?;
                 if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
                     *records += 1;
                 }
-                if each(&Block::new(wanted.position, 1, elements))? == Flow::Stop {
+                let known = match &wanted.bytes {
+                    Stored::Settled(_) => None,
+                    _ => statistics.map(|statistics| statistics.known(wanted.number)),
+                };
+                let summary = match (&wanted.bytes, &known) {
+                    (Stored::Settled(summary), _) => {
+                        self.tally.settled += 1;
+                        Summary::Instead(summary)
+                    }
+                    (_, Some(known)) => Summary::Welcome { known: known.as_deref(), thorough },
+                    (_, None) => Summary::None,
+                };
+                if each(&Block::new(wanted.position, 1, elements).with_summary(summary))? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::{ChunkTable, FormatError, Found, MAX_CHUNKS, Place};
+use gristmill_format::{ChunkTable, FormatError, Found, MAX_CHUNKS, Place, wire};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, KernelError, Next, Sink, Spec, Step};
 use gristmill_layout::{Layout, TargetIndex};
 
@@ -79,7 +79,33 @@ impl Chunks {
         &self.table
     }
 
-    fn number(&self, position: u64) -> Option<u64> {
+    /// What the decoded elements of all chunks depend on beside their stored bytes: the array, as bytes.
+    pub fn array_identity(&self) -> Vec<u8> {
+        wire::array(&self.table.array)
+    }
+
+    /// What the decoded elements of a chunk of such an array of a file depend on as long as the file is the same: its number,
+    /// and where its stored bytes are. Of a table that lies about that it is that of other bytes, never of these.
+    pub fn identity(&self, number: u64) -> Option<Vec<u8>> {
+        let mut out = number.to_le_bytes().to_vec();
+        match self.table.find(number)? {
+            Found::Missing => {}
+            Found::At(Place { chunk: _, file, offset, bytes, mask }) => {
+                out.push(1);
+                out.extend(file.to_le_bytes());
+                out.extend(offset.to_le_bytes());
+                out.extend(bytes.to_le_bytes());
+                out.extend(mask.to_le_bytes());
+            }
+            Found::Inline(bytes) => {
+                out.push(2);
+                out.extend_from_slice(bytes);
+            }
+        }
+        Some(out)
+    }
+
+    pub(crate) fn number(&self, position: u64) -> Option<u64> {
         self.numbers.get(usize::try_from(position).ok()?).copied()
     }
 
@@ -199,6 +225,8 @@ pub(crate) enum Stored<'a> {
     At(Range<u64>, u32),
     Inline(&'a [u8]),
     Missing,
+    /// This is all that is needed of it.
+    Settled(Vec<u8>),
 }
 
 impl Wanted<'_> {
@@ -213,17 +241,20 @@ impl Wanted<'_> {
 
 impl Owned {
     /// Takes chunks of a target off the beginning of `positions`, as many as have `most` stored bytes together, one at least.
+    /// `settled` says what does instead of a chunk, by its position and number.
     pub fn take(
         &self,
         target: TargetIndex,
         positions: &mut Range<u64>,
         most: u64,
+        settled: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
     ) -> Result<Vec<Wanted<'_>>, RunError> {
         let (mut taken, mut sum) = (Vec::new(), 0);
         while let Some(position) = positions.clone().next() {
             if self.owner(position) == Some(target) {
                 let (number, found) = self.chunks.find(position)?;
                 let bytes = match found {
+                    _ if let Some(summary) = settled(position, number) => Stored::Settled(summary),
                     Found::At(place) => Stored::At(place.offset..place.offset + place.bytes, place.mask),
                     Found::Inline(bytes) => Stored::Inline(bytes),
                     Found::Missing => Stored::Missing,
@@ -275,6 +306,13 @@ impl Kernel for Numbered {
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         self.kernel.advance(ctx, whole)
     }
+    fn settled(&self, position: u64, summary: &[u8]) -> bool {
+        let number = usize::try_from(position).ok().and_then(|position| self.numbers.get(position));
+        number.is_some_and(|number| self.kernel.settled(*number, summary))
+    }
+    fn summary_key(&self) -> Option<Vec<u8>> {
+        self.kernel.summary_key()
+    }
 }
 
 impl Fold for NumberedFold {
@@ -283,7 +321,8 @@ impl Fold for NumberedFold {
         let number = usize::try_from(block.first()).ok().and_then(|position| self.numbers.get(position));
         match number {
             Some(number) if block.count() == 1 => {
-                self.fold.update(&Block::new(*number, 1, block.data()), sink)
+                let block = Block::new(*number, 1, block.data()).with_summary(block.summary());
+                self.fold.update(&block, sink)
             }
             _ => Ok(Step::Took(block.count())),
         }
@@ -293,5 +332,8 @@ impl Fold for NumberedFold {
     }
     fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError> {
         self.fold.merge(later, sink)
+    }
+    fn summary(&mut self) -> Option<Vec<u8>> {
+        self.fold.summary()
     }
 }

@@ -15,6 +15,8 @@ pub struct Tally {
     pub read: Vec<u64>,
     /// Records folded by each target.
     pub records: Vec<u64>,
+    /// Chunks among the records that were not read, because their statistics settled them.
+    pub settled: u64,
     /// Bytes that one target pulled from another.
     pub moved: u64,
     /// Messages between targets that this took.
@@ -38,6 +40,7 @@ impl Tally {
             *mine = mine.saturating_add(*theirs);
         }
         // What other nodes counted may be anything.
+        self.settled = self.settled.saturating_add(other.settled);
         self.moved = self.moved.saturating_add(other.moved);
         self.messages = self.messages.saturating_add(other.messages);
         self.sent = self.sent.saturating_add(other.sent);

@@ -11,7 +11,9 @@ use crate::options::MAX_ROUNDS;
 use crate::pass::run_pass;
 use crate::prepare::{Prepared, prepare};
 use crate::selection::Selection;
-use crate::{Checkpoint, Chunks, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Tally};
+use crate::{
+    Checkpoint, Chunks, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Statistics, Tally,
+};
 
 /// A kernel, a file, and what of it.
 #[derive(Clone)]
@@ -28,6 +30,8 @@ pub struct Request {
     pub selection: Selection,
     /// The records, where they are chunks of an array.
     pub chunks: Option<Chunks>,
+    /// Where summaries of chunks are kept, if they are.
+    pub statistics: Option<Arc<dyn Statistics>>,
     /// A second file, read record by record beside the first.
     pub second: Option<SecondFile>,
     /// Small inputs that every fold gets whole.
@@ -62,6 +66,7 @@ impl Request {
             file,
             selection: Selection::default(),
             chunks: None,
+            statistics: None,
             second: None,
             side: Vec::new(),
             options: Options::default(),

@@ -36,6 +36,8 @@ pub struct Options {
     pub rows_ahead: usize,
     /// Longest line, in bytes.
     pub max_record: u64,
+    /// Whether statistics of chunks are used and made, where somebody keeps them.
+    pub statistics: bool,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             row_bytes: 256 << 10,
             rows_ahead: 32 << 20,
             max_record: DEFAULT_MAX_RECORD,
+            statistics: true,
         }
     }
 }

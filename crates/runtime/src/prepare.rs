@@ -14,7 +14,7 @@ use crate::lines::LineStarts;
 use crate::options::MAX_BLOCK_BYTES;
 use crate::selection::Domain;
 use crate::units::Ownership;
-use crate::{FileParts, Options, Request, RunError, SecondFile};
+use crate::{FileParts, Options, Request, RunError, SecondFile, Statistics};
 
 /// A request checked and resolved.
 pub(crate) struct Prepared {
@@ -28,6 +28,8 @@ pub(crate) struct Prepared {
     pub domain: Domain,
     /// The records, where they are chunks.
     pub chunks: Option<Owned>,
+    /// Where summaries of them are kept.
+    pub statistics: Option<Arc<dyn Statistics>>,
     pub ownership: Option<Ownership>,
     /// Units are cut at line ends and their lines pulled whole.
     pub whole_lines: bool,
@@ -84,8 +86,20 @@ pub(crate) fn prepare(
     last: bool,
     unheard: bool,
 ) -> Result<Prepared, RunError> {
-    let Request { kernel, input, byte_order, file, selection, chunks, second, side, options, identity } =
-        request;
+    let Request {
+        kernel,
+        input,
+        byte_order,
+        file,
+        selection,
+        chunks,
+        statistics,
+        second,
+        side,
+        options,
+        identity,
+    } = request;
+    let statistics = statistics.filter(|_| options.statistics);
     options.check()?;
     let spec = kernel.spec();
     if unheard {
@@ -140,6 +154,7 @@ pub(crate) fn prepare(
         second,
         domain,
         chunks,
+        statistics,
         ownership,
         whole_lines,
         line_starts: LineStarts::default(),

@@ -19,6 +19,8 @@ pub struct Report {
     /// Bytes that folds were given, read where they lie, in all passes. What is read besides, because it lies between
     /// them, is not counted.
     pub bytes_read: u64,
+    /// Chunks of an array that were answered from their statistics, unread, in all passes.
+    pub chunks_settled: u64,
     /// Bytes that one target pulled from another.
     pub bytes_moved: u64,
     /// Messages between targets that this took.
@@ -103,6 +105,7 @@ impl Report {
             rounds,
             lanes: job.options.lanes,
             bytes_read,
+            chunks_settled: tally.settled.saturating_add(here.tally.settled),
             bytes_moved: tally.moved,
             messages: tally.messages.saturating_add(here.tally.messages),
             bytes_to_client,

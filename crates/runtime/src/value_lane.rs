@@ -72,6 +72,12 @@ impl<'a, 'p> ValueLane<'a, 'p> {
                 return Err(error.into());
             }
         };
+        if let (Some(statistics), Some(chunks)) = (&pass.job.statistics, &pass.job.chunks)
+            && let (Some(summary), Some(number)) =
+                (running.fold.summary(), chunks.chunks.number(part.first()))
+        {
+            statistics.learned(number, summary);
+        }
         running.covered.add(part.first()..part.first() + took)?;
         running.end = part.first() + took;
         pass.control.folded(took);

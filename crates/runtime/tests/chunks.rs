@@ -1,7 +1,8 @@
 //! Reductions of arrays over chunks: the same bits wherever chunks lie, and what is wrong with a chunk is said.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use gristmill_array::{
     ArrayReduce, EdgeChunks, Grid, Meaning, Op, Reduction, Request as ArrayRequest, Selection,
@@ -11,7 +12,7 @@ use gristmill_kernel::{ByteOrder, DType, Input, Value};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
     Checkpoint, Chunks, Control, Discard, FileParts, Options, Outcome, Part, Placement, Request, RunError,
-    resume, run,
+    Statistics, resume, run,
 };
 use proptest::prelude::*;
 
@@ -241,4 +242,96 @@ fn a_table_that_lies_and_a_chunk_that_is_cut_are_refused() {
     for numbers in [vec![4], vec![1, 0], vec![2, 2]] {
         assert!(Chunks::new(world.table.clone(), numbers).is_err());
     }
+}
+
+/// Statistics of one variable, in memory.
+#[derive(Default)]
+struct Kept(Mutex<BTreeMap<u64, Vec<u8>>>);
+
+impl Statistics for Kept {
+    fn known(&self, number: u64) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(&number).cloned()
+    }
+    fn learned(&self, number: u64, summary: Vec<u8>) {
+        self.0.lock().unwrap().insert(number, summary);
+    }
+}
+
+fn answered(request: Request) -> gristmill_runtime::Answer {
+    let Outcome::Done(answer) = run(request, &mut Discard, &Control::new()).unwrap() else {
+        panic!("it stopped")
+    };
+    answer
+}
+
+#[test]
+fn what_statistics_settle_is_not_read() {
+    let world = world(&[40, 30], &[4, 7], 3, 11);
+    let file = striped(&world.bytes, 100, 3);
+    let kept: Arc<Kept> = Arc::default();
+    let ask = |op, lanes, statistics| {
+        let mut request = request(&world, file.clone(), "", Reduction::new(op), lanes);
+        request.statistics = Some(kept.clone());
+        request.options.statistics = statistics;
+        answered(request)
+    };
+    let first = ask(Op::Sum, 2, true);
+    assert_eq!((first.report.bytes_read, first.report.chunks_settled), (world.table.stored_bytes(), 0));
+    for op in [Op::Sum, Op::Mean, Op::Count, Op::Min, Op::Max] {
+        let (with, without) = (ask(op.clone(), 2, true), ask(op, 1, false));
+        assert_eq!(with.value, without.value);
+        assert_eq!((with.report.bytes_read, with.report.bytes_moved, with.report.messages), (0, 0, 0));
+        assert_eq!((with.report.chunks_settled, without.report.chunks_settled), (50, 0));
+        assert_eq!(without.report.bytes_read, world.table.stored_bytes());
+        // They were folded all the same.
+        let folded = |answer: &gristmill_runtime::Answer| -> u64 {
+            answer.report.places.iter().map(|place| place.records.unwrap()).sum()
+        };
+        assert_eq!((folded(&with), folded(&without)), (50, 50));
+    }
+    // One that is damaged is as none.
+    kept.0.lock().unwrap().insert(7, vec![1, 2, 3]);
+    let mended = ask(Op::Sum, 3, true);
+    assert_eq!((mended.value, mended.report.chunks_settled), (first.value, 49));
+    assert_eq!(ask(Op::Sum, 1, true).report.chunks_settled, 50);
+}
+
+#[test]
+fn a_request_that_stops_goes_on_with_what_is_known_then() {
+    let world = world(&[40, 30], &[4, 7], 3, 11);
+    let file = striped(&world.bytes, 100, 3);
+    let plain = request(&world, file.clone(), "", Reduction::new(Op::Mean), 1);
+    let expected = answered(plain).value;
+    let kept: Arc<Kept> = Arc::default();
+    let fresh = || {
+        let mut request = request(&world, file.clone(), "", Reduction::new(Op::Mean), 1);
+        request.statistics = Some(kept.clone());
+        request
+    };
+    for after in [9, 21, 33] {
+        let Outcome::Stopped(checkpoint) = run(fresh(), &mut Discard, &Control::stop_after(after)).unwrap()
+        else {
+            panic!("it went on to its end")
+        };
+        assert_eq!(done(resume(fresh(), checkpoint, &mut Discard, &Control::new()).unwrap()), expected);
+    }
+}
+
+#[test]
+fn chunks_are_told_apart_by_where_they_lie() {
+    let world = world(&[40, 30], &[4, 7], 3, 11);
+    let all = || (0..world.table.array.chunks()).collect();
+    let chunks = Chunks::new(world.table.clone(), all()).unwrap();
+    let mut other = (*world.table).clone();
+    let Places::Listed(places) = &mut other.places else { unreachable!() };
+    let moved = places[3].chunk;
+    places[3].offset += 1;
+    let gone = places.remove(5).chunk;
+    let other = Chunks::new(Arc::new(other), all()).unwrap();
+    assert_eq!(chunks.array_identity(), other.array_identity());
+    for number in 0..world.table.array.chunks() {
+        let same = chunks.identity(number) == other.identity(number);
+        assert_eq!(same, number != moved && number != gone, "{number}");
+    }
+    assert_eq!(chunks.identity(world.table.array.chunks()), None);
 }

@@ -104,6 +104,18 @@ pub struct FoldRequest {
     pub asker: Option<Asker>,
     /// First record wanted, and the one after the last.
     pub select: (u64, u64),
+    /// Whether nodes may use, and keep, statistics of chunks.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub statistics: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_yes(is: &bool) -> bool {
+    *is
 }
 
 /// What of a request stays the same from pass to pass and from node to node.
@@ -134,6 +146,7 @@ impl FoldRequest {
             output: None,
             asker: None,
             select: (0, 0),
+            statistics: true,
         }
     }
 

@@ -49,6 +49,8 @@ pub struct TallyFrame {
     pub moved: u64,
     /// Messages between targets that this took.
     pub messages: u64,
+    /// Chunks that were not read, because their statistics settled them.
+    pub settled: u64,
 }
 
 impl TallyFrame {
@@ -60,6 +62,7 @@ impl TallyFrame {
             targets: targets.map(|(target, (read, records))| (target, *read, *records)).collect(),
             moved: tally.moved,
             messages: tally.messages,
+            settled: tally.settled,
         }
     }
 
@@ -73,7 +76,7 @@ impl TallyFrame {
                 *n = n.saturating_add(*records);
             }
         }
-        (tally.moved, tally.messages) = (self.moved, self.messages);
+        (tally.moved, tally.messages, tally.settled) = (self.moved, self.messages, self.settled);
         tally
     }
 }
@@ -159,6 +162,7 @@ impl Frame {
                 }
                 out.put_u64(tally.moved);
                 out.put_u64(tally.messages);
+                out.put_u64(tally.settled);
             }
         }
         out
@@ -237,7 +241,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
                 let target = target(read)?;
                 tally.targets.push((target, read.u64()?, read.u64()?));
             }
-            (tally.moved, tally.messages) = (read.u64()?, read.u64()?);
+            (tally.moved, tally.messages, tally.settled) = (read.u64()?, read.u64()?, read.u64()?);
             Ok(Frame::Finished(tally))
         }
         other => Err(read.bad(format!("no frame has the number {other}"))),

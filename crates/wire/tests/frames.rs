@@ -64,8 +64,9 @@ fn unit_end() -> impl Strategy<Value = UnitEnd> {
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
-    let tally = (prop::collection::vec((any::<u32>(), number(), number()), 0..9), number(), number())
-        .prop_map(|(targets, moved, messages)| TallyFrame { targets, moved, messages });
+    let tally =
+        (prop::collection::vec((any::<u32>(), number(), number()), 0..9), number(), number(), number())
+            .prop_map(|(targets, moved, messages, settled)| TallyFrame { targets, moved, messages, settled });
     prop_oneof![
         number().prop_map(Frame::Progress),
         number().prop_map(Frame::Begin),
@@ -228,14 +229,14 @@ fn other_kinds_and_flags_are_refused() {
 fn counts_go_to_their_targets_and_nowhere_else() {
     let mut tally = Tally::new(5);
     (tally.read[1], tally.records[1], tally.read[4]) = (10, 2, 7);
-    (tally.moved, tally.messages) = (3, 1);
+    (tally.moved, tally.messages, tally.settled) = (3, 1, 2);
     let frame = TallyFrame::of(&tally);
     assert_eq!(frame.targets, [(1, 10, 2), (4, 7, 0)]);
     let back = frame.tally(5);
     assert_eq!((&back.read, &back.records), (&tally.read, &tally.records));
-    assert_eq!((back.moved, back.messages), (3, 1));
+    assert_eq!((back.moved, back.messages, back.settled), (3, 1, 2));
     // A node that names a target which the file has not, or one twice, spoils nothing else.
-    let wrong = TallyFrame { targets: vec![(9, 1, 1), (0, u64::MAX, 1), (0, 1, 1)], moved: 0, messages: 0 };
+    let wrong = TallyFrame { targets: vec![(9, 1, 1), (0, u64::MAX, 1), (0, 1, 1)], ..TallyFrame::default() };
     let counted = wrong.tally(2);
     assert_eq!((counted.read, counted.records), (vec![u64::MAX, 0], vec![2, 0]));
 }
