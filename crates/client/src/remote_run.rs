@@ -148,7 +148,8 @@ impl Cluster {
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
             let request = question.request(&self.peers, files, ON_STORAGE, options.clone());
-            let crew = question.crew(&self.peers, files, max_record, None).map(|crew| match movable {
+            let crew = question.crew(&self.peers, files, max_record, None);
+            let crew = crew.map(|crew| crew.with_statistics(options.statistics)).map(|crew| match movable {
                 true => {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
                     let here = decision.as_ref().map(Decision::here).unwrap_or_default();

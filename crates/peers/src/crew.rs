@@ -74,6 +74,12 @@ impl StorageCrew {
         self
     }
 
+    /// Whether nodes may use, and keep, statistics of chunks.
+    pub fn with_statistics(mut self, statistics: bool) -> StorageCrew {
+        self.request.statistics = statistics;
+        self
+    }
+
     /// Folds the records of these targets here from the beginning. Nothing, unless it takes parts over.
     pub fn folding_here(mut self, targets: Vec<u32>, why: String) -> StorageCrew {
         if self.takes_over.is_none() || targets.is_empty() {

@@ -84,16 +84,16 @@ impl Chunks {
         wire::array(&self.table.array)
     }
 
-    /// What the decoded elements of a chunk of such an array of a file depend on as long as the file is the same: its number,
-    /// and where its stored bytes are. Of a table that lies about that it is that of other bytes, never of these.
+    /// What the decoded elements of a chunk of such an array depend on as long as the file that is read is the same: its
+    /// number, and where its stored bytes are. Of a table that lies about that it is that of other bytes, never of these.
     pub fn identity(&self, number: u64) -> Option<Vec<u8>> {
         let mut out = number.to_le_bytes().to_vec();
         match self.table.find(number)? {
             Found::Missing => {}
             Found::At(Place { chunk: _, file, offset, bytes, mask }) => {
                 out.push(1);
-                out.extend(file.to_le_bytes());
-                out.extend(offset.to_le_bytes());
+                let start = self.starts.get(file as usize).copied()?;
+                out.extend(start.saturating_add(offset).to_le_bytes());
                 out.extend(bytes.to_le_bytes());
                 out.extend(mask.to_le_bytes());
             }

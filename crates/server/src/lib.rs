@@ -64,6 +64,9 @@ mod range;
 mod run;
 mod seat;
 mod sent;
+mod statistics;
+#[cfg(test)]
+mod statistics_tests;
 mod status;
 mod target;
 #[cfg(test)]

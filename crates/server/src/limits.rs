@@ -153,3 +153,13 @@ pub const ASK_ALL_TIME: Duration = Duration::from_secs(3);
 
 /// How long it gives the same answer to all who watch.
 pub const REMEMBER_CLUSTER: Duration = Duration::from_millis(500);
+
+/// Bytes of memory of the statistics that a node keeps of the chunks of one object: some 45,000 chunks. Of more those go
+/// that came first.
+pub const MAX_BOOK_BYTES: usize = 8 << 20;
+
+/// Bytes of memory of such statistics of all objects, and how many objects: of more those go from memory that were not
+/// asked for the longest, and where all are in use no more are kept.
+pub const MAX_ALL_STATISTICS: usize = 64 << 20;
+/// See [`MAX_ALL_STATISTICS`].
+pub const MAX_BOOKS: usize = 1024;

@@ -102,6 +102,23 @@ fn registry(shared: &Shared) -> Registry {
         refused.get_or_create(&[("requests", seats.what().to_owned())]).inc_by(seats.refused());
     }
     registry.register("refused", "Requests that were refused as busy", refused);
+    if let Some(books) = &shared.statistics {
+        let bytes = Gauge::<i64>::default();
+        bytes.set(i64::try_from(books.bytes()).unwrap_or(i64::MAX));
+        registry.register_with_unit(
+            "statistics_memory",
+            "Statistics of chunks in memory",
+            Unit::Bytes,
+            bytes,
+        );
+        let failed = Counter::<u64>::default();
+        failed.inc_by(books.failed());
+        registry.register(
+            "statistics_not_written",
+            "Statistics of an object that could not be written",
+            failed,
+        );
+    }
     let cpu = Counter::<f64, AtomicU64>::default();
     cpu.inc_by(shared.contention.cap.used());
     registry.register_with_unit("active_cpu", "Processor time of active requests", Unit::Seconds, cpu);

@@ -31,6 +31,7 @@ use crate::limits::{
 };
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
+use crate::statistics::Books;
 use crate::turns::Turns;
 use crate::{
     NodeOptions, ServerError, cluster, files, flight, join, load, members, metrics, no_route, objects, page,
@@ -43,6 +44,8 @@ const NOT_JOINED: u32 = u32::MAX;
 /// What all requests of a node share.
 pub(crate) struct Shared {
     pub store: Arc<LocalStore>,
+    /// Statistics of chunks, unless they are turned off.
+    pub statistics: Option<Arc<Books>>,
     pub key: Key,
     pub peers: Peers,
     pub identities: Identities,
@@ -198,9 +201,14 @@ impl Node {
         let identities = Identities::load(options.tokens.as_deref(), options.require_identity)?;
         let entry = options.join.is_none();
         let dir = options.target.clone();
-        let store = blocking({
-            let dir = dir.clone();
-            move || target::open(&dir)
+        let (store, statistics) = blocking({
+            let (dir, threads) = (dir.clone(), Handle::current());
+            move || {
+                let store = target::open(&dir)?;
+                let books =
+                    options.statistics.then(|| Books::open(&dir, store.clone(), threads)).transpose()?;
+                Ok::<_, ServerError>((store, books))
+            }
         })
         .await?;
         let id = target::id(&dir)?;
@@ -230,6 +238,7 @@ impl Node {
         let listener = listener.watched(contention.senders.clone());
         let shared = Arc::new(Shared {
             store,
+            statistics,
             key,
             peers,
             identities,

@@ -106,6 +106,9 @@ impl Shared {
         // Before, so that an upload ends with the reason, and behind, for one that began in between.
         self.arriving.end(id);
         let removed = target::remove(&self.store, id);
+        if let Some(books) = &self.statistics {
+            books.forget(id);
+        }
         self.arriving.end(id);
         Ok(removed?)
     }

@@ -41,6 +41,8 @@ pub struct NodeOptions {
     pub link: Option<u64>,
     /// What is minimised when it is decided where active requests run.
     pub objective: Objective,
+    /// Keep statistics of the chunks of array variables.
+    pub statistics: bool,
 }
 
 impl NodeOptions {
@@ -63,6 +65,7 @@ impl NodeOptions {
             active_priority: ActivePriority::Idle,
             link: None,
             objective: Objective::Overlap,
+            statistics: true,
         }
     }
 

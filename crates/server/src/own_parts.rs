@@ -11,6 +11,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::MAX_MAX_RECORD;
 use crate::node::Shared;
 use crate::objects::elsewhere;
+use crate::statistics;
 
 /// What this node runs for a request, and what that is called where its speed is measured.
 pub(crate) fn node_request(
@@ -29,7 +30,9 @@ pub(crate) fn node_request(
     let options = shared.options(request.max_record, &question.kernel);
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;
-    let run = question.request_of(file, options).map_err(Refusal::from)?;
+    let mut run = question.request_of(file, options).map_err(Refusal::from)?;
+    run.options.statistics = request.statistics;
+    run.statistics = statistics::for_request(shared, files, &run);
     Ok((run, question.kernel))
 }
 

@@ -26,6 +26,9 @@ pub struct ArrayArgs {
     /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
     #[arg(long, value_name = "EXPRESSION", requires = "var")]
     pub expr: Option<String>,
+    /// Read all chunks, also those that storage nodes know enough about from requests before, and have them keep nothing
+    #[arg(long, requires = "var")]
+    pub no_statistics: bool,
     /// One answer for each group: DIM=VARIABLE by the values of a variable along DIM, or TIME.PART by a part of its dates:
     /// year, season, quarter, month, day, dayofyear, hour. Several dimensions may be grouped
     #[arg(long, value_name = "DIM=VARIABLE|TIME.PART", value_parser = parse_groupby, requires = "var")]

@@ -109,6 +109,9 @@ pub struct NodeArgs {
     /// of all times as DOSAS does
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
     pub objective: Objective,
+    /// Keep no statistics of the chunks of variables, and use none
+    #[arg(long)]
+    pub no_statistics: bool,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

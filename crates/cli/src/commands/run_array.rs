@@ -26,6 +26,7 @@ use question::{MEDIAN, question};
 
 /// Runs an operation on a variable and prints, or writes, its answer.
 pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<ExitCode, CliError> {
+    let options = Options { statistics: !args.array.no_statistics, ..options };
     let usage = |text: String| Err(CliError::Usage(text));
     let selection = &args.selection;
     if selection.dtype.is_some()

@@ -73,5 +73,6 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         active_priority: shared.active_priority,
         link: shared.link.map(|link| link.0),
         objective: shared.objective,
+        statistics: !shared.no_statistics,
     })
 }

@@ -193,6 +193,9 @@ impl Supervised {
         if let Some(admin) = &shared.admin {
             command.arg("--admin").arg(admin);
         }
+        if shared.no_statistics {
+            command.arg("--no-statistics");
+        }
         if shared.require_identity {
             command.arg("--require-identity");
         }

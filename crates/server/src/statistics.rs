@@ -1,0 +1,276 @@
+//! Statistics of the chunks of array variables, kept from one request to the next beside the objects that they are of.
+//!
+//! A node keeps what its folds tell of chunks ([`gristmill_kernel::Fold::summary`]): for each object one *book*, a small
+//! file in the directory `statistics` of the target. What is told of a chunk is filed under a SHA-256 of all that it depends
+//! on: the file and the versions of its objects, the array and what decodes it, the kernel's key, and where the chunk's
+//! stored bytes are. A request whose table says something else therefore finds nothing, and can spoil nothing for others.
+//!
+//! A book is read when the first request asks for it and written after a request that added to it, whole or not at
+//! all; one that is damaged, or of another version, is as none. It goes with its object; what a killed node left of an object that is
+//! gone goes when it starts. Nothing depends on books being there: chunks are read then.
+
+mod book;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gristmill_peers::Files;
+use gristmill_runtime::{Chunks, Request, Statistics};
+use gristmill_store::{LocalStore, ObjectId, ObjectStore, StoreError, write_atomic};
+use gristmill_wire::FileMap;
+use ring::digest::{Context, SHA256};
+use tokio::runtime::Handle;
+
+use crate::ServerError;
+use crate::limits::{MAX_ALL_STATISTICS, MAX_BOOKS};
+use crate::node::Shared;
+use crate::statistics::book::{Book, Key, Owner};
+
+/// Name of the directory in a target's.
+const DIRECTORY: &str = "statistics";
+
+/// The books of a node.
+pub(crate) struct Books {
+    dir: PathBuf,
+    store: Arc<LocalStore>,
+    threads: Handle,
+    /// Those in memory, and when each was last asked for.
+    open: Mutex<(HashMap<ObjectId, (Arc<Kept>, u64)>, u64)>,
+    /// Bytes that they take.
+    bytes: AtomicUsize,
+    failed: AtomicU64,
+}
+
+/// A book in memory.
+struct Kept {
+    owner: Owner,
+    book: Mutex<State>,
+    /// Held while the file is written or removed.
+    file: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    book: Book,
+    /// There is something that the file has not.
+    changed: bool,
+    /// Its object is gone.
+    gone: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Books {
+    /// The books of a target, without those of objects that are gone. Blocks; `threads` are for writing later.
+    pub fn open(target: &Path, store: Arc<LocalStore>, threads: Handle) -> Result<Arc<Books>, ServerError> {
+        let dir = target.join(DIRECTORY);
+        let failed = |verb, source| ServerError::File { verb, path: dir.clone(), source };
+        std::fs::create_dir_all(&dir).map_err(|source| failed("make", source))?;
+        for entry in std::fs::read_dir(&dir).map_err(|source| failed("list", source))? {
+            let entry = entry.map_err(|source| failed("list", source))?;
+            let id = entry.file_name().to_str().and_then(|name| ObjectId::new(name).ok());
+            let gone = match id {
+                Some(id) => matches!(store.stat(&id), Err(StoreError::NotFound { .. })),
+                None => true,
+            };
+            if gone {
+                // Only space is lost where it stays.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+        let (open, bytes, failed) = (Mutex::default(), AtomicUsize::new(0), AtomicU64::new(0));
+        Ok(Arc::new(Books { dir, store, threads, open, bytes, failed }))
+    }
+
+    fn path(&self, id: &ObjectId) -> PathBuf {
+        self.dir.join(id.as_str())
+    }
+
+    /// How often a book could not be written.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The book of an object, read if it is not in memory. `None` where there is no room for it. Blocks.
+    fn of(&self, owner: Owner) -> Option<Arc<Kept>> {
+        let mut open = lock(&self.open);
+        let (books, clock) = &mut *open;
+        *clock += 1;
+        let now = *clock;
+        if let Some((kept, used)) = books.get_mut(&owner.object)
+            && kept.owner == owner
+        {
+            *used = now;
+            return Some(kept.clone());
+        }
+        if let Some((old, _)) = books.remove(&owner.object) {
+            self.closed(&old);
+        }
+        while books.len() >= MAX_BOOKS || self.bytes() >= MAX_ALL_STATISTICS {
+            let unused = books.iter().filter(|(_, (kept, _))| Arc::strong_count(kept) == 1);
+            let oldest = unused.min_by_key(|(_, (_, used))| *used).map(|(id, _)| id.clone())?;
+            if let Some((old, _)) = books.remove(&oldest) {
+                self.closed(&old);
+            }
+        }
+        let book = Book::read(&self.path(&owner.object), &owner).unwrap_or_default();
+        self.bytes.fetch_add(book.bytes(), Ordering::Relaxed);
+        let id = owner.object.clone();
+        let state = State { book, ..State::default() };
+        let kept = Arc::new(Kept { owner, book: Mutex::new(state), file: Mutex::default() });
+        books.insert(id, (kept.clone(), now));
+        Some(kept)
+    }
+
+    /// One is in memory no more.
+    fn closed(&self, kept: &Kept) {
+        let mut state = lock(&kept.book);
+        self.bytes.fetch_sub(state.book.bytes(), Ordering::Relaxed);
+        // Whoever holds it still adds nothing, and its bytes count no more.
+        state.book = Book::default();
+        (state.gone, state.changed) = (true, false);
+    }
+
+    /// The object is gone, and its book goes too. Blocks.
+    pub fn forget(&self, id: &ObjectId) {
+        let kept = lock(&self.open).0.remove(id).map(|(kept, _)| kept);
+        let _written = kept.as_ref().map(|kept| {
+            self.closed(kept);
+            lock(&kept.file)
+        });
+        // None is fine, and of another failure only space is lost.
+        let _ = std::fs::remove_file(self.path(id));
+    }
+
+    /// Writes what no file has.
+    #[cfg(test)]
+    pub fn write_all(&self) {
+        let all: Vec<Arc<Kept>> = lock(&self.open).0.values().map(|(kept, _)| kept.clone()).collect();
+        all.iter().for_each(|kept| self.write(kept));
+    }
+
+    /// Writes what the file has not. Blocks.
+    fn write(&self, kept: &Kept) {
+        let _writing = lock(&kept.file);
+        let bytes = {
+            let mut state = lock(&kept.book);
+            if !std::mem::take(&mut state.changed) || state.gone {
+                return;
+            }
+            state.book.encode(&kept.owner)
+        };
+        let there = self.store.stat(&kept.owner.object).is_ok();
+        if there && write_atomic(&self.path(&kept.owner.object), &bytes).is_err() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Statistics for one request.
+struct ForRequest {
+    books: Arc<Books>,
+    kept: Arc<Kept>,
+    /// Of all that the statistics of any chunk depend on.
+    seed: Context,
+    chunks: Chunks,
+}
+
+impl ForRequest {
+    fn key(&self, number: u64) -> Option<Key> {
+        let mut context = self.seed.clone();
+        context.update(&self.chunks.identity(number)?);
+        context.finish().as_ref().first_chunk().copied()
+    }
+}
+
+impl Statistics for ForRequest {
+    fn known(&self, number: u64) -> Option<Vec<u8>> {
+        let key = self.key(number)?;
+        lock(&self.kept.book).book.get(&key).map(<[u8]>::to_vec)
+    }
+
+    fn learned(&self, number: u64, summary: Vec<u8>) {
+        let Some(key) = self.key(number) else { return };
+        let mut state = lock(&self.kept.book);
+        if state.gone || self.books.bytes() >= MAX_ALL_STATISTICS {
+            return;
+        }
+        let before = state.book.bytes();
+        state.changed |= state.book.put(key, summary);
+        let after = state.book.bytes();
+        self.books.bytes.fetch_add(after, Ordering::Relaxed);
+        self.books.bytes.fetch_sub(before, Ordering::Relaxed);
+    }
+}
+
+impl Drop for ForRequest {
+    /// The request is answered.
+    fn drop(&mut self) {
+        if lock(&self.kept.book).changed {
+            let (books, kept) = (self.books.clone(), self.kept.clone());
+            self.books.threads.spawn_blocking(move || books.write(&kept));
+        }
+    }
+}
+
+/// Where statistics of the chunks of this request are kept, if they can be. Blocks: a book may have to be read.
+pub(crate) fn for_request(shared: &Shared, files: &Files, run: &Request) -> Option<Arc<dyn Statistics>> {
+    let books = shared.statistics.as_ref().filter(|_| run.options.statistics)?;
+    let files: Vec<&FileMap> = files.each().iter().map(|(file, _)| file).collect();
+    request_statistics(books, &files, shared.number().ok()?, run)
+}
+
+/// The same on the node of the target with this number.
+pub(crate) fn request_statistics(
+    books: &Arc<Books>,
+    files: &[&FileMap],
+    number: u32,
+    run: &Request,
+) -> Option<Arc<dyn Statistics>> {
+    let (chunks, key) = (run.chunks.clone()?, run.kernel.summary_key()?);
+    let here = |file: &&FileMap| {
+        let place = file.targets.iter().find(|place| place.number == number)?;
+        Some(Owner { object: ObjectId::new(&file.object()).ok()?, version: place.version })
+    };
+    // Of several files the first that has an object here.
+    let owner = files.iter().find_map(here)?;
+    let kept = books.of(owner)?;
+    let mut seed = Context::new(&SHA256);
+    let files = files.iter().map(|file| file_identity(file));
+    for part in [key, chunks.array_identity()].into_iter().chain(files) {
+        seed.update(&(part.len() as u64).to_le_bytes());
+        seed.update(&part);
+    }
+    Some(Arc::new(ForRequest { books: books.clone(), kept, seed, chunks }))
+}
+
+/// All that the bytes of a file are told by: its objects, and how it is dealt to them.
+fn file_identity(file: &FileMap) -> Vec<u8> {
+    let mut out = file.id.as_bytes().to_vec();
+    for n in [file.length, file.unit, u64::from(file.first), u64::from(file.segments)] {
+        out.extend(n.to_le_bytes());
+    }
+    for place in &file.targets {
+        out.extend(place.number.to_le_bytes());
+        out.extend(place.version.to_le_bytes());
+    }
+    out
+}
+
+/// Reads a file of at most so many bytes; `None` for a longer one.
+fn read_bounded(path: &Path, most: usize) -> io::Result<Option<Vec<u8>>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= most).then_some(bytes))
+}
