@@ -1,7 +1,7 @@
 //! Which statistics are made of a chunk that is read.
 //!
 //! What a request makes anyway costs nothing more; the range costs little beside any other work on the elements. An exact
-//! sum that nobody asked for is made only where reading the chunk cost more: where it had to be decompressed.
+//! sum that nobody asked for is made only where reading the chunk cost more: where it was slow to decompress.
 
 use crate::measure::Sums;
 use crate::plan::Plan;

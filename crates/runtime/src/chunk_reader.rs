@@ -1,6 +1,6 @@
 //! Turns units of chunks into blocks: reads the stored bytes of several together, decodes one after the other.
 
-use gristmill_format::{Array, Decoder, Edges};
+use gristmill_format::{Array, Decoder, Edges, Filter};
 use gristmill_kernel::{Block, Summary};
 
 use crate::RunError;
@@ -20,6 +20,8 @@ pub(crate) struct Decoding {
     elements: Vec<u8>,
     /// Whether stored bytes are the elements but for their order.
     plain: bool,
+    /// Whether decoding takes much longer than any sum of the elements.
+    slow: bool,
 }
 
 impl Decoding {
@@ -29,6 +31,7 @@ impl Decoding {
             decoder: Decoder::new(array)?,
             elements: Vec::new(),
             plain: array.filters.is_empty() && whole,
+            slow: array.filters.iter().any(|one| matches!(one, Filter::Zlib | Filter::Gzip | Filter::Zstd)),
         })
     }
 
@@ -111,7 +114,7 @@ impl Reader<'_> {
                 let (stored, behind) = rest.split_at_mut((range.end - range.start) as usize);
                 rest = behind;
                 self.at = wanted.position;
-                let thorough = !decoding.plain;
+                let thorough = decoding.slow;
                 let elements = decoding.elements(wanted, stored)?;
                 if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
                     *records += 1;

@@ -103,6 +103,8 @@ pub struct Control {
     total: AtomicU64,
     /// Positions folded in all passes.
     all: AtomicU64,
+    /// Those of them that were settled without being read.
+    settled: AtomicU64,
     /// Of the request that this is a part of.
     whole: Option<Arc<Control>>,
     pace: Option<Arc<dyn Pace>>,
@@ -157,6 +159,19 @@ impl Control {
     /// Positions folded so far in all passes, without those that were folded before this began.
     pub fn in_all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were settled without being read.
+    pub fn settled_in_all(&self) -> u64 {
+        self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Counts positions, among those that are folded, that were not read.
+    pub(crate) fn settled(&self, positions: u64) {
+        self.settled.fetch_add(positions, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.settled(positions);
+        }
     }
 
     /// Says how far a pass is: where it begins, and where somebody else counts.

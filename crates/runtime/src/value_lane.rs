@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use gristmill_kernel::{Block, Emptied, Fold, NoRows, feed, saved};
+use gristmill_kernel::{Block, Emptied, Fold, NoRows, Summary, feed, saved};
 
 use crate::fetch::Tally;
 use crate::pass::{Pass, lock};
@@ -80,6 +80,9 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         }
         running.covered.add(part.first()..part.first() + took)?;
         running.end = part.first() + took;
+        if let Summary::Instead(_) = part.summary() {
+            pass.control.settled(took);
+        }
         pass.control.folded(took);
         if enough {
             // With an order, nothing behind this place is needed; without one, nothing at all.

@@ -107,9 +107,10 @@ impl Active {
         self.moving.own.progress().0.saturating_mul(self.work.record)
     }
 
-    /// Bytes that were folded in all passes, about.
+    /// Bytes that were folded in all passes, about; not what statistics settled, which says nothing of a speed.
     pub fn folded_in_all(&self) -> u64 {
-        self.moving.own.in_all().saturating_mul(self.work.record)
+        let own = &self.moving.own;
+        own.in_all().saturating_sub(own.settled_in_all()).saturating_mul(self.work.record)
     }
 
     /// Bytes folded and processor time used since this was asked last.
