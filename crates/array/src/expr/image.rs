@@ -10,7 +10,7 @@ use gristmill_kernel::ArrayType;
 use crate::expr::ast::{Binary, Literal, Unary};
 use crate::expr::check::{Part, Typed};
 use crate::expr::eval::{Operand, apply, arithmetic};
-use crate::expr::operators::{Arithmetic, cast};
+use crate::expr::operators::{Arithmetic, Cast, cast};
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_number, with_type, with_values};
 
@@ -271,10 +271,7 @@ fn compared_ends(binary: Binary, left: &Spread, right: &Spread) -> Option<Image>
     let (Some(a), Some(b)) = (&left.ends, &right.ends) else {
         return Some(compared::<u8>(binary, None, nan));
     };
-    fn pairs<T: Number>(a: &Values, b: &Values, binary: Binary, nan: bool) -> Image
-    where
-        T: crate::expr::operators::Cast,
-    {
+    fn pairs<T: Cast>(a: &Values, b: &Values, binary: Binary, nan: bool) -> Image {
         let (a, b) = (cast::<T>(a.clone()), cast::<T>(b.clone()));
         compared(binary, Some(([a[0], a[1]], [b[0], b[1]])), nan)
     }
