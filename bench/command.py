@@ -53,6 +53,8 @@ def array(said):
 def variable(binary, op, file, name, *options, axes=None, cores=None, prefix=(), env=None):
     """Asks for a reduction of a variable of a file, which may be grist://...; `env` is what it has besides ours."""
     command = [*prefix, binary, "run", op, file, "--var", name, "--json", "--no-progress", *options]
+    # Or the second round would measure what was learned in the first.
+    command += ["--no-statistics"]
     command += ["--axes", axes] if axes else []
     with on_cores(cores):
         begun = time.perf_counter()

@@ -112,7 +112,7 @@ fn meaning(dtype: DType, kind: u8) -> Meaning {
             meaning.missing = vec![Exact::Float(f64::NAN)];
         }
         3 => meaning.valid = (Some(Exact::Int(-20)), Some(Exact::Int(50))),
-        4 if !dtype.is_float() => meaning.unsigned = Some(kind % 2 == 0),
+        4 if !dtype.is_float() => meaning.unsigned = Some(kind.is_multiple_of(2)),
         _ => {}
     }
     meaning

@@ -33,7 +33,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a kernel over a file and print its answer
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List the kernels, or explain one
     Kernels(KernelsArgs),
     /// Copy files to storage nodes, or stripe one over directories

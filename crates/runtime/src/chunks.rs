@@ -158,7 +158,7 @@ impl Chunks {
         let mut lengths: Vec<u64> = self.table.files.iter().map(|file| file.length).collect();
         // The table tells how long files were; the last, or the only one, is as long as it is now.
         if let (Some(last), Some(start)) = (lengths.last_mut(), self.starts.last()) {
-            *last = length.checked_sub(*start).unwrap_or(0);
+            *last = length.saturating_sub(*start);
         }
         Ok(self.table.check(&lengths)?)
     }

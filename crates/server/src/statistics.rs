@@ -32,13 +32,16 @@ use crate::statistics::book::{Book, Key, Owner};
 /// Name of the directory in a target's.
 const DIRECTORY: &str = "statistics";
 
+/// Books by the objects that they are about, with when each was last asked for, and the clock of that.
+type Open = (HashMap<ObjectId, (Arc<Kept>, u64)>, u64);
+
 /// The books of a node.
 pub(crate) struct Books {
     dir: PathBuf,
     store: Arc<LocalStore>,
     threads: Handle,
-    /// Those in memory, and when each was last asked for.
-    open: Mutex<(HashMap<ObjectId, (Arc<Kept>, u64)>, u64)>,
+    /// Those in memory.
+    open: Mutex<Open>,
     /// Bytes that they take.
     bytes: AtomicUsize,
     failed: AtomicU64,
