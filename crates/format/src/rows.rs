@@ -191,14 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_cut_at_about_a_mebibyte() {
-        assert_eq!(array(vec![100, 200, 300], None, None).chunk, [2, 200, 300]);
-        assert_eq!(array(vec![100, 1000, 1000], None, None).chunk, [1, 131, 1000]);
-        assert_eq!(array(vec![3, 10_000_000], None, None).chunk, [1, 131_072]);
+    fn rows_are_cut_at_about_a_quarter_of_a_mebibyte() {
+        assert_eq!(array(vec![100, 200, 300], None, None).chunk, [1, 109, 300]);
+        assert_eq!(array(vec![100, 1000, 1000], None, None).chunk, [1, 32, 1000]);
+        assert_eq!(array(vec![3, 10_000_000], None, None).chunk, [1, 32_768]);
         assert_eq!(array(vec![4, 5], Some(64), None).chunk, [1, 5]);
         assert_eq!(array(vec![4, 5], Some(40), None).chunk, [4, 5]);
-        assert_eq!(array(vec![300, 200, 100], None, Some(vec![2, 1, 0])).chunk, [300, 200, 2]);
+        assert_eq!(array(vec![300, 200, 100], None, Some(vec![2, 1, 0])).chunk, [300, 109, 1]);
         assert_eq!(array(vec![], None, None).chunk, [0u64; 0]);
+        // 8 TiB: a million chunks of 8 MiB.
+        assert_eq!(array(vec![1 << 20, 1 << 20], None, None).chunk, [1, 1 << 20]);
     }
 
     #[test]
