@@ -45,8 +45,9 @@ mod remote_tree;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Frequency, Instant, Labels, Mapping, Part, TimeUnits, VariableError, folder_parts, nowhere, plan_array,
-    plan_dataset, read_dataset, write_variable,
+    Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Part, ReductionPlan, Slab, TimeUnits, VariableError,
+    folder_parts, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction, read_dataset, read_slab,
+    write_variable,
 };
 pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions};
