@@ -7,11 +7,13 @@
 mod connection;
 mod convert;
 mod copy;
+mod dataset;
 mod errors;
 mod files;
 mod held;
 mod program;
 mod reader;
+mod reduction;
 mod rows;
 mod run;
 mod source;
@@ -23,6 +25,8 @@ mod _gristmill {
     use super::connection::{Connection, parse};
     #[pymodule_export]
     use super::copy::{get, get_bytes, put, put_local};
+    #[pymodule_export]
+    use super::dataset::Dataset;
     #[pymodule_export]
     use super::files::{ls, remove, stat};
     #[pymodule_export]

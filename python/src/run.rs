@@ -63,12 +63,7 @@ pub fn run<'py>(
     asked: Asked,
 ) -> PyResult<Said<'py>> {
     let place = place(&asked.place)?;
-    let limit = match asked.timeout {
-        None => None,
-        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
-            Failure::usage(format!("timeout={seconds} is no number of seconds; give 10 or 0.5, or None"))
-        })?),
-    };
+    let limit = limit(asked.timeout)?;
     let mut options = Options::default();
     options.lanes = asked.lanes.unwrap_or(options.lanes);
     options.max_record = asked.max_record.unwrap_or(options.max_record);
@@ -113,7 +108,16 @@ fn file(name: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(name).map_err(|e| refuse(e.to_string()))
 }
 
-fn place(text: &str) -> Result<Place, Failure> {
+/// How long a request may take.
+pub fn limit(timeout: Option<f64>) -> Result<Option<Duration>, Failure> {
+    let Some(seconds) = timeout else { return Ok(None) };
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| {
+        Failure::usage(format!("timeout={seconds} is no number of seconds; give 10 or 0.5, or None"))
+    })
+}
+
+/// Where a request runs.
+pub fn place(text: &str) -> Result<Place, Failure> {
     match text {
         "storage" => Ok(Place::Storage),
         "client" => Ok(Place::Client),

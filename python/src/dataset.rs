@@ -1,0 +1,271 @@
+//! Files with variables: what is in them, reductions of variables, and the elements of hyperslabs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gristmill_array::{Meaning, Selection, Take, Values};
+use gristmill_client::{
+    Cluster, ReductionPlan, RemoteDataset, folder_parts, meaning_of, nowhere, plan_reduction, read_dataset,
+    read_slab,
+};
+use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable, open_path};
+use gristmill_kernel::{ArrayType, Kernel, Value};
+use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
+use gristmill_wire::Place;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::connection::{Connection, cluster_of};
+use crate::convert;
+use crate::errors::Failure;
+use crate::files::remote;
+use crate::held::Held;
+use crate::reduction::Reduce;
+use crate::rows::Collected;
+use crate::wait::wait;
+
+/// Elements that are decoded at a time.
+const DECODED_AT_ONCE: usize = 1 << 16;
+
+/// What is taken of an axis: one index, or start, stop and step, which is at least 1.
+#[derive(FromPyObject)]
+pub enum Taken {
+    At(i64),
+    Slice(i64, i64, u64),
+}
+
+/// The selection that these make.
+pub fn selection(taken: Vec<Taken>) -> Selection {
+    let take = |one| match one {
+        Taken::At(at) => Take::At(at),
+        Taken::Slice(start, stop, step) => Take::Slice { start: Some(start), stop: Some(stop), step },
+    };
+    Selection(taken.into_iter().map(take).collect())
+}
+
+/// A file, or a folder of Zarr, whose description has been read.
+#[pyclass(frozen, module = "gristmill._gristmill")]
+pub struct Dataset {
+    found: Held<Arc<Found>>,
+}
+
+struct Found {
+    parsed: Arc<Parsed>,
+    place: Where,
+}
+
+enum Where {
+    File(FileParts),
+    Folder(PathBuf),
+    Cluster { cluster: Arc<Cluster>, remote: RemoteDataset, path: String },
+}
+
+impl Found {
+    fn open(cluster: Option<Arc<Cluster>>, path: &Path) -> Result<Found, Failure> {
+        if let Some(cluster) = cluster {
+            let path = remote(path)?;
+            let remote = cluster.dataset(&path)?;
+            let parsed = remote.dataset.clone();
+            return Ok(Found { parsed, place: Where::Cluster { cluster, remote, path } });
+        }
+        if path.is_dir() {
+            let parsed = open_path(path).map_err(gristmill_client::ClientError::from)?;
+            return Ok(Found { parsed: Arc::new(parsed), place: Where::Folder(path.to_owned()) });
+        }
+        let file = gristmill_client::open(path)?;
+        Ok(Found {
+            parsed: Arc::new(read_dataset(&file, &file.name).map_err(client)?),
+            place: Where::File(file),
+        })
+    }
+
+    /// The answer, its report, and whether it was folded by this process.
+    fn reduce(
+        &self,
+        plan: &ReductionPlan,
+        place: Place,
+        options: Options,
+        control: &Control,
+    ) -> Result<(Value, Report, bool), Failure> {
+        let mut none = Collected::new(plan.kernel.spec().output);
+        let here = |file: FileParts, none: &mut Collected| {
+            let request = Request { options: options.clone(), ..plan.request(file) };
+            run(request, none, control)
+        };
+        let (outcome, folded_here) = match &self.place {
+            Where::File(file) => (here(file.clone(), &mut none)?, true),
+            Where::Folder(folder) => (here(folder_parts(folder, plan.files())?, &mut none)?, true),
+            Where::Cluster { cluster, remote, path } => match remote.files(plan.files())? {
+                None => (here(nowhere(path)?, &mut none)?, true),
+                Some(files) => {
+                    let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
+                    let outcome = cluster.run(&planned, options.clone(), &mut none, control)?;
+                    (outcome, planned.plan.place == Place::Client)
+                }
+            },
+        };
+        match outcome {
+            Outcome::Done(answer) => Ok((answer.value, answer.report, folded_here)),
+            Outcome::Stopped(_) => Err(Failure::usage("the request was given up before its answer")),
+        }
+    }
+
+    /// Whether the file is still the one whose description was read, as far as that can be told.
+    fn unchanged(&self) -> Result<(), Failure> {
+        match &self.place {
+            Where::File(file) => Ok(file.parts.iter().try_for_each(|part| part.unchanged())?),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[pymethods]
+impl Dataset {
+    /// Reads what a file says about itself.
+    #[new]
+    fn new(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: PathBuf) -> PyResult<Dataset> {
+        let cluster = cluster_of(connection)?;
+        let found = wait(py, &Arc::new(Control::new()), None, move || Found::open(cluster, &path))?;
+        Ok(Dataset { found: Held::new(Arc::new(found)) })
+    }
+
+    /// The name of its format.
+    #[getter]
+    fn format(&self) -> PyResult<&'static str> {
+        Ok(self.found.get()?.parsed.format.name())
+    }
+
+    /// Which state of a file of a cluster it is.
+    #[getter]
+    fn id(&self) -> PyResult<Option<String>> {
+        Ok(match &self.found.get()?.place {
+            Where::Cluster { remote, .. } => remote.opened.as_ref().map(|opened| opened.info.file.id.clone()),
+            _ => None,
+        })
+    }
+
+    /// Its own attributes.
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        attributes(py, &self.found.get()?.parsed.attributes)
+    }
+
+    /// Its dimensions: name, length, whether it may grow.
+    fn dimensions(&self) -> PyResult<Vec<(String, u64, bool)>> {
+        let each = self.found.get()?.parsed.dimensions.iter();
+        Ok(each.map(|one| (one.name.clone(), one.length, one.unlimited)).collect())
+    }
+
+    /// Its variables, each as a dictionary.
+    fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let parsed = &self.found.get()?.parsed;
+        let list = PyList::empty(py);
+        for variable in &parsed.variables {
+            list.append(described(py, parsed, variable)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Reduces a variable: arrays by name, and a report.
+    fn reduce<'py>(
+        &self,
+        py: Python<'py>,
+        variable: String,
+        asked: Reduce,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
+        let found = self.found.get()?.clone();
+        let limit = asked.limit()?;
+        let control = Arc::new(Control::new());
+        let told = control.clone();
+        let (value, report, folded_here) = wait(py, &control, limit, move || {
+            let (place, mut options) = (asked.place()?, Options::default());
+            options.lanes = asked.lanes.unwrap_or(options.lanes);
+            let decoded = asked.decoded;
+            let (selection, expr, reduction) = asked.reduction()?;
+            let plan =
+                plan_reduction(&found.parsed, &variable, decoded, selection, expr.as_deref(), reduction)?;
+            found.reduce(&plan, place, options, &told)
+        })?;
+        Ok((convert::value(py, &value)?, convert::report(py, &report, folded_here)?))
+    }
+
+    /// The elements of a hyperslab, as stored or decoded: type, shape, bytes, and how many stored bytes were read.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        variable: String,
+        taken: Vec<Taken>,
+        decoded: bool,
+    ) -> PyResult<(&'static str, Vec<u64>, Bound<'py, PyBytes>, u64)> {
+        let found = self.found.get()?.clone();
+        let control = Arc::new(Control::new());
+        let told = control.clone();
+        let (dtype, shape, bytes, read) = wait(py, &control, None, move || {
+            let meaning = meaning_of(found.parsed.variable(&variable).map_err(client)?, decoded)?;
+            let slab = read_slab(&found.parsed, &variable, &selection(taken), &told)?;
+            found.unchanged()?;
+            let dtype = meaning.decoded().name();
+            Ok((dtype, slab.shape, decode(&meaning, slab.bytes)?, slab.bytes_read))
+        })?;
+        Ok((dtype, shape, PyBytes::new(py, &bytes), read))
+    }
+}
+
+fn client(error: gristmill_format::FormatError) -> Failure {
+    gristmill_client::ClientError::from(error).into()
+}
+
+/// Stored elements as what they mean, little-endian.
+fn decode(meaning: &Meaning, raw: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    let plain = !meaning.masks() && meaning.scale.is_none() && meaning.offset.is_none();
+    let size = match meaning.decoded() {
+        ArrayType::Number(dtype) if dtype.is_float() && !plain => dtype.size(),
+        // With or without a sign the bits are the same.
+        _ => return Ok(raw),
+    };
+    let mut out = Vec::with_capacity(raw.len() / meaning.raw.size() * size);
+    for part in raw.chunks(DECODED_AT_ONCE * meaning.raw.size()) {
+        match meaning.decode(part).map_err(gristmill_client::ClientError::from)? {
+            Values::F32(values) => values.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+            Values::F64(values) => values.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+            _ => return Err(Failure::usage("what is scaled or may be missing is a float")),
+        }
+    }
+    Ok(out)
+}
+
+fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &variable.path)?;
+    dict.set_item("dims", &variable.dimensions)?;
+    dict.set_item("shape", &variable.shape)?;
+    dict.set_item("kind", variable.kind.to_string())?;
+    dict.set_item("attributes", attributes(py, &variable.attributes)?)?;
+    dict.set_item("chunks", &variable.chunk)?;
+    dict.set_item("filters", &variable.filters)?;
+    dict.set_item("dtype", variable.dtype().ok().map(|dtype| dtype.name()))?;
+    let decoded = meaning_of(variable, true).map(|meaning| meaning.decoded().name());
+    dict.set_item("decoded", decoded.as_ref().ok())?;
+    let table = parsed.table(&variable.path);
+    dict.set_item("refused", table.as_ref().err().map(ToString::to_string))?;
+    if let Ok(table) = &table {
+        dict.set_item("chunks", &table.array.chunk)?;
+        dict.set_item("stored_bytes", table.stored_bytes())?;
+    }
+    Ok(dict)
+}
+
+/// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number)`. What is neither is left out.
+fn attributes<'py>(py: Python<'py>, all: &[Attribute]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for attribute in all {
+        match &attribute.value {
+            AttributeValue::Text(text) => dict.set_item(&attribute.name, text)?,
+            AttributeValue::Texts(texts) => dict.set_item(&attribute.name, texts)?,
+            AttributeValue::Numbers { dtype, bytes, scalar } => {
+                dict.set_item(&attribute.name, (dtype.name(), PyBytes::new(py, bytes), *scalar))?;
+            }
+            AttributeValue::Other(_) => {}
+        }
+    }
+    Ok(dict)
+}
