@@ -57,7 +57,10 @@ def test_no_name_of_a_result_hides_another(cluster):
     assert gm.run("first", cluster.path("names")).first == b"caf\xe9"
 
 
-@pytest.mark.parametrize("name", ["", "._answer", "._cluster", "._dtype", "._errors", "._files", "._open"])
+@pytest.mark.parametrize("name", [
+        "", "._answer", "._array", "._arrays", "._cluster", "._dataset", "._dtype", "._errors", "._files", "._open",
+        "._options", "._stats",
+    ])
 def test_the_examples_give_what_they_say(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(f"gristmill{name}")

@@ -6,12 +6,16 @@
 >>> gristmill.run("minmax", cluster.path("data.f64"), type="f64")["max_index"] == int(values.argmax())
 True
 
-``run`` asks a kernel about a file; ``put``, ``get``, ``open``, ``ls``, ``stat`` and ``remove`` handle files; ``up``
+``run`` asks a kernel about a file; ``open_dataset`` and ``open_arrays`` open files of scientific formats, whose arrays are
+reduced where they are stored; ``put``, ``get``, ``open``, ``ls``, ``stat`` and ``remove`` handle files; ``up``
 starts storage nodes on this machine. Files are named by URL (``grist://HOST:PORT/PATH``) or by path. Everything may be
 called from several threads at once, and in a forked child.
 """
 
 from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from ._answer import Answer, Rows, run
 from ._cluster import Cluster, up
@@ -23,6 +27,8 @@ from ._errors import (
     GristmillError,
     NoSpace,
     NotFound,
+    PushdownError,
+    PushdownWarning,
     Stale,
     TimedOut,
     Unavailable,
@@ -31,9 +37,29 @@ from ._errors import (
 from ._files import Entry, FileInfo, get, ls, put, remove, stat
 from ._gristmill import VERSION as __version__
 from ._open import open
+from ._options import Trace, set_options, trace
+
+if TYPE_CHECKING:
+    from ._array import Array
+    from ._arrays import Arrays, open_arrays
+    from ._dataset import open_dataset, open_mfdataset
+    from ._stats import explain, stats
+
+#: What needs NumPy is imported when it is used: the command does without.
+_LATER = {
+    "Array": "_array",
+    "Arrays": "_arrays",
+    "open_arrays": "_arrays",
+    "open_dataset": "_dataset",
+    "open_mfdataset": "_dataset",
+    "explain": "_stats",
+    "stats": "_stats",
+}
 
 __all__ = [
     "Answer",
+    "Array",
+    "Arrays",
     "Busy",
     "Cluster",
     "Conflict",
@@ -44,18 +70,38 @@ __all__ = [
     "GristmillError",
     "NoSpace",
     "NotFound",
+    "PushdownError",
+    "PushdownWarning",
     "Rows",
     "Stale",
     "TimedOut",
+    "Trace",
     "Unavailable",
     "Usage",
     "__version__",
+    "explain",
     "get",
     "ls",
     "open",
+    "open_arrays",
+    "open_dataset",
+    "open_mfdataset",
     "put",
     "remove",
     "run",
+    "set_options",
     "stat",
+    "stats",
+    "trace",
     "up",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -73,6 +73,14 @@ class TimedOut(GristmillError, TimeoutError, kind="timed-out", errno=ETIMEDOUT):
     """There was no answer within the ``timeout`` that was given."""
 
 
+class PushdownError(GristmillError, kind="pushdown"):
+    """An operation on an array cannot run where the data is stored, and ``fallback="error"`` was set."""
+
+
+class PushdownWarning(UserWarning):
+    """An operation on an array reads its elements, and ``fallback="warn"`` was set."""
+
+
 def of(kind: str, message: str, retry_after: int | None = None) -> GristmillError:
     """The exception for a failure of this kind."""
     error = _BY_KIND.get(kind, GristmillError)(message)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _gristmill
 from ._errors import Usage
 from ._place import Location, integer, located
+
+if TYPE_CHECKING:
+    from ._array import Array
+    from ._arrays import Arrays
 
 #: Bytes read ahead of an open file: a question over the network is worth more than a few.
 BUFFER_BYTES = 1 << 20
@@ -69,8 +73,34 @@ class _Raw(io.RawIOBase):
         return self._at
 
 
-def open(url: Location, *, buffering: int = BUFFER_BYTES) -> io.BufferedReader:
-    """Opens a file for reading, as a binary file of Python: with ``read``, ``seek``, ``readinto``, in a ``with``.
+class File(io.BufferedReader):
+    """A file that is open: its bytes, and if it is of a scientific format its arrays."""
+
+    def __init__(self, url: Location, buffering: int) -> None:
+        super().__init__(_Raw(url), buffering)
+        self._arrays: Arrays | None = None
+
+    @property
+    def arrays(self) -> Arrays:
+        """The variables of the file, whose elements stay where they are."""
+        from ._arrays import open_arrays
+
+        if self._arrays is None:
+            self._arrays = open_arrays(self.name)
+        return self._arrays
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes of the file."""
+        return self.arrays.attrs
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+
+def open(url: Location, *, buffering: int = BUFFER_BYTES) -> File:
+    """Opens a file for reading, as a binary file of Python: with ``read``, ``seek``, ``readinto``, in a ``with``. A file of a
+    scientific format has arrays as well, ``file["tos"]``; see :func:`open_arrays`, which takes Zarr folders too.
 
     It is one state of the file: if that is changed or replaced meanwhile, reading raises :class:`Stale`.
 
@@ -81,4 +111,4 @@ def open(url: Location, *, buffering: int = BUFFER_BYTES) -> io.BufferedReader:
     ...     file.read()
     b'bytes'
     """
-    return io.BufferedReader(_Raw(url), max(1, integer(buffering, "buffering")))
+    return File(url, max(1, integer(buffering, "buffering")))

@@ -1,0 +1,238 @@
+"""Arrays whose elements stay where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _functions, _options
+from ._evaluate import evaluate
+from ._expr import Const, Leaf, Node, apply, cast
+from ._indexing import index
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._source import Variable
+
+
+class Array(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of a file, or what is made of some: NumPy's functions take it.
+
+    Slices and elementwise operations compute nothing. Reductions (``mean``, ``std``, ``argmax`` ...) run where the data is
+    stored and give an array of NumPy. Everything else, ``numpy.asarray`` above all, reads the elements; see
+    :class:`set_options` for how to hear of that.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("field.npy", np.arange(12.0).reshape(3, 4))
+    >>> a = gm.open_arrays("field.npy")["data"]
+    >>> a
+    <gristmill.Array (3, 4) float64>
+    >>> float((a[1:] * 2).mean())
+    15.0
+    >>> np.nanmax(a, axis=0)
+    array([ 8.,  9., 10., 11.])
+    """
+
+    __slots__ = ("_node",)
+    # Before arrays of NumPy, and before nothing of xarray.
+    __array_priority__ = 20
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    @classmethod
+    def of(cls, variable: Variable) -> Array:
+        """A whole variable."""
+        return cls(Leaf.whole(variable))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of its axes in the file."""
+        leaf = next(self._node.leaves(), None)
+        if leaf is None or leaf.ndim != self.ndim:
+            return tuple(f"dim_{axis}" for axis in range(self.ndim))
+        names = leaf.variable.dims
+        return tuple(
+            names[axis] if axis is not None and axis < len(names) and names[axis] else f"dim_{at}"
+            for at, axis in enumerate(leaf.axes)
+        )
+
+    @property
+    def storage_chunks(self) -> tuple[int, ...]:
+        """Lengths of a chunk of the file, for each axis."""
+        leaf = next(self._node.leaves(), None)
+        if leaf is None or leaf.ndim != self.ndim:
+            return self.shape
+        chunks = leaf.variable.chunks
+        return tuple(1 if axis is None else min(chunks[axis], length) for axis, length in zip(leaf.axes, self.shape))
+
+    @property
+    def T(self) -> Array:  # noqa: N802
+        return self.transpose()
+
+    @property
+    def real(self) -> Array:
+        return self
+
+    @property
+    def imag(self) -> Array:
+        return Array(Const(np.broadcast_to(np.zeros((), self.dtype), self.shape)))
+
+    def conj(self) -> Array:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<gristmill.Array {self.shape} {self.dtype}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        # With one question, not one for each element.
+        return iter(self._read("iteration"))
+
+    def __getitem__(self, key: Any) -> Array:
+        if isinstance(key, Array):
+            key = key._read("getitem")
+        elif isinstance(key, tuple):
+            key = tuple(one._read("getitem") if isinstance(one, Array) else one for one in key)
+        return Array(index(self._node, key))
+
+    def _read(self, operation: str) -> NDArray[Any]:
+        """The values, for an operation that cannot do without."""
+        if 0 not in self.shape and next(self._node.leaves(), None) is not None:
+            _options.fell_back(operation, "it needs the elements")
+        return evaluate(self._node)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("the elements are not here, so they cannot be had without a copy")
+        values = self._read("asarray")
+        # What is kept for later must not be written to.
+        return np.array(values, dtype=dtype)
+
+    def _scalar(self, name: str) -> Any:
+        if self.size != 1:
+            raise TypeError(f"an array of {self.size} elements is no {name}")
+        return self._read(name).reshape(-1)[0]
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool"))
+
+    def __index__(self) -> int:
+        return int(self._scalar("index").__index__())
+
+    def item(self) -> Any:
+        """The one element that there is."""
+        return self._scalar("item").item()
+
+    def tolist(self) -> Any:
+        return self._read("tolist").tolist()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _functions.ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _functions.function(function, args, kwargs)
+
+    def astype(self, dtype: Any, **_: Any) -> Array:
+        """The same values in another type."""
+        node = cast(self._node, np.dtype(dtype))
+        return self if node is self._node else Array(node)
+
+    def copy(self, order: str = "C") -> Array:
+        return Array(self._node)
+
+    def transpose(self, *axes: Any) -> Array:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return _functions.transpose(self, tuple(order) if order else None)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        return _functions.reshape(self, wanted, order)
+
+    def squeeze(self, axis: Any = None) -> Array:
+        return _functions.squeeze(self, axis)
+
+    def round(self, decimals: int = 0) -> Array:
+        return _functions.rounded(self, decimals)
+
+    def clip(self, min: Any = None, max: Any = None) -> Array:
+        return _functions.clip(self, min, max)
+
+    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        """The mean, NaN where an element is NaN; :func:`numpy.nanmean` leaves these out."""
+        return _functions.reduction("mean", self, axis, dtype=dtype, keepdims=keepdims)
+
+    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("sum", self, axis, dtype=dtype, keepdims=keepdims)
+
+    def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        return _functions.reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+
+    def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        return _functions.reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("min", self, axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("max", self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("argmin", self, axis, keepdims=keepdims)
+
+    def argmax(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("argmax", self, axis, keepdims=keepdims)
+
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("any", self, axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _functions.reduction("all", self, axis, keepdims=keepdims)
+
+
+def node_of(value: Any) -> Node:
+    """What an argument of an operation is in a tree."""
+    return value._node if isinstance(value, Array) else Const(value)
+
+
+def elementwise(name: str, function: Any, *args: Any) -> Array:
+    """An elementwise operation, not computed."""
+    return Array(apply(name, function, [node_of(arg) for arg in args]))

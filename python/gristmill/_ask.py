@@ -1,0 +1,216 @@
+"""Requests to reduce what trees became, and answers in the order of their axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._canonical import Canonical, NotPushed
+from ._errors import Usage
+from ._evaluate import arranged
+from ._expr import Picked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Most cells of one request: their state must fit into ``array::MAX_STATE_BYTES``. More are asked for in several.
+MAX_CELLS = (60 << 20) // 150
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What one request tells about each cell; see ``array::Op::Moments``."""
+
+    n: NDArray[Any]
+    sum: NDArray[Any]
+    m2: NDArray[Any]
+    min: NDArray[Any]
+    max: NDArray[Any]
+    #: Elements of a cell, missing ones too.
+    size: int
+
+    @property
+    def mean(self) -> NDArray[Any]:
+        """The mean, f64; NaN of nothing."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.sum.astype(np.float64) / self.n)
+
+
+def reduced_axes(what: Canonical, axes: tuple[int, ...]) -> tuple[set[int], dict[int, int]]:
+    """Which axes of the leaf are reduced, and which are cut into windows of which length, for axes of the whole node."""
+    reduced, windows, at = set(), {}, 0
+    for axis, window in enumerate(what.split):
+        if window is None:
+            if at in axes:
+                reduced.add(axis)
+            at += 1
+            continue
+        match at in axes, at + 1 in axes:
+            case True, True:
+                reduced.add(axis)
+            case False, True:
+                windows[axis] = window
+            case _:
+                raise NotPushed("windows are not reduced to one number each")
+        at += 2
+    return reduced, windows
+
+
+def ask(
+    what: Canonical,
+    op: str,
+    reduced: set[int],
+    windows: dict[int, int] | None = None,
+    *,
+    skipna: bool = True,
+    weights: dict[int, NDArray[Any]] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an answer: axes that are kept, in the order of the leaf. Axes in ``windows`` have a number for each
+    window."""
+    windows, weights = windows or {}, weights or {}
+    leaf = what.leaf
+    kept = [axis for axis in range(leaf.ndim) if axis not in reduced]
+    lengths = {axis: leaf.shape[axis] // windows.get(axis, 1) for axis in kept}
+    if prod(lengths.values()) > MAX_CELLS:
+        plain = [axis for axis in kept if axis not in windows and leaf.axes[axis] is not None]
+        longest = max(plain, key=lambda axis: lengths[axis], default=None)
+        if longest is not None and lengths[longest] > 1:
+            half = lengths[longest] // 2
+            parts = [
+                ask(
+                    Canonical(leaf.take(longest, part), what.text, what.dtype, what.masks, what.split),
+                    op,
+                    reduced,
+                    windows,
+                    skipna=skipna,
+                    weights=weights,
+                )
+                for part in (slice(0, half), slice(half, lengths[longest]))
+            ]
+            at = kept.index(longest)
+            return {name: np.concatenate([part[name] for part in parts], at) for name in parts[0]}
+    return _ask(what, op, reduced, windows, skipna, weights)
+
+
+def _ask(
+    what: Canonical,
+    op: str,
+    reduced: set[int],
+    windows: dict[int, int],
+    skipna: bool,
+    weights: dict[int, NDArray[Any]],
+) -> dict[str, NDArray[Any]]:
+    leaf = what.leaf
+    has = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
+    place = {axis: at for at, axis in enumerate(has)}
+    taken = [take.hull() if isinstance(take, Picked) else take for take in leaf.takes]
+    groups, axes, of_windows = [], [], []
+    for i, axis in enumerate(leaf.axes):
+        if axis is None:
+            if i in what.masks or i in windows or i in weights:
+                raise NotPushed("an axis that the file does not have is masked, weighted or cut into windows")
+            continue
+        take = leaf.takes[axis]
+        if i in windows:
+            if isinstance(take, Picked):
+                raise NotPushed("windows of what is picked")
+            of_windows.append((place[axis], windows[i]))
+        elif i in reduced and (isinstance(take, Picked) or i in what.masks):
+            if i in weights:
+                raise NotPushed("weights of what is picked")
+            groups.append((place[axis], _labels(take, what.masks.get(i)), 1))
+        elif i in reduced:
+            axes.append(place[axis])
+    asked: dict[str, Any] = {
+        "taken": taken,
+        "expr": what.text,
+        "op": op,
+        "numbers": [],
+        "axes": sorted(axes),
+        "skipna": skipna,
+        "ddof": 0,
+        "weights": [
+            (place[axis], values.tolist()) for i, values in weights.items() if (axis := leaf.axes[i]) is not None
+        ],
+        "groups": groups,
+        "windows": of_windows,
+        "place": "auto",
+        "lanes": None,
+        "timeout": None,
+    }
+    key = tuple(repr(value) for value in asked.values())
+    try:
+        found = leaf.variable.reduce(asked, key)
+    except Usage as error:
+        raise NotPushed(str(error)) from error
+    grouped = {at for at, _, _ in groups}
+    gone = {has[at] for at in axes}
+    left = [axis for axis in has if axis not in gone]
+    return {name: _placed(values, what, left, {has[at] for at in grouped}, reduced) for name, values in found.items()}
+
+
+def _labels(take: Any, mask: NDArray[Any] | None) -> list[int]:
+    """The group of each element of the slice that is taken: 0, or -1 for none."""
+    if not isinstance(take, Picked):
+        assert mask is not None
+        return np.where(mask, 0, -1).tolist()  # type: ignore[no-any-return]
+    start, stop, _ = take.hull()
+    labels = np.full(stop - start, -1)
+    at = take.indices - start
+    if len(np.unique(at)) != len(at):
+        raise NotPushed("an element is picked several times")
+    labels[at if mask is None else at[mask]] = 0
+    return labels.tolist()
+
+
+def _placed(
+    values: NDArray[Any], what: Canonical, left: list[int], grouped: set[int], reduced: set[int]
+) -> NDArray[Any]:
+    """An array of an answer, whose axes are ``left``, with the axes of the leaf that are kept."""
+    leaf = what.leaf
+    for at, axis in reversed(list(enumerate(left))):
+        take = leaf.takes[axis]
+        if axis in grouped:
+            values = values[(slice(None),) * at + (0,)]
+        elif isinstance(take, Picked):
+            values = values[(slice(None),) * at + (take.indices - take.hull()[0],)]
+    left = [axis for axis in left if axis not in grouped]
+    values = arranged(values, leaf, left)
+    # Those that the file does not have are there again, also where they were reduced.
+    drop: list[int] = []
+    at = 0
+    for i, of_file in enumerate(leaf.axes):
+        if of_file is None and i in reduced:
+            drop.append(at)
+        at += of_file is None or of_file in left
+    return values.squeeze(tuple(drop)) if drop else values
+
+
+def moments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> Moments:
+    """The moments of a node of this shape over some of its axes."""
+    reduced, windows = reduced_axes(what, axes)
+    found = ask(what, "moments", reduced, windows)
+    size = prod(shape[axis] for axis in axes)
+    at = 0
+    for axis in range(what.leaf.ndim):
+        if axis in reduced:
+            continue
+        if axis in what.masks:
+            found = _without(found, what.masks[axis], at)
+        at += 1
+    return Moments(found["n"], found["sum"], found["m2"], found["min"], found["max"], size)
+
+
+def _without(found: dict[str, NDArray[Any]], mask: NDArray[Any], at: int) -> dict[str, NDArray[Any]]:
+    """Moments where cells outside a mask of an axis are of nothing."""
+    count = found["n"].ndim
+    there = mask.reshape([-1 if axis == at else 1 for axis in range(count)])
+    nothing = {"n": 0, "sum": 0, "m2": 0, "min": np.nan, "max": np.nan}
+    return {
+        name: np.where(there, values, np.asarray(nothing[name], values.dtype))
+        for name, values in found.items()
+        if name in nothing
+    }

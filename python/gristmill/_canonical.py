@@ -1,0 +1,230 @@
+"""From trees to what a storage node computes: an expression over one variable, as text, and what is left out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._expr import Apply, Const, Leaf, Node, Windows, cast
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Longest text of an expression; see ``array::MAX_TEXT``.
+MAX_TEXT = 4096
+
+#: Types that storage nodes compute in.
+TYPES = {np.dtype(code): name for code, name in [("f4", "f32"), ("f8", "f64"), ("?", "bool")]} | {
+    np.dtype(f"{kind}{bytes_}"): f"{kind}{8 * bytes_}" for kind in "iu" for bytes_ in (1, 2, 4, 8)
+}
+
+_BINARY = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "true_divide": "/",
+    "floor_divide": "//",
+    "remainder": "%",
+    "power": "**",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+_LOGIC = {"logical_and": "&", "bitwise_and": "&", "logical_or": "|", "bitwise_or": "|"}
+_FUNCTIONS = {
+    "isnan": "isnan",
+    "isfinite": "isfinite",
+    "minimum": "min",
+    "maximum": "max",
+    "absolute": "abs",
+    "sqrt": "sqrt",
+    "exp": "exp",
+    "log": "log",
+    "log10": "log10",
+    "floor": "floor",
+    "ceil": "ceil",
+    "rint": "round",
+}
+
+
+class NotPushed(Exception):  # noqa: N818
+    """Something cannot run where the data is stored; the message says why."""
+
+
+@dataclass
+class Canonical:
+    """An expression over a part of one variable. Axes are those of the node, before windows cut any."""
+
+    leaf: Leaf
+    #: ``None`` for the variable as it is.
+    text: str | None
+    dtype: np.dtype[Any]
+    #: Axes along which elements are missing, and where they are not.
+    masks: dict[int, NDArray[Any]] = field(default_factory=dict)
+    #: Lengths of windows of axes, or ``None``.
+    split: tuple[int | None, ...] = ()
+
+
+def canonical(node: Node, dtype: np.dtype[Any] | None = None) -> Canonical:
+    """What a storage node computes for this node, brought to a type.
+
+    Raises :class:`NotPushed`.
+    """
+    split: tuple[int | None, ...] = (None,) * node.ndim
+    if isinstance(node, Windows):
+        split, node = node.split, node.of
+    if (wider := called(node, "cast")) and mask_of(wider[0]) and node.dtype.kind == wider[0].dtype.kind == "f":
+        node, dtype = wider[0], dtype or node.dtype
+    masks: dict[int, NDArray[Any]] = {}
+    while (masked := mask_of(node)) is not None:
+        axis, kept, of = masked
+        masks[axis] = masks.get(axis, True) & kept
+        node = cast(of, node.dtype)
+    if masks and any(split):
+        raise NotPushed("windows of what is masked")
+    if dtype is not None:
+        node = cast(node, dtype)
+    leaves = {leaf.key: leaf for leaf in node.leaves()}
+    if len(leaves) != 1:
+        names = sorted({leaf.variable.name for leaf in leaves.values()})
+        raise NotPushed(f"it is made of several parts of variables: {', '.join(names)}")
+    (leaf,) = leaves.values()
+    text = None if isinstance(node, Leaf) else render(node)
+    if leaf.shape != node.shape:
+        raise NotPushed("it is repeated along an axis")
+    if text is not None and len(text) > MAX_TEXT:
+        raise NotPushed(f"its expression is longer than {MAX_TEXT} bytes")
+    return Canonical(leaf, text, node.dtype, masks, split)
+
+
+def render(node: Node) -> str:
+    """A node over one variable, called ``x``, as storage nodes read expressions; with their types, which are NumPy's."""
+    if node.dtype not in TYPES:
+        raise NotPushed(f"{node.dtype} is no type that storage nodes compute in")
+    if isinstance(node, Leaf):
+        return "x"
+    if isinstance(node, Const):
+        return _literal(node)
+    if not isinstance(node, Apply):
+        raise NotPushed(f"{getattr(node, 'name', 'reshape')} is not elementwise")
+    name, args = node.name, node.args
+    if name == "cast":
+        if args[0].dtype.kind == "f" and node.dtype.kind in "iu":
+            raise NotPushed("a cast from floats to integers depends on the processor")
+        return f"{TYPES[node.dtype]}({render(args[0])})"
+    if name in _BINARY:
+        return f"({render(args[0])} {_BINARY[name]} {render(args[1])})"
+    if name in _LOGIC and (name.startswith("logical") or node.dtype == bool):
+        return f"({_truth(args[0])} {_LOGIC[name]} {_truth(args[1])})"
+    if name == "logical_not" or (name == "invert" and node.dtype == bool):
+        return f"(~{_truth(args[0])})"
+    if name == "negative":
+        return f"(-{render(args[0])})"
+    if name == "square":
+        return f"({render(args[0])} ** 2)"
+    if name == "isinf":
+        return f"(~isfinite({render(args[0])}) & ~isnan({render(args[0])}))"
+    if name == "where":
+        return f"where({_truth(args[0])}, {render(args[1])}, {render(args[2])})"
+    if name in ("conjugate", "positive"):
+        return render(args[0])
+    if len(args) == 1 and node.dtype.kind == "f" and args[0].dtype.kind != "f":
+        # Integers become the floats that NumPy makes of them.
+        args = (cast(args[0], node.dtype),)
+    if name in _FUNCTIONS:
+        return f"{_FUNCTIONS[name]}({', '.join(map(render, args))})"
+    raise NotPushed(f"storage nodes do not compute {name}")
+
+
+def _truth(node: Node) -> str:
+    return render(node) if node.dtype == bool else f"bool({render(node)})"
+
+
+def _literal(node: Const) -> str:
+    value = node.scalar
+    if value is None:
+        raise NotPushed("it is made of an array that is here")
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    text = repr(plain)
+    if text.startswith("-"):
+        text = f"({text})"
+    return text if node.weak else f"{TYPES[node.dtype]}({text})"
+
+
+def called(node: Node, *names: str) -> tuple[Node, ...] | None:
+    """The arguments of a node, if it is one of these operations."""
+    return node.args if isinstance(node, Apply) and node.name in names else None
+
+
+def missing_of(node: Node) -> Node | None:
+    """``D`` of ``isnan(D)``."""
+    args = called(node, "isnan")
+    return args[0] if args else None
+
+
+def present_of(node: Node) -> Node | None:
+    """``D`` of ``~isnan(D)``."""
+    args = called(node, "logical_not", "invert")
+    return missing_of(args[0]) if args else None
+
+
+def filled_of(node: Node) -> Node | None:
+    """``D`` of ``where(isnan(D), 0, D)`` and of ``where(~isnan(D), D, 0)``: what xarray and dask make of a sum that leaves out
+    what is missing."""
+    if wider := called(node, "cast"):
+        of_wider = filled_of(wider[0])
+        return None if of_wider is None else cast(of_wider, node.dtype)
+    args = called(node, "where")
+    if not args:
+        return None
+    condition, a, b = args
+    for of, zero, found in ((missing_of(condition), a, b), (present_of(condition), b, a)):
+        if of is not None and isinstance(zero, Const) and zero.scalar == 0 and found.key == of.key:
+            return of if of.dtype == node.dtype else None
+    return None
+
+
+def mask_of(node: Node) -> tuple[int, NDArray[Any], Node] | None:
+    """``where(C, E, nan)`` with a condition that is here and varies along one axis: the axis, the condition, ``E``."""
+    args = called(node, "where")
+    if not args:
+        return None
+    condition, of, other = args
+    if not isinstance(condition, Const) or condition.scalar is not None or condition.dtype != bool:
+        return None
+    if not isinstance(other, Const) or other.scalar is None or other.scalar == other.scalar:
+        return None
+    if of.shape != node.shape:
+        return None
+    varies = condition.varies()
+    if len(varies) != 1:
+        return None
+    return node.ndim - condition.ndim + varies[0], condition.value.reshape(-1), of
+
+
+def squared_distance(node: Node) -> tuple[Node, Const] | None:
+    """``D`` and ``C`` of ``(D - C)**2`` with an array ``C`` that is here."""
+    if (cast_of := called(node, "cast")) and node.dtype.kind == "f":
+        return squared_distance(cast_of[0])
+    args = called(node, "power", "square", "multiply")
+    if not args:
+        return None
+    if len(args) == 2:
+        power = isinstance(node, Apply) and node.name == "power"
+        if power and not (isinstance(args[1], Const) and args[1].scalar == 2):
+            return None
+        if not power and args[0].key != args[1].key:
+            return None
+    distance = called(args[0], "subtract")
+    if not distance or not isinstance(distance[1], Const) or distance[1].weak:
+        return None
+    of, centre = distance[0], distance[1]
+    return (of, centre) if of.shape == node.shape and of.dtype.kind == "f" else None

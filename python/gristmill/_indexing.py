@@ -1,0 +1,168 @@
+"""Indexing of trees: slices go down to the variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from ._expr import Apply, Const, Leaf, Node, Opaque
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: What is taken of an axis of a tree; ``None`` is a new axis.
+Key = Union[int, slice, "NDArray[Any]", None]
+
+
+def outer(shape: tuple[int, ...], key: Any) -> list[Key] | None:
+    """A key of NumPy as one for each axis, and ``None`` for new ones; ``None`` for keys that pick points."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if any(isinstance(one, (bool, np.bool_)) for one in keys):
+        return None
+    arrays = [i for i, one in enumerate(keys) if isinstance(one, (list, np.ndarray)) and np.ndim(one) > 0]
+    for i in arrays:
+        keys[i] = np.asarray(keys[i])
+        if keys[i].dtype == bool:
+            if keys[i].ndim != 1:
+                return None
+            keys[i] = np.flatnonzero(keys[i])
+    if len(arrays) > 1:
+        # As np.ix_ makes them: each varies along an axis of its own, in order.
+        if any(keys[i].ndim != len(arrays) for i in arrays) or arrays != list(range(arrays[0], arrays[-1] + 1)):
+            return None
+        for n, i in enumerate(arrays):
+            if keys[i].size != keys[i].shape[n]:
+                return None
+            keys[i] = keys[i].reshape(-1)
+    elif arrays and keys[arrays[0]].ndim > 1:
+        return None
+    named = sum(one is not None and one is not Ellipsis for one in keys)
+    if named > len(shape):
+        raise IndexError(f"too many indices: the array has {len(shape)} axes, and {named} are given")
+    rest = [slice(None)] * (len(shape) - named)
+    place = [i for i, one in enumerate(keys) if one is Ellipsis]
+    if place:
+        keys[place[0] : place[0] + 1] = rest
+    else:
+        keys += rest
+    out: list[Key] = []
+    lengths = iter(shape)
+    for one in keys:
+        if one is None:
+            out.append(None)
+            continue
+        length = next(lengths)
+        out.append(_checked(one, length))
+    return out
+
+
+def _checked(one: Any, length: int) -> Key:
+    if isinstance(one, slice):
+        return one
+    if isinstance(one, np.ndarray) and one.ndim:
+        if one.size and (one.min() < -length or one.max() >= length):
+            raise IndexError(f"an index is out of range for an axis of length {length}")
+        return np.where(one < 0, one + length, one).astype(np.int64)
+    at = int(one)
+    if not -length <= at < length:
+        raise IndexError(f"index {at} is out of range for an axis of length {length}")
+    return at % length
+
+
+def index(node: Node, key: Any) -> Node:
+    """What NumPy's indexing with this key gives."""
+    keys = outer(node.shape, key)
+    if keys is None or any(isinstance(one, slice) and (one.step or 1) < 0 for one in keys):
+        return Opaque("getitem", _Points(key), [node], _empty(node.shape)[key].shape)
+    lengths = iter(node.shape)
+    return _index(node, [None if one is None else _simple(one, next(lengths)) for one in keys])
+
+
+def _empty(shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of a shape that takes no memory."""
+    return np.broadcast_to(np.empty((), np.int8), shape)
+
+
+def _simple(one: Key, length: int) -> Key:
+    """A slice within the axis; a slice in place of indices that make one."""
+    if isinstance(one, slice):
+        taken = range(*one.indices(length))
+        return slice(taken.start, max(taken.stop, taken.start), taken.step)
+    if isinstance(one, np.ndarray) and len(one):
+        steps = np.diff(one)
+        if not len(steps):
+            return slice(int(one[0]), int(one[0]) + 1, 1)
+        if steps[0] > 0 and (steps == steps[0]).all():
+            return slice(int(one[0]), int(one[-1]) + 1, int(steps[0]))
+    return one
+
+
+class _Points:
+    """Indexing as NumPy does it."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __call__(self, values: Any) -> Any:
+        return values[self.key]
+
+
+class _Outer:
+    """Indexing of each axis by itself."""
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self.keys = keys
+
+    def __call__(self, values: Any) -> Any:
+        at = 0
+        for one in self.keys:
+            values = values[(slice(None),) * at + (one,)]
+            at += not isinstance(one, int)
+        return values
+
+
+def _index(node: Node, keys: list[Key]) -> Node:
+    if isinstance(node, Leaf) and (leaf := _leaf(node, keys)) is not None:
+        return leaf
+    if isinstance(node, Const):
+        return node if node.weak else Const(_Outer(keys)(np.broadcast_to(node.value, node.shape)))
+    if isinstance(node, Apply):
+        return Apply(node.name, node.function, [_index(arg, _for(arg, node, keys)) for arg in node.args], node.dtype)
+    return Opaque("getitem", _Outer(keys), [node], _Outer(keys)(_empty(node.shape)).shape)
+
+
+def _leaf(leaf: Leaf, keys: list[Key]) -> Leaf | None:
+    """Less of a variable; ``None`` where an axis that the file does not have is repeated or taken away."""
+    at = 0
+    for one in keys:
+        if one is None:
+            leaf = Leaf(leaf.variable, leaf.takes, (*leaf.axes[:at], None, *leaf.axes[at:]))
+            at += 1
+            continue
+        if leaf.axes[at] is None and not isinstance(one, int) and len(np.arange(1)[one]) != 1:
+            return None
+        leaf = leaf.take(at, one)
+        at += not isinstance(one, int)
+    return leaf
+
+
+def _for(arg: Node, whole: Node, keys: Sequence[Key]) -> list[Key]:
+    """The part of the keys of a node that is for an argument, which may have fewer axes or shorter ones."""
+    if isinstance(arg, Const) and arg.weak:
+        return []
+    missing = whole.ndim - arg.ndim
+    out: list[Key] = []
+    axis = 0
+    for one in keys:
+        if one is None:
+            if axis >= missing:
+                out.append(None)
+            continue
+        if axis >= missing:
+            if arg.shape[axis - missing] == 1 and whole.shape[axis] != 1:
+                one = 0 if isinstance(one, int) else slice(0, 1, 1)
+            out.append(one)
+        axis += 1
+    return out

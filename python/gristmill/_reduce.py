@@ -1,0 +1,250 @@
+"""Reductions of trees, by one request for moments where that is possible.
+
+xarray and dask have a form of their own for each of NumPy's reductions that leaves out what is missing. All of them come
+down to how many elements there are, their sum, the sum of their squared distances from the mean, and their ends.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _canonical as canon
+from ._ask import Moments, ask, moments, reduced_axes
+from ._canonical import NotPushed, canonical
+from ._errors import DataError
+from ._expr import Const, Node, cast
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as NumPy's reductions take them: ``None``, an integer of any kind, several."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, (tuple, list, np.ndarray)) else (axis,)
+    axes = []
+    for one in given:
+        at = int(one)
+        if not -ndim <= at < ndim:
+            raise np.exceptions.AxisError(at, ndim)
+        axes.append(at % ndim)
+    if len(set(axes)) != len(axes):
+        raise ValueError("an axis is given twice")
+    return tuple(sorted(axes))
+
+
+def reduce(
+    name: str, node: Node, axis: Any = None, *, keepdims: bool = False, dtype: Any = None, ddof: float = 0
+) -> Any:
+    """A reduction of NumPy, by its name: an array or a scalar of NumPy.
+
+    Raises :class:`NotPushed`, with why.
+    """
+    axes = normal_axes(axis, node.ndim)
+    if not axes:
+        raise NotPushed("nothing is reduced")
+    skipna = name.startswith("nan") and node.dtype.kind == "f"
+    plain = name.removeprefix("nan")
+    if plain not in _HOW:
+        raise NotPushed(f"there is no {name} on storage nodes")
+    counted = None
+    if dtype is not None and np.dtype(dtype) != node.dtype and plain in ("sum", "mean", "var", "std"):
+        if plain == "sum" and node.dtype == bool:
+            # Counts, which dask wants as floats.
+            counted = np.dtype(dtype)
+        else:
+            node = cast(node, np.dtype(dtype))
+    if int(ddof) != ddof:
+        raise NotPushed("ddof is no whole number")
+    if plain in ("argmin", "argmax"):
+        given = _place(plain, node, axes, skipna)
+    elif plain in ("any", "all"):
+        given = _truth(plain, node, axes)
+    else:
+        given = _HOW[plain](node, axes, skipna, ddof)
+    given = np.asarray(given, counted)
+    if keepdims:
+        given = np.expand_dims(given, axes)
+    return given[()]
+
+
+def found(node: Node, axes: tuple[int, ...]) -> Moments:
+    """The moments of a node. What is missing is left out of them, and counted. Those of f32 are f64, so that whoever adds in
+    f64, as dask does, asks the same."""
+    wider: dict[Any, np.dtype[Any]] = {
+        np.dtype(bool): np.dtype(np.int8),
+        np.dtype(np.float32): np.dtype(np.float64),
+    }
+    return moments(canonical(node, wider.get(node.dtype)), axes, node.shape)
+
+
+def _nan_where(values: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
+    return np.where(missing, np.asarray(np.nan, values.dtype), values) if values.dtype.kind == "f" else values
+
+
+def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
+    if (of := canon.present_of(node)) is not None:
+        return found(of, axes).n
+    if (of := canon.missing_of(node)) is not None:
+        have = found(of, axes)
+        return np.asarray(have.size - have.n)
+    if (of := canon.filled_of(node)) is not None:
+        return _sum(of, axes, True)
+    if (of_centre := canon.squared_distance(node)) is not None:
+        return _squares(*of_centre, node, axes, skipna)
+    have = found(node, axes)
+    total = have.sum.astype(node.dtype) if node.dtype.kind == "f" else have.sum
+    return total if skipna else _nan_where(total, have.n < have.size)
+
+
+def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
+    """The sum of squared distances from a number for each cell: ``m2 + n (mean - centre)^2``."""
+    value = np.broadcast_to(centre.value, (1,) * (node.ndim - centre.value.ndim) + centre.value.shape)
+    if any(value.shape[axis] != 1 for axis in axes):
+        raise NotPushed("what is subtracted differs within a cell")
+    have = found(of, axes)
+    at = value.squeeze(axes).astype(np.float64)
+    with np.errstate(all="ignore"):
+        there = have.m2 + np.where(have.n > 0, have.n * (have.mean - at) ** 2, 0.0)
+    # As NumPy has it: a distance from NaN is missing.
+    there = np.where(np.isnan(at) & (have.n > 0), 0.0 if skipna else np.nan, there)
+    if not skipna:
+        there = _nan_where(there, have.n < have.size)
+    return there.astype(node.dtype)
+
+
+def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
+    result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
+    if (of_centre := canon.squared_distance(node)) is not None:
+        of, centre = of_centre
+        have, total = found(of, axes), _squares(of, centre, node, axes, skipna)
+        n: Any = have.n if skipna else have.size
+        with np.errstate(all="ignore"):
+            return np.asarray(total.astype(np.float64) / n).astype(result)
+    have = found(node, axes)
+    mean = have.mean
+    if skipna and np.any(have.n == 0):
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=5)
+    return np.asarray(mean if skipna else _nan_where(mean, have.n < have.size)).astype(result)
+
+
+def _var(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
+    result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
+    have = found(node, axes)
+    with np.errstate(all="ignore"):
+        if skipna:
+            freedom = have.n - ddof
+            var = np.where(freedom > 0, have.m2 / freedom, np.nan)
+            if np.any(freedom <= 0):
+                warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=5)
+        else:
+            var = _nan_where(have.m2 / np.maximum(have.n - ddof, 0), have.n < have.size)
+    return var.astype(result)
+
+
+def _std(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
+    if (node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)) == np.float32:
+        # One rounding, at the end.
+        have = found(node, axes)
+        with np.errstate(all="ignore"):
+            freedom = have.n - ddof if skipna else np.maximum(have.n - ddof, 0)
+            root = np.sqrt(np.where(freedom > 0, have.m2 / freedom, np.nan) if skipna else have.m2 / freedom)
+        return np.asarray(root if skipna else _nan_where(root, have.n < have.size)).astype(np.float32)
+    return np.asarray(np.sqrt(_var(node, axes, skipna, ddof)))
+
+
+def _ends(which: str) -> Callable[..., NDArray[Any]]:
+    def of(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
+        have = found(node, axes)
+        values: NDArray[Any] = getattr(have, which)
+        if skipna and node.dtype.kind == "f" and np.any(have.n == 0):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=5)
+        values = values if skipna else _nan_where(values, have.n < have.size)
+        return values.astype(node.dtype)
+
+    return of
+
+
+def _nonzero(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
+    return _sum(cast(node, np.dtype(bool)), axes, False)
+
+
+def _truth(name: str, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
+    if (of := canon.missing_of(node)) is not None:
+        have = found(of, axes)
+        return have.n == 0 if name == "all" else have.n < have.size
+    if (of := canon.present_of(node)) is not None:
+        have = found(of, axes)
+        return have.n > 0 if name == "any" else have.n == have.size
+    what = canonical(node)
+    if what.masks:
+        raise NotPushed("what is masked is asked for its truth")
+    return ask(what, name, *reduced_axes(what, axes), skipna=False)[name]
+
+
+def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
+    """The place of the smallest or the largest. xarray fills cells of which all is missing before it asks."""
+    fill = None
+    args = canon.called(node, "where")
+    if args and isinstance(args[0], Const) and isinstance(args[2], Const) and args[1].shape == node.shape:
+        there = np.broadcast_to(args[0].value, (1,) * (node.ndim - args[0].value.ndim) + args[0].value.shape)
+        if all(there.shape[axis] == 1 for axis in axes) and args[2].scalar is not None and there.dtype == bool:
+            fill, node = ~there.squeeze(axes), cast(args[1], node.dtype)
+    what = canonical(node)
+    if what.masks or any(what.split):
+        raise NotPushed("places are not told within windows or masks")
+    order = [axis for axis in (what.leaf.axes[at] for at in axes) if axis is not None]
+    if order != sorted(order):
+        raise NotPushed("places are counted in the order of the file")
+    if fill is None or not fill.any():
+        try:
+            return ask(what, name, set(axes), skipna=skipna)[name]
+        except DataError as error:
+            raise ValueError("All-NaN slice encountered") from error
+    # What is missing loses against everything else, so cells without anything have an answer too.
+    worst = "inf" if name == "argmin" else "(-inf)"
+    text = what.text or "x"
+    ends = moments(what, axes, node.shape)
+    end = ends.min if name == "argmin" else ends.max
+    if np.any(np.isinf(end) & (ends.n < ends.size)) or not skipna:
+        raise NotPushed("an infinity cannot be told from what is missing")
+    if np.any((ends.n == 0) & ~fill):
+        raise ValueError("All-NaN slice encountered")
+    lost = canon.Canonical(what.leaf, f"where(isnan({text}), {worst}, {text})", what.dtype, {}, what.split)
+    return np.where(fill, 0, ask(lost, name, set(axes), skipna=False)[name])
+
+
+_HOW: dict[str, Callable[..., NDArray[Any]]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "min": _ends("min"),
+    "max": _ends("max"),
+    "count_nonzero": _nonzero,
+    "argmin": _sum,
+    "argmax": _sum,
+    "any": _sum,
+    "all": _sum,
+}
+
+
+def stats(node: Node, names: list[str], axis: Any, ddof: float = 0) -> dict[str, Any]:
+    """Several reductions that leave out what is missing, by one request."""
+    if prod(node.shape) == 0:
+        raise NotPushed("there is nothing to reduce")
+    out = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for name in names:
+            if name == "count":
+                out[name] = np.asarray(found(node, normal_axes(axis, node.ndim)).n)[()]
+            else:
+                out[name] = reduce(f"nan{name}", node, axis, ddof=ddof)
+    return out
