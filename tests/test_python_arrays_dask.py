@@ -29,6 +29,30 @@ PUSHED = [
 ]
 
 
+# With the most requests that each costs for one block.
+MORE = {
+    'ds.b.fillna(0).argmax("time")': 2,
+    'ds.a.idxmax("time")': 3,
+    'ds.tos.argmin("lat", skipna=False)': 2,
+    'ds.tos.where(ds.lat > 0).mean(["lat", "lon"])': 1,
+    '((ds.a - ds.a.mean("time")) ** 2).mean("time")': 1,
+    'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean(["lat", "lon"])': 2,
+    "ds.tos.coarsen(lat=2, lon=2).mean()": 1,
+    'ds.tos.resample(time="QS").mean()': 4,
+    'ds.a.groupby("time.month").mean()': 12,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("text", MORE)
+def test_all_reductions_of_whole_files(places, theirs, text):
+    ours = gm.open_dataset(places["cluster"], chunks=-1)
+    with gm.set_options(fallback="error"), gm.trace() as trace:
+        got = compute(text, ours).compute()
+    assert trace.fallbacks == [] and trace.reads == 0 and trace.requests <= MORE[text]
+    same(got, compute(text, theirs))
+
+
 def compute(text, ds):
     return eval(text, {"ds": ds, "np": np, "xr": xr})
 

@@ -236,6 +236,14 @@ def _split(before: tuple[int, ...], after: tuple[int, ...]) -> list[int | None] 
     return split if at == len(after) and any(split) else None
 
 
+def take(a: Any, indices: Any, axis: Any = None, **more: Any) -> Any:
+    """Elements of an axis."""
+    if axis is None or more or not isinstance(a, _array()) or np.ndim(indices) > 1:
+        return _computed_here(np.take, "take", "it is flattened", (a, indices), {"axis": axis, **more})
+    at = int(axis) % a.ndim
+    return a[(slice(None),) * at + (indices if np.ndim(indices) == 0 else np.asarray(indices),)]
+
+
 def squeeze(a: Array, axis: Any = None) -> Array:
     """Without axes of length 1."""
     axes = [at for at, n in enumerate(a.shape) if n == 1] if axis is None else normal_axes(axis, a.ndim)
@@ -357,6 +365,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.transpose: transpose,
     np.reshape: reshape,
     np.squeeze: squeeze,
+    np.take: take,
     np.expand_dims: expand_dims,
     np.broadcast_to: broadcast_to,
     np.moveaxis: moveaxis,

@@ -68,7 +68,8 @@ def reduce(
         given = _truth(plain, node, axes)
     else:
         given = _HOW[plain](node, axes, skipna, ddof)
-    given = np.asarray(given, counted)
+    # What is remembered is not to be written to; what is given may be.
+    given = np.array(given, counted)
     if keepdims:
         given = np.expand_dims(given, axes)
     return given[()]
@@ -90,10 +91,10 @@ def _nan_where(values: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
 
 def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
     if (of := canon.present_of(node)) is not None:
-        return found(of, axes).n
+        return _count(of, axes)[0]
     if (of := canon.missing_of(node)) is not None:
-        have = found(of, axes)
-        return np.asarray(have.size - have.n)
+        n, size = _count(of, axes)
+        return np.asarray(size - n)
     if (of := canon.filled_of(node)) is not None:
         return _sum(of, axes, True)
     if (of_centre := canon.squared_distance(node)) is not None:
@@ -103,13 +104,33 @@ def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArr
     return total if skipna else _nan_where(total, have.n < have.size)
 
 
-def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
-    """The sum of squared distances from a number for each cell: ``m2 + n (mean - centre)^2``."""
+def _count(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
+    """How many elements are not missing, and how many there are. A distance from a number is missing where the element
+    is, or the number."""
+    of_centre = canon.squared_distance(node)
+    if of_centre is None:
+        have = found(node, axes)
+        return have.n, have.size
+    of, centre = of_centre
+    at = _in_cells(centre, node, axes)
+    if np.isinf(at).any():
+        raise NotPushed("infinities are subtracted")
+    have = found(of, axes)
+    return np.where(np.isnan(at), 0, have.n), have.size
+
+
+def _in_cells(centre: Const, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
+    """A number for each cell, f64."""
     value = np.broadcast_to(centre.value, (1,) * (node.ndim - centre.value.ndim) + centre.value.shape)
     if any(value.shape[axis] != 1 for axis in axes):
         raise NotPushed("what is subtracted differs within a cell")
+    return value.squeeze(axes).astype(np.float64)
+
+
+def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
+    """The sum of squared distances from a number for each cell: ``m2 + n (mean - centre)^2``."""
+    at = _in_cells(centre, node, axes)
     have = found(of, axes)
-    at = value.squeeze(axes).astype(np.float64)
     with np.errstate(all="ignore"):
         there = have.m2 + np.where(have.n > 0, have.n * (have.mean - at) ** 2, 0.0)
     # As NumPy has it: a distance from NaN is missing.
@@ -161,6 +182,10 @@ def _std(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArra
 
 def _ends(which: str) -> Callable[..., NDArray[Any]]:
     def of(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
+        filled = _filled_cells(node, axes)
+        if filled is not None and filled[2] == filled[2]:
+            fill, inner, value = filled
+            return np.where(fill, np.asarray(value, node.dtype), of(inner, axes, skipna))
         have = found(node, axes)
         values: NDArray[Any] = getattr(have, which)
         if skipna and node.dtype.kind == "f" and np.any(have.n == 0):
@@ -188,14 +213,24 @@ def _truth(name: str, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
     return ask(what, name, *reduced_axes(what, axes), skipna=False)[name]
 
 
+def _filled_cells(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], Node, Any] | None:
+    """``where(C, E, c)`` with a condition that is here and the same within each cell: where it is false, ``E``, ``c``."""
+    args = canon.called(node, "where")
+    if not args or not isinstance(args[0], Const) or not isinstance(args[2], Const) or args[0].weak:
+        return None
+    there = np.broadcast_to(args[0].value, (1,) * (node.ndim - args[0].value.ndim) + args[0].value.shape)
+    if there.dtype != bool or args[1].shape != node.shape or args[2].scalar is None:
+        return None
+    if any(there.shape[axis] != 1 for axis in axes):
+        return None
+    return ~there.squeeze(axes), cast(args[1], node.dtype), args[2].scalar
+
+
 def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
     """The place of the smallest or the largest. xarray fills cells of which all is missing before it asks."""
     fill = None
-    args = canon.called(node, "where")
-    if args and isinstance(args[0], Const) and isinstance(args[2], Const) and args[1].shape == node.shape:
-        there = np.broadcast_to(args[0].value, (1,) * (node.ndim - args[0].value.ndim) + args[0].value.shape)
-        if all(there.shape[axis] == 1 for axis in axes) and args[2].scalar is not None and there.dtype == bool:
-            fill, node = ~there.squeeze(axes), cast(args[1], node.dtype)
+    if (filled := _filled_cells(node, axes)) is not None:
+        fill, node, _ = filled
     what = canonical(node)
     if what.masks or any(what.split):
         raise NotPushed("places are not told within windows or masks")
@@ -244,7 +279,7 @@ def stats(node: Node, names: list[str], axis: Any, ddof: float = 0) -> dict[str,
         warnings.simplefilter("ignore", RuntimeWarning)
         for name in names:
             if name == "count":
-                out[name] = np.asarray(found(node, normal_axes(axis, node.ndim)).n)[()]
+                out[name] = np.array(found(node, normal_axes(axis, node.ndim)).n)[()]
             else:
                 out[name] = reduce(f"nan{name}", node, axis, ddof=ddof)
     return out

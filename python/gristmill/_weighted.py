@@ -26,7 +26,7 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
     """
     from ._array import Array
 
-    if not operands or not isinstance(operands[0], str) or set(more) - {"optimize"}:
+    if not operands or not isinstance(operands[0], str) or set(more) - {"optimize", "dtype", "casting", "order"}:
         raise NotPushed("it is not said by letters alone")
     arrays = operands[1:]
     inputs, output = _letters(operands[0], [np.ndim(one) if not isinstance(one, Array) else one.ndim for one in arrays])
@@ -70,7 +70,7 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
     if what.masks or any(what.split):
         raise NotPushed("weights of what is masked")
     found = ask(what, "sum", reduced, skipna=filled is not None, weights=vectors)["sum"]
-    return found.astype(np.result_type(*dtypes))[()]
+    return found.astype(more.get("dtype") or np.result_type(*dtypes))[()]
 
 
 def _factors(given: Const) -> list[NDArray[Any] | None]:
