@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+# Before any test imports netCDF4, which has an HDF5 library of its own: the filters bind to the one that is there first.
+import hdf5plugin  # noqa: F401
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent

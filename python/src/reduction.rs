@@ -45,21 +45,10 @@ impl Reduce {
     /// What is taken, what is computed of it, and what is made of that.
     pub fn reduction(self) -> Result<(Selection, Option<String>, Reduction), Failure> {
         let op = match self.op.as_str() {
-            "count" => Op::Count,
-            "sum" => Op::Sum,
-            "mean" => Op::Mean,
-            "var" => Op::Var,
-            "std" => Op::Std,
-            "min" => Op::Min,
-            "max" => Op::Max,
-            "argmin" => Op::ArgMin,
-            "argmax" => Op::ArgMax,
-            "any" => Op::Any,
-            "all" => Op::All,
-            "moments" => Op::Moments,
             "quantile" => Op::Quantile(self.numbers),
             "histogram" => Op::Histogram(self.numbers),
-            other => return Err(Failure::usage(format!("'{other}' is no operation on a variable"))),
+            other => Op::named(other)
+                .ok_or_else(|| Failure::usage(format!("'{other}' is no operation on a variable")))?,
         };
         let reduction = Reduction {
             axes: self.axes,

@@ -347,6 +347,21 @@ fn what_a_range_decides_is_not_read() {
 }
 
 #[test]
+fn signs_of_zeros_are_those_of_the_elements() {
+    let grid = Grid::new(vec![4], vec![4], EdgeChunks::Whole).unwrap();
+    for (zero, op, expr) in [(-0.0f64, Op::Min, "max(0, x)"), (0.0, Op::Max, "min(-0.0, x)")] {
+        let chunk = [-5.0, zero, 3.0, 3.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
+        let world = World { grid: grid.clone(), meaning: Meaning::of(DType::F64), chunks: vec![chunk] };
+        let kernel = world.kernel("", Some(expr), Reduction::new(op)).unwrap();
+        let read = world.fold(&kernel, &mut Kept::new(), |_| None).unwrap().0;
+        let mut kept = Kept::new();
+        let count = world.kernel("", None, Reduction::new(Op::Count)).unwrap();
+        world.fold(&count, &mut kept, |_| Some(true)).unwrap();
+        assert_eq!(world.fold(&kernel, &mut kept, |_| Some(true)).unwrap().0, read, "{expr}");
+    }
+}
+
+#[test]
 fn answers_are_those_of_numbers_that_are_known() {
     let world = days(DType::F64);
     let mut kept = Kept::new();

@@ -1,7 +1,8 @@
 //! Files below a directory of a cluster: as a tree that a format is read from, opened together, and put from a folder.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt};
 use gristmill_format::{Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open, open_tree};
@@ -24,6 +25,7 @@ pub struct RemoteDataset {
     pub dataset: Arc<Dataset>,
     cluster: Cluster,
     path: String,
+    seen: Seen,
     /// The file, where it is one.
     pub opened: Option<Opened>,
 }
@@ -47,8 +49,13 @@ impl RemoteDataset {
             Some(opened) => Ok(Some(Files::from(opened))),
             None if names.is_empty() => Ok(None),
             None => {
-                let paths = names.iter().map(|file| join(&self.path, &file.name));
-                self.cluster.open_many(paths.collect()).map(Some)
+                let paths: Vec<String> = names.iter().map(|file| join(&self.path, &file.name)).collect();
+                let files = self.cluster.open_many(paths)?;
+                // A shard's index was read, and lengths were listed, before.
+                for (file, (map, _)) in names.iter().zip(files.each()) {
+                    self.seen.note(&file.name, &map.id)?;
+                }
+                Ok(Some(files))
             }
         }
     }
@@ -69,16 +76,13 @@ impl Cluster {
             Ok(opened) => {
                 let source = PartsSource::new(self.parts(&opened)?);
                 let dataset = Arc::new(open(Arc::new(source), &opened.info.file.path)?);
-                Ok(RemoteDataset { dataset, cluster, path, opened: Some(opened) })
+                Ok(RemoteDataset { dataset, cluster, path, seen: Seen::default(), opened: Some(opened) })
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
-                let tree = ClusterTree { cluster: self.clone(), root: path.clone() };
-                Ok(RemoteDataset {
-                    dataset: Arc::new(open_tree(Arc::new(tree))?),
-                    cluster,
-                    path,
-                    opened: None,
-                })
+                let seen = Seen::default();
+                let tree = ClusterTree { cluster: self.clone(), root: path.clone(), seen: seen.clone() };
+                let dataset = Arc::new(open_tree(Arc::new(tree))?);
+                Ok(RemoteDataset { dataset, cluster, path, seen, opened: None })
             }
             Err(error) => Err(error),
         }
@@ -105,15 +109,24 @@ impl Cluster {
     }
 
     /// All files below a directory, with their paths below it.
-    fn walk(&self, root: &str, folder: &str, level: usize) -> Result<Vec<(String, u64)>, ClientError> {
+    fn walk(
+        &self,
+        root: &str,
+        folder: &str,
+        level: usize,
+        seen: &Seen,
+    ) -> Result<Vec<(String, u64)>, ClientError> {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
         let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
         for entry in self.list(&join(&below, ""))? {
             let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.info {
-                Some(info) => found.push((key, info.file.length)),
-                None => found.extend(self.walk(root, &key, level + 1)?),
+                Some(info) => {
+                    seen.note(&key, &info.file.id)?;
+                    found.push((key, info.file.length));
+                }
+                None => found.extend(self.walk(root, &key, level + 1, seen)?),
             }
             FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
         }
@@ -121,10 +134,31 @@ impl Cluster {
     }
 }
 
+/// The state in which each file of a tree was seen first: its id, which is another for each put. Listings, indices of shards and
+/// folds must be of the same.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<HashMap<String, String>>>);
+
+impl Seen {
+    /// An error for a file that was seen in another state before.
+    fn note(&self, key: &str, id: &str) -> Result<(), FormatError> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get(key) {
+            Some(known) if known != id => Err(failed(key, "it was replaced while it was read; start over")),
+            Some(_) => Ok(()),
+            None => {
+                all.insert(key.to_owned(), id.to_owned());
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The files below a directory of a cluster.
 struct ClusterTree {
     cluster: Cluster,
     root: String,
+    seen: Seen,
 }
 
 fn failed(what: &str, error: impl ToString) -> FormatError {
@@ -136,6 +170,7 @@ impl Tree for ClusterTree {
         let path = join(&self.root, key);
         match self.cluster.open(&path) {
             Ok(opened) => {
+                self.seen.note(key, &opened.info.file.id)?;
                 let parts = self.cluster.parts(&opened).map_err(|error| failed(&path, error))?;
                 Ok(Some(Arc::new(PartsSource::new(parts))))
             }
@@ -145,7 +180,7 @@ impl Tree for ClusterTree {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        match self.cluster.walk(&self.root, folder, 0) {
+        match self.cluster.walk(&self.root, folder, 0, &self.seen) {
             Ok(mut found) => {
                 found.sort_unstable();
                 Ok(found)
@@ -190,4 +225,18 @@ fn below(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_state_in_a_request() {
+        let seen = Seen::default();
+        assert!(seen.note("c/0", "first").is_ok() && seen.note("c/1", "second").is_ok());
+        assert!(seen.clone().note("c/0", "first").is_ok());
+        let error = seen.note("c/0", "another").map_err(|error| error.to_string());
+        assert!(error.is_err_and(|text| text.contains("c/0") && text.contains("start over")));
+    }
 }

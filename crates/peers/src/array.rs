@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Request};
-use gristmill_format::{ChunkTable, Filter, MAX_CHUNKS};
+use gristmill_format::{ChunkTable, Filter};
 use gristmill_runtime::{Chunks, ErrorKind, RunError};
-use gristmill_wire::{ArraySpec, InputSpec};
+use gristmill_wire::{ArraySpec, InputSpec, MAX_ASKED_CHUNKS};
 
 /// A request over an array, bound, with the chunks that it needs.
 #[derive(Clone, Debug)]
@@ -33,6 +33,7 @@ impl ArrayWork {
     /// # Errors
     /// What the kernel refuses, and more chunks than a request takes.
     pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
+        bounded(chunks.len())?;
         let name = name(chunks.table(), &request);
         let spec = Arc::new(ArraySpec::new(chunks.table(), &request).map_err(usage)?);
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
@@ -48,7 +49,8 @@ impl ArrayWork {
         let name = name(&table, &request);
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
         // A table may say that there is any number of chunks.
-        let numbers = kernel.chunks().take(MAX_CHUNKS + 1).collect();
+        let numbers: Vec<u64> = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).collect();
+        bounded(numbers.len() as u64)?;
         let chunks = Chunks::new(Arc::new(table), numbers)?;
         Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
     }
@@ -63,6 +65,16 @@ impl ArrayWork {
         let dtype = self.chunks.table().array.dtype;
         InputSpec { dtype: Some(dtype.name().to_owned()), ..InputSpec::default() }
     }
+}
+
+/// Chunks that are not stored take no room in a request, but on the node.
+fn bounded(chunks: u64) -> Result<(), RunError> {
+    if chunks <= MAX_ASKED_CHUNKS as u64 {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "the request needs more than {MAX_ASKED_CHUNKS} chunks; ask for a part of the array at a time, or use --place client"
+    )))
 }
 
 fn usage(error: impl ToString) -> RunError {

@@ -94,10 +94,15 @@ impl Question {
     /// are no chunks are of one file.
     pub fn check_files(&self, files: &Files) -> Result<(), RunError> {
         let usage = |message: &str| Err(RunError::Remote { kind: ErrorKind::Usage, message: message.into() });
-        if files.each().len() == 1 {
+        let Some(work) = &self.array else {
+            return match files.each() {
+                [_] => Ok(()),
+                _ => usage("several files are for chunks of arrays only"),
+            };
+        };
+        if files.each().len() == 1 && work.chunks.table().files.len() <= 1 {
             return Ok(());
         }
-        let Some(work) = &self.array else { return usage("several files are for chunks of arrays only") };
         let told = work.chunks.table().files.iter().map(|file| file.length);
         if told.eq(files.each().iter().map(|(map, _)| map.length)) {
             return Ok(());

@@ -54,13 +54,17 @@ impl Chunks {
         if !ascending || numbers.last().is_some_and(|last| *last >= table.array.chunks()) {
             return refuse("the chunks that are asked for are not in order, or past the last".into());
         }
-        let mut next = 0u64;
+        let mut next = Some(0u64);
         let starts = table.files.iter().map(|file| {
             let start = next;
-            next = next.saturating_add(file.length);
+            next = next.and_then(|next| next.checked_add(file.length));
             start
         });
-        let starts = starts.collect();
+        let starts = starts.collect::<Option<Vec<u64>>>();
+        let (Some(starts), Some(_)) = (starts, next) else {
+            return refuse("its files have more bytes than there can be".into());
+        };
+        let starts = starts.into();
         Ok(Chunks { table, numbers: numbers.into(), starts })
     }
 

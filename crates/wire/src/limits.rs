@@ -9,6 +9,9 @@ pub const MAX_REQUEST_BYTES: usize = 16 << 20;
 /// Longest request over an array in base64, in bytes: the rest of a request has to fit beside it.
 pub const MAX_ARRAY_SPEC_BYTES: usize = 14 << 20;
 
+/// Most chunks of one request, stored or not.
+pub const MAX_ASKED_CHUNKS: usize = 4 << 20;
+
 /// Most files of one request.
 pub const MAX_FILES_OF_REQUEST: usize = 8192;
 

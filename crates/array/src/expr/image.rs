@@ -1,7 +1,8 @@
 //! What an expression makes of all values in a range, without looking at each.
 //!
 //! Only what is certain is said. A number is followed through operations that do not turn: with one operand that is
-//! written out they are monotone also after rounding, zeros ordered by their signs, so the image of a range lies between the
+//! written out they are monotone also after rounding, zeros ordered by their signs (but for the lesser or larger of a zero and
+//! them), so the image of a range lies between the
 //! images of its ends, and these are computed as those of any element. Where an end becomes NaN, an integer would wrap, or
 //! an operation turns or is left to a library, nothing is said.
 
@@ -233,7 +234,9 @@ fn with_literal(binary: Binary, left: Image, right: Image, common: ArrayType) ->
     let literal = literal.ends.as_ref()?;
     let number = with_values!(literal, literal => literal[0].to_f64());
     match binary {
-        Add | Subtract | Minimum | Maximum => {}
+        Add | Subtract => {}
+        // Of two that are equal the second is taken, so behind a zero the signs of zeros are not in order.
+        Minimum | Maximum if number != 0.0 || !first => {}
         Multiply if number.is_finite() => {}
         Divide if number.is_finite() && number != 0.0 && !first => {}
         _ => return None,

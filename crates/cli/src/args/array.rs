@@ -8,7 +8,7 @@ use gristmill_client::{Frequency, Part};
 
 /// A variable of a scientific file, what of it, and what becomes of its dimensions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Variables of netCDF, HDF5 and NumPy files")]
+#[command(next_help_heading = "Variables of netCDF, HDF5, Zarr, .npy and .csv files")]
 pub struct ArrayArgs {
     /// The variable, with its groups: GROUP/NAME; 'gristmill stat FILE' lists them
     #[arg(long, value_name = "NAME")]
@@ -20,11 +20,11 @@ pub struct ArrayArgs {
     /// Elements by coordinate: DIM=LOW:HIGH, both included, or DIM=VALUE; may be given several times
     #[arg(long, value_name = "DIM=LOW:HIGH", value_parser = parse_select, requires = "var")]
     pub select: Vec<(String, Part)>,
-    /// Elements by index: DIM=START:STOP:STEP as in Python, or DIM=INDEX; may be given several times
+    /// Elements by index: DIM=START:STOP:STEP as in Python, but STEP at least 1, or DIM=INDEX; may be given several times
     #[arg(long, value_name = "DIM=START:STOP", value_parser = parse_isel, requires = "var")]
     pub isel: Vec<(String, Part)>,
     /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
-    #[arg(long, value_name = "EXPRESSION", requires = "var")]
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, requires = "var")]
     pub expr: Option<String>,
     /// Read all chunks, also those that storage nodes know enough about from requests before, and have them keep nothing
     #[arg(long, requires = "var")]

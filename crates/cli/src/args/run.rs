@@ -31,7 +31,8 @@ Exit code: 0 an answer, 1 a failure, 2 a request that makes no sense, 130 stoppe
 pub struct RunArgs {
     /// What to compute, for example sum; 'gristmill kernels' lists them
     pub kernel: String,
-    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, or the layout file (*.grist) of a striped one
+    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, the layout file (*.grist) of a striped one, or, with --var,
+    /// a folder with Zarr
     pub path: Location,
     #[command(flatten)]
     pub selection: SelectionArgs,

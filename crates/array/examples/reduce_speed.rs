@@ -1,7 +1,7 @@
 //! Speed of reductions of one core over chunks in memory, in GB/s of what is stored: without statistics, and while the
 //! statistics of each chunk are found out too.
 //!
-//! `cargo run --release -p gristmill-array --example speed`
+//! `cargo run --release -p gristmill-array --example reduce_speed`
 
 use std::error::Error;
 use std::time::Instant;
