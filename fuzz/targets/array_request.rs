@@ -2,7 +2,7 @@
 #![no_main]
 
 use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Spoken};
-use gristmill_kernel::{Block, Ctx, DType, Fold, Kernel, NoRows, saved};
+use gristmill_kernel::{Block, Ctx, DType, Kernel, NoRows, saved};
 use libfuzzer_sys::fuzz_target;
 
 const GRIDS: [(&[u64], &[u64]); 4] =

@@ -38,6 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         params: Vec::new(),
         input: InputSpec { dtype: None, record: Some(next()), skip: next(), big_endian: false },
         range: (next() % 2 == 0).then(|| (next(), Some(next()))),
+        array: None,
     };
     for place in [Place::Auto, Place::Storage, Place::Client] {
         if let Ok(plan) = Plan::make(&question, &file, &layout, place) {
