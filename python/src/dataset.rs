@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use gristmill_array::{Meaning, Selection, Take, Values};
 use gristmill_client::{
-    Cluster, ReductionPlan, RemoteDataset, folder_parts, meaning_of, nowhere, plan_reduction, read_dataset,
+    Cluster, Folder, ReductionPlan, RemoteDataset, meaning_of, nowhere, plan_reduction, read_dataset,
     read_slab,
 };
-use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable, open_path};
+use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
 use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
 use gristmill_wire::Place;
@@ -56,7 +56,7 @@ struct Found {
 
 enum Where {
     File(FileParts),
-    Folder(PathBuf),
+    Folder(Folder),
     Cluster { cluster: Arc<Cluster>, remote: RemoteDataset, path: String },
 }
 
@@ -69,8 +69,8 @@ impl Found {
             return Ok(Found { parsed, place: Where::Cluster { cluster, remote, path } });
         }
         if path.is_dir() {
-            let parsed = open_path(path).map_err(gristmill_client::ClientError::from)?;
-            return Ok(Found { parsed: Arc::new(parsed), place: Where::Folder(path.to_owned()) });
+            let folder = Folder::open(path).map_err(gristmill_client::ClientError::from)?;
+            return Ok(Found { parsed: folder.dataset.clone(), place: Where::Folder(folder) });
         }
         let file = gristmill_client::open(path)?;
         Ok(Found {
@@ -94,7 +94,7 @@ impl Found {
         };
         let (outcome, folded_here) = match &self.place {
             Where::File(file) => (here(file.clone(), &mut none)?, true),
-            Where::Folder(folder) => (here(folder_parts(folder, plan.files())?, &mut none)?, true),
+            Where::Folder(folder) => (here(folder.parts(plan.files())?, &mut none)?, true),
             Where::Cluster { cluster, remote, path } => match remote.files(plan.files())? {
                 None => (here(nowhere(path)?, &mut none)?, true),
                 Some(files) => {

@@ -36,7 +36,7 @@ use gristmill_wire::grid;
 use crate::ClientError;
 
 pub use calendar::{Calendar, Date};
-pub use folder::{folder_parts, nowhere};
+pub use folder::{Folder, nowhere};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;

@@ -42,11 +42,12 @@ mod remote_put;
 mod remote_put_many;
 mod remote_run;
 mod remote_tree;
+mod seen;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Part, ReductionPlan, Slab, TimeUnits, VariableError,
-    folder_parts, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction, read_dataset, read_slab,
+    Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Part, ReductionPlan, Slab, TimeUnits,
+    VariableError, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction, read_dataset, read_slab,
     write_variable,
 };
 pub use chunk_unit::chunk_unit;

@@ -1,16 +1,16 @@
 //! Files below a directory of a cluster: as a tree that a format is read from, opened together, and put from a folder.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_format::{Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open, open_tree};
+use gristmill_format::{Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open_tree};
 use gristmill_peers::Files;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
 
-use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, plan_dataset};
+use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, plan_dataset, read_dataset};
+use crate::seen::Seen;
 use crate::{ClientError, Cluster};
 
 /// Messages that open files under way at once.
@@ -25,7 +25,8 @@ pub struct RemoteDataset {
     pub dataset: Arc<Dataset>,
     cluster: Cluster,
     path: String,
-    seen: Seen,
+    /// Ids of files, which are others for each put.
+    seen: Seen<String>,
     /// The file, where it is one.
     pub opened: Option<Opened>,
 }
@@ -53,7 +54,7 @@ impl RemoteDataset {
                 let files = self.cluster.open_many(paths)?;
                 // A shard's index was read, and lengths were listed, before.
                 for (file, (map, _)) in names.iter().zip(files.each()) {
-                    self.seen.note(&file.name, &map.id)?;
+                    self.seen.note(&file.name, map.id.clone())?;
                 }
                 Ok(Some(files))
             }
@@ -74,8 +75,7 @@ impl Cluster {
         let (cluster, path) = (self.clone(), path.to_owned());
         match self.open(&path) {
             Ok(opened) => {
-                let source = PartsSource::new(self.parts(&opened)?);
-                let dataset = Arc::new(open(Arc::new(source), &opened.info.file.path)?);
+                let dataset = Arc::new(read_dataset(&self.parts(&opened)?, &opened.info.file.path)?);
                 Ok(RemoteDataset { dataset, cluster, path, seen: Seen::default(), opened: Some(opened) })
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
@@ -114,7 +114,7 @@ impl Cluster {
         root: &str,
         folder: &str,
         level: usize,
-        seen: &Seen,
+        seen: &Seen<String>,
     ) -> Result<Vec<(String, u64)>, ClientError> {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
@@ -123,7 +123,7 @@ impl Cluster {
             let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.info {
                 Some(info) => {
-                    seen.note(&key, &info.file.id)?;
+                    seen.note(&key, info.file.id)?;
                     found.push((key, info.file.length));
                 }
                 None => found.extend(self.walk(root, &key, level + 1, seen)?),
@@ -134,31 +134,11 @@ impl Cluster {
     }
 }
 
-/// The state in which each file of a tree was seen first: its id, which is another for each put. Listings, indices of shards and
-/// folds must be of the same.
-#[derive(Clone, Default)]
-struct Seen(Arc<Mutex<HashMap<String, String>>>);
-
-impl Seen {
-    /// An error for a file that was seen in another state before.
-    fn note(&self, key: &str, id: &str) -> Result<(), FormatError> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get(key) {
-            Some(known) if known != id => Err(failed(key, "it was replaced while it was read; start over")),
-            Some(_) => Ok(()),
-            None => {
-                all.insert(key.to_owned(), id.to_owned());
-                Ok(())
-            }
-        }
-    }
-}
-
 /// The files below a directory of a cluster.
 struct ClusterTree {
     cluster: Cluster,
     root: String,
-    seen: Seen,
+    seen: Seen<String>,
 }
 
 fn failed(what: &str, error: impl ToString) -> FormatError {
@@ -170,7 +150,7 @@ impl Tree for ClusterTree {
         let path = join(&self.root, key);
         match self.cluster.open(&path) {
             Ok(opened) => {
-                self.seen.note(key, &opened.info.file.id)?;
+                self.seen.note(key, opened.info.file.id.clone())?;
                 let parts = self.cluster.parts(&opened).map_err(|error| failed(&path, error))?;
                 Ok(Some(Arc::new(PartsSource::new(parts))))
             }
@@ -225,18 +205,4 @@ fn below(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_has_one_state_in_a_request() {
-        let seen = Seen::default();
-        assert!(seen.note("c/0", "first").is_ok() && seen.note("c/1", "second").is_ok());
-        assert!(seen.clone().note("c/0", "first").is_ok());
-        let error = seen.note("c/0", "another").map_err(|error| error.to_string());
-        assert!(error.is_err_and(|text| text.contains("c/0") && text.contains("start over")));
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use gristmill_layout::{Layout, Striped};
-use gristmill_runtime::{FileParts, Part, Placement, RunError};
+use gristmill_runtime::{FileParts, Part, Placement, RunError, versions_as_one};
 use gristmill_wire::FileMap;
 
 use crate::bytes::{RemotePart, remote_parts};
@@ -107,9 +107,7 @@ impl Part for WholeFile {
     }
 
     fn version(&self) -> u64 {
-        // FNV-1a over the versions of the objects.
-        let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
-        self.parts.iter().map(Part::version).fold(0xcbf2_9ce4_8422_2325, step)
+        versions_as_one(self.parts.iter().map(Part::version))
     }
 
     fn describe(&self) -> String {

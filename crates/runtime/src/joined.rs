@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gristmill_layout::{Layout, TargetIndex};
 
-use crate::parts::Want;
+use crate::parts::{Want, versions_as_one};
 use crate::{FileParts, Part, Placement, RunError};
 
 /// What one target has of several files. Objects are named by the number of their file.
@@ -51,10 +51,7 @@ impl Part for JoinedPart {
     }
 
     fn version(&self) -> u64 {
-        // FNV-1a over the versions of the files.
-        let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
-        let version = |part: &Option<Arc<dyn Part>>| part.as_ref().map_or(0, |part| part.version());
-        self.files.iter().map(version).fold(0xcbf2_9ce4_8422_2325, step)
+        versions_as_one(self.files.iter().map(|part| part.as_ref().map_or(0, |part| part.version())))
     }
 
     fn describe(&self) -> String {

@@ -76,6 +76,12 @@ pub struct Placement {
     pub remote: bool,
 }
 
+/// A version of several things together, that differs where one of theirs does: FNV-1a over them.
+pub fn versions_as_one(versions: impl Iterator<Item = u64>) -> u64 {
+    let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
+    versions.fold(0xcbf2_9ce4_8422_2325, step)
+}
+
 impl FileParts {
     /// A plain file of this machine.
     pub fn plain(path: &Path) -> Result<FileParts, RunError> {

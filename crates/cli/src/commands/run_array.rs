@@ -7,8 +7,7 @@ mod question;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{ArrayFile, Location, folder_parts, nowhere, open, plan_array, plan_dataset};
-use gristmill_format::open_path;
+use gristmill_client::{ArrayFile, Folder, Location, nowhere, open, plan_array, plan_dataset};
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
@@ -65,8 +64,9 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
                 return usage(format!("{} {text}", path.display()));
             }
             let (plan, file) = if is_zarr(path) {
-                let plan = plan_dataset(Arc::new(open_path(path).map_err(failed(path))?), &question)?;
-                let file = folder_parts(path, plan.files())?;
+                let folder = Folder::open(path).map_err(failed(path))?;
+                let plan = plan_dataset(folder.dataset.clone(), &question)?;
+                let file = folder.parts(plan.files())?;
                 (plan, file)
             } else {
                 let file = open(path)?;

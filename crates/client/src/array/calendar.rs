@@ -108,10 +108,12 @@ impl Calendar {
         self.day(Date { year: month.div_euclid(12), month: month.rem_euclid(12) as u32 + 1, day: 1 })
     }
 
-    /// The place of a day in its year, from 1.
+    /// The place of a day in its year, from 1. As others count, the ten days that were left out in 1582 have theirs.
     pub fn day_of_year(self, day: i64) -> i64 {
         let year = self.date(day).year;
-        self.month_begins(12 * year).map_or(0, |first| day - first + 1)
+        let left_out =
+            if self == Calendar::Standard && year == 1582 && day >= GREGORIAN_BEGINS { 10 } else { 0 };
+        self.month_begins(12 * year).map_or(0, |first| day - first + 1 + left_out)
     }
 }
 
