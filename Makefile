@@ -35,6 +35,7 @@ test: $(VENV)/ready $(RG)
 
 bench: build $(VENV)/ready $(RG)
 	$(CARGO) build --release -p gristmill-probe
+	CARGO_TARGET_DIR=target $(VENV)/bin/pip install --quiet .
 	$(VENV)/bin/python bench/all.py
 
 figures: $(VENV)/ready

@@ -19,7 +19,8 @@ PROGRAMS = {
     "points": ["probe"],
     "image": ["probe"],
     "schedule": [],
-    **dict.fromkeys(("variables", "variables_link", "variables_chunks"), ["gristmill"]),
+    **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link"), ["gristmill"]),
+    "python_fields": [],
     **dict.fromkeys(
         ("nodes", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
         ["probe", "gristmill"],

@@ -43,14 +43,15 @@ HERE = Path(__file__).resolve().parent
 
 
 class Helper:
-    """A Python program of this folder, run where `prefix` has it run; use with `with`."""
+    """A Python program of this folder, run where `prefix` has it run, with `env` besides ours; use with `with`."""
 
-    def __init__(self, prefix, program, *arguments):
+    def __init__(self, prefix, program, *arguments, env=None):
         self.process = subprocess.Popen(
             [*prefix, sys.executable, str(HERE / program), *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**environment(), **(env or {})},
             preexec_fn=ends_with_us,
         )
 
