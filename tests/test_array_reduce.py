@@ -208,6 +208,29 @@ def test_moments_are_those_asked_one_by_one(reducer):
             np.testing.assert_allclose(got["m2"] / np.where(got["n"], got["n"], np.nan), variance, rtol=1e-12)
 
 
+def test_totals_are_a_count_and_a_sum_in_the_wider_type(reducer):
+    rng = np.random.default_rng(SEED + 11)
+    for dtype in FLOATS + ("int32", "uint8"):
+        data = floats(rng, dtype) if dtype in FLOATS else integers(rng, dtype)
+        for axes in ([0], [1, 2], None):
+            got = reducer.ask(data, "totals", chunk=chunks(rng), axes=axes)
+            np.testing.assert_array_equal(got["n"], reducer.one(data, "count", axes=axes))
+            expected = reducer.one(data.astype("float64") if dtype in FLOATS else data, "sum", axes=axes)
+            assert got["sum"].dtype == expected.dtype
+            np.testing.assert_array_equal(got["sum"], expected)
+
+
+def test_weighted_totals(reducer):
+    rng = np.random.default_rng(SEED + 12)
+    data = floats(rng, "float32")
+    weights = np.cos(np.linspace(-1.5, 1.5, 7))
+    weighted = xr.DataArray(data, dims=DIMS).weighted(xr.DataArray(weights, dims="y"))
+    for dims, axes in ((["y"], [1]), (["y", "x"], [1, 2]), (None, None)):
+        got = reducer.ask(data, "totals", chunk=chunks(rng), axes=axes, weights=[[1, list(weights)]])
+        np.testing.assert_allclose(got["sum"], weighted.sum(dims).values, rtol=1e-5)
+        np.testing.assert_allclose(got["weights"], weighted.sum_of_weights(dims).fillna(0).values, rtol=1e-12)
+
+
 def test_weighted_means(reducer):
     rng = np.random.default_rng(SEED + 7)
     data = floats(rng, "float32")

@@ -113,7 +113,7 @@ impl ArrayReduce {
 impl Kernel for ArrayReduce {
     fn spec(&self) -> Spec {
         let rule = &self.plan.rule;
-        let sums = matches!(rule.op, Op::Sum | Op::Mean | Op::Var | Op::Std | Op::Moments);
+        let sums = matches!(rule.op, Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std | Op::Moments);
         let binned = rule.weighted || sums && is_float(rule.column) && !rule.one;
         let quantile = matches!(rule.op, Op::Quantile(_));
         Spec {

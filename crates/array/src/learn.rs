@@ -35,7 +35,8 @@ impl Lesson {
         }
         let measured = plan.expr.is_none() && rule.measured();
         let sole = if measured { plan.sole(number) } else { None };
-        let adds = sole.is_some() && matches!(rule.op, Op::Sum | Op::Mean) && is_float(rule.column);
+        let adds =
+            sole.is_some() && matches!(rule.op, Op::Sum | Op::Mean | Op::Totals) && is_float(rule.column);
         let sums = Sums { exact: adds && rule.one || thorough, binned: adds && !rule.one };
         let float = is_float(plan.meaning.decoded());
         let new = known.is_none_or(|known| {

@@ -151,8 +151,8 @@ fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<AxisWeights
     if reduction.weights.is_empty() {
         return Ok(Vec::new());
     }
-    if !matches!(reduction.op, Op::Sum | Op::Mean) {
-        return Err(wrong("weights are for sum and mean".into()));
+    if !matches!(reduction.op, Op::Sum | Op::Mean | Op::Totals) {
+        return Err(wrong("weights are for sum, mean and totals".into()));
     }
     if reduction.weights.len() > MAX_WEIGHTS {
         return Err(wrong(format!("it has more than {MAX_WEIGHTS} vectors of weights; multiply them first")));

@@ -48,12 +48,17 @@ pub enum Op {
     /// How many elements are in each bin between these edges, i64; the last bin has both its edges, as NumPy has it. One
     /// axis more, the last. What is missing or outside is not counted.
     Histogram(Vec<f64>),
+    /// What sums and means are made of, at once: `n`, i64, and `sum`, which is f64 for f32. With weights `weights` instead of
+    /// `n`: the sum of those of the elements that are not missing, f64.
+    Totals,
 }
 
 impl Op {
     /// The operations that take no numbers of their own.
-    pub const NAMES: [&str; 12] =
-        ["count", "sum", "mean", "min", "max", "var", "std", "argmin", "argmax", "any", "all", "moments"];
+    #[rustfmt::skip]
+    pub const NAMES: [&str; 13] = [
+        "count", "sum", "mean", "min", "max", "var", "std", "argmin", "argmax", "any", "all", "totals", "moments",
+    ];
 
     /// The operation of a name in [`NAMES`](Op::NAMES).
     pub fn named(name: &str) -> Option<Op> {
@@ -69,9 +74,15 @@ impl Op {
             "argmax" => Op::ArgMax,
             "any" => Op::Any,
             "all" => Op::All,
+            "totals" => Op::Totals,
             "moments" => Op::Moments,
             _ => return None,
         })
+    }
+
+    /// Whether the answer has several arrays.
+    pub const fn several(&self) -> bool {
+        matches!(self, Op::Totals | Op::Moments)
     }
 
     /// Its name.
@@ -88,6 +99,7 @@ impl Op {
             Op::ArgMax => "argmax",
             Op::Any => "any",
             Op::All => "all",
+            Op::Totals => "totals",
             Op::Moments => "moments",
             Op::Quantile(_) => "quantile",
             Op::Histogram(_) => "histogram",

@@ -102,7 +102,11 @@ impl Plan {
     /// Of elements that are all one value, or NaN.
     fn constant(&self, key: Option<u64>, elements: u64) -> ChunkStatistics {
         let all = ChunkStatistics::of_one(self.rule.column, key, elements);
-        if matches!(self.rule.op, Op::Sum | Op::Mean) { all.with_sum(self.rule.one) } else { all }
+        if matches!(self.rule.op, Op::Sum | Op::Mean | Op::Totals) {
+            all.with_sum(self.rule.one)
+        } else {
+            all
+        }
     }
 }
 
@@ -114,9 +118,9 @@ impl Rule {
         }
         match &self.op {
             Op::Count | Op::Min | Op::Max | Op::Any => true,
-            Op::Sum | Op::Mean if !is_float(self.column) => chunk.whole.is_some(),
-            Op::Sum | Op::Mean if self.one => chunk.exact.is_some(),
-            Op::Sum | Op::Mean => chunk.binned.is_some(),
+            Op::Sum | Op::Mean | Op::Totals if !is_float(self.column) => chunk.whole.is_some(),
+            Op::Sum | Op::Mean | Op::Totals if self.one => chunk.exact.is_some(),
+            Op::Sum | Op::Mean | Op::Totals => chunk.binned.is_some(),
             Op::All => any_false(chunk).is_some(),
             Op::Histogram(edges) => in_one_bin(edges, chunk),
             Op::Var | Op::Std | Op::ArgMin | Op::ArgMax | Op::Moments | Op::Quantile(_) => false,
@@ -125,7 +129,7 @@ impl Rule {
 
     /// Whether an operation over elements as they are makes such statistics of all of them.
     pub(crate) fn measured(&self) -> bool {
-        !self.weighted && matches!(self.op, Op::Count | Op::Sum | Op::Mean | Op::Min | Op::Max)
+        !self.weighted && matches!(self.op, Op::Count | Op::Sum | Op::Mean | Op::Totals | Op::Min | Op::Max)
     }
 }
 

@@ -119,8 +119,10 @@ impl Rule {
         }
         match self.op {
             Op::Count => Box::new(count::Count::new(cells)),
-            Op::Sum | Op::Mean if is_float(self.column) => Box::new(float::FloatSum::new(self, cells)),
-            Op::Sum | Op::Mean => Box::new(integer::IntegerSum::new(self, cells)),
+            Op::Sum | Op::Mean | Op::Totals if is_float(self.column) => {
+                Box::new(float::FloatSum::new(self, cells))
+            }
+            Op::Sum | Op::Mean | Op::Totals => Box::new(integer::IntegerSum::new(self, cells)),
             Op::Var | Op::Std if is_float(self.column) => Box::new(moments::FloatMoments::new(self, cells)),
             Op::Var | Op::Std => Box::new(integer::IntegerMoments::new(self, cells)),
             Op::Min | Op::Max => Box::new(extreme::Extreme::new(self, cells, self.op == Op::Max)),
@@ -142,9 +144,11 @@ impl Rule {
         match &self.op {
             _ if self.weighted => (8 + 2 * binned, 8 + 2 * BINNED),
             Op::Count => (8, 8),
-            Op::Sum | Op::Mean | Op::Var | Op::Std if self.one && float => (8 + exact, 8 + 4 * exact),
-            Op::Sum | Op::Mean if float => (8 + binned, 8 + BINNED),
-            Op::Sum | Op::Mean => (24, 24),
+            Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std if self.one && float => {
+                (8 + exact, 8 + 4 * exact)
+            }
+            Op::Sum | Op::Mean | Op::Totals if float => (8 + binned, 8 + BINNED),
+            Op::Sum | Op::Mean | Op::Totals => (24, 24),
             Op::Var | Op::Std if float => (8 + 2 * binned, 8 + 2 * BINNED),
             Op::Var | Op::Std => (49, 56),
             Op::Min | Op::Max => (17, 17),
@@ -176,6 +180,8 @@ impl Rule {
             Op::Mean | Op::Var | Op::Std => vec![part(name, mean)],
             Op::Min | Op::Max => vec![part(name, self.column)],
             Op::Any | Op::All => vec![part(name, ArrayType::Bool)],
+            Op::Totals if self.weighted => vec![part("weights", F64), part("sum", F64)],
+            Op::Totals => vec![part("n", I64), part("sum", if is_float(self.column) { F64 } else { sum })],
             Op::Moments => vec![
                 part("n", I64),
                 part("sum", sum),

@@ -55,6 +55,7 @@ fn ops() -> Vec<Op> {
         Op::Count,
         Op::Sum,
         Op::Mean,
+        Op::Totals,
         Op::Min,
         Op::Max,
         Op::ArgMin,
@@ -104,7 +105,9 @@ fn of_missing_values_selections_and_expressions() {
 
 #[test]
 fn of_groups_windows_and_weights() {
-    for op in [Op::Sum, Op::Mean, Op::Std, Op::Quantile(vec![0.5]), Op::Histogram(vec![-1.0, 0.0, 1.0])] {
+    for op in
+        [Op::Sum, Op::Mean, Op::Totals, Op::Std, Op::Quantile(vec![0.5]), Op::Histogram(vec![-1.0, 0.0, 1.0])]
+    {
         let groups = |axis| Groups { axis, labels: vec![1, 0, -1, 1, 3], count: 4 };
         let windows = |axis, boundary| Windows { axis, length: 4, boundary };
         let new = || Reduction::new(op.clone());
@@ -134,7 +137,9 @@ fn of_groups_windows_and_weights() {
         Weights { axis: 2, values: vec![1.0, 1e-3, 7.0, 0.3, 0.0, 1.5] },
     ];
     for axes in [vec![1], vec![0, 1, 2], vec![2]] {
-        let reduction = Reduction { weights: weights.clone(), ..Reduction::new(Op::Mean) };
-        holds(DType::F32, Meaning::of(DType::F32), "", None, reduction.over(&axes));
+        for op in [Op::Mean, Op::Totals] {
+            let reduction = Reduction { weights: weights.clone(), ..Reduction::new(op) };
+            holds(DType::F32, Meaning::of(DType::F32), "", None, reduction.over(&axes));
+        }
     }
 }

@@ -139,6 +139,7 @@ fn ops() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => Just(Op::Sum),
         3 => Just(Op::Mean),
+        2 => Just(Op::Totals),
         2 => Just(Op::Min),
         2 => Just(Op::Max),
         1 => Just(Op::Count),

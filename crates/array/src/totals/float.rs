@@ -141,8 +141,16 @@ impl Totals for FloatSum {
         self.sums.merge(read)
     }
 
-    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
         let n = self.counts[at];
+        if self.rule.op == Op::Totals {
+            match part {
+                0 => out.extend_from_slice(&n.to_le_bytes()),
+                _ if n < self.rule.min_count => f64::NAN.put(out),
+                _ => self.sums.exactly(at, 1, self.rule.skip).to_f64().put(out),
+            }
+            return Ok(());
+        }
         let x = match self.rule.op {
             _ if n < self.rule.min_count => Exactly::NAN,
             Op::Mean => self.sums.exactly(at, n, self.rule.skip),

@@ -59,10 +59,17 @@ impl Totals for IntegerSum {
         Ok(())
     }
 
-    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
-        if self.rule.op == Op::Mean {
-            Exactly::quotient(self.sums[at], self.counts[at]).to_f64().put(out);
-            return Ok(());
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        match (&self.rule.op, part) {
+            (Op::Mean, _) => {
+                Exactly::quotient(self.sums[at], self.counts[at]).to_f64().put(out);
+                return Ok(());
+            }
+            (Op::Totals, 0) => {
+                out.extend_from_slice(&self.counts[at].to_le_bytes());
+                return Ok(());
+            }
+            _ => {}
         }
         put_sum(self.rule.column, self.sums[at], out)
     }

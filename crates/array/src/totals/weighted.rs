@@ -98,8 +98,9 @@ impl Totals for Weighted {
         Ok(())
     }
 
-    fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
         let x = match self.rule.op {
+            Op::Totals if part == 0 => self.weights.exactly(at, 1).to_f64(),
             _ if self.counts[at] < self.rule.min_count => f64::NAN,
             Op::Mean => self.products.quotient(&self.weights, at).to_f64(),
             _ => self.products.exactly(at, 1).to_f64(),

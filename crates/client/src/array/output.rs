@@ -38,8 +38,8 @@ impl ArrayPlan {
     /// Several arrays where the format has one; an axis of length 0 where it has none.
     pub fn fits(&self, format: ArrayFile) -> Result<(), ClientError> {
         match format {
-            ArrayFile::Npy if self.question.op == Op::Moments => Err(ClientError::Usage(
-                "the answer has 5 arrays and a .npy file one; write it to a .nc file, or print it with --json".into(),
+            ArrayFile::Npy if self.question.op.several() => Err(ClientError::Usage(
+                "the answer has several arrays and a .npy file one; write it to a .nc file, or print it with --json".into(),
             )),
             ArrayFile::Npy => Ok(()),
             ArrayFile::Netcdf => match self.axes.iter().find(|axis| axis.length == 0) {

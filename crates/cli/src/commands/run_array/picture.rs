@@ -18,8 +18,9 @@ pub(super) fn dimensions(plan: &ArrayPlan, path: &Path) -> Result<Vec<Dimension>
     if path.extension().is_none_or(|end| end != "png") {
         return refused("a picture is a .png file; name such a one".into());
     }
-    if plan.question.op == Op::Moments {
-        return refused("moments are five arrays; ask for one of them, as mean, var, min or max".into());
+    if plan.question.op.several() {
+        let op = plan.question.op.name();
+        return refused(format!("{op} are several arrays; ask for one of them, as mean, var, min or max"));
     }
     let mut all = Vec::new();
     for axis in &plan.axes {

@@ -76,7 +76,9 @@ fn takes(operation: &str, parameter: &str) -> bool {
     match parameter {
         "keepdims" | "skipna" | "valid" => true,
         "ddof" => matches!(operation, "var" | "std"),
-        "min_count" => matches!(operation, "sum" | "mean" | "var" | "std" | "min" | "max" | "moments"),
+        "min_count" => {
+            matches!(operation, "sum" | "mean" | "totals" | "var" | "std" | "min" | "max" | "moments")
+        }
         "q" => operation == "quantile",
         "bins" | "low" | "high" | "edges" => operation == "histogram",
         _ => false,
