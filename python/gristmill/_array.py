@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _functions, _options
+from . import _functions, _options, _shapes
 from ._evaluate import evaluate
 from ._expr import Const, Leaf, Node, apply, cast
 from ._indexing import index
+from ._reductions import reduction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -181,14 +182,14 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def transpose(self, *axes: Any) -> Array:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return _functions.transpose(self, tuple(order) if order else None)
+        return _shapes.transpose(self, tuple(order) if order else None)
 
     def reshape(self, *shape: Any, order: str = "C") -> Array:
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
-        return _functions.reshape(self, wanted, order)
+        return _shapes.reshape(self, wanted, order)
 
     def squeeze(self, axis: Any = None) -> Array:
-        return _functions.squeeze(self, axis)
+        return _shapes.squeeze(self, axis)
 
     def round(self, decimals: int = 0) -> Array:
         return _functions.rounded(self, decimals)
@@ -198,34 +199,34 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
         """The mean, NaN where an element is NaN; :func:`numpy.nanmean` leaves these out."""
-        return _functions.reduction("mean", self, axis, dtype=dtype, keepdims=keepdims)
+        return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims)
 
     def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("sum", self, axis, dtype=dtype, keepdims=keepdims)
+        return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims)
 
     def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return _functions.reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+        return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
     def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return _functions.reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+        return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("min", self, axis, keepdims=keepdims)
+        return reduction("min", self, axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("max", self, axis, keepdims=keepdims)
+        return reduction("max", self, axis, keepdims=keepdims)
 
     def argmin(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("argmin", self, axis, keepdims=keepdims)
+        return reduction("argmin", self, axis, keepdims=keepdims)
 
     def argmax(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("argmax", self, axis, keepdims=keepdims)
+        return reduction("argmax", self, axis, keepdims=keepdims)
 
     def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("any", self, axis, keepdims=keepdims)
+        return reduction("any", self, axis, keepdims=keepdims)
 
     def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return _functions.reduction("all", self, axis, keepdims=keepdims)
+        return reduction("all", self, axis, keepdims=keepdims)
 
 
 def node_of(value: Any) -> Node:

@@ -11,8 +11,8 @@ from ._array import Array
 from ._canonical import NotPushed, canonical
 from ._errors import Usage
 from ._expr import Windows
-from ._functions import reduction
 from ._reduce import stats as of_node
+from ._reductions import reduction
 
 #: What :func:`stats` gives.
 STATS = ("count", "sum", "mean", "std", "var", "min", "max")
