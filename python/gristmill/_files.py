@@ -130,7 +130,7 @@ def put(
         "on": None if on is None else [_number(number, "on") for number in on],
         "mode": None if mode is None else integer(mode, "mode"),
     }
-    return _info(_gristmill.put(connection, readable, path, how), connection)
+    return described(_gristmill.put(connection, readable, path, how), connection)
 
 
 def _number(given: object, name: str) -> int:
@@ -209,7 +209,7 @@ def stat(url: Location) -> FileInfo:
         if found["stripe_unit"] is None:
             found["targets"] = []
         found |= {"mode": state.st_mode & 0o777, "created": state.st_mtime}
-    return _info(found, connection)
+    return described(found, connection)
 
 
 def ls(url: Location) -> list[Entry]:
@@ -225,7 +225,7 @@ def ls(url: Location) -> list[Entry]:
         raise Usage(f"{path} is no directory of a cluster; write grist://HOST:PORT/PATH, or use os.listdir")
     entries = []
     for name, found in _gristmill.ls(connection, path):
-        info = None if found is None else _info(found, connection)
+        info = None if found is None else described(found, connection)
         whole = f"{_root(connection)}{path.rstrip('/')}/{name}/" if info is None else info.url
         entries.append(Entry(name, whole, info))
     return entries
@@ -242,7 +242,8 @@ def _root(connection: _gristmill.Connection) -> str:
     return f"grist://{entry}" if socket == entry else f"grist+unix://{socket}:"
 
 
-def _info(found: dict[str, Any], connection: _gristmill.Connection | None) -> FileInfo:
+def described(found: dict[str, Any], connection: _gristmill.Connection | None) -> FileInfo:
+    """A description as the extension gives it."""
     path = found.pop("path")
     return FileInfo(
         **{

@@ -21,6 +21,42 @@ BUFFER_BYTES = 1 << 20
 _MAX_READ = 16 << 20
 
 
+class Stored:
+    """A file that is open to be read by position, as one state of it; also in a forked child."""
+
+    def __init__(self, url: Location) -> None:
+        self.name = os.fsdecode(url)
+        connection, path = located(url)
+        self._reader = _gristmill.Reader(connection, path)
+        self._process = os.getpid()
+
+    @property
+    def length(self) -> int:
+        """Bytes of the file."""
+        return self._reader.length
+
+    @property
+    def id(self) -> str | None:
+        """Which state of a file of a cluster it is."""
+        return self._reader.id
+
+    def some(self, start: int, size: int) -> bytes:
+        """Bytes from ``start`` on: at least one and at most ``size`` of them, but none behind the end."""
+        if self._process != os.getpid():
+            # The threads behind the connection stayed with the parent.
+            reader = self._reader.reopened(located(self.name)[0])
+            self._reader, self._process = reader, os.getpid()
+        return self._reader.read_at(start, min(size, _MAX_READ))
+
+    def all(self, start: int, end: int) -> bytes:
+        """The bytes from ``start`` to before ``end``, as far as the file has them."""
+        parts = []
+        while start < end and (part := self.some(start, end - start)):
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 class _Raw(io.RawIOBase):
     """A file of targets as Python reads files; unbuffered."""
 
@@ -29,9 +65,7 @@ class _Raw(io.RawIOBase):
         self.name = os.fsdecode(url)
         self.mode = "rb"
         self._at = 0
-        connection, path = located(url)
-        self._reader = _gristmill.Reader(connection, path)
-        self._process = os.getpid()
+        self._stored = Stored(url)
 
     def readable(self) -> bool:
         self._check()
@@ -47,19 +81,15 @@ class _Raw(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         self._check()
-        if self._process != os.getpid():
-            # The threads behind the connection stayed with the parent.
-            reader = self._reader.reopened(located(self.name)[0])
-            self._reader, self._process = reader, os.getpid()
         view = memoryview(buffer).cast("B")
-        bytes_ = self._reader.read_at(self._at, min(len(view), _MAX_READ))
+        bytes_ = self._stored.some(self._at, len(view))
         view[: len(bytes_)] = bytes_
         self._at += len(bytes_)
         return len(bytes_)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         self._check()
-        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reader.length}
+        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._stored.length}
         if whence not in starts:
             raise Usage(f"whence={whence!r}; use 0 (start), 1 (here) or 2 (end)")
         at = starts[whence] + integer(offset, "offset")

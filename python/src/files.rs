@@ -90,6 +90,13 @@ pub fn ls<'py>(
         .collect()
 }
 
+/// Whether there is a directory of this name: whether files lie in it.
+#[pyfunction]
+pub fn is_directory(py: Python<'_>, connection: &Bound<'_, Connection>, path: String) -> PyResult<bool> {
+    let cluster = connection.get().cluster()?;
+    wait(py, &Arc::new(Control::new()), None, move || Ok(cluster.is_directory(&path)?))
+}
+
 /// Removes a file.
 #[pyfunction]
 pub fn remove(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: PathBuf) -> PyResult<()> {

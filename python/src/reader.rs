@@ -103,6 +103,12 @@ impl Reader {
         self.length
     }
 
+    /// Which state of a file of a cluster it is.
+    #[getter]
+    fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
     /// Up to `size` bytes from `offset` on; none at the end, and at most 16 MiB at once.
     fn read_at<'py>(&self, py: Python<'py>, offset: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
         let size = size.min(self.length.saturating_sub(offset)).min(MAX_READ);

@@ -206,6 +206,16 @@ impl Cluster {
         }
     }
 
+    /// Whether there is a directory of this name. It takes one question, however much lies in it.
+    pub fn is_directory(&self, path: &str) -> Result<bool, ClientError> {
+        let list = List { path: path.to_owned(), after: None };
+        match self.peers.wait(self.ask::<_, Listing>(names::LIST, &list)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Removes a file. Its space is given back soon after.
     pub fn remove(&self, path: &str) -> Result<(), ClientError> {
         self.about(names::REMOVE, path, &PathOf { path: path.to_owned() })

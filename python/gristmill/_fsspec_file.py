@@ -1,0 +1,140 @@
+"""Open files of fsspec on storage nodes."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import warnings
+from typing import Any, cast
+
+from fsspec.compression import compr
+from fsspec.core import get_compression
+from fsspec.spec import AbstractBufferedFile
+
+from ._errors import Stale, Usage
+from ._files import put
+from ._open import BUFFER_BYTES, Stored
+
+#: Options of :func:`gristmill.put` that may be given when a file is written.
+PUT_OPTIONS = ("stripe", "record", "targets", "on")
+
+#: Bytes of a file being written that are kept in memory; the rest goes to a temporary file.
+MEMORY_BYTES = 8 << 20
+
+
+class GristmillFile(AbstractBufferedFile):  # type: ignore[misc]
+    """A file that is read by ranges, as one state of it; or one that is written, which becomes visible when it is closed."""
+
+    DEFAULT_BLOCK_SIZE = BUFFER_BYTES
+
+    def __init__(
+        self,
+        fs: Any,
+        path: str,
+        mode: str = "rb",
+        block_size: Any = None,
+        autocommit: bool = True,
+        *,
+        size: int | None = None,
+        id: str | None = None,
+        **more: Any,
+    ) -> None:
+        url = fs.unstrip_protocol(path)
+        if mode == "rb":
+            # Whatever size the caller knows of: this is the one of the state that is read.
+            self._stored = Stored(url)
+            size = self._stored.length
+            if id is not None and id != self._stored.id:
+                raise Stale(f"{url} was replaced since it was opened first; open it again")
+        elif mode not in ("wb", "xb"):
+            raise Usage(f"mode {mode!r} changes a file in its place, and files are replaced whole; use 'wb'")
+        if mode == "xb":
+            fs._refuse_existing(path, True)
+        super().__init__(fs, path, mode, block_size, autocommit, size=size, **more)
+        if mode != "rb":
+            self._written = tempfile.SpooledTemporaryFile(MEMORY_BYTES)
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self._stored.all(start, end)
+
+    def _upload_chunk(self, final: bool = False) -> bool:
+        self._written.write(self.buffer.getbuffer())
+        if final and self.autocommit:
+            self.commit()
+        return True
+
+    def commit(self) -> None:
+        """Stores what was written."""
+        if self.mode == "xb":
+            self.fs._refuse_existing(self.path, True)
+        options = {name: self.kwargs[name] for name in PUT_OPTIONS if name in self.kwargs}
+        with self._written:
+            self._written.seek(0)
+            put(self._written, self.fs.unstrip_protocol(self.path), **options)
+
+    def discard(self) -> None:
+        """Throws away what was written."""
+        self._written.close()
+        self.closed = True
+
+    def __exit__(self, kind: Any = None, *_: Any) -> None:
+        if kind is None or self.mode == "rb" or self.closed:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        if self.closed or self.mode == "rb":
+            return
+        # Perhaps the one who wrote it was interrupted in the middle.
+        warnings.warn(f"{self.path} was never closed, so it was not stored", ResourceWarning, stacklevel=2)
+        self.discard()
+
+    def __reduce__(self) -> Any:
+        make, (*first, more) = super().__reduce__()
+        return make, (*first, {**more, "id": self._stored.id})
+
+
+class Text(io.TextIOWrapper):
+    """Text over an open file, of which nothing is stored if a ``with`` ends with an exception."""
+
+    def __exit__(self, kind: Any = None, *rest: Any) -> None:
+        if kind is not None and not self.closed:
+            cast(io.BufferedIOBase, self.detach()).__exit__(kind, *rest)
+        else:
+            self.close()
+
+
+class Compressed(io.BufferedIOBase):
+    """A compressed file that is written: closing it closes what it is written to as well."""
+
+    def __init__(self, file: GristmillFile, path: str, compression: str) -> None:
+        super().__init__()
+        self._file = file
+        self._stream = compr[get_compression(path, compression)](file, mode="w")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        return int(self._stream.write(data))
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                self._stream.close()
+                # Some close it themselves.
+                self._file.close()
+            finally:
+                super().close()
+
+    def __exit__(self, kind: Any = None, *rest: Any) -> None:
+        if kind is None:
+            self.close()
+            return
+        # Whether or not the stream closes it, it is not stored.
+        self._file.autocommit = False
+        try:
+            self.close()
+        finally:
+            self._file.discard()
