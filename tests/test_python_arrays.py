@@ -158,8 +158,8 @@ def endless(tmp_path):
 INTERRUPTED = """
 import sys, gristmill
 array = gristmill.open_arrays(sys.argv[1])["data"]
-print("opened", flush=True)
 try:
+    print("opened", flush=True)
     array.mean()
 except KeyboardInterrupt:
     print("interrupted")

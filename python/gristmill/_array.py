@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _functions, _options, _shapes
+from ._blocks import Blocks
 from ._evaluate import evaluate
 from ._expr import Const, Leaf, Node, apply, cast
 from ._indexing import index
@@ -49,6 +50,17 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def of(cls, variable: Variable) -> Array:
         """A whole variable."""
         return cls(Leaf.whole(variable))
+
+    def in_blocks(self, chunks: tuple[tuple[int, ...], ...]) -> Array:
+        """The same for dask, which asks for it block by block: lengths of the blocks along each axis. What is asked about
+        one block is asked about neighbours with it, ahead."""
+        node = self._node
+        if not isinstance(node, Leaf) or node.axes != tuple(range(len(node.takes))):
+            return self
+        starts = [take[0] for take in node.takes if isinstance(take, tuple) and take[2] == 1]
+        if len(starts) != self.ndim:
+            return self
+        return Array(Leaf(node.variable, node.takes, node.axes, Blocks(chunks, starts)))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _batches
+from ._box import MAX_CELLS
 from ._canonical import Canonical, NotPushed
-from ._errors import Usage
-from ._evaluate import arranged
 from ._expr import Picked
+from ._request import Request, labels, placed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-#: Most cells of one request: their state must fit into ``array::MAX_STATE_BYTES``. More are asked for in several.
-MAX_CELLS = (60 << 20) // 150
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,8 @@ def ask(
     window."""
     windows, weights = windows or {}, weights or {}
     leaf = what.leaf
+    if leaf.blocks is not None and not weights and (found := _batches.of_block(what, op, reduced, windows, skipna)) is not None:
+        return found
     kept = [axis for axis in range(leaf.ndim) if axis not in reduced]
     lengths = {axis: leaf.shape[axis] // windows.get(axis, 1) for axis in kept}
     if prod(lengths.values()) > MAX_CELLS:
@@ -121,72 +121,24 @@ def _ask(
         elif i in reduced and (isinstance(take, Picked) or i in what.masks):
             if i in weights:
                 raise NotPushed("weights of what is picked")
-            groups.append((place[axis], _labels(take, what.masks.get(i)), 1))
+            groups.append((place[axis], labels(take, what.masks.get(i)), 1))
         elif i in reduced:
             axes.append(place[axis])
-    asked: dict[str, Any] = {
-        "taken": taken,
-        "expr": what.text,
-        "op": op,
-        "numbers": [],
-        "axes": sorted(axes),
-        "skipna": skipna,
-        "ddof": 0,
-        "weights": [
-            (place[axis], values.tolist()) for i, values in weights.items() if (axis := leaf.axes[i]) is not None
-        ],
-        "groups": groups,
-        "windows": of_windows,
-        "place": "auto",
-        "lanes": None,
-        "timeout": None,
-    }
-    key = tuple(repr(value) for value in asked.values())
-    try:
-        found = leaf.variable.reduce(asked, key)
-    except Usage as error:
-        raise NotPushed(str(error)) from error
+    found = Request(
+        leaf.variable,
+        tuple(taken),
+        what.text,
+        op,
+        skipna,
+        tuple(sorted(axes)),
+        tuple(groups),
+        tuple(of_windows),
+        tuple((place[axis], values) for i, values in weights.items() if (axis := leaf.axes[i]) is not None),
+    ).send()
     grouped = {at for at, _, _ in groups}
     gone = {has[at] for at in axes}
     left = [axis for axis in has if axis not in gone]
-    return {name: _placed(values, what, left, {has[at] for at in grouped}, reduced) for name, values in found.items()}
-
-
-def _labels(take: Any, mask: NDArray[Any] | None) -> list[int]:
-    """The group of each element of the slice that is taken: 0, or -1 for none."""
-    if not isinstance(take, Picked):
-        assert mask is not None
-        return np.where(mask, 0, -1).tolist()  # type: ignore[no-any-return]
-    start, stop, _ = take.hull()
-    labels = np.full(stop - start, -1)
-    at = take.indices - start
-    if len(np.unique(at)) != len(at):
-        raise NotPushed("an element is picked several times")
-    labels[at if mask is None else at[mask]] = 0
-    return labels.tolist()
-
-
-def _placed(
-    values: NDArray[Any], what: Canonical, left: list[int], grouped: set[int], reduced: set[int]
-) -> NDArray[Any]:
-    """An array of an answer, whose axes are ``left``, with the axes of the leaf that are kept."""
-    leaf = what.leaf
-    for at, axis in reversed(list(enumerate(left))):
-        take = leaf.takes[axis]
-        if axis in grouped:
-            values = values[(slice(None),) * at + (0,)]
-        elif isinstance(take, Picked):
-            values = values[(slice(None),) * at + (take.indices - take.hull()[0],)]
-    left = [axis for axis in left if axis not in grouped]
-    values = arranged(values, leaf, left)
-    # Those that the file does not have are there again, also where they were reduced.
-    drop: list[int] = []
-    at = 0
-    for i, of_file in enumerate(leaf.axes):
-        if of_file is None and i in reduced:
-            drop.append(at)
-        at += of_file is None or of_file in left
-    return values.squeeze(tuple(drop)) if drop else values
+    return {name: placed(values, what, left, {has[at] for at in grouped}, reduced) for name, values in found.items()}
 
 
 def moments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> Moments:

@@ -133,7 +133,8 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
             stored = dict(zip(one.dims, array.storage_chunks))
             given = tuple(_length(chunks.get(dim, stored[dim]), size) for dim, size in zip(one.dims, one.shape))
         meta = np.empty((0,) * array.ndim, array.dtype)
-        blocks = da.from_array(array, given, asarray=False, meta=meta, name=False)
+        cut = da.core.normalize_chunks(given, array.shape, dtype=array.dtype)
+        blocks = da.from_array(array.in_blocks(cut), cut, asarray=False, meta=meta, name=False)
         return xr.Variable(one.dims, blocks, one.attrs, one.encoding)
 
     return dataset.assign({name: of(one.variable) for name, one in dataset.data_vars.items()})

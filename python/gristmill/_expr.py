@@ -7,6 +7,7 @@ down to the leaves, so a tree reads only what its result needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ._blocks import Blocks
     from ._source import Variable
 
 #: What is taken of an axis of a file: an index, a slice, or the elements at some indices.
@@ -72,8 +74,12 @@ class Leaf(Node):
     """Something of a variable. ``axes`` says for each axis which one of the file it is, or ``None`` for one of length 1 that
     the file does not have."""
 
-    def __init__(self, variable: Variable, takes: Sequence[Take], axes: Sequence[int | None]) -> None:
+    def __init__(
+        self, variable: Variable, takes: Sequence[Take], axes: Sequence[int | None], blocks: Blocks | None = None
+    ) -> None:
         self.variable = variable
+        #: The blocks of the array of dask that it is of.
+        self.blocks = blocks
         self.takes = tuple(takes)
         self.axes = tuple(axes)
         self.shape = tuple(1 if axis is None else count(self.takes[axis]) for axis in self.axes)
@@ -99,7 +105,7 @@ class Leaf(Node):
             # An axis of length 1: whole or dropped, by whoever calls.
             if isinstance(key, int):
                 del axes[axis]
-            return Leaf(self.variable, takes, axes)
+            return Leaf(self.variable, takes, axes, self.blocks)
         before = takes[at]
         assert not isinstance(before, int)
         if isinstance(before, Picked):
@@ -115,7 +121,7 @@ class Leaf(Node):
             takes[at] = Picked(start + step * key)
         if isinstance(key, int):
             del axes[axis]
-        return Leaf(self.variable, takes, axes)
+        return Leaf(self.variable, takes, axes, self.blocks)
 
 
 class Const(Node):
@@ -217,15 +223,22 @@ class Windows(Node):
 
 def apply(name: str, function: Callable[..., Any], args: Sequence[Node]) -> Node:
     """An elementwise operation, with the type that NumPy gives it. Of constants it is computed at once."""
-    given = [arg.value if isinstance(arg, Const) and arg.weak else np.empty((0,), arg.dtype) for arg in args]
     if all(isinstance(arg, Const) for arg in args):
         consts = [arg for arg in args if isinstance(arg, Const)]
         shape = np.broadcast_shapes(*(arg.shape for arg in args))
         value = np.asarray(function(*(arg.value for arg in consts)))
         return Const(np.broadcast_to(value, shape))
-    with np.errstate(all="ignore"):
-        dtype = np.asarray(function(*given)).dtype
+    weak = [(type(arg.value), arg.value) if isinstance(arg, Const) and arg.weak else None for arg in args]
+    dtype = _type_of(function, tuple(one if one is not None else arg.dtype for one, arg in zip(weak, args)))
     return Apply(name, function, args, dtype)
+
+
+@lru_cache(1024)
+def _type_of(function: Callable[..., Any], args: tuple[Any, ...]) -> np.dtype[Any]:
+    """The type of what a function makes of arrays of these types, and of Python numbers, which come with their own type."""
+    given = [arg[1] if isinstance(arg, tuple) else np.empty((0,), arg) for arg in args]
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*given)).dtype
 
 
 def cast(node: Node, dtype: np.dtype[Any]) -> Node:

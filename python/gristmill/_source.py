@@ -157,8 +157,8 @@ class Variable:
 
         return elements.get((self.key, taken), make, _options.current.cache_bytes)  # type: ignore[no-any-return]
 
-    def reduce(self, asked: dict[str, Any], key: Hashable) -> dict[str, NDArray[Any]]:
-        """The answer of a reduction, as arrays by name; remembered under the key."""
+    def reduce(self, asked: dict[str, Any], key: Hashable | None) -> dict[str, NDArray[Any]]:
+        """The answer of a reduction, as arrays by name; remembered under the key, if there is one."""
 
         def make() -> tuple[dict[str, NDArray[Any]], int]:
             question = {**asked, "decoded": self.decoded}
@@ -167,6 +167,8 @@ class Variable:
             arrays = {name: _array(value) for name, value in values.items() if isinstance(value, dict)}
             return arrays, sum(array.nbytes for array in arrays.values())
 
+        if key is None:
+            return make()[0]
         return answers.get((self.key, key), make, MAX_ANSWER_BYTES)  # type: ignore[no-any-return]
 
 
