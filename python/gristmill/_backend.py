@@ -35,13 +35,15 @@ class GristmillBackend(BackendEntrypoint):
         decode_times: bool = True,
         decode_coords: bool = True,
     ) -> Dataset:
-        return open_dataset(
+        dataset = open_dataset(
             filename_or_obj,
             drop_variables=drop_variables,
             mask_and_scale=mask_and_scale is not False,
             decode_times=decode_times is not False,
             decode_coords=decode_coords is not False,
         )
+        dataset.set_close(_nothing)
+        return dataset
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Files of clusters, and striped ones; all others have engines of their own."""
@@ -49,3 +51,7 @@ class GristmillBackend(BackendEntrypoint):
             return False
         name = os.fsdecode(filename_or_obj)
         return name.startswith(("grist://", "grist+unix://")) or name.endswith(".grist")
+
+
+def _nothing() -> None:
+    """Closes nothing: files are opened for as long as they are asked about."""

@@ -120,8 +120,9 @@ def _coordinates(variables: dict[str, xr.Variable]) -> set[str]:
 
 def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
     """With arrays of dask whose blocks stay where they are stored."""
-    import dask.array as da
     import xarray as xr
+
+    from ._chunks import in_dask
 
     def of(one: xr.Variable) -> xr.Variable:
         array = one._data
@@ -132,9 +133,7 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
         else:
             stored = dict(zip(one.dims, array.storage_chunks))
             given = tuple(_length(chunks.get(dim, stored[dim]), size) for dim, size in zip(one.dims, one.shape))
-        meta = np.empty((0,) * array.ndim, array.dtype)
-        cut = da.core.normalize_chunks(given, array.shape, dtype=array.dtype)
-        blocks = da.from_array(array.in_blocks(cut), cut, asarray=False, meta=meta, name=False)
+        blocks = in_dask(array, given)
         return xr.Variable(one.dims, blocks, one.attrs, one.encoding)
 
     return dataset.assign({name: of(one.variable) for name, one in dataset.data_vars.items()})

@@ -11,6 +11,7 @@ import numpy as np
 from ._expr import Apply, Const, Leaf, Node, Opaque, Windows
 from ._here import array_type, computed_here
 from ._indexing import index
+from ._join import joined
 from ._reduce import normal_axes
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def concatenate(arrays: Any, axis: Any = 0, **more: Any) -> Any:
     length = sum(one.shape[at] for one in empty)
     shape = (*empty[0].shape[:at], length, *empty[0].shape[at + 1 :])
     nodes = [node_of(one) for one in arrays]
+    if len({one.dtype for one in nodes}) == 1 and (whole := joined(nodes, at)) is not None:
+        return array_type()(whole)
     return array_type()(Opaque("concatenate", partial(_concatenated, at), nodes, shape))
 
 

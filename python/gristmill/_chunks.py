@@ -1,0 +1,63 @@
+"""Arrays of dask whose blocks stay where they are stored, and xarray's way to ask for them.
+
+``xr.open_dataset(url, engine="gristmill", chunks={}, chunked_array_type="gristmill")`` and ``xr.open_mfdataset`` with the same
+give what :func:`gristmill.open_dataset` gives with ``chunks``. Without ``chunked_array_type`` xarray takes dask's own manager, with
+which blocks are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xarray.namedarray.daskmanager import DaskManager
+
+from ._array import Array
+
+
+def in_dask(array: Array, chunks: Any, **more: Any) -> Any:
+    """An array of dask; ``chunks`` and ``more`` are those of :func:`dask.array.from_array`."""
+    import dask.array as da
+
+    cut = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
+    more = {"name": False, **more, "asarray": False, "meta": np.empty((0,) * array.ndim, array.dtype)}
+    return da.from_array(array.in_blocks(cut), cut, **more)
+
+
+class GristmillManager(DaskManager):
+    """dask's manager, but for arrays of ours, which stay what they are inside the blocks.
+
+    It recognises no array as its own: those that it makes are dask's, and dask's manager goes on with them.
+    """
+
+    def is_chunked_array(self, data: Any) -> bool:
+        return False
+
+    def from_array(self, data: Any, chunks: Any, **kwargs: Any) -> Any:
+        array = unwrapped(data)
+        if array is not None:
+            return in_dask(array, chunks, **kwargs)
+        if super().is_chunked_array(data):
+            return data.rechunk(chunks)
+        return super().from_array(data, chunks, **kwargs)
+
+
+def unwrapped(data: Any) -> Array | None:
+    """Our array inside what xarray puts around arrays of backends: caches, and slices that are not taken yet; ``None`` if
+    there is none."""
+    keys = []
+    while not isinstance(data, Array):
+        inner = getattr(data, "array", None)
+        if inner is None or not type(data).__module__.startswith("xarray."):
+            return None
+        key = getattr(data, "key", None)
+        if key is not None:
+            if type(key).__name__ not in ("BasicIndexer", "OuterIndexer"):
+                return None
+            keys.append(key.tuple)
+        data = inner
+    for key in reversed(keys):
+        # Each of its own axis, as ours take them too: by one index array only.
+        for axis in reversed(range(len(key))):
+            data = data[(slice(None),) * axis + (key[axis],)]
+    return data

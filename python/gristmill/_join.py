@@ -1,0 +1,86 @@
+"""Parts of one array that are put together again, as dask does with pieces of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ._expr import Apply, Const, Leaf, Node, Picked, Take
+
+
+def joined(parts: Sequence[Node], axis: int) -> Node | None:
+    """The node whose parts these are, one behind the other along an axis; ``None`` if they are not parts of one array to
+    which the same was done."""
+    first = parts[0]
+    if any(type(part) is not type(first) or part.ndim != first.ndim or part.dtype != first.dtype for part in parts):
+        return None
+    if isinstance(first, Leaf):
+        return _leaf([part for part in parts if isinstance(part, Leaf)], axis)
+    if isinstance(first, Const):
+        return _const([part for part in parts if isinstance(part, Const)], axis)
+    if not isinstance(first, Apply):
+        return None
+    nodes = [part for part in parts if isinstance(part, Apply)]
+    if any(not _same_operation(node, first) for node in nodes):
+        return None
+    args = []
+    for several in zip(*(node.args for node in nodes)):
+        # Shorter shapes lack the first axes.
+        at = axis - (first.ndim - several[0].ndim)
+        if at < 0 or all(arg.shape[at] == 1 != node.shape[axis] for arg, node in zip(several, nodes)):
+            one = several[0] if all(arg.key == several[0].key for arg in several) else None
+        else:
+            one = joined(several, at)
+        if one is None:
+            return None
+        args.append(one)
+    return Apply(first.name, first.function, args, first.dtype)
+
+
+def _same_operation(node: Apply, other: Apply) -> bool:
+    if node.name != other.name or len(node.args) != len(other.args):
+        return False
+    if any(a.ndim != b.ndim for a, b in zip(node.args, other.args)):
+        return False
+    return node.function is other.function or node.name == "cast"
+
+
+def _const(parts: list[Const], axis: int) -> Const | None:
+    if any(part.weak for part in parts):
+        return None
+    length = sum(part.shape[axis] for part in parts)
+    if all(part.scalar is not None and part.key == parts[0].key for part in parts):
+        shape = (*parts[0].shape[:axis], length, *parts[0].shape[axis + 1 :])
+        return Const(np.broadcast_to(parts[0].value.reshape(-1)[0], shape))
+    return Const(np.concatenate([part.array() for part in parts], axis))
+
+
+def _leaf(parts: list[Leaf], axis: int) -> Leaf | None:
+    first = parts[0]
+    of_file = first.axes[axis]
+    if of_file is None:
+        return None
+    rest = _without(first, of_file)
+    if any(part.axes != first.axes or _without(part, of_file) != rest for part in parts):
+        return None
+    takes: list[Take] = list(first.takes)
+    takes[of_file] = _one_behind_the_other([part.takes[of_file] for part in parts])
+    return Leaf(first.variable, takes, first.axes, first.blocks)
+
+
+def _without(leaf: Leaf, of_file: int) -> tuple[object, ...]:
+    """What is taken of the other axes."""
+    rest = (take.key if isinstance(take, Picked) else take for at, take in enumerate(leaf.takes) if at != of_file)
+    return leaf.variable.key, *rest
+
+
+def _one_behind_the_other(takes: list[Take]) -> Take:
+    indices = [take.indices if isinstance(take, Picked) else np.arange(*take) for take in takes if not isinstance(take, int)]
+    every = np.concatenate(indices)
+    steps = np.diff(every)
+    if len(steps) and steps[0] > 0 and (steps == steps[0]).all():
+        return int(every[0]), int(every[-1]) + 1, int(steps[0])
+    if len(every) == 1:
+        return int(every[0]), int(every[0]) + 1, 1
+    return Picked(every)
