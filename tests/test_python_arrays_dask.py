@@ -35,7 +35,7 @@ MORE = {
     'ds.a.idxmax("time")': 3,
     'ds.tos.argmin("lat", skipna=False)': 2,
     'ds.tos.where(ds.lat > 0).mean(["lat", "lon"])': 1,
-    '((ds.a - ds.a.mean("time")) ** 2).mean("time")': 1,
+    '((ds.a - ds.a.mean("time")) ** 2).mean("time")': 2,
     'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean(["lat", "lon"])': 2,
     "ds.tos.coarsen(lat=2, lon=2).mean()": 1,
     'ds.tos.resample(time="QS").mean()': 4,

@@ -35,11 +35,11 @@ PUSHED = {
     'ds.tos.where(ds.lat > 0).mean(["lat", "lon"])': 1,
     'ds.tos.where(ds.lat > 0).mean("time")': 1,
     'ds.tos.where(ds.lat > 0).count(["lat", "lon"])': 1,
-    '((ds.a - ds.a.mean("time")) ** 2).mean("time")': 1,
+    '((ds.a - ds.a.mean("time")) ** 2).mean("time")': 2,
     'ds.tos.fillna(0).sum("time")': 1,
     'ds.tos.clip(270, 290).mean("time")': 1,
-    'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean(["lat", "lon"])': 2,
-    'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean("lat")': 2,
+    'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean(["lat", "lon"])': 1,
+    'ds.tos.weighted(np.cos(np.deg2rad(ds.lat))).mean("lat")': 1,
     "ds.tos.coarsen(lat=2, lon=2).mean()": 1,
     "ds.a.coarsen(time=6).max()": 1,
     'ds.tos.resample(time="QS").mean()': 4,
@@ -84,7 +84,7 @@ def test_reductions_run_where_the_data_is(ours, theirs, text):
 def test_several_numbers_of_one_array_are_one_request(ours, theirs):
     gm._source.answers.clear()
     with gm.trace() as trace:
-        mean, std, count = ours.tos.mean("time"), ours.tos.std("time"), ours.tos.count("time")
+        std, mean, count = ours.tos.std("time"), ours.tos.mean("time"), ours.tos.count("time")
         stats = gm.stats(ours.tos.data, ["mean", "std", "count", "max"], axis=0)
     assert trace.requests == 1 and trace.fallbacks == []
     same(mean, theirs.tos.mean("time"))
@@ -178,7 +178,7 @@ def test_what_attributes_mean_is_what_xarray_says(tmp_path, name):
         with gm.set_options(fallback="error"), gm.trace() as trace:
             same(ours.v.mean("x"), expected.v.mean("x"))
             same(ours.v.max("x"), expected.v.max("x"))
-        assert trace.requests == 1
+        assert trace.requests == 2
         same(ours.v, expected.v)
 
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Moments:
-    """What one request tells about each cell; see ``array::Op::Moments``."""
+    """What one request tells about each cell; see ``array::Op::Totals``, and ``Moments`` for those that are ``None`` of it."""
 
-    n: NDArray[Any]
-    sum: NDArray[Any]
-    m2: NDArray[Any]
-    min: NDArray[Any]
-    max: NDArray[Any]
     #: Elements of a cell, missing ones too.
     size: int
+    n: NDArray[Any]
+    sum: NDArray[Any]
+    m2: Any = None
+    min: Any = None
+    max: Any = None
 
     @property
     def mean(self) -> NDArray[Any]:
@@ -68,10 +68,30 @@ def ask(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an answer: axes that are kept, in the order of the leaf. Axes in ``windows`` have a number for each
     window."""
-    windows, weights = windows or {}, weights or {}
+    found = _asked(what, op, reduced, windows or {}, skipna, weights or {}, False)
+    assert found is not None
+    return found
+
+
+def known(what: Canonical, op: str, reduced: set[int], windows: dict[int, int]) -> dict[str, NDArray[Any]] | None:
+    """The same answer, if it is remembered."""
+    return _asked(what, op, reduced, windows, True, {}, True)
+
+
+def _asked(
+    what: Canonical,
+    op: str,
+    reduced: set[int],
+    windows: dict[int, int],
+    skipna: bool,
+    weights: dict[int, NDArray[Any]],
+    remembered: bool,
+) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
-    if leaf.blocks is not None and not weights and (found := _batches.of_block(what, op, reduced, windows, skipna)) is not None:
-        return found
+    if leaf.blocks is not None and not weights:
+        of_blocks = _batches.known if remembered else _batches.of_block
+        if (found := of_blocks(what, op, reduced, windows, skipna)) is not None:
+            return found  # type: ignore[no-any-return]
     kept = [axis for axis in range(leaf.ndim) if axis not in reduced]
     lengths = {axis: leaf.shape[axis] // windows.get(axis, 1) for axis in kept}
     if prod(lengths.values()) > MAX_CELLS:
@@ -79,20 +99,16 @@ def ask(
         longest = max(plain, key=lambda axis: lengths[axis], default=None)
         if longest is not None and lengths[longest] > 1:
             half = lengths[longest] // 2
-            parts = [
-                ask(
-                    Canonical(leaf.take(longest, part), what.text, what.dtype, what.masks, what.split),
-                    op,
-                    reduced,
-                    windows,
-                    skipna=skipna,
-                    weights=weights,
-                )
-                for part in (slice(0, half), slice(half, lengths[longest]))
-            ]
+            parts = []
+            for part in (slice(0, half), slice(half, lengths[longest])):
+                of_part = Canonical(leaf.take(longest, part), what.text, what.dtype, what.masks, what.split)
+                answer = _asked(of_part, op, reduced, windows, skipna, weights, remembered)
+                if answer is None:
+                    return None
+                parts.append(answer)
             at = kept.index(longest)
             return {name: np.concatenate([part[name] for part in parts], at) for name in parts[0]}
-    return _ask(what, op, reduced, windows, skipna, weights)
+    return _ask(what, op, reduced, windows, skipna, weights, remembered)
 
 
 def _ask(
@@ -102,7 +118,8 @@ def _ask(
     windows: dict[int, int],
     skipna: bool,
     weights: dict[int, NDArray[Any]],
-) -> dict[str, NDArray[Any]]:
+    remembered: bool,
+) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
     has = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
     place = {axis: at for at, axis in enumerate(has)}
@@ -124,7 +141,7 @@ def _ask(
             groups.append((place[axis], labels(take, what.masks.get(i)), 1))
         elif i in reduced:
             axes.append(place[axis])
-    found = Request(
+    request = Request(
         leaf.variable,
         tuple(taken),
         what.text,
@@ -134,18 +151,25 @@ def _ask(
         tuple(groups),
         tuple(of_windows),
         tuple((place[axis], values) for i, values in weights.items() if (axis := leaf.axes[i]) is not None),
-    ).send()
+    )
+    found = request.known() if remembered else request.send()
+    if found is None:
+        return None
     grouped = {at for at, _, _ in groups}
     gone = {has[at] for at in axes}
     left = [axis for axis in has if axis not in gone]
     return {name: placed(values, what, left, {has[at] for at in grouped}, reduced) for name, values in found.items()}
 
 
-def moments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> Moments:
-    """The moments of a node of this shape over some of its axes."""
+def moments(
+    what: Canonical, op: str, axes: tuple[int, ...], shape: tuple[int, ...], *, remembered: bool = False
+) -> Moments | None:
+    """The totals or the moments of a node of this shape over some of its axes; ``None`` if only those that are remembered
+    are wanted, and there are none."""
     reduced, windows = reduced_axes(what, axes)
-    found = ask(what, "moments", reduced, windows)
-    size = prod(shape[axis] for axis in axes)
+    found = known(what, op, reduced, windows) if remembered else ask(what, op, reduced, windows)
+    if found is None:
+        return None
     at = 0
     for axis in range(what.leaf.ndim):
         if axis in reduced:
@@ -153,7 +177,9 @@ def moments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> M
         if axis in what.masks:
             found = _without(found, what.masks[axis], at)
         at += 1
-    return Moments(found["n"], found["sum"], found["m2"], found["min"], found["max"], size)
+    return Moments(
+        prod(shape[axis] for axis in axes), found["n"], found["sum"], *(found.get(name) for name in ("m2", "min", "max"))
+    )
 
 
 def _without(found: dict[str, NDArray[Any]], mask: NDArray[Any], at: int) -> dict[str, NDArray[Any]]:

@@ -132,6 +132,18 @@ def forget() -> None:
 os.register_at_fork(after_in_child=forget)
 
 
+def known(what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool) -> Any:
+    """The arrays of an answer about a block that is remembered, or ``None``."""
+    found = _box.form_of(what, op, reduced, windows, skipna)
+    if found is None:
+        return None
+    key, place, _ = found
+    with _store.lock:
+        family = _store.families.get(key)
+        asked = family and family.known.get(place)
+    return family.form.part(asked.found, asked.box, place) if family and asked and asked.found is not None else None
+
+
 def of_block(what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool) -> Any:
     """The arrays of an answer about a block, as :func:`gristmill._ask.ask` gives them; ``None`` where the block is to be
     asked about alone."""

@@ -30,7 +30,7 @@ MAX_WINDOWED = 1 << 24
 MAX_LABELLED = 1 << 20
 
 #: Operations whose sums of floats are exact where one number is asked for, and binned where several are.
-_SUMS = ("moments", "sum", "mean", "var", "std")
+_SUMS = ("totals", "moments", "sum", "mean", "var", "std")
 
 
 class Axis(NamedTuple):

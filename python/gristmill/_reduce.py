@@ -7,7 +7,7 @@ down to how many elements there are, their sum, the sum of their squared distanc
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +75,42 @@ def reduce(
     return given[()]
 
 
-def found(node: Node, axes: tuple[int, ...]) -> Moments:
-    """The moments of a node. What is missing is left out of them, and counted. Those of f32 are f64, so that whoever adds in
-    f64, as dask does, asks the same."""
-    wider: dict[Any, np.dtype[Any]] = {
-        np.dtype(bool): np.dtype(np.int8),
-        np.dtype(np.float32): np.dtype(np.float64),
-    }
-    return moments(canonical(node, wider.get(node.dtype)), axes, node.shape)
+#: In which type moments are asked for. Those of f32 are f64, so that whoever adds in f64, as dask does, asks the same.
+_WIDER: dict[Any, np.dtype[Any]] = {
+    np.dtype(bool): np.dtype(np.int8),
+    np.dtype(np.float32): np.dtype(np.float64),
+}
+
+#: Families of blocks whose moments were needed after their totals: for the next block both come at once.
+_spread: set[Hashable] = set()
+MAX_SPREAD = 1024
+
+
+def _narrow(node: Node) -> Node:
+    """The same values without what only makes them wider: totals of f32 are f64, ends are elements."""
+    args = canon.called(node, "cast")
+    return args[0] if args and node.dtype == np.float64 and args[0].dtype == np.float32 else node
+
+
+def found(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments:
+    """How many elements of a node are not missing, and their sum; with ``spread`` all its moments, which cost more. Of eager
+    arrays those that are remembered do."""
+    what = canonical(_narrow(node))
+    blocks = what.leaf.blocks
+    of_blocks = blocks and (what.leaf.variable.key, blocks.key, what.text, axes)
+    if of_blocks and spread:
+        if len(_spread) >= MAX_SPREAD:
+            _spread.clear()
+        _spread.add(of_blocks)
+    spread = spread or of_blocks in _spread
+    have = _moments(node, axes, remembered=not spread) if spread or of_blocks is None else None
+    have = have or moments(what, "totals", axes, node.shape)
+    assert have is not None
+    return have
+
+
+def _moments(node: Node, axes: tuple[int, ...], *, remembered: bool) -> Moments | None:
+    return moments(canonical(node, _WIDER.get(node.dtype)), "moments", axes, node.shape, remembered=remembered)
 
 
 def _nan_where(values: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
@@ -130,7 +158,7 @@ def _in_cells(centre: Const, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
 def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
     """The sum of squared distances from a number for each cell: ``m2 + n (mean - centre)^2``."""
     at = _in_cells(centre, node, axes)
-    have = found(of, axes)
+    have = found(of, axes, spread=True)
     with np.errstate(all="ignore"):
         there = have.m2 + np.where(have.n > 0, have.n * (have.mean - at) ** 2, 0.0)
     # As NumPy has it: a distance from NaN is missing.
@@ -144,7 +172,8 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
     result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
     if (of_centre := canon.squared_distance(node)) is not None:
         of, centre = of_centre
-        have, total = found(of, axes), _squares(of, centre, node, axes, skipna)
+        total = _squares(of, centre, node, axes, skipna)
+        have = found(of, axes)
         n: Any = have.n if skipna else have.size
         with np.errstate(all="ignore"):
             return np.asarray(total.astype(np.float64) / n).astype(result)
@@ -157,7 +186,7 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
 
 def _var(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
     result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
-    have = found(node, axes)
+    have = found(node, axes, spread=True)
     with np.errstate(all="ignore"):
         if skipna:
             freedom = have.n - ddof
@@ -172,7 +201,7 @@ def _var(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArra
 def _std(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
     if (node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)) == np.float32:
         # One rounding, at the end.
-        have = found(node, axes)
+        have = found(node, axes, spread=True)
         with np.errstate(all="ignore"):
             freedom = have.n - ddof if skipna else np.maximum(have.n - ddof, 0)
             root = np.sqrt(np.where(freedom > 0, have.m2 / freedom, np.nan) if skipna else have.m2 / freedom)
@@ -186,11 +215,15 @@ def _ends(which: str) -> Callable[..., NDArray[Any]]:
         if filled is not None and filled[2] == filled[2]:
             fill, inner, value = filled
             return np.where(fill, np.asarray(value, node.dtype), of(inner, axes, skipna))
-        have = found(node, axes)
-        values: NDArray[Any] = getattr(have, which)
-        if skipna and node.dtype.kind == "f" and np.any(have.n == 0):
+        what = canonical(_narrow(node), np.dtype(np.int8) if node.dtype == bool else None)
+        have = _moments(node, axes, remembered=not what.masks) if what.masks or not what.leaf.blocks else None
+        if have is not None:
+            values: NDArray[Any] = getattr(have, which)
+            values = values if skipna else _nan_where(values, have.n < have.size)
+        else:
+            values = ask(what, which, *reduced_axes(what, axes), skipna=skipna)[which]
+        if skipna and node.dtype.kind == "f" and np.any(np.isnan(values)):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=5)
-        values = values if skipna else _nan_where(values, have.n < have.size)
         return values.astype(node.dtype)
 
     return of
@@ -245,11 +278,11 @@ def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArra
     # What is missing loses against everything else, so cells without anything have an answer too.
     worst = "inf" if name == "argmin" else "(-inf)"
     text = what.text or "x"
-    ends = moments(what, axes, node.shape)
-    end = ends.min if name == "argmin" else ends.max
-    if np.any(np.isinf(end) & (ends.n < ends.size)) or not skipna:
+    have = found(node, axes)
+    # Where nothing but infinities is there, their sum is infinite.
+    if np.any(np.isinf(have.sum) & (have.n < have.size)) or not skipna:
         raise NotPushed("an infinity cannot be told from what is missing")
-    if np.any((ends.n == 0) & ~fill):
+    if np.any((have.n == 0) & ~fill):
         raise ValueError("All-NaN slice encountered")
     lost = canon.Canonical(what.leaf, f"where(isnan({text}), {worst}, {text})", what.dtype, {}, what.split)
     return np.where(fill, 0, ask(lost, name, set(axes), skipna=False)[name])
@@ -270,16 +303,23 @@ _HOW: dict[str, Callable[..., NDArray[Any]]] = {
 }
 
 
+#: What a statistic asks for, where that has another name.
+_ASKED = {"count": "totals", "sum": "totals", "mean": "totals", "std": "moments", "var": "moments"}
+
+
 def stats(node: Node, names: list[str], axis: Any, ddof: float = 0) -> dict[str, Any]:
     """Several reductions that leave out what is missing, by one request."""
     if prod(node.shape) == 0:
         raise NotPushed("there is nothing to reduce")
     out = {}
+    axes = normal_axes(axis, node.ndim)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
+        if len({_ASKED.get(name, name) for name in names}) > 1:
+            found(node, axes, spread=True)
         for name in names:
             if name == "count":
-                out[name] = np.array(found(node, normal_axes(axis, node.ndim)).n)[()]
+                out[name] = np.array(found(node, axes).n)[()]
             else:
                 out[name] = reduce(f"nan{name}", node, axis, ddof=ddof)
     return out

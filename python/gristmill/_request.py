@@ -47,6 +47,10 @@ class Request:
         weights = tuple((axis, values.tobytes()) for axis, values in self.weights)
         return self.taken, self.text, self.op, self.skipna, self.axes, groups, self.windows, weights, self.numbers
 
+    def known(self) -> dict[str, NDArray[Any]] | None:
+        """The answer, if it is remembered."""
+        return self.variable.known(self.key)
+
     def send(self, *, remember: bool = True) -> dict[str, NDArray[Any]]:
         """The arrays of the answer; one that is remembered is not asked for again.
 

@@ -60,6 +60,14 @@ class Kept:
                     self._bytes -= freed
             return made
 
+    def known(self, key: Hashable) -> Any:
+        """What is kept under a key, or ``None``."""
+        with self._lock:
+            if key not in self._known:
+                return None
+            self._known.move_to_end(key)
+            return self._known[key][0]
+
     def clear(self) -> None:
         with self._lock:
             self._known.clear()
@@ -170,6 +178,10 @@ class Variable:
         if key is None:
             return make()[0]
         return answers.get((self.key, key), make, MAX_ANSWER_BYTES)  # type: ignore[no-any-return]
+
+    def known(self, key: Hashable) -> dict[str, NDArray[Any]] | None:
+        """The answer that is remembered under a key."""
+        return answers.known((self.key, key))  # type: ignore[no-any-return]
 
 
 def _variable(source: Source, about: dict[str, Any], decoded: bool) -> Variable:

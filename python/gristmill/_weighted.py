@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _options
 from ._ask import ask
-from ._canonical import NotPushed, canonical, filled_of
+from ._canonical import NotPushed, canonical, filled_of, present_of
 from ._expr import Const, Node
 
 if TYPE_CHECKING:
@@ -65,11 +65,16 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
         raise NotPushed(f"weights are not finite, or along more than {MAX_VECTORS} axes")
     if sum(vector.nbytes for vector in vectors.values()) > _options.current.max_constant:
         raise NotPushed("its weights are larger than max_constant")
-    filled = filled_of(node)
-    what = canonical(filled if filled is not None else node, np.dtype(np.int8) if node.dtype == bool else None)
+    # The weights of what is there come with the sum: whoever makes a mean of both asks once.
+    if (present := present_of(node)) is not None:
+        node, told, skipna = present, "weights", True
+    else:
+        filled = filled_of(node)
+        node, told, skipna = (node, "sum", False) if filled is None else (filled, "sum", True)
+    what = canonical(node, np.dtype(np.int8) if node.dtype == bool else None)
     if what.masks or any(what.split):
         raise NotPushed("weights of what is masked")
-    found = ask(what, "sum", reduced, skipna=filled is not None, weights=vectors)["sum"]
+    found = ask(what, "totals", reduced, skipna=skipna, weights=vectors)[told]
     return found.astype(more.get("dtype") or np.result_type(*dtypes))[()]
 
 
