@@ -12,6 +12,7 @@ from . import _functions, _options, _shapes
 from ._blocks import Blocks
 from ._evaluate import evaluate
 from ._expr import Const, Leaf, Node, apply, cast
+from ._groups import announce
 from ._indexing import index
 from ._reductions import reduction
 
@@ -139,7 +140,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
             key = key._read("getitem")
         elif isinstance(key, tuple):
             key = tuple(one._read("getitem") if isinstance(one, Array) else one for one in key)
-        return Array(index(self._node, key))
+        node = index(self._node, key)
+        announce(self._node, node)
+        return Array(node)
 
     def _read(self, operation: str) -> NDArray[Any]:
         """The values, for an operation that cannot do without."""
@@ -199,6 +202,21 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def reshape(self, *shape: Any, order: str = "C") -> Array:
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return _shapes.reshape(self, wanted, order)
+
+    def ravel(self, order: str = "C") -> Array:
+        """One axis of all elements."""
+        return self.reshape((self.size,), order=order)
+
+    def flatten(self, order: str = "C") -> Array:
+        return self.ravel(order)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        order = list(range(self.ndim))
+        order[axis1], order[axis2] = order[axis2], order[axis1]
+        return self.transpose(order)
+
+    def take(self, indices: Any, axis: Any = None) -> Any:
+        return _shapes.take(self, indices, axis)
 
     def squeeze(self, axis: Any = None) -> Array:
         return _shapes.squeeze(self, axis)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _batches
+from . import _batches, _groups
 from ._box import MAX_CELLS
 from ._canonical import Canonical, NotPushed
 from ._expr import Picked
@@ -125,6 +125,10 @@ def _ask(
     place = {axis: at for at, axis in enumerate(has)}
     taken = [take.hull() if isinstance(take, Picked) else take for take in leaf.takes]
     groups, axes, of_windows = [], [], []
+    grouped: dict[int, int] = {}
+    cells = prod(n // windows.get(i, 1) for i, n in enumerate(leaf.shape) if i not in reduced)
+    question = what.text, op, tuple(sorted(reduced)), skipna
+    together = None if weights else _groups.together(leaf, op, reduced, what.masks, cells, question)
     for i, axis in enumerate(leaf.axes):
         if axis is None:
             if i in what.masks or i in windows or i in weights:
@@ -135,10 +139,14 @@ def _ask(
             if isinstance(take, Picked):
                 raise NotPushed("windows of what is picked")
             of_windows.append((place[axis], windows[i]))
+        elif together is not None and i == together.axis:
+            grouped[axis], taken[axis] = together.number, together.taken
+            groups.append((place[axis], together.labels, together.count))
         elif i in reduced and (isinstance(take, Picked) or i in what.masks):
             if i in weights:
                 raise NotPushed("weights of what is picked")
             groups.append((place[axis], labels(take, what.masks.get(i)), 1))
+            grouped[axis] = 0
         elif i in reduced:
             axes.append(place[axis])
     request = Request(
@@ -155,10 +163,9 @@ def _ask(
     found = request.known() if remembered else request.send()
     if found is None:
         return None
-    grouped = {at for at, _, _ in groups}
     gone = {has[at] for at in axes}
     left = [axis for axis in has if axis not in gone]
-    return {name: placed(values, what, left, {has[at] for at in grouped}, reduced) for name, values in found.items()}
+    return {name: placed(values, what, left, grouped, reduced) for name, values in found.items()}
 
 
 def moments(

@@ -189,7 +189,7 @@ class Form:
         if self.in_order:
             return {name: values[key] for name, values in found.items()}
         return {
-            name: placed(values[key], self.what, self.left, self.grouped, self.reduced)
+            name: placed(values[key], self.what, self.left, dict.fromkeys(self.grouped, 0), self.reduced)
             for name, values in found.items()
         }
 

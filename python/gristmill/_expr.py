@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._blocks import Blocks
+    from ._groups import Grouping
     from ._source import Variable
 
 #: What is taken of an axis of a file: an index, a slice, or the elements at some indices.
@@ -80,6 +81,8 @@ class Leaf(Node):
         self.variable = variable
         #: The blocks of the array of dask that it is of.
         self.blocks = blocks
+        #: The groups of which one is taken of an axis, and which.
+        self.member: tuple[Grouping, int] | None = None
         self.takes = tuple(takes)
         self.axes = tuple(axes)
         self.shape = tuple(1 if axis is None else count(self.takes[axis]) for axis in self.axes)
@@ -97,15 +100,24 @@ class Leaf(Node):
     def leaves(self) -> Iterator[Leaf]:
         yield self
 
+    def with_(self, takes: Sequence[Take], axes: Sequence[int | None]) -> Leaf:
+        """Something else of the same array."""
+        leaf = Leaf(self.variable, takes, axes, self.blocks)
+        if self.member is not None and takes[self.member[0].of_file] is self.takes[self.member[0].of_file]:
+            leaf.member = self.member
+        return leaf
+
     def take(self, axis: int, key: int | slice | NDArray[Any]) -> Leaf:
         """Less of one axis; an integer drops it."""
+        if isinstance(key, slice) and key == slice(0, self.shape[axis], 1):
+            return self
         at = self.axes[axis]
         axes, takes = list(self.axes), list(self.takes)
         if at is None:
             # An axis of length 1: whole or dropped, by whoever calls.
             if isinstance(key, int):
                 del axes[axis]
-            return Leaf(self.variable, takes, axes, self.blocks)
+            return self.with_(takes, axes)
         before = takes[at]
         assert not isinstance(before, int)
         if isinstance(before, Picked):
@@ -121,7 +133,7 @@ class Leaf(Node):
             takes[at] = Picked(start + step * key)
         if isinstance(key, int):
             del axes[axis]
-        return Leaf(self.variable, takes, axes, self.blocks)
+        return self.with_(takes, axes)
 
 
 class Const(Node):

@@ -11,7 +11,7 @@ import numpy as np
 from ._canonical import NotPushed
 from ._expr import Const
 from ._here import array_type, computed_here, read, rebound
-from ._reductions import OF_UFUNCS, REDUCTIONS, reducer, reduction
+from ._reductions import OF_UFUNCS, REDUCTIONS, reduceat, reducer, reduction
 from ._shapes import broadcast_to, concatenate, expand_dims, moveaxis, reshape, squeeze, take, transpose
 from ._weighted import einsum as weighted_sum
 
@@ -29,6 +29,13 @@ def ufunc(which: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str,
         more = {key: value for key, value in kwargs.items() if value is not np._NoValue}
         if out is None and set(more) <= {"axis", "dtype", "keepdims"}:
             return reduction(OF_UFUNCS[name], inputs[0], axis, **more)
+    if method == "reduceat" and isinstance(inputs[0], array_type()) and set(kwargs) <= {"axis", "dtype"}:
+        try:
+            found = reduceat(which, *inputs, **kwargs)
+        except NotPushed:
+            pass
+        else:
+            return _into(out, found)
     later = method == "__call__" and which.nout == 1 and which.signature is None
     if later and set(kwargs) <= {"dtype", "casting"}:
         from ._array import elementwise
@@ -46,6 +53,16 @@ def ufunc(which: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str,
     if out is not None:
         kwargs["out"] = out
     return computed_here(getattr(which, method), f"{name}.{method}", "there is no such kernel", tuple(inputs), kwargs)
+
+
+def _into(out: Any, found: Any) -> Any:
+    """A result, or the output that has it now."""
+    if out is None:
+        return found
+    if isinstance(out, array_type()):
+        return rebound(out, Const(found))
+    out[...] = found
+    return out
 
 
 def _cast_input(value: Any, dtype: Any) -> Any:

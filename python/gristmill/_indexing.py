@@ -138,7 +138,7 @@ def _leaf(leaf: Leaf, keys: list[Key]) -> Leaf | None:
     at = 0
     for one in keys:
         if one is None:
-            leaf = Leaf(leaf.variable, leaf.takes, (*leaf.axes[:at], None, *leaf.axes[at:]), leaf.blocks)
+            leaf = leaf.with_(leaf.takes, (*leaf.axes[:at], None, *leaf.axes[at:]))
             at += 1
             continue
         if leaf.axes[at] is None and not isinstance(one, int) and len(np.arange(1)[one]) != 1:

@@ -92,14 +92,15 @@ def labels(take: Any, mask: NDArray[Any] | None) -> NDArray[np.int64]:
 
 
 def placed(
-    values: NDArray[Any], what: Canonical, left: list[int], grouped: set[int], reduced: set[int]
+    values: NDArray[Any], what: Canonical, left: list[int], grouped: dict[int, int], reduced: set[int]
 ) -> NDArray[Any]:
-    """An array of an answer, whose axes are ``left``, with the axes of the leaf that are kept."""
+    """An array of an answer, whose axes are ``left``, with the axes of the leaf that are kept, and of those in ``grouped`` one
+    group."""
     leaf = what.leaf
     for at, axis in reversed(list(enumerate(left))):
         take = leaf.takes[axis]
         if axis in grouped:
-            values = values[(slice(None),) * at + (0,)]
+            values = values[(slice(None),) * at + (grouped[axis],)]
         elif isinstance(take, Picked):
             values = values[(slice(None),) * at + (take.indices - take.hull()[0],)]
     left = [axis for axis in left if axis not in grouped]

@@ -30,7 +30,7 @@ def _transposed(node: Node, order: tuple[int, ...]) -> Node:
     if order == tuple(range(node.ndim)):
         return node
     if isinstance(node, Leaf):
-        return Leaf(node.variable, node.takes, [node.axes[axis] for axis in order], node.blocks)
+        return node.with_(node.takes, [node.axes[axis] for axis in order])
     if isinstance(node, Const):
         return Const(np.broadcast_to(node.value, node.shape).transpose(order))
     if isinstance(node, Apply):
