@@ -19,7 +19,13 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(spoken) = Spoken::decode(spoken) else { return };
     let again = Spoken::decode(&spoken.encode().expect("it is small")).expect("what was encoded can be decoded");
     assert_eq!(format!("{again:?}"), format!("{spoken:?}"));
-    let request = spoken.request(grid.clone(), dtype);
+    let mut types = vec![dtype; spoken.variables()];
+    // The other variables have types of their own.
+    types.iter_mut().skip(1).zip(rest).for_each(|(other, byte)| {
+        *other = DType::ALL[usize::from(*byte) % DType::ALL.len()];
+    });
+    let width: usize = types.iter().map(|dtype| dtype.size()).sum();
+    let Ok(request) = spoken.request(grid.clone(), &types) else { return };
     let Ok(kernel) = ArrayReduce::bind(request) else { return };
     let mut ctx = Ctx::first(0..grid.chunks());
     if round & 1 == 1 {
@@ -27,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         (ctx.round, ctx.shared) = (u32::from(*round), state.into());
     }
     let Ok(mut fold) = kernel.begin(&ctx) else { return };
-    let elements = |number| grid.stored(number).iter().product::<u64>() as usize * dtype.size();
+    let elements = |number| grid.stored(number).iter().product::<u64>() as usize * width;
     for number in 0..grid.chunks().min(2) {
         let data: Vec<u8> = state.iter().copied().cycle().chain([0; 8]).take(elements(number)).collect();
         if data.len() == elements(number) && fold.update(&Block::new(number, 1, &data), &mut NoRows).is_err() {

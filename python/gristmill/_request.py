@@ -57,6 +57,8 @@ class Request:
         Raises :class:`NotPushed` where storage nodes do not do this.
         """
         asked = {
+            "variables": [],
+            "constants": [],
             "taken": list(self.taken),
             "expr": self.text,
             "op": self.op,

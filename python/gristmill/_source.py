@@ -169,8 +169,8 @@ class Variable:
         """The answer of a reduction, as arrays by name; remembered under the key, if there is one."""
 
         def make() -> tuple[dict[str, NDArray[Any]], int]:
-            question = {**asked, "decoded": self.decoded}
-            values, report = self.source.asked(lambda opened: opened.reduce(self.name, question))
+            question = {**asked, "variables": [("x", self.name, self.decoded), *asked["variables"]]}
+            values, report = self.source.asked(lambda opened: opened.reduce(question))
             _options.note(requests=1, bytes_in=report["bytes_to_client"], bytes_folded=report["bytes_read"])
             arrays = {name: _array(value) for name, value in values.items() if isinstance(value, dict)}
             return arrays, sum(array.nbytes for array in arrays.values())

@@ -165,11 +165,10 @@ impl Dataset {
         Ok(list)
     }
 
-    /// Reduces a variable: arrays by name, and a report.
+    /// Reduces variables, or what is computed of them: arrays by name, and a report.
     fn reduce<'py>(
         &self,
         py: Python<'py>,
-        variable: String,
         asked: Reduce,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let found = self.found.get()?.clone();
@@ -179,10 +178,8 @@ impl Dataset {
         let (value, report, folded_here) = wait(py, &control, limit, move || {
             let (place, mut options) = (asked.place()?, Options::default());
             options.lanes = asked.lanes.unwrap_or(options.lanes);
-            let decoded = asked.decoded;
-            let (selection, expr, reduction) = asked.reduction()?;
-            let plan =
-                plan_reduction(&found.parsed, &variable, decoded, selection, expr.as_deref(), reduction)?;
+            let (operands, reduction) = asked.reduction()?;
+            let plan = plan_reduction(&found.parsed, operands, reduction)?;
             found.reduce(&plan, place, options, &told)
         })?;
         Ok((convert::value(py, &value)?, convert::report(py, &report, folded_here)?))

@@ -2,18 +2,26 @@
 
 use std::time::Duration;
 
-use gristmill_array::{Boundary, Groups, Op, Reduction, Selection, Weights, Windows};
+use gristmill_array::{Boundary, Constant, Groups, Op, Reduction, Weights, Windows};
+use gristmill_client::Operands;
+use gristmill_kernel::{ArrayType, DType};
 use gristmill_wire::Place;
 use pyo3::prelude::*;
 
 use crate::dataset::{Taken, selection};
 use crate::errors::Failure;
 
-/// A reduction of a variable.
+/// A constant of an expression: its name, its type, its lengths along the axes that are taken, and its elements, little-endian
+/// in C order.
+type Given = (String, String, Vec<u64>, Vec<u8>);
+
+/// A reduction over variables.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Reduce {
-    pub decoded: bool,
+    /// What the expression calls each variable, its name in the file, and whether it is decoded.
+    variables: Vec<(String, String, bool)>,
+    constants: Vec<Given>,
     taken: Vec<Taken>,
     expr: Option<String>,
     op: String,
@@ -42,8 +50,8 @@ impl Reduce {
         crate::run::limit(self.timeout)
     }
 
-    /// What is taken, what is computed of it, and what is made of that.
-    pub fn reduction(self) -> Result<(Selection, Option<String>, Reduction), Failure> {
+    /// What is taken and computed, and what is made of that.
+    pub fn reduction(self) -> Result<(Operands, Reduction), Failure> {
         let op = match self.op.as_str() {
             "quantile" => Op::Quantile(self.numbers),
             "histogram" => Op::Histogram(self.numbers),
@@ -68,6 +76,24 @@ impl Reduce {
                 .collect(),
             ..Reduction::new(op)
         };
-        Ok((selection(self.taken), self.expr, reduction))
+        let operands = Operands {
+            variables: self.variables,
+            selection: selection(self.taken),
+            constants: self.constants.into_iter().map(constant).collect::<Result<_, _>>()?,
+            expr: self.expr,
+        };
+        Ok((operands, reduction))
     }
+}
+
+fn constant((name, dtype, lengths, bytes): Given) -> Result<(String, Constant), Failure> {
+    let dtype = match &*dtype {
+        "bool" => ArrayType::Bool,
+        other => ArrayType::Number(
+            other
+                .parse::<DType>()
+                .map_err(|_| Failure::usage(format!("'{other}' is no type of constants")))?,
+        ),
+    };
+    Ok((name, Constant { dtype, lengths, bytes }))
 }

@@ -114,6 +114,8 @@ impl Asked {
         Ok(Request {
             grid: Grid::new(self.shape.clone(), self.chunk.clone(), edges)?,
             meaning,
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: self.selection.parse()?,
             expr: self.expr.as_deref().map(str::parse).transpose()?,
             reduction: Reduction {

@@ -47,6 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let request = Request {
                 grid: grid.clone(),
                 meaning,
+                others: Vec::new(),
+                constants: Vec::new(),
                 selection: Selection::default(),
                 expr: expr.map(str::parse).transpose()?,
                 reduction: Reduction::new(op.clone()).over(&axes),

@@ -46,6 +46,14 @@ pub enum ArrayError {
         /// What is wrong and what would be right.
         why: String,
     },
+    /// A variable or a constant beside the one that is reduced does not fit.
+    #[error("input {number} of the expression, counted from 0: {why}")]
+    Input {
+        /// Which one; 0 is the variable that is reduced.
+        number: usize,
+        /// What is wrong and what would be right.
+        why: String,
+    },
     /// A request that came as bytes cannot be read.
     #[error("this is no request over an array: {why}")]
     Spoken {

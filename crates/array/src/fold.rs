@@ -106,6 +106,9 @@ impl ArrayFold {
         thorough: bool,
     ) -> Result<(), KernelError> {
         let plan = self.plan.clone();
+        if !plan.is_alone() {
+            return self.plain(number, data);
+        }
         let known = known.and_then(|bytes| plan.statistics(number, bytes));
         let Some(lesson) = Lesson::of(&plan, &self.rule, number, known.as_ref(), thorough) else {
             return self.plain(number, data);

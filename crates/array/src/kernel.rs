@@ -15,7 +15,8 @@ use crate::totals::{NAME, Rank, Rule, Wanted};
 use crate::truth::is_float;
 
 /// A reduction of an array. A record is a chunk, its position the number in the [`Grid`](crate::Grid); chunks may come in any order,
-/// and those that nothing is selected of need not come. Elements are little-endian.
+/// and those that nothing is selected of need not come. Elements are little-endian; behind those of the chunk a record has
+/// those of each further variable over the same box, in the shape in which the chunk is stored.
 #[derive(Clone, Debug)]
 pub struct ArrayReduce {
     plan: Arc<Plan>,
@@ -121,7 +122,7 @@ impl Kernel for ArrayReduce {
             numerics: if binned { Numerics::Binned } else { Numerics::Exact },
             passes: if quantile { Passes::Several } else { Passes::One },
             state_hint: self.plan.memory().state_bytes,
-            ..Spec::fixed(NAME, self.plan.grid.chunk_elements() * self.plan.meaning.raw.size() as u64)
+            ..Spec::fixed(NAME, self.plan.grid.chunk_elements() * self.plan.element_bytes() as u64)
         }
     }
 
@@ -142,8 +143,8 @@ impl Kernel for ArrayReduce {
         self.plan.settle(record, summary).is_some()
     }
 
-    /// What the elements are decoded to, and in what grid.
+    /// What the elements are decoded to, and in what grid. What is made of several inputs is told by no statistics of one.
     fn summary_key(&self) -> Option<Vec<u8>> {
-        Some(self.plan.identity())
+        self.plan.is_alone().then(|| self.plan.identity())
     }
 }

@@ -16,6 +16,8 @@
 //! let request = Request {
 //!     grid: Grid::new(vec![6, 2], vec![2, 2], EdgeChunks::Whole)?,
 //!     meaning,
+//!     others: Vec::new(),
+//!     constants: Vec::new(),
 //!     selection: "1:".parse()?,
 //!     expr: Some("where(x > 1, x, 1)".parse()?),
 //!     reduction: Reduction {
@@ -62,6 +64,7 @@ mod expr;
 mod fold;
 mod grid;
 mod identity;
+mod inputs;
 mod kernel;
 mod learn;
 mod meaning;
@@ -81,6 +84,7 @@ mod walk;
 pub use error::ArrayError;
 pub use expr::{Expr, MAX_DEPTH, MAX_TEXT, Typed};
 pub use grid::{EdgeChunks, Grid, MAX_AXES, MAX_CHUNK_ELEMENTS};
+pub use inputs::{Constant, MAX_CONSTANT_BYTES, MAX_INPUTS};
 pub use kernel::ArrayReduce;
 pub use meaning::{Exact, Factor, MAX_MISSING, Meaning};
 pub use plan::{BLOCK_ELEMENTS, MAX_STATE_BYTES, Memory, Request};

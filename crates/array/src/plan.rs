@@ -8,6 +8,7 @@ use crate::axes::Axes;
 use crate::error::ArrayError;
 use crate::expr::{Expr, Typed};
 use crate::grid::Grid;
+use crate::inputs::{Constant, MAX_CONSTANT_BYTES, MAX_INPUTS, Repeated};
 use crate::meaning::Meaning;
 use crate::reduction::{MAX_WEIGHTS, Op, Reduction};
 use crate::selection::{Selected, Selection};
@@ -27,9 +28,13 @@ pub struct Request {
     pub grid: Grid,
     /// The attributes of the variable.
     pub meaning: Meaning,
+    /// Those of further variables of the same shape, whose elements an expression reads beside the variable's.
+    pub others: Vec<Meaning>,
+    /// Numbers that an expression reads too; all that they have is at most [`MAX_CONSTANT_BYTES`].
+    pub constants: Vec<Constant>,
     /// Which elements.
     pub selection: Selection,
-    /// What is computed of each first; over one input.
+    /// What is computed of each first; its inputs are the variable, the others, and the constants.
     pub expr: Option<Expr>,
     /// What is made of them.
     pub reduction: Reduction,
@@ -55,6 +60,8 @@ type AxisWeights = (usize, Arc<[f64]>);
 pub(crate) struct Plan {
     pub(crate) grid: Grid,
     pub(crate) meaning: Meaning,
+    pub(crate) others: Vec<Meaning>,
+    pub(crate) constants: Vec<Repeated>,
     pub(crate) selected: Selected,
     pub(crate) expr: Option<Typed>,
     pub(crate) keepdims: bool,
@@ -65,12 +72,21 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(request: Request) -> Result<Plan, ArrayError> {
-        let Request { grid, meaning, selection, expr, reduction } = request;
+        let Request { grid, meaning, others, constants, selection, expr, reduction } = request;
         meaning.check()?;
+        others.iter().try_for_each(Meaning::check)?;
         reduction.op.check()?;
         let selected = selection.resolve(&grid)?;
         let decoded = meaning.decoded();
-        let expr = expr.map(|expr| expr.check(&[decoded])).transpose()?;
+        let mut types = vec![decoded];
+        types.extend(others.iter().map(Meaning::decoded));
+        types.extend(constants.iter().map(|constant| constant.dtype));
+        let constants = laid(&selected, &constants, 1 + others.len())?;
+        if expr.is_none() && types.len() > 1 {
+            let why = "there is no expression that reads it".into();
+            return Err(ArrayError::Input { number: 1, why });
+        }
+        let expr = expr.map(|expr| expr.check(&types)).transpose()?;
         let column = expr.as_ref().map_or(decoded, Typed::dtype);
         let axes = Axes::new(&grid, &selected, &reduction)?;
         let op = reduction.op.name();
@@ -103,7 +119,8 @@ impl Plan {
                 |digit: &&u32| cells.checked_mul(bytes(**digit)).is_some_and(|all| all <= MAX_STATE_BYTES);
             rule.digit = DIGITS.iter().find(fits).copied().unwrap_or(1);
         }
-        let plan = Plan { grid, meaning, selected, expr, keepdims: reduction.keepdims, axes, weights, rule };
+        let keepdims = reduction.keepdims;
+        let plan = Plan { grid, meaning, others, constants, selected, expr, keepdims, axes, weights, rule };
         let bytes = plan.state_bytes();
         if bytes > MAX_STATE_BYTES {
             return Err(ArrayError::TooLarge { op, cells, bytes, most: MAX_STATE_BYTES });
@@ -122,8 +139,9 @@ impl Plan {
     pub(crate) fn memory(&self) -> Memory {
         let cells = self.axes.cells().unwrap_or(u64::MAX);
         let tiles = self.axes.tiles().min(cells).saturating_mul(512);
-        // A block: raw, decoded and three columns of an expression, 8 bytes each at most.
-        let blocks = 5 * 8 * BLOCK_ELEMENTS as u64;
+        // A block: raw, decoded and three columns of an expression, 8 bytes each at most, and a column of each further input.
+        let beside = (self.others.len() + self.constants.len()) as u64;
+        let blocks = (5 + beside) * 8 * BLOCK_ELEMENTS as u64;
         let bits = 8 * self.rule.column.size() as u32;
         let passes = match self.rule.op {
             Op::Quantile(_) => bits.div_ceil(self.rule.digit) + 1,
@@ -142,8 +160,33 @@ impl Plan {
             )));
         }
         let elements: u64 = self.grid.stored(number).iter().product();
-        Ok(elements as usize * self.meaning.raw.size())
+        Ok(elements as usize * self.element_bytes())
     }
+
+    /// Bytes of an element of the lead and of those of all other variables at its place.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.meaning.raw.size() + self.others.iter().map(|meaning| meaning.raw.size()).sum::<usize>()
+    }
+
+    /// Whether nothing is read but the lead.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.others.is_empty() && self.constants.is_empty()
+    }
+}
+
+/// Constants over a selection; `first` is the number of the first among the inputs.
+fn laid(selected: &Selected, constants: &[Constant], first: usize) -> Result<Vec<Repeated>, ArrayError> {
+    let inputs = first + constants.len();
+    if inputs > MAX_INPUTS {
+        let why = format!("there are {inputs} inputs; at most {MAX_INPUTS} are taken");
+        return Err(ArrayError::Input { number: MAX_INPUTS, why });
+    }
+    let bytes = constants.iter().fold(0usize, |all, constant| all.saturating_add(constant.bytes.len()));
+    if bytes > MAX_CONSTANT_BYTES {
+        let why = format!("constants of {bytes} bytes; at most {MAX_CONSTANT_BYTES} are taken");
+        return Err(ArrayError::Input { number: first, why });
+    }
+    constants.iter().zip(first..).map(|(constant, number)| constant.over(selected, number)).collect()
 }
 
 fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<AxisWeights>, ArrayError> {

@@ -21,11 +21,19 @@ pub(crate) struct Scratch {
     values: Values,
     weights: Vec<f64>,
     rows: Vec<RowAt>,
+    /// Of each row the first element in each constant.
+    constants: Vec<usize>,
 }
 
 impl Scratch {
     pub(crate) const fn new() -> Scratch {
-        Scratch { raw: Vec::new(), values: Values::Bool(Vec::new()), weights: Vec::new(), rows: Vec::new() }
+        Scratch {
+            raw: Vec::new(),
+            values: Values::Bool(Vec::new()),
+            weights: Vec::new(),
+            rows: Vec::new(),
+            constants: Vec::new(),
+        }
     }
 }
 
@@ -73,6 +81,7 @@ impl Walk<'_> {
             .chain(order[kept..].iter().map(|axis| outer[*axis].length))
             .collect();
         let mut at = vec![0usize; counts.len()];
+        self.scratch.constants.clear();
         let direct = inner.is_none_or(|inner| inner.stride == 1) && segment.min(length) >= DIRECT;
         let mut gathered = 0;
         loop {
@@ -100,6 +109,12 @@ impl Walk<'_> {
                 row.index += begin as u64 * inner.index_stride;
                 row.cell += if inner.labels.is_some() { 0 } else { begin * inner.cell_stride };
             }
+            for (number, first) in piece.constants.iter().enumerate() {
+                let outer = order.iter().zip(at[..kept].iter().chain(&at[kept + 1..]));
+                let outer = outer.map(|(axis, i)| i * self.piece.axes[*axis].constants[number]);
+                let along = inner.map_or(0, |inner| begin * inner.constants[number]);
+                self.scratch.constants.push(first + outer.sum::<usize>() + along);
+            }
             gathered += row.length;
             self.scratch.rows.push(row);
             if direct || gathered + segment.min(length) > BLOCK_ELEMENTS {
@@ -120,23 +135,12 @@ impl Walk<'_> {
         let inner = self.piece.axes.last();
         let stride = inner.map_or(1, |inner| inner.stride);
         let size = self.plan.meaning.raw.size();
-        // The chunk was checked to be as long as its shape.
-        let out_of_chunk = || domain("a row is not in its chunk");
-        let raw: &[u8] = match rows[..] {
-            [] => return Ok(()),
-            [row] if stride == 1 => {
-                self.data.get(row.offset * size..(row.offset + row.length) * size).ok_or_else(out_of_chunk)?
-            }
-            _ => {
-                self.scratch.raw.clear();
-                for row in &rows {
-                    let last = row.offset + (row.length - 1) * stride + 1;
-                    let part = self.data.get(row.offset * size..last * size).ok_or_else(out_of_chunk)?;
-                    gather(part, size, stride, &mut self.scratch.raw);
-                }
-                &self.scratch.raw
-            }
-        };
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let elements = self.data.len() / self.plan.element_bytes();
+        let lead = self.data.get(..elements * size).unwrap_or(&[]);
+        let raw = raw_of(&rows, lead, size, stride, &mut self.scratch.raw)?;
         self.plan.meaning.decode_into(raw, &mut self.scratch.values);
         if let Some(measure) = &mut self.measure {
             measure.take(&self.scratch.values);
@@ -144,8 +148,8 @@ impl Walk<'_> {
         let computed;
         let values = match &self.plan.expr {
             Some(expr) => {
-                computed =
-                    expr.eval(vec![std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()))]);
+                let lead = std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()));
+                computed = expr.eval(self.columns(lead, &rows, elements, stride)?);
                 &computed
             }
             None => &self.scratch.values,
@@ -196,8 +200,59 @@ impl Walk<'_> {
         }
         self.scratch.rows = rows;
         self.scratch.rows.clear();
+        self.scratch.constants.clear();
         Ok(())
     }
+
+    /// The inputs of an expression: the lead's values, those of the other variables, which follow in the record, and the
+    /// constants.
+    fn columns(
+        &mut self,
+        lead: Values,
+        rows: &[RowAt],
+        elements: usize,
+        stride: usize,
+    ) -> Result<Vec<Values>, KernelError> {
+        let mut columns = vec![lead];
+        let mut at = elements * self.plan.meaning.raw.size();
+        for meaning in &self.plan.others {
+            let size = meaning.raw.size();
+            let data = self.data.get(at..at + elements * size).unwrap_or(&[]);
+            at += elements * size;
+            let mut values = Values::empty(meaning.decoded());
+            meaning.decode_into(raw_of(rows, data, size, stride, &mut self.scratch.raw)?, &mut values);
+            columns.push(values);
+        }
+        let count = self.plan.constants.len();
+        for (number, constant) in self.plan.constants.iter().enumerate() {
+            let firsts = self.scratch.constants.iter().skip(number).step_by(count);
+            let along = self.piece.axes.last().map_or(0, |inner| inner.constants[number]);
+            columns.push(constant.column(firsts.copied().zip(rows.iter().map(|row| row.length)), along));
+        }
+        Ok(columns)
+    }
+}
+
+/// The stored elements of rows of a chunk, one behind the other: where they lie, if they lie so.
+fn raw_of<'r>(
+    rows: &[RowAt],
+    data: &'r [u8],
+    size: usize,
+    stride: usize,
+    gathered: &'r mut Vec<u8>,
+) -> Result<&'r [u8], KernelError> {
+    // The chunk was checked to be as long as its shape.
+    let out_of_chunk = || domain("a row is not in its chunk");
+    if let ([row], 1) = (rows, stride) {
+        return data.get(row.offset * size..(row.offset + row.length) * size).ok_or_else(out_of_chunk);
+    }
+    gathered.clear();
+    for row in rows {
+        let last = row.offset + (row.length - 1) * stride + 1;
+        let part = data.get(row.offset * size..last * size).ok_or_else(out_of_chunk)?;
+        gather(part, size, stride, gathered);
+    }
+    Ok(gathered)
 }
 
 /// Copies every `stride`th element.

@@ -59,6 +59,9 @@ impl Plan {
 
     /// What a chunk adds, and where, if its statistics say so.
     pub(crate) fn settle(&self, number: u64, bytes: &[u8]) -> Option<(Sole, ChunkStatistics)> {
+        if !self.is_alone() {
+            return None;
+        }
         let statistics = self.statistics(number, bytes)?;
         let sole = self.sole(number)?;
         let column = self.column(statistics, sole.elements)?;

@@ -6,16 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::ArrayError;
 use crate::expr::Expr;
 use crate::grid::Grid;
+use crate::inputs::{Constant, MAX_INPUTS};
 use crate::meaning::{Exact, Factor, Meaning};
 use crate::plan::Request;
 use crate::reduction::Reduction;
 use crate::selection::Selection;
 
 /// Version of the bytes.
-const VERSION: u8 = 1;
-
-/// Most inputs of an expression that are read.
-const MAX_INPUTS: usize = 16;
+const VERSION: u8 = 2;
 
 /// What is asked of an array, wherever it lies: attributes, selection, expression, reduction.
 ///
@@ -29,26 +27,49 @@ const MAX_INPUTS: usize = 16;
 /// let request = Request {
 ///     grid: Grid::whole(vec![6, 2])?,
 ///     meaning: Meaning::of(DType::F32),
+///     others: vec![Meaning::of(DType::I16)],
+///     constants: Vec::new(),
 ///     selection: "1:".parse()?,
-///     expr: Some("x > 2".parse()?),
+///     expr: Some(Expr::parse("x > y", &["x", "y"])?),
 ///     reduction: Reduction::new(Op::Any).over(&[0]),
 /// };
 /// let bytes = Spoken::of(&request).encode()?;
-/// assert_eq!(Spoken::decode(&bytes)?.request(Grid::whole(vec![6, 2])?, DType::F32), request);
+/// let types = [DType::F32, DType::I16];
+/// assert_eq!(Spoken::decode(&bytes)?.request(Grid::whole(vec![6, 2])?, &types)?, request);
 /// # Ok::<(), ArrayError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spoken {
     version: u8,
+    /// Of the lead, and of the other variables.
+    meanings: Vec<Attributes>,
+    constants: Vec<Constant>,
+    selection: Selection,
+    #[serde(with = "as_text")]
+    expr: Option<Expr>,
+    reduction: Reduction,
+}
+
+/// A meaning without the type in the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Attributes {
     unsigned: Option<bool>,
     missing: Vec<Exact>,
     scale: Option<Factor>,
     offset: Option<Factor>,
     valid: (Option<Exact>, Option<Exact>),
-    selection: Selection,
-    #[serde(with = "as_text")]
-    expr: Option<Expr>,
-    reduction: Reduction,
+}
+
+impl Attributes {
+    fn of(meaning: &Meaning) -> Attributes {
+        let Meaning { raw: _, unsigned, missing, scale, offset, valid } = meaning.clone();
+        Attributes { unsigned, missing, scale, offset, valid }
+    }
+
+    fn meaning(self, raw: DType) -> Meaning {
+        let Attributes { unsigned, missing, scale, offset, valid } = self;
+        Meaning { raw, unsigned, missing, scale, offset, valid }
+    }
 }
 
 /// An expression as its text and the names of its inputs.
@@ -75,18 +96,33 @@ mod as_text {
 }
 
 impl Spoken {
-    /// All of a request but its grid and its type.
+    /// All of a request but its grid and its types.
     pub fn of(request: &Request) -> Spoken {
-        let Meaning { raw: _, unsigned, missing, scale, offset, valid } = request.meaning.clone();
-        let Request { selection, expr, reduction, .. } = request.clone();
-        Spoken { version: VERSION, unsigned, missing, scale, offset, valid, selection, expr, reduction }
+        let meanings = [&request.meaning].into_iter().chain(&request.others).map(Attributes::of).collect();
+        let Request { constants, selection, expr, reduction, .. } = request.clone();
+        Spoken { version: VERSION, meanings, constants, selection, expr, reduction }
     }
 
-    /// The request over such an array.
-    pub fn request(self, grid: Grid, raw: DType) -> Request {
-        let Spoken { version: _, unsigned, missing, scale, offset, valid, selection, expr, reduction } = self;
-        let meaning = Meaning { raw, unsigned, missing, scale, offset, valid };
-        Request { grid, meaning, selection, expr, reduction }
+    /// How many variables it is about: the lead, and the others.
+    pub const fn variables(&self) -> usize {
+        self.meanings.len()
+    }
+
+    /// The request over such an array, and others of the same shape; `raw` are their types, that of the array first.
+    ///
+    /// # Errors
+    /// [`ArrayError::Spoken`] for types of more or fewer [`variables`](Spoken::variables).
+    pub fn request(self, grid: Grid, raw: &[DType]) -> Result<Request, ArrayError> {
+        let Spoken { version: _, meanings, constants, selection, expr, reduction } = self;
+        let (asked, given) = (meanings.len(), raw.len());
+        let mut meanings = meanings.into_iter().zip(raw).map(|(attributes, raw)| attributes.meaning(*raw));
+        let lead = meanings.next().filter(|_| asked == given);
+        let Some(meaning) = lead else {
+            let why = format!("it is about {asked} variables, and comes with {given}");
+            return Err(ArrayError::Spoken { why });
+        };
+        let others = meanings.collect();
+        Ok(Request { grid, meaning, others, constants, selection, expr, reduction })
     }
 
     /// As bytes.
@@ -118,6 +154,8 @@ impl Spoken {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use gristmill_kernel::ArrayType;
+
     use super::*;
     use crate::reduction::{Boundary, Groups, Op, Weights, Windows};
     use crate::selection::Take;
@@ -134,11 +172,21 @@ mod tests {
         reduction.groups = vec![Groups { axis: 1, labels: vec![-1, 0, i64::MAX], count: 7 }];
         reduction.windows = vec![Windows { axis: 2, length: 3, boundary: Boundary::Pad }];
         reduction.skipna = Some(false);
+        let mut other = Meaning::of(DType::F32);
+        other.missing = vec![Exact::Float(1e20)];
+        let constant = Constant {
+            dtype: ArrayType::Number(DType::F64),
+            lengths: vec![1, 4],
+            bytes: [f64::NAN, -0.0, 0.1, 1e300].iter().flat_map(|x| x.to_le_bytes()).collect(),
+        };
+        let truth = Constant { dtype: ArrayType::Bool, lengths: vec![1, 4], bytes: vec![1, 0, 0, 1] };
         Request {
             grid: Grid::whole(vec![2, 3, 4]).unwrap(),
             meaning,
+            others: vec![other],
+            constants: vec![constant, truth],
             selection: Selection(vec![Take::At(-1), Take::Slice { start: Some(-2), stop: None, step: 2 }]),
-            expr: Some("where(x > 2, x, -1)".parse().unwrap()),
+            expr: Some(Expr::parse("where(t, x * y, c)", &["x", "y", "c", "t"]).unwrap()),
             reduction,
         }
     }
@@ -147,7 +195,10 @@ mod tests {
     fn a_request_comes_out_as_it_went_in() {
         let request = request();
         let bytes = Spoken::of(&request).encode().unwrap();
-        let read = Spoken::decode(&bytes).unwrap().request(request.grid.clone(), DType::I16);
+        let spoken = Spoken::decode(&bytes).unwrap();
+        assert_eq!(spoken.variables(), 2);
+        assert!(spoken.clone().request(request.grid.clone(), &[DType::I16]).is_err());
+        let read = spoken.request(request.grid.clone(), &[DType::I16, DType::F32]).unwrap();
         assert_eq!(read, request);
         assert!(read.meaning.offset.unwrap().value.is_sign_negative());
     }
@@ -168,7 +219,8 @@ mod tests {
                 // Bound, it must not panic either.
                 if let Ok(spoken) = Spoken::decode(&changed) {
                     let grid = Grid::whole(vec![2, 3, 4]).unwrap();
-                    let _ = crate::ArrayReduce::bind(spoken.request(grid, DType::I16));
+                    let types = vec![DType::I16; spoken.variables()];
+                    let _ = spoken.request(grid, &types).and_then(crate::ArrayReduce::bind);
                 }
             }
         }

@@ -18,6 +18,8 @@ pub(crate) struct Axis<'a> {
     pub(crate) labels: Option<Vec<usize>>,
     /// A weight for each element.
     pub(crate) weights: Option<&'a [f64]>,
+    /// From one element to the next in each constant.
+    pub(crate) constants: Vec<usize>,
 }
 
 impl Axis<'_> {
@@ -31,7 +33,9 @@ impl Axis<'_> {
             && inner.labels.is_none()
             && self.weights.is_none()
             && inner.weights.is_none();
+        let along = |(outer, inner_stride): (&usize, &usize)| *outer == inner_stride * inner.length;
         plain
+            && self.constants.iter().zip(&inner.constants).all(along)
             && self.stride == inner.stride * inner.length
             && self.cell_stride == inner.cell_stride * inner.length
             && self.index_stride == inner.index_stride * inner.length as u64
@@ -48,6 +52,8 @@ pub(crate) struct Piece<'a> {
     pub(crate) offset: usize,
     pub(crate) cell: usize,
     pub(crate) index: u64,
+    /// The first element in each constant.
+    pub(crate) constants: Vec<usize>,
     /// The product of the weights of axes of one element.
     pub(crate) weight: f64,
 }
@@ -106,8 +112,16 @@ impl Plan {
         let places: Vec<u64> = stretches.iter().map(|(_, tile)| *tile).collect();
         let tile = self.axes.tile(&places);
         let spans = self.axes.spans(&self.grid, &self.selected, tile);
-        let mut piece =
-            Piece { tile, cells: cells(&spans), axes: Vec::new(), offset: 0, cell: 0, index: 0, weight: 1.0 };
+        let mut piece = Piece {
+            tile,
+            cells: cells(&spans),
+            axes: Vec::new(),
+            offset: 0,
+            cell: 0,
+            index: 0,
+            constants: vec![0; self.constants.len()],
+            weight: 1.0,
+        };
         let mut cell_stride = piece.cells;
         for (axis, (elements, _)) in stretches.iter().enumerate() {
             let span = &spans[axis];
@@ -125,7 +139,11 @@ impl Plan {
                 index_stride: 0,
                 labels: None,
                 weights: weights.and_then(|(_, weights)| weights.get(selected.clone())),
+                constants: self.constants.iter().map(|constant| constant.strides[axis]).collect(),
             };
+            for (first, stride) in piece.constants.iter_mut().zip(&one.constants) {
+                *first += selected.start * stride;
+            }
             match &self.axes.uses[axis] {
                 Use::Dropped => {}
                 Use::Reduced => {

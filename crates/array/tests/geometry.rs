@@ -67,6 +67,8 @@ fn a_fold_sends_only_the_tiles_that_it_touched() {
     let request = Request {
         grid: grid.clone(),
         meaning: Meaning::of(DType::F32),
+        others: Vec::new(),
+        constants: Vec::new(),
         selection: Selection::default(),
         expr: None,
         reduction: Reduction::new(Op::Mean).over(&[0]),
@@ -92,6 +94,8 @@ fn chunks_of_the_wrong_length_are_errors() {
         ArrayReduce::bind(Request {
             grid: Grid::new(vec![5], vec![4], edges).unwrap(),
             meaning: Meaning::of(DType::I32),
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: Selection::default(),
             expr: None,
             reduction: Reduction::new(Op::Sum),
@@ -112,7 +116,15 @@ fn chunks_of_the_wrong_length_are_errors() {
 fn requests_that_make_no_sense_are_refused() {
     let bind = |meaning: Meaning, reduction: Reduction| {
         let grid = Grid::new(vec![6, 4], vec![2, 4], EdgeChunks::Whole).unwrap();
-        let request = Request { grid, meaning, selection: Selection::default(), expr: None, reduction };
+        let request = Request {
+            grid,
+            meaning,
+            others: Vec::new(),
+            constants: Vec::new(),
+            selection: Selection::default(),
+            expr: None,
+            reduction,
+        };
         ArrayReduce::bind(request).map(drop).map_err(|error| error.to_string())
     };
     let plain = || Meaning::of(DType::F64);

@@ -38,6 +38,8 @@ fn holds(dtype: DType, meaning: Meaning, selection: &str, expr: Option<&str>, re
         let request = Request {
             grid,
             meaning: meaning.clone(),
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: selection.parse().unwrap(),
             expr: expr.map(|text| text.parse().unwrap()),
             reduction: reduction.clone(),

@@ -23,6 +23,8 @@ impl World {
         let request = Request {
             grid: self.grid.clone(),
             meaning: self.meaning.clone(),
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: selection.parse().unwrap(),
             expr: expr.map(|expr| expr.parse().unwrap()),
             reduction,

@@ -9,6 +9,7 @@ mod coordinate;
 mod dates;
 mod folder;
 mod group;
+mod inputs;
 mod labels;
 mod mapped;
 mod meaning;
@@ -27,20 +28,21 @@ mod whole;
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Op, Reduction, Request as ArrayRequest, Selected};
-use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_CHUNKS, Variable};
-use gristmill_kernel::Input;
+use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, Variable};
+use gristmill_kernel::Input as Elements;
 use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
 use gristmill_wire::grid;
 
 use crate::ClientError;
+use inputs::{Asked, Bound, Input, bound};
 
 pub use calendar::{Calendar, Date};
 pub use folder::{Folder, nowhere};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;
-pub use reduce::{ReductionPlan, meaning_of, plan_reduction};
+pub use reduce::{Operands, ReductionPlan, meaning_of, plan_reduction};
 pub use resample::Frequency;
 pub use select::Part;
 pub use slab::{MAX_SLAB_BYTES, Slab, read_slab};
@@ -48,6 +50,9 @@ pub(crate) use source::PartsSource;
 pub use time::{Instant, TimeUnits};
 pub use weight::COSINE_OF_LATITUDE;
 pub use whole::{VariableError, write_variable};
+
+/// What an expression calls the variable that is asked about.
+const LEAD: &str = "x";
 
 /// What is asked of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,8 +68,10 @@ pub struct ArrayQuestion {
     pub parts: Vec<(String, Part)>,
     /// Groups, windows and bins of axes, and weights.
     pub mapping: Mapping,
-    /// Computed of each element first; see [`gristmill_array::Expr`].
+    /// Computed of each element first; see [`gristmill_array::Expr`]. The variable is `x`.
     pub expr: Option<String>,
+    /// Further variables with the same dimensions, and what the expression calls them.
+    pub others: Vec<(String, String)>,
     /// Whether reduced axes stay, with length 1.
     pub keepdims: bool,
     /// Whether NaN counts as missing; of floats it does where nothing is said.
@@ -87,6 +94,7 @@ impl ArrayQuestion {
             parts: Vec::new(),
             mapping: Mapping::default(),
             expr: None,
+            others: Vec::new(),
             keepdims: false,
             skipna: None,
             ddof: 0,
@@ -115,7 +123,7 @@ pub struct ArrayPlan {
     pub dataset: Arc<Dataset>,
     /// The variable.
     pub variable: Variable,
-    /// Its chunks.
+    /// Its chunks, or those of another variable that is read beside it and leads.
     pub table: Arc<ChunkTable>,
     /// Those that are needed, with a table of those and their files alone.
     pub chunks: Chunks,
@@ -155,7 +163,7 @@ pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPla
 /// A variable, axis or coordinate that is not there, and what does not fit together.
 pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let variable = dataset.variable(&question.variable)?.clone();
-    let table = Arc::new(dataset.table(&variable.path)?);
+    let table = dataset.table(&variable.path)?;
     let selection = select::selection(&dataset, &variable, &question.parts)?;
     let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
     let selected = selection.resolve(&grid)?;
@@ -191,11 +199,18 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
             })
         })
         .collect();
-    let request = ArrayRequest {
-        grid,
-        meaning: meaning::of(&variable, question.valid)?,
+    let input = |name: &str, variable: &Variable| {
+        let meaning = meaning::of(variable, question.valid)?;
+        Ok::<Input, ClientError>(Input { name: name.to_owned(), variable: variable.clone(), meaning })
+    };
+    let mut inputs = vec![input(LEAD, &variable)?];
+    for (name, path) in &question.others {
+        inputs.push(input(name, dataset.variable(path)?)?);
+    }
+    let asked = Asked {
         selection,
-        expr: question.expr.as_deref().map(str::parse).transpose()?,
+        expr: question.expr.as_deref(),
+        constants: Vec::new(),
         reduction: mapped.reduction(Reduction {
             axes: reduced,
             keepdims: question.keepdims,
@@ -205,25 +220,21 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
             ..Reduction::new(question.op.clone())
         }),
     };
-    let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
-    // A file may say that it has any number of chunks.
-    let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
-    let needed = Arc::new(table.only(&numbers));
-    let chunks = Chunks::new(needed, numbers)?;
+    let Bound { table, chunks, kernel, asked } = bound(&dataset, inputs, asked)?;
     let question = question.clone();
-    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked: request, selected, question, axes })
+    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked, selected, question, axes })
 }
 
 impl ArrayPlan {
     /// The files that the needed chunks lie in, by their names in a folder; one without a name where the format has one.
     pub fn files(&self) -> &[FileRef] {
-        &self.chunks.table().files
+        self.chunks.files()
     }
 
     /// The request, over the chunks that are needed. `file` has the bytes of all [`files`](ArrayPlan::files), one behind the
     /// other.
     pub fn request(&self, file: FileParts) -> Request {
-        let input = Input::elements(self.table.array.dtype);
+        let input = Elements::elements(self.table.array.dtype);
         let mut request = Request::new(self.kernel.clone(), input, file);
         request.chunks = Some(self.chunks.clone());
         request

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, Request};
-use gristmill_format::{ChunkTable, Filter};
+use gristmill_format::Filter;
 use gristmill_runtime::{Chunks, ErrorKind, RunError};
 use gristmill_wire::{ArraySpec, InputSpec, MAX_ASKED_CHUNKS};
 
@@ -34,8 +34,9 @@ impl ArrayWork {
     /// What the kernel refuses, and more chunks than a request takes.
     pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
         bounded(chunks.len())?;
-        let name = name(chunks.table(), &request);
-        let spec = Arc::new(ArraySpec::new(chunks.table(), &request).map_err(usage)?);
+        let name = name(&chunks, &request);
+        let others = chunks.other_tables().map(|table| &**table);
+        let spec = Arc::new(ArraySpec::new(chunks.table(), others, &request).map_err(usage)?);
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
         Ok(ArrayWork { kernel, chunks, spec, name })
     }
@@ -45,13 +46,15 @@ impl ArrayWork {
     /// # Errors
     /// What is malformed, and what [`new`](ArrayWork::new) refuses.
     pub fn decode(spec: &Arc<ArraySpec>) -> Result<ArrayWork, RunError> {
-        let (table, request) = spec.decode().map_err(usage)?;
-        let name = name(&table, &request);
+        let (table, others, request) = spec.decode().map_err(usage)?;
+        let asked = request.clone();
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
         // A table may say that there is any number of chunks.
         let numbers: Vec<u64> = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).collect();
         bounded(numbers.len() as u64)?;
-        let chunks = Chunks::new(Arc::new(table), numbers)?;
+        let others = others.into_iter().map(Arc::new).collect();
+        let chunks = Chunks::beside_others(Arc::new(table), others, numbers)?;
+        let name = name(&chunks, &asked);
         Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
     }
 
@@ -81,8 +84,9 @@ fn usage(error: impl ToString) -> RunError {
     RunError::Remote { kind: ErrorKind::Usage, message: error.to_string() }
 }
 
-fn name(table: &ChunkTable, request: &Request) -> String {
-    let codec = table.array.filters.iter().find_map(|filter| {
+fn name(chunks: &Chunks, request: &Request) -> String {
+    let tables = [chunks.table()].into_iter().chain(chunks.other_tables());
+    let codec = tables.flat_map(|table| &table.array.filters).find_map(|filter| {
         Some(match filter {
             Filter::Zlib | Filter::Gzip => "zlib",
             Filter::Zstd => "zstd",

@@ -100,10 +100,10 @@ impl Question {
                 _ => usage("several files are for chunks of arrays only"),
             };
         };
-        if files.each().len() == 1 && work.chunks.table().files.len() <= 1 {
+        if files.each().len() == 1 && work.chunks.files().len() <= 1 {
             return Ok(());
         }
-        let told = work.chunks.table().files.iter().map(|file| file.length);
+        let told = work.chunks.files().iter().map(|file| file.length);
         if told.eq(files.each().iter().map(|(map, _)| map.length)) {
             return Ok(());
         }

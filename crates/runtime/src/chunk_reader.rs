@@ -4,6 +4,7 @@ use gristmill_format::{Array, Decoder, Edges, Filter};
 use gristmill_kernel::{Block, Summary};
 
 use crate::RunError;
+use crate::assembly::Assembly;
 use crate::chunks::{Owned, Stored, Wanted};
 use crate::fetch::Sight;
 use crate::gather::gather;
@@ -12,7 +13,7 @@ use crate::reader::{Each, Flow, Reader};
 use crate::units::Unit;
 
 /// Stored bytes that are read together, unless one chunk has more.
-const MAX_READ: u64 = 1 << 20;
+pub(crate) const MAX_READ: u64 = 1 << 20;
 
 /// What a lane decodes with.
 pub(crate) struct Decoding {
@@ -25,7 +26,7 @@ pub(crate) struct Decoding {
 }
 
 impl Decoding {
-    fn new(array: &Array) -> Result<Decoding, RunError> {
+    pub fn new(array: &Array) -> Result<Decoding, RunError> {
         let whole = array.stored == array.shape;
         Ok(Decoding {
             decoder: Decoder::new(array)?,
@@ -46,11 +47,28 @@ impl Decoding {
         if self.plain { lengths().map(bytes) } else { None }
     }
 
+    /// The elements of a chunk that were made last; of one that is missing, or decoded in place, too.
+    pub fn last(&self) -> &[u8] {
+        &self.elements
+    }
+
+    /// Makes the elements of a chunk.
+    pub fn keep(&mut self, number: u64, wanted: &Stored<'_>, stored: &mut [u8]) -> Result<(), RunError> {
+        let plain = std::mem::replace(&mut self.plain, false);
+        let made = self.elements(number, wanted, stored).map(drop);
+        self.plain = plain;
+        made
+    }
+
     /// The elements of a chunk: little-endian.
-    fn elements<'a>(&'a mut self, wanted: &Wanted<'_>, stored: &'a mut [u8]) -> Result<&'a [u8], RunError> {
-        let number = wanted.number;
+    fn elements<'a>(
+        &'a mut self,
+        number: u64,
+        wanted: &Stored<'_>,
+        stored: &'a mut [u8],
+    ) -> Result<&'a [u8], RunError> {
         let failed = |source| RunError::Chunk { number, source };
-        let (bytes, mask): (&[u8], u32) = match &wanted.bytes {
+        let (bytes, mask): (&[u8], u32) = match wanted {
             Stored::Settled(_) => return Ok(&[]),
             Stored::Missing => {
                 self.decoder.fill(number, &mut self.elements).map_err(failed)?;
@@ -81,8 +99,12 @@ impl Reader<'_> {
             Some(decoding) => decoding,
             None => Decoding::new(&owned.chunks.table().array)?,
         };
-        let flow = self.decoded(owned, unit, &mut decoding, each);
-        self.decoding = Some(decoding);
+        let mut assembly = match self.assembly.take() {
+            None if !owned.chunks.others().is_empty() => Some(Assembly::new(owned.chunks.others())?),
+            known => known,
+        };
+        let flow = self.decoded(owned, unit, &mut decoding, assembly.as_mut(), each);
+        (self.decoding, self.assembly) = (Some(decoding), assembly);
         flow
     }
 
@@ -91,6 +113,7 @@ impl Reader<'_> {
         owned: &Owned,
         unit: &Unit,
         decoding: &mut Decoding,
+        mut assembly: Option<&mut Assembly>,
         each: &mut Each<'_>,
     ) -> Result<Flow, RunError> {
         let nothing = Pulled::default();
@@ -102,20 +125,31 @@ impl Reader<'_> {
         };
         while !positions.is_empty() {
             self.at = positions.start;
-            let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled)?;
+            let beside =
+                |number| assembly.as_deref().map_or(0, |assembly| assembly.lacks(&owned.chunks, number));
+            let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled, &beside)?;
             let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
             let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
             let data = self.records.get(total as usize);
             let (file, tally) = (&self.job.file, &mut self.tally);
             let mut sight = Sight { file, owner: unit.target, pulled: &nothing, look: (0, &[]), tally };
             gather(&mut sight, ranges.iter().cloned(), data, &mut self.own)?;
+            if let Some(assembly) = &mut assembly {
+                let numbers: Vec<u64> = taken.iter().map(|wanted| wanted.number).collect();
+                assembly.read(&owned.chunks, &numbers, &mut sight)?;
+            }
             let mut rest = data;
             for (wanted, range) in taken.iter().zip(ranges) {
                 let (stored, behind) = rest.split_at_mut((range.end - range.start) as usize);
                 rest = behind;
                 self.at = wanted.position;
                 let thorough = decoding.slow;
-                let elements = decoding.elements(wanted, stored)?;
+                let mut elements = decoding.elements(wanted.number, &wanted.bytes, stored)?;
+                if let Some(assembly) = &mut assembly {
+                    let (pulled, tally) = (&nothing, &mut self.tally);
+                    let mut sight = Sight { file, owner: unit.target, pulled, look: (0, &[]), tally };
+                    elements = assembly.record(&owned.chunks, wanted.number, elements, &mut sight)?;
+                }
                 if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
                     *records += 1;
                 }

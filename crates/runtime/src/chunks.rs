@@ -7,20 +7,23 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::{ChunkTable, FormatError, Found, MAX_CHUNKS, Place, wire};
+use gristmill_format::{ChunkTable, FileRef, FormatError, Found, MAX_CHUNKS, Place, wire};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, KernelError, Next, Sink, Spec, Step};
 use gristmill_layout::{Layout, TargetIndex};
 
+use crate::beside::{Located, Other, bounded, located, record_bytes};
 use crate::{FileParts, RunError};
 
 /// The chunks of an array that are folded. Record `i` of the request is chunk `numbers[i]` of the table; the kernel is given
-/// blocks of one chunk each, at that number.
+/// blocks of one chunk each, at that number. Where further variables are read, what they have in the chunk's box follows its
+/// elements.
 #[derive(Clone, Debug)]
 pub struct Chunks {
-    table: Arc<ChunkTable>,
+    lead: Located,
+    others: Arc<[Other]>,
     numbers: Arc<[u64]>,
-    /// Where the files of the table begin in the file that is read.
-    starts: Arc<[u64]>,
+    /// The files of all tables.
+    files: Arc<[FileRef]>,
 }
 
 /// What a target has of the chunks that are asked for.
@@ -28,7 +31,7 @@ pub struct Chunks {
 pub struct Share {
     /// Chunks that belong to it.
     pub chunks: u64,
-    /// Their stored bytes.
+    /// Stored bytes that are read for them, those of other variables too.
     pub bytes: u64,
     /// Those of them that lie on other targets.
     pub pulled: u64,
@@ -43,6 +46,20 @@ impl Chunks {
     /// # Errors
     /// More than [`MAX_CHUNKS`] numbers, or ones that are not in order or past the last.
     pub fn new(table: Arc<ChunkTable>, numbers: Vec<u64>) -> Result<Chunks, RunError> {
+        Chunks::beside_others(table, Vec::new(), numbers)
+    }
+
+    /// The same with other variables of the same shape beside them, by their tables. The files of all lie one behind the other:
+    /// the table's, then those of each other that are not there yet ([`files`](Chunks::files)).
+    ///
+    /// # Errors
+    /// As [`new`](Chunks::new); [`RunError::Beside`] for other shapes, and for chunks that are too large together or meet
+    /// too often.
+    pub fn beside_others(
+        table: Arc<ChunkTable>,
+        others: Vec<Arc<ChunkTable>>,
+        numbers: Vec<u64>,
+    ) -> Result<Chunks, RunError> {
         let refuse = |why: String| Err(FormatError::Table { why }.into());
         if numbers.len() > MAX_CHUNKS {
             let what = "chunks that are asked for".to_owned();
@@ -54,18 +71,15 @@ impl Chunks {
         if !ascending || numbers.last().is_some_and(|last| *last >= table.array.chunks()) {
             return refuse("the chunks that are asked for are not in order, or past the last".into());
         }
-        let mut next = Some(0u64);
-        let starts = table.files.iter().map(|file| {
-            let start = next;
-            next = next.and_then(|next| next.checked_add(file.length));
-            start
-        });
-        let starts = starts.collect::<Option<Vec<u64>>>();
-        let (Some(starts), Some(_)) = (starts, next) else {
+        let Some((all, files)) = located([table].into_iter().chain(others).collect()) else {
             return refuse("its files have more bytes than there can be".into());
         };
-        let starts = starts.into();
-        Ok(Chunks { table, numbers: numbers.into(), starts })
+        let mut all = all.into_iter();
+        let Some(lead) = all.next() else { return refuse("there is none".into()) };
+        let array = &lead.table.array;
+        let others = all.map(|located| Other::new(array, located)).collect::<Result<Vec<Other>, _>>()?;
+        bounded(array, &others, &numbers)?;
+        Ok(Chunks { lead, others: others.into(), numbers: numbers.into(), files: files.into() })
     }
 
     /// How many there are.
@@ -80,24 +94,47 @@ impl Chunks {
 
     /// The table.
     pub fn table(&self) -> &Arc<ChunkTable> {
-        &self.table
+        &self.lead.table
+    }
+
+    /// The tables of the other variables.
+    pub fn other_tables(&self) -> impl Iterator<Item = &Arc<ChunkTable>> {
+        self.others.iter().map(|other| &other.located.table)
+    }
+
+    /// The files that chunks lie in, in the order in which they are read as one.
+    pub fn files(&self) -> &[FileRef] {
+        &self.files
+    }
+
+    pub(crate) fn others(&self) -> &[Other] {
+        &self.others
+    }
+
+    /// The chunks of other variables that a chunk needs: which variable, which chunk, and where it is.
+    pub(crate) fn beside(&self, number: u64) -> impl Iterator<Item = ((usize, u64), Stored<'_>)> {
+        let extent = if self.others.is_empty() { None } else { self.table().array.extent(number) };
+        self.others.iter().enumerate().flat_map(move |(variable, other)| {
+            let met = extent.as_ref().map(|extent| other.meets(extent)).unwrap_or_default();
+            let found = move |met| Some(((variable, met), other.located.stored(met)?));
+            met.into_iter().filter_map(found)
+        })
     }
 
     /// What the decoded elements of all chunks depend on beside their stored bytes: the array, as bytes.
     pub fn array_identity(&self) -> Vec<u8> {
-        wire::array(&self.table.array)
+        wire::array(&self.table().array)
     }
 
     /// What the decoded elements of a chunk of such an array depend on as long as the file that is read is the same: its
     /// number, and where its stored bytes are. Of a table that lies about that it is that of other bytes, never of these.
     pub fn identity(&self, number: u64) -> Option<Vec<u8>> {
         let mut out = number.to_le_bytes().to_vec();
-        match self.table.find(number)? {
+        match self.lead.find(number)? {
             Found::Missing => {}
-            Found::At(Place { chunk: _, file, offset, bytes, mask }) => {
+            Found::At(Place { chunk: _, file: _, offset, bytes, mask }) => {
                 out.push(1);
-                let start = self.starts.get(file as usize).copied()?;
-                out.extend(start.saturating_add(offset).to_le_bytes());
+                out.extend(offset.to_le_bytes());
                 out.extend(bytes.to_le_bytes());
                 out.extend(mask.to_le_bytes());
             }
@@ -117,25 +154,25 @@ impl Chunks {
     fn find(&self, position: u64) -> Result<(u64, Found<'_>), RunError> {
         let none = || RunError::from(FormatError::Table { why: format!("there is no chunk at {position}") });
         let number = self.number(position).ok_or_else(none)?;
-        Ok(match self.table.find(number).ok_or_else(none)? {
-            Found::At(place) => {
-                let start = self.starts.get(place.file as usize).copied().ok_or_else(none)?;
-                (number, Found::At(Place { offset: place.offset.saturating_add(start), ..place }))
-            }
-            found => (number, found),
-        })
+        Ok((number, self.lead.find(number).ok_or_else(none)?))
     }
 
     /// The owner of the chunk at a position.
     fn owner(&self, position: u64, layout: &Layout) -> Result<(TargetIndex, Share), RunError> {
         let (number, found) = self.find(position)?;
-        Ok(match found {
-            Found::At(place) if place.bytes > 0 => holder(layout, place.offset..place.offset + place.bytes),
-            _ => {
-                let targets = u64::from(layout.targets().max(1));
-                ((number % targets) as TargetIndex, Share { chunks: 1, ..Share::default() })
-            }
-        })
+        let lead = match found {
+            Found::At(place) => Some(place.offset..place.offset.saturating_add(place.bytes)),
+            _ => None,
+        };
+        let beside = self.beside(number).filter_map(|(_, stored)| match stored {
+            Stored::At(range, _) => Some(range),
+            _ => None,
+        });
+        let stored = lead.into_iter().chain(beside).filter(|range| !range.is_empty());
+        Ok(holder(layout, stored).unwrap_or_else(|| {
+            let targets = u64::from(layout.targets().max(1));
+            ((number % targets) as TargetIndex, Share { chunks: 1, ..Share::default() })
+        }))
     }
 
     /// What each target of a file that lies so has of the chunks; `length` are the bytes of the file.
@@ -157,14 +194,15 @@ impl Chunks {
         Ok(shares)
     }
 
-    /// Checks the table against the bytes that there are.
+    /// Checks the tables against the bytes that there are.
     fn check(&self, length: u64) -> Result<(), RunError> {
-        let mut lengths: Vec<u64> = self.table.files.iter().map(|file| file.length).collect();
+        let mut lengths: Vec<u64> = self.files.iter().map(|file| file.length).collect();
         // The table tells how long files were; the last, or the only one, is as long as it is now.
-        if let (Some(last), Some(start)) = (lengths.last_mut(), self.starts.last()) {
-            *last = length.saturating_sub(*start);
+        if let Some((last, before)) = lengths.split_last_mut() {
+            *last = length.saturating_sub(before.iter().sum());
         }
-        Ok(self.table.check(&lengths)?)
+        self.lead.check(&lengths)?;
+        self.others.iter().try_for_each(|other| other.located.check(&lengths))
     }
 }
 
@@ -173,7 +211,7 @@ impl Chunks {
 pub(crate) struct Owned {
     pub chunks: Chunks,
     owners: Arc<[TargetIndex]>,
-    /// Bytes of a whole decoded chunk.
+    /// Bytes of a whole record.
     pub bytes: u64,
 }
 
@@ -185,7 +223,7 @@ impl Owned {
         for position in 0..chunks.len() {
             owners.push(chunks.owner(position, &file.layout)?.0);
         }
-        let bytes = chunks.table.array.chunk_bytes();
+        let bytes = record_bytes(&chunks.table().array, chunks.others());
         Ok(Owned { chunks, owners: owners.into(), bytes })
     }
 
@@ -194,23 +232,28 @@ impl Owned {
     }
 }
 
-/// The target that holds most of these bytes, of several the first in the file; and what that makes of its share.
-fn holder(layout: &Layout, range: Range<u64>) -> (TargetIndex, Share) {
-    let bytes = range.end - range.start;
+/// The target that holds most of these bytes, of several the one that comes first; and what that makes of its share. `None`
+/// of no bytes.
+fn holder(layout: &Layout, ranges: impl Iterator<Item = Range<u64>>) -> Option<(TargetIndex, Share)> {
+    let mut bytes = 0u64;
     // Of each target, its bytes and stretches.
     let mut held: Vec<(TargetIndex, u64, u64)> = Vec::new();
-    for extent in layout.extents(range) {
+    let extents = ranges.flat_map(|range| {
+        bytes = bytes.saturating_add(range.end - range.start);
+        layout.extents(range)
+    });
+    for extent in extents {
         let bytes = extent.file.end - extent.file.start;
         match held.iter_mut().find(|(target, ..)| *target == extent.target) {
             Some((_, sum, stretches)) => (*sum, *stretches) = (*sum + bytes, *stretches + 1),
             None => held.push((extent.target, bytes, 1)),
         }
     }
-    let most = held.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
+    let most = held.iter().map(|(_, bytes, _)| *bytes).max()?;
     let owner = held.iter().find(|(_, bytes, _)| *bytes == most).map_or(0, |(target, ..)| *target);
     let others = held.iter().filter(|(target, ..)| *target != owner);
     let pulls = others.map(|(_, _, stretches)| stretches).sum();
-    (owner, Share { chunks: 1, bytes, pulled: bytes - most, pulls })
+    Some((owner, Share { chunks: 1, bytes, pulled: bytes - most, pulls }))
 }
 
 /// A chunk that is to be read.
@@ -245,13 +288,14 @@ impl Wanted<'_> {
 
 impl Owned {
     /// Takes chunks of a target off the beginning of `positions`, as many as have `most` stored bytes together, one at least.
-    /// `settled` says what does instead of a chunk, by its position and number.
+    /// `settled` says what does instead of a chunk, by its position and number; `beside` how many bytes are read with one.
     pub fn take(
         &self,
         target: TargetIndex,
         positions: &mut Range<u64>,
         most: u64,
         settled: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
+        beside: &dyn Fn(u64) -> u64,
     ) -> Result<Vec<Wanted<'_>>, RunError> {
         let (mut taken, mut sum) = (Vec::new(), 0);
         while let Some(position) = positions.clone().next() {
@@ -264,7 +308,7 @@ impl Owned {
                     Found::Missing => Stored::Missing,
                 };
                 let wanted = Wanted { position, number, bytes };
-                sum += wanted.range().end - wanted.range().start;
+                sum += wanted.range().end - wanted.range().start + beside(number);
                 if sum > most && !taken.is_empty() {
                     break;
                 }

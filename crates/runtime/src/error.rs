@@ -30,6 +30,12 @@ pub enum RunError {
         /// What is wrong.
         source: FormatError,
     },
+    /// Variables cannot be read side by side.
+    #[error("the variables cannot be read side by side: {why}")]
+    Beside {
+        /// What is wrong.
+        why: String,
+    },
     /// The store that holds a target's part failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -309,6 +315,7 @@ impl RunError {
             | RunError::Ragged { .. }
             | RunError::RecordTooLong { .. }
             | RunError::SecondInput { .. }
+            | RunError::Beside { .. }
             | RunError::CannotKeep { .. }
             | RunError::Lanes { .. } => true,
             _ => false,

@@ -26,6 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assembly;
+mod beside;
 mod buffer;
 mod checkpoint;
 mod chunk_reader;
@@ -59,6 +61,7 @@ mod together;
 mod units;
 mod value_lane;
 
+pub use beside::reads;
 pub use checkpoint::Checkpoint;
 pub use chunks::{Chunks, Share};
 pub use cores::{quota, whole_cores};

@@ -8,6 +8,7 @@ use gristmill_kernel::{Block, KernelError, check_lines};
 use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::RunError;
+use crate::assembly::Assembly;
 use crate::buffer::Buffer;
 use crate::chunk_reader::Decoding;
 use crate::fetch::{Sight, Tally, read_range};
@@ -48,6 +49,8 @@ pub(crate) struct Reader<'a> {
     look: Look,
     /// For chunks.
     pub(crate) decoding: Option<Decoding>,
+    /// For what is read beside them.
+    pub(crate) assembly: Option<Assembly>,
 }
 
 /// Records that follow each other, all owned by one target.
@@ -79,6 +82,7 @@ impl<'a> Reader<'a> {
             pulled: Arc::default(),
             look: Look::default(),
             decoding: None,
+            assembly: None,
         }
     }
 

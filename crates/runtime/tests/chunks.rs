@@ -135,6 +135,8 @@ fn request(world: &World, file: FileParts, selection: &str, reduction: Reduction
     let kernel = ArrayReduce::bind(ArrayRequest {
         grid: Grid::new(array.shape.clone(), array.chunk.clone(), EdgeChunks::Whole).unwrap(),
         meaning: Meaning::of(DType::F64),
+        others: Vec::new(),
+        constants: Vec::new(),
         selection: selection.parse::<Selection>().unwrap(),
         expr: None,
         reduction,

@@ -90,6 +90,8 @@ fn of_array(op: Op, axes: &[i64]) -> Question {
     let request = gristmill_array::Request {
         grid: grid(&table.array).unwrap(),
         meaning: Meaning::of(DType::F64),
+        others: Vec::new(),
+        constants: Vec::new(),
         selection: Selection::default(),
         expr: None,
         reduction: Reduction::new(op).over(axes),

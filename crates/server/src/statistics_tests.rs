@@ -86,6 +86,8 @@ impl World {
         let kernel = ArrayReduce::bind(ArrayRequest {
             grid: Grid::new(vec![rows, 10], vec![1, 10], EdgeChunks::Clipped).unwrap(),
             meaning: Meaning::of(DType::F64),
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: Selection::default(),
             expr: None,
             reduction: Reduction::new(op),

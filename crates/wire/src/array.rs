@@ -12,15 +12,26 @@ use crate::{MAX_ARRAY_SPEC_BYTES, WireError};
 /// Pages of a table, at most.
 const MAX_PAGES: usize = 1024;
 
-/// A request over an array: its chunk table as head and pages ([`gristmill_format::wire`]) and what is asked
-/// ([`Spoken`]), all in base64.
+/// Variables of a request, at most: the inputs of an expression.
+const MAX_TABLES: usize = gristmill_array::MAX_INPUTS;
+
+/// A request over an array: its chunk table as head and pages ([`gristmill_format::wire`]) and those of other variables that
+/// are read beside it, and what is asked ([`Spoken`]), all in base64.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
+    /// The lead's first.
+    tables: Vec<TableSpec>,
+    asked: String,
+}
+
+/// A chunk table in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableSpec {
     table: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pages: Vec<String>,
-    asked: String,
 }
 
 /// The grid of an array's chunks.
@@ -35,58 +46,94 @@ pub fn grid(array: &Array) -> Result<Grid, WireError> {
     Grid::new(array.shape.clone(), array.chunk.clone(), edges).map_err(malformed)
 }
 
-impl ArraySpec {
-    /// This of the array with this table.
-    ///
-    /// # Errors
-    /// [`WireError::TooLong`] for more than [`MAX_ARRAY_SPEC_BYTES`]: some two million chunks.
-    pub fn new(table: &ChunkTable, request: &Request) -> Result<ArraySpec, WireError> {
-        let (mut pages, mut next) = (Vec::new(), 0);
+impl TableSpec {
+    /// A table in at most so many bytes of text.
+    fn new(table: &ChunkTable, room: usize) -> Result<TableSpec, WireError> {
         let coded = head(table);
         let known = Head::decode(&coded).map_err(malformed)?;
-        let asked = Spoken::of(request).encode().map_err(malformed)?;
-        let mut spec =
-            ArraySpec { table: STANDARD_NO_PAD.encode(&coded), pages: Vec::new(), asked: coded_of(&asked) };
-        let mut bytes = spec.bytes();
+        let (mut pages, mut next, mut bytes) = (Vec::new(), 0, 0);
+        let spoken = coded_of(&coded);
+        bytes += spoken.len();
         while next < known.pages_end() {
             let coded = page(table, next).map_err(malformed)?;
             // The page says where the next begins.
             next = Page::decode(&known, &coded).map_err(malformed)?.chunks.end;
             let coded = coded_of(&coded);
             bytes += coded.len();
-            if bytes > MAX_ARRAY_SPEC_BYTES {
-                return Err(too_long(bytes));
+            if bytes > room {
+                return Err(too_long(bytes + (MAX_ARRAY_SPEC_BYTES - room)));
             }
             pages.push(coded);
         }
-        spec.pages = pages;
-        if bytes > MAX_ARRAY_SPEC_BYTES { Err(too_long(bytes)) } else { Ok(spec) }
+        Ok(TableSpec { table: spoken, pages })
     }
 
-    /// The table, which is to be checked against its files ([`ChunkTable::check`]), and the request.
-    ///
-    /// # Errors
-    /// Whatever [`new`](ArraySpec::new) does not write.
-    pub fn decode(&self) -> Result<(ChunkTable, Request), WireError> {
-        if self.bytes() > MAX_ARRAY_SPEC_BYTES {
-            return Err(too_long(self.bytes()));
-        }
+    fn decode(&self) -> Result<ChunkTable, WireError> {
         if self.pages.len() > MAX_PAGES {
             return Err(malformed(format!("a table of {} pages", self.pages.len())));
         }
-        let bytes = |text: &String| STANDARD_NO_PAD.decode(text).map_err(malformed);
-        let head = Head::decode(&bytes(&self.table)?).map_err(malformed)?;
-        let page = |text| Page::decode(&head, &bytes(text)?).map_err(malformed);
+        let head = Head::decode(&bytes_of(&self.table)?).map_err(malformed)?;
+        let page = |text| Page::decode(&head, &bytes_of(text)?).map_err(malformed);
         let pages = self.pages.iter().map(page).collect::<Result<Vec<Page>, WireError>>()?;
-        let table = head.table(pages).map_err(|error: FormatError| malformed(error))?;
-        let spoken = Spoken::decode(&bytes(&self.asked)?).map_err(malformed)?;
-        let (grid, dtype) = (grid(&table.array)?, table.array.dtype);
-        Ok((table, spoken.request(grid, dtype)))
+        head.table(pages).map_err(|error: FormatError| malformed(error))
     }
 
     fn bytes(&self) -> usize {
-        self.table.len() + self.asked.len() + self.pages.iter().map(String::len).sum::<usize>()
+        self.table.len() + self.pages.iter().map(String::len).sum::<usize>()
     }
+}
+
+impl ArraySpec {
+    /// This of the array with this table, and of others beside it in the order in which the request names them.
+    ///
+    /// # Errors
+    /// [`WireError::TooLong`] for more than [`MAX_ARRAY_SPEC_BYTES`]: some two million chunks.
+    pub fn new<'t>(
+        table: &'t ChunkTable,
+        others: impl Iterator<Item = &'t ChunkTable>,
+        request: &Request,
+    ) -> Result<ArraySpec, WireError> {
+        let asked = coded_of(&Spoken::of(request).encode().map_err(malformed)?);
+        let mut room = MAX_ARRAY_SPEC_BYTES.checked_sub(asked.len()).ok_or_else(|| too_long(asked.len()))?;
+        let spec = |table: &ChunkTable| {
+            let spec = TableSpec::new(table, room)?;
+            room = room
+                .checked_sub(spec.bytes())
+                .ok_or_else(|| too_long(MAX_ARRAY_SPEC_BYTES - room + spec.bytes()))?;
+            Ok::<TableSpec, WireError>(spec)
+        };
+        let tables = [table].into_iter().chain(others).map(spec).collect::<Result<_, _>>()?;
+        Ok(ArraySpec { tables, asked })
+    }
+
+    /// The tables, which are to be checked against their files ([`ChunkTable::check`]): the lead's and those of the others; and
+    /// the request.
+    ///
+    /// # Errors
+    /// Whatever [`new`](ArraySpec::new) does not write.
+    pub fn decode(&self) -> Result<(ChunkTable, Vec<ChunkTable>, Request), WireError> {
+        if self.bytes() > MAX_ARRAY_SPEC_BYTES {
+            return Err(too_long(self.bytes()));
+        }
+        let Some((lead, others)) = self.tables.split_first().filter(|_| self.tables.len() <= MAX_TABLES)
+        else {
+            return Err(malformed(format!("{} variables", self.tables.len())));
+        };
+        let table = lead.decode()?;
+        let others = others.iter().map(TableSpec::decode).collect::<Result<Vec<ChunkTable>, _>>()?;
+        let spoken = Spoken::decode(&bytes_of(&self.asked)?).map_err(malformed)?;
+        let types: Vec<_> = [&table].into_iter().chain(&others).map(|table| table.array.dtype).collect();
+        let request = spoken.request(grid(&table.array)?, &types).map_err(malformed)?;
+        Ok((table, others, request))
+    }
+
+    fn bytes(&self) -> usize {
+        self.tables.iter().map(TableSpec::bytes).sum::<usize>() + self.asked.len()
+    }
+}
+
+fn bytes_of(text: &String) -> Result<Vec<u8>, WireError> {
+    STANDARD_NO_PAD.decode(text).map_err(malformed)
 }
 
 fn coded_of(bytes: &[u8]) -> String {
@@ -131,6 +178,8 @@ mod tests {
         Request {
             grid: grid(&table.array).unwrap(),
             meaning: Meaning::of(table.array.dtype),
+            others: Vec::new(),
+            constants: Vec::new(),
             selection: Selection::default(),
             expr: None,
             reduction: Reduction::new(Op::Sum),
@@ -141,11 +190,11 @@ mod tests {
     fn tables_of_many_pages_come_out_as_they_went_in() {
         for chunks in [0, 1, 100, 300_000] {
             let table = table(chunks);
-            let spec = ArraySpec::new(&table, &request(&table)).unwrap();
+            let spec = ArraySpec::new(&table, std::iter::empty(), &request(&table)).unwrap();
             let text = serde_json::to_string(&spec).unwrap();
             let read: ArraySpec = serde_json::from_str(&text).unwrap();
-            let (read_table, read_request) = read.decode().unwrap();
-            assert!(read_table == table, "{chunks}");
+            let (read_table, others, read_request) = read.decode().unwrap();
+            assert!(read_table == table && others.is_empty(), "{chunks}");
             assert_eq!(read_request, request(&table));
         }
     }
@@ -153,7 +202,47 @@ mod tests {
     #[test]
     fn too_many_chunks_are_refused_before_they_are_sent() {
         let table = table(6_000_000);
-        let error = ArraySpec::new(&table, &request(&table)).unwrap_err();
+        let error = ArraySpec::new(&table, std::iter::empty(), &request(&table)).unwrap_err();
+        assert!(matches!(error, WireError::TooLong { .. }), "{error}");
+    }
+
+    /// A request about a variable and another beside it.
+    fn of_two() -> (ChunkTable, ChunkTable, Request) {
+        let (lead, mut other) = (table(20), table(20));
+        other.array.dtype = DType::I16;
+        other.array.fill = vec![0; 2];
+        let mut request = request(&lead);
+        request.others = vec![Meaning::of(DType::I16)];
+        request.expr = Some(gristmill_array::Expr::parse("x * y", &["x", "y"]).unwrap());
+        (lead, other, request)
+    }
+
+    #[test]
+    fn other_variables_come_out_as_they_went_in() {
+        let (lead, other, request) = of_two();
+        let spec = ArraySpec::new(&lead, [&other].into_iter(), &request).unwrap();
+        let text = serde_json::to_string(&spec).unwrap();
+        let read: ArraySpec = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.decode().unwrap(), (lead, vec![other], request));
+        assert!(serde_json::from_str::<ArraySpec>(&text.replace("\"tables\"", "\"more\"")).is_err());
+    }
+
+    #[test]
+    fn more_or_fewer_tables_than_the_request_names_are_refused() {
+        let (lead, other, request) = of_two();
+        for others in [0, 2, MAX_TABLES + 1] {
+            let spec = ArraySpec::new(&lead, std::iter::repeat_n(&other, others), &request).unwrap();
+            let error = spec.decode().unwrap_err();
+            assert!(matches!(error, WireError::Malformed { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn tables_that_are_too_long_together_are_refused_before_they_are_sent() {
+        let table = table(2_000_000);
+        let one = |others| ArraySpec::new(&table, std::iter::repeat_n(&table, others), &request(&table));
+        assert!(one(0).is_ok());
+        let error = one(2).unwrap_err();
         assert!(matches!(error, WireError::TooLong { .. }), "{error}");
     }
 }

@@ -88,6 +88,12 @@ impl ArrayPlan {
         Ok(netcdf::file(&made.dimensions, &made.variables, &about))
     }
 
+    /// The variables that the expression reads, each with what it is called there.
+    pub fn inputs(&self) -> String {
+        let others = self.question.others.iter().map(|(name, path)| format!(", {name} = {path}"));
+        format!("x = {}{}", self.variable.path, others.collect::<String>())
+    }
+
     /// What is said of an array of the answer. What was computed of each element first has other units, and another name.
     fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, Stated)> {
         let same_units = self.units(answer).is_some();
@@ -97,7 +103,7 @@ impl ArrayPlan {
                 if same_units { &["long_name", "standard_name", "units"] } else { &["long_name"] },
             ),
             Some(expr) => {
-                vec![("comment".into(), Stated::Text(format!("x = {}; {expr}", self.variable.path)))]
+                vec![("comment".into(), Stated::Text(format!("{}; {expr}", self.inputs())))]
             }
         };
         if let Some(methods) = self.cell_methods(op) {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gristmill_array::{ArrayReduce, Meaning, Reduction, Request as ArrayRequest, Selection};
-use gristmill_format::{ChunkTable, Dataset, FileRef, MAX_CHUNKS, Variable};
-use gristmill_kernel::Input;
+use gristmill_array::{ArrayReduce, Constant, Meaning, Reduction, Request as ArrayRequest, Selection};
+use gristmill_format::{ChunkTable, Dataset, FileRef, Variable};
+use gristmill_kernel::Input as Elements;
 use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
-use gristmill_wire::grid;
 
+use super::inputs::{Asked, Bound, Input, bound};
 use super::meaning;
 use crate::ClientError;
 
@@ -30,33 +30,39 @@ pub struct ReductionPlan {
     pub asked: ArrayRequest,
 }
 
-/// Works out a reduction of a variable of a file that was opened. Axes of `reduction` are those that `selection` leaves. With
-/// `decoded` elements are what the attributes say, else what is stored.
+/// What a reduction is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operands {
+    /// The variables, all of one shape: what the expression calls each, its path, and whether its elements are what the
+    /// attributes say, or what is stored.
+    pub variables: Vec<(String, String, bool)>,
+    /// What is taken of each.
+    pub selection: Selection,
+    /// Constants, and what the expression calls them.
+    pub constants: Vec<(String, Constant)>,
+    /// What is computed first. Without it there is one variable and nothing else.
+    pub expr: Option<String>,
+}
+
+/// Works out a reduction over variables of a file that was opened. Axes of `reduction` are those that the selection leaves.
 ///
 /// # Errors
 /// A variable that is not there, and what does not fit together.
 pub fn plan_reduction(
     dataset: &Dataset,
-    variable: &str,
-    decoded: bool,
-    selection: Selection,
-    expr: Option<&str>,
+    operands: Operands,
     reduction: Reduction,
 ) -> Result<ReductionPlan, ClientError> {
-    let variable = dataset.variable(variable)?;
-    let table = dataset.table(&variable.path)?;
-    let asked = ArrayRequest {
-        grid: grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?,
-        meaning: meaning_of(variable, decoded)?,
-        selection,
-        expr: expr.map(str::parse).transpose()?,
-        reduction,
+    let Operands { variables, selection, constants, expr } = operands;
+    let input = |(name, path, decoded): (String, String, bool)| {
+        let variable = dataset.variable(&path)?.clone();
+        let meaning = meaning_of(&variable, decoded)?;
+        Ok::<Input, ClientError>(Input { name, variable, meaning })
     };
-    let kernel = Arc::new(ArrayReduce::bind(asked.clone())?);
-    // A file may say that it has any number of chunks.
-    let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
-    let needed = Arc::new(table.only(&numbers));
-    Ok(ReductionPlan { chunks: Chunks::new(needed, numbers)?, kernel, asked })
+    let inputs = variables.into_iter().map(input).collect::<Result<Vec<Input>, _>>()?;
+    let asked = Asked { selection, expr: expr.as_deref(), constants, reduction };
+    let Bound { table: _, chunks, kernel, asked } = bound(dataset, inputs, asked)?;
+    Ok(ReductionPlan { chunks, kernel, asked })
 }
 
 impl ReductionPlan {
@@ -66,12 +72,13 @@ impl ReductionPlan {
 
     /// The files that the needed chunks lie in; see [`ArrayPlan::files`](super::ArrayPlan::files).
     pub fn files(&self) -> &[FileRef] {
-        &self.table().files
+        self.chunks.files()
     }
 
     /// The request, over `file`, which has the bytes of all [`files`](ReductionPlan::files), one behind the other.
     pub fn request(&self, file: FileParts) -> Request {
-        let mut request = Request::new(self.kernel.clone(), Input::elements(self.table().array.dtype), file);
+        let mut request =
+            Request::new(self.kernel.clone(), Elements::elements(self.table().array.dtype), file);
         request.chunks = Some(self.chunks.clone());
         request
     }

@@ -1,0 +1,136 @@
+//! The inputs of an expression over several variables: which of them leads, and how the others are read beside it.
+
+use std::sync::Arc;
+
+use gristmill_array::{
+    ArrayReduce, Constant, Expr, Grid, Meaning, Reduction, Request as ArrayRequest, Selection,
+};
+use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Places, Variable};
+use gristmill_runtime::{Chunks, reads};
+use gristmill_wire::grid;
+
+use crate::ClientError;
+
+/// A variable as an input of an expression.
+pub(super) struct Input {
+    /// What the expression calls it.
+    pub name: String,
+    pub variable: Variable,
+    pub meaning: Meaning,
+}
+
+/// What is made of inputs.
+pub(super) struct Asked<'a> {
+    pub selection: Selection,
+    pub expr: Option<&'a str>,
+    /// Constants, and what the expression calls them.
+    pub constants: Vec<(String, Constant)>,
+    pub reduction: Reduction,
+}
+
+/// A reduction over variables that was worked out.
+pub(super) struct Bound {
+    /// The lead's chunks, all of them.
+    pub table: Arc<ChunkTable>,
+    /// Those that are needed, with tables of those and their files alone.
+    pub chunks: Chunks,
+    pub kernel: Arc<ArrayReduce>,
+    pub asked: ArrayRequest,
+}
+
+/// Binds a reduction to variables of one shape. The one leads beside which chunks are read the fewest times, of several the one
+/// with the largest chunks; the answer is the same whichever does.
+///
+/// # Errors
+/// Variables of several shapes or with other dimensions, names that are given twice, and what does not fit together.
+pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> Result<Bound, ClientError> {
+    let usage = |why: String| ClientError::Usage(why);
+    let mut names: Vec<&str> = inputs.iter().map(|input| &*input.name).collect();
+    names.extend(asked.constants.iter().map(|(name, _)| &**name));
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            return Err(usage(format!("two inputs of the expression are called {name}")));
+        }
+    }
+    let Some(first) = inputs.first().map(|input| &input.variable) else {
+        return Err(usage("there is no variable".into()));
+    };
+    for other in inputs.iter().map(|input| &input.variable) {
+        let unlike = |(a, b): (&String, &String)| a != b && !a.is_empty() && !b.is_empty();
+        let dimensions = first.dimensions.iter().zip(&other.dimensions);
+        if other.shape != first.shape || dimensions.into_iter().any(unlike) {
+            return Err(usage(format!(
+                "{} has dimensions {} and {} has {}; an expression reads variables that have the same",
+                first.path,
+                told(first),
+                other.path,
+                told(other)
+            )));
+        }
+    }
+    let tables =
+        inputs.iter().map(|input| dataset.table(&input.variable.path)).collect::<Result<Vec<_>, _>>()?;
+    let as_usage = |error: gristmill_wire::WireError| ClientError::Usage(error.to_string());
+    let of_first: Grid = grid(&tables[0].array).map_err(as_usage)?;
+    let taken = asked.selection.resolve(&of_first)?;
+    let part: Vec<u64> =
+        taken.axes.iter().map(|range| range.count.saturating_sub(1).saturating_mul(range.step) + 1).collect();
+    let cost = |at: &usize| {
+        let lead = &tables[*at];
+        let beside = (0..tables.len()).filter(|other| other != at);
+        let each = beside.map(|other| reads(&lead.array, &cut_as(lead, &tables[other]).array, &part));
+        let elements = lead.array.chunk.iter().fold(1u64, |all, length| all.saturating_mul(*length));
+        (each.fold(0u64, u64::saturating_add), u64::MAX - elements)
+    };
+    let lead = (0..tables.len()).min_by_key(cost).unwrap_or(0);
+    let order = || [lead].into_iter().chain((0..tables.len()).filter(move |at| *at != lead));
+    let names: Vec<&str> = order().map(|at| names[at]).chain(names[tables.len()..].iter().copied()).collect();
+    let expr = asked.expr.map(|text| Expr::parse(text, &names)).transpose()?;
+    let table = Arc::new(tables[lead].clone());
+    let mut meanings = order().map(|at| inputs[at].meaning.clone());
+    let request = ArrayRequest {
+        grid: grid(&table.array).map_err(as_usage)?,
+        meaning: meanings.next().unwrap_or_else(|| Meaning::of(table.array.dtype)),
+        others: meanings.collect(),
+        constants: asked.constants.into_iter().map(|(_, constant)| constant).collect(),
+        selection: asked.selection,
+        expr,
+        reduction: asked.reduction,
+    };
+    let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
+    // A file may say that it has any number of chunks.
+    let numbers: Vec<u64> = kernel.chunks().take(MAX_CHUNKS + 1).collect();
+    let beside = order().skip(1).map(|at| {
+        let other = cut_as(&table, &tables[at]);
+        let grid: Grid = grid(&other.array).map_err(as_usage)?;
+        let numbers: Vec<u64> = kernel.selected().chunks(&grid).take(MAX_CHUNKS + 1).collect();
+        Ok::<Arc<ChunkTable>, ClientError>(Arc::new(other.only(&numbers)))
+    });
+    let beside = beside.collect::<Result<Vec<_>, _>>()?;
+    let chunks = Chunks::beside_others(Arc::new(table.only(&numbers)), beside, numbers)?;
+    Ok(Bound { table, chunks, kernel, asked: request })
+}
+
+/// A table with the chunks of the lead, where its own are only our choice and the lead's are runs of its bytes too.
+fn cut_as(lead: &ChunkTable, other: &ChunkTable) -> ChunkTable {
+    if matches!(other.places, Places::Rows(_)) && other.array.chunk != lead.array.chunk {
+        let mut cut = other.clone();
+        cut.array.chunk.clone_from(&lead.array.chunk);
+        let lengths: Vec<u64> = cut.files.iter().map(|file| file.length).collect();
+        if cut.check(&lengths).is_ok() {
+            return cut;
+        }
+    }
+    other.clone()
+}
+
+/// The dimensions of a variable, as a message tells them.
+fn told(variable: &Variable) -> String {
+    let axes = variable.shape.iter().enumerate().map(|(at, length)| {
+        match variable.dimensions.get(at).filter(|name| !name.is_empty()) {
+            Some(name) => format!("{name}: {length}"),
+            None => length.to_string(),
+        }
+    });
+    format!("({})", axes.collect::<Vec<_>>().join(", "))
+}
