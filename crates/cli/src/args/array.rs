@@ -26,6 +26,10 @@ pub struct ArrayArgs {
     /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, requires = "var")]
     pub expr: Option<String>,
+    /// A further variable with the same dimensions, for the expression: NAME=VARIABLE, as in --with b=pr --expr 'x * b'; may
+    /// be given several times
+    #[arg(long, value_name = "NAME=VARIABLE", value_parser = parse_with, requires = "expr")]
+    pub with: Vec<(String, String)>,
     /// Read all chunks, also those that storage nodes know enough about from requests before, and have them keep nothing
     #[arg(long, requires = "var")]
     pub no_statistics: bool,
@@ -57,6 +61,15 @@ fn parse_select(text: &str) -> Result<(String, Part), String> {
 fn parse_isel(text: &str) -> Result<(String, Part), String> {
     let (name, part) = named(text, "time=0:12")?;
     Ok((name, Part::index(part)?))
+}
+
+fn parse_with(text: &str) -> Result<(String, String), String> {
+    let (name, variable) = texts(text, "b=pr")?;
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    if name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(word) {
+        return Err(format!("'{name}' is no name in an expression; use letters, digits and _, as in b=pr"));
+    }
+    Ok((name, variable))
 }
 
 /// `time.month` is short for `time=time.month`.

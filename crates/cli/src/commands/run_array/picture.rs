@@ -78,7 +78,7 @@ pub(super) fn png(
     let units = plan.units(name);
     let title = match &plan.question.expr {
         None => format!("{op} of {path}"),
-        Some(expr) => format!("{op} of {expr}, x = {path}"),
+        Some(expr) => format!("{op} of {expr}, {}", plan.inputs()),
     };
     let attribute = |name| plan.variable.attribute(name).and_then(|attribute| attribute.value.text());
     let picture = Picture {

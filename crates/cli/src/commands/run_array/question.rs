@@ -62,6 +62,7 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, 
     question.axes = args.array.axes.clone();
     question.parts = args.array.select.iter().chain(&args.array.isel).cloned().collect();
     question.expr = args.array.expr.clone();
+    question.others = args.array.with.clone();
     question.mapping = Mapping {
         groups: args.array.groupby.clone(),
         windows: args.array.coarsen.clone(),
