@@ -101,8 +101,7 @@ def _asked(
             half = lengths[longest] // 2
             parts = []
             for part in (slice(0, half), slice(half, lengths[longest])):
-                of_part = Canonical(leaf.take(longest, part), what.text, what.dtype, what.masks, what.split)
-                answer = _asked(of_part, op, reduced, windows, skipna, weights, remembered)
+                answer = _asked(what.take(longest, part), op, reduced, windows, skipna, weights, remembered)
                 if answer is None:
                     return None
                 parts.append(answer)
@@ -127,8 +126,10 @@ def _ask(
     groups, axes, of_windows = [], [], []
     grouped: dict[int, int] = {}
     cells = prod(n // windows.get(i, 1) for i, n in enumerate(leaf.shape) if i not in reduced)
-    question = what.text, op, tuple(sorted(reduced)), skipna
-    together = None if weights else _groups.together(leaf, op, reduced, what.masks, cells, question)
+    question = what.text, op, tuple(sorted(reduced)), skipna, tuple(what.inputs.variables())
+    # What is sent with one group is for that group.
+    alone = weights or what.inputs.constants
+    together = None if alone else _groups.together(leaf, op, reduced, what.masks, cells, question)
     for i, axis in enumerate(leaf.axes):
         if axis is None:
             if i in what.masks or i in windows or i in weights:
@@ -159,6 +160,7 @@ def _ask(
         tuple(groups),
         tuple(of_windows),
         tuple((place[axis], values) for i, values in weights.items() if (axis := leaf.axes[i]) is not None),
+        inputs=what.inputs,
     )
     found = request.known() if remembered else request.send()
     if found is None:

@@ -169,6 +169,7 @@ class Form:
             tuple(sorted(axes)),
             tuple((at, *group) for at, group in groups.items()),
             tuple(windows.items()),
+            inputs=self.what.inputs,
         ).send(remember=False)
 
     def part(self, found: dict[str, NDArray[Any]], box: Box, place: Place) -> dict[str, NDArray[Any]]:
@@ -208,7 +209,8 @@ def form_of(
     of such questions. ``None`` where it is to be asked alone."""
     leaf = what.leaf
     blocks = leaf.blocks
-    if blocks is None or 0 in leaf.shape:
+    if blocks is None or 0 in leaf.shape or what.inputs.constants:
+        # What is sent with a block is for that block.
         return None
     takes: list[Hashable] = [take.key if isinstance(take, Picked) else take for take in leaf.takes]
     axes, place = [], []
@@ -238,5 +240,6 @@ def form_of(
         return None
     if _single(what, op, reduced, windows) and min(leaf.shape[axis.of_leaf] for axis in axes) > MAX_LABELLED:
         return None
-    key = leaf.variable.key, blocks.key, tuple(takes), leaf.axes, what.text, op, skipna, tuple(sorted(reduced))
+    beside = tuple(what.inputs.variables())
+    key = leaf.variable.key, blocks.key, tuple(takes), leaf.axes, what.text, op, skipna, tuple(sorted(reduced)), beside
     return key, tuple(place), partial(Form, what, blocks, op, reduced, windows, skipna, axes)

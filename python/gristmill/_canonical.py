@@ -1,4 +1,4 @@
-"""From trees to what a storage node computes: an expression over one variable, as text, and what is left out of it."""
+"""From trees to what a storage node computes: an expression over variables, as text, and what is left out of it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._expr import Apply, Const, Leaf, Node, Windows, cast
+from ._inputs import TYPES, Inputs, inputs_of
+from ._inputs import NotPushed as NotPushed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Longest text of an expression; see ``array::MAX_TEXT``.
 MAX_TEXT = 4096
-
-#: Types that storage nodes compute in.
-TYPES = {np.dtype(code): name for code, name in [("f4", "f32"), ("f8", "f64"), ("?", "bool")]} | {
-    np.dtype(f"{kind}{bytes_}"): f"{kind}{8 * bytes_}" for kind in "iu" for bytes_ in (1, 2, 4, 8)
-}
 
 _BINARY = {
     "add": "+",
@@ -53,13 +50,9 @@ _FUNCTIONS = {
 }
 
 
-class NotPushed(Exception):  # noqa: N818
-    """Something cannot run where the data is stored; the message says why."""
-
-
 @dataclass
 class Canonical:
-    """An expression over a part of one variable. Axes are those of the node, before windows cut any."""
+    """An expression over parts of variables. Axes are those of the node, before windows cut any."""
 
     leaf: Leaf
     #: ``None`` for the variable as it is.
@@ -69,6 +62,17 @@ class Canonical:
     masks: dict[int, NDArray[Any]] = field(default_factory=dict)
     #: Lengths of windows of axes, or ``None``.
     split: tuple[int | None, ...] = ()
+    #: What the expression reads beside the leaf.
+    inputs: Inputs = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.inputs is None:
+            self.inputs = Inputs(self.leaf)
+
+    def take(self, axis: int, part: slice) -> Canonical:
+        """The same over less of an axis that is neither masked nor cut into windows."""
+        inputs = self.inputs.take(axis, part)
+        return Canonical(inputs.lead, self.text, self.dtype, self.masks, self.split, inputs)
 
 
 def canonical(node: Node, dtype: np.dtype[Any] | None = None) -> Canonical:
@@ -90,66 +94,59 @@ def canonical(node: Node, dtype: np.dtype[Any] | None = None) -> Canonical:
         raise NotPushed("windows of what is masked")
     if dtype is not None:
         node = cast(node, dtype)
-    leaves = {leaf.key: leaf for leaf in node.leaves()}
-    if len(leaves) != 1:
-        names = sorted({leaf.variable.name for leaf in leaves.values()})
-        raise NotPushed(f"it is made of several parts of variables: {', '.join(names)}")
-    (leaf,) = leaves.values()
-    text = None if isinstance(node, Leaf) else render(node)
-    if leaf.shape != node.shape:
-        raise NotPushed("it is repeated along an axis")
+    inputs = inputs_of(node)
+    text = None if isinstance(node, Leaf) else render(node, inputs)
     if text is not None and len(text) > MAX_TEXT:
         raise NotPushed(f"its expression is longer than {MAX_TEXT} bytes")
-    return Canonical(leaf, text, node.dtype, masks, split)
+    return Canonical(inputs.lead, text, node.dtype, masks, split, inputs)
 
 
-def render(node: Node) -> str:
-    """A node over one variable, called ``x``, as storage nodes read expressions; with their types, which are NumPy's."""
+def render(node: Node, inputs: Inputs) -> str:
+    """A node as storage nodes read expressions, with their types, which are NumPy's. What it reads beside the lead, which is
+    called ``x``, is put among the inputs."""
     if node.dtype not in TYPES:
         raise NotPushed(f"{node.dtype} is no type that storage nodes compute in")
     if isinstance(node, Leaf):
-        return "x"
+        return inputs.name(node)
     if isinstance(node, Const):
-        return _literal(node)
+        return inputs.name(node) if node.scalar is None else _literal(node)
     if not isinstance(node, Apply):
         raise NotPushed(f"{getattr(node, 'name', 'reshape')} is not elementwise")
     name, args = node.name, node.args
     if name == "cast":
         if args[0].dtype.kind == "f" and node.dtype.kind in "iu":
             raise NotPushed("a cast from floats to integers depends on the processor")
-        return f"{TYPES[node.dtype]}({render(args[0])})"
+        return f"{TYPES[node.dtype]}({render(args[0], inputs)})"
     if name in _BINARY:
-        return f"({render(args[0])} {_BINARY[name]} {render(args[1])})"
+        return f"({render(args[0], inputs)} {_BINARY[name]} {render(args[1], inputs)})"
     if name in _LOGIC and (name.startswith("logical") or node.dtype == bool):
-        return f"({_truth(args[0])} {_LOGIC[name]} {_truth(args[1])})"
+        return f"({_truth(args[0], inputs)} {_LOGIC[name]} {_truth(args[1], inputs)})"
     if name == "logical_not" or (name == "invert" and node.dtype == bool):
-        return f"(~{_truth(args[0])})"
+        return f"(~{_truth(args[0], inputs)})"
     if name == "negative":
-        return f"(-{render(args[0])})"
+        return f"(-{render(args[0], inputs)})"
     if name == "square":
-        return f"({render(args[0])} ** 2)"
+        return f"({render(args[0], inputs)} ** 2)"
     if name == "isinf":
-        return f"(~isfinite({render(args[0])}) & ~isnan({render(args[0])}))"
+        return f"(~isfinite({render(args[0], inputs)}) & ~isnan({render(args[0], inputs)}))"
     if name == "where":
-        return f"where({_truth(args[0])}, {render(args[1])}, {render(args[2])})"
+        return f"where({_truth(args[0], inputs)}, {render(args[1], inputs)}, {render(args[2], inputs)})"
     if name in ("conjugate", "positive"):
-        return render(args[0])
+        return render(args[0], inputs)
     if len(args) == 1 and node.dtype.kind == "f" and args[0].dtype.kind != "f":
         # Integers become the floats that NumPy makes of them.
         args = (cast(args[0], node.dtype),)
     if name in _FUNCTIONS:
-        return f"{_FUNCTIONS[name]}({', '.join(map(render, args))})"
+        return f"{_FUNCTIONS[name]}({', '.join(render(arg, inputs) for arg in args)})"
     raise NotPushed(f"storage nodes do not compute {name}")
 
 
-def _truth(node: Node) -> str:
-    return render(node) if node.dtype == bool else f"bool({render(node)})"
+def _truth(node: Node, inputs: Inputs) -> str:
+    return render(node, inputs) if node.dtype == bool else f"bool({render(node, inputs)})"
 
 
 def _literal(node: Const) -> str:
     value = node.scalar
-    if value is None:
-        raise NotPushed("it is made of an array that is here")
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool):
         return "true" if plain else "false"

@@ -125,7 +125,7 @@ def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArr
         return np.asarray(size - n)
     if (of := canon.filled_of(node)) is not None:
         return _sum(of, axes, True)
-    if (of_centre := canon.squared_distance(node)) is not None:
+    if (of_centre := _distance(node, axes)) is not None:
         return _squares(*of_centre, node, axes, skipna)
     have = found(node, axes)
     total = have.sum.astype(node.dtype) if node.dtype.kind == "f" else have.sum
@@ -135,7 +135,7 @@ def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArr
 def _count(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     """How many elements are not missing, and how many there are. A distance from a number is missing where the element
     is, or the number."""
-    of_centre = canon.squared_distance(node)
+    of_centre = _distance(node, axes)
     if of_centre is None:
         have = found(node, axes)
         return have.n, have.size
@@ -145,6 +145,16 @@ def _count(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
         raise NotPushed("infinities are subtracted")
     have = found(of, axes)
     return np.where(np.isnan(at), 0, have.n), have.size
+
+
+def _distance(node: Node, axes: tuple[int, ...]) -> tuple[Node, Const] | None:
+    """``D`` and ``C`` of ``(D - C)**2`` with one number of ``C`` for each cell."""
+    found = canon.squared_distance(node)
+    if found is None:
+        return None
+    centre = found[1].value
+    differs = (centre.shape[axis - node.ndim] != 1 for axis in axes if node.ndim - axis <= centre.ndim)
+    return None if any(differs) else found
 
 
 def _in_cells(centre: Const, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
@@ -170,7 +180,7 @@ def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna:
 
 def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
     result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
-    if (of_centre := canon.squared_distance(node)) is not None:
+    if (of_centre := _distance(node, axes)) is not None:
         of, centre = of_centre
         total = _squares(of, centre, node, axes, skipna)
         have = found(of, axes)
@@ -284,7 +294,8 @@ def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArra
         raise NotPushed("an infinity cannot be told from what is missing")
     if np.any((have.n == 0) & ~fill):
         raise ValueError("All-NaN slice encountered")
-    lost = canon.Canonical(what.leaf, f"where(isnan({text}), {worst}, {text})", what.dtype, {}, what.split)
+    text = f"where(isnan({text}), {worst}, {text})"
+    lost = canon.Canonical(what.leaf, text, what.dtype, {}, what.split, what.inputs)
     return np.where(fill, 0, ask(lost, name, set(axes), skipna=False)[name])
 
 

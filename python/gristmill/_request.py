@@ -1,4 +1,4 @@
-"""One request about a part of a variable, and its answer in the order of the axes of a leaf."""
+"""One request about parts of variables, and its answer in the order of the axes of a leaf."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ._expr import Picked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ._inputs import Inputs
     from ._source import Taken, Variable
 
 
@@ -39,13 +40,17 @@ class Request:
     weights: tuple[tuple[int, NDArray[Any]], ...] = ()
     #: Shares of quantiles.
     numbers: tuple[float, ...] = ()
+    #: What is read beside the variable.
+    inputs: Inputs | None = None
 
     @property
     def key(self) -> Hashable:
         """Equal for requests with equal answers about one variable."""
         groups = tuple((axis, labels.tobytes(), count) for axis, labels, count in self.groups)
         weights = tuple((axis, values.tobytes()) for axis, values in self.weights)
-        return self.taken, self.text, self.op, self.skipna, self.axes, groups, self.windows, weights, self.numbers
+        beside = self.inputs and self.inputs.key
+        asked = self.taken, self.text, self.op, self.skipna, self.axes, self.windows, self.numbers
+        return *asked, groups, weights, beside
 
     def known(self) -> dict[str, NDArray[Any]] | None:
         """The answer, if it is remembered."""
@@ -57,8 +62,8 @@ class Request:
         Raises :class:`NotPushed` where storage nodes do not do this.
         """
         asked = {
-            "variables": [],
-            "constants": [],
+            "variables": self.inputs.variables() if self.inputs else [],
+            "constants": self.inputs.given() if self.inputs else [],
             "taken": list(self.taken),
             "expr": self.text,
             "op": self.op,

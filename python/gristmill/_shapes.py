@@ -23,10 +23,11 @@ def transpose(a: Array, axes: Any = None) -> Array:
     order = tuple(range(a.ndim))[::-1] if axes is None else tuple(int(axis) % a.ndim for axis in axes)
     if sorted(order) != list(range(a.ndim)):
         raise ValueError(f"axes {axes} are not those of an array with {a.ndim}")
-    return array_type()(_transposed(a._node, order))
+    return array_type()(transposed(a._node, order))
 
 
-def _transposed(node: Node, order: tuple[int, ...]) -> Node:
+def transposed(node: Node, order: tuple[int, ...]) -> Node:
+    """A node with its axes in another order."""
     if order == tuple(range(node.ndim)):
         return node
     if isinstance(node, Leaf):
@@ -34,7 +35,7 @@ def _transposed(node: Node, order: tuple[int, ...]) -> Node:
     if isinstance(node, Const):
         return Const(np.broadcast_to(node.value, node.shape).transpose(order))
     if isinstance(node, Apply):
-        args = [_transposed(_padded(arg, node.ndim), order) if arg.ndim else arg for arg in node.args]
+        args = [transposed(_padded(arg, node.ndim), order) if arg.ndim else arg for arg in node.args]
         return Apply(node.name, node.function, args, node.dtype)
     return Opaque("transpose", methodcaller("transpose", order), [node], tuple(node.shape[axis] for axis in order))
 

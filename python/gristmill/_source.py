@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Union
+from uuid import uuid4
 
 import numpy as np
 
@@ -97,12 +98,15 @@ class Source:
         self._process = 0
         #: Of this very opening: what is remembered of one state of a file is not used for another.
         self.key: Hashable = object()
+        #: Equal for what was pickled of one opening: variables of one file, whichever process they are in.
+        self.origin = uuid4().hex
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"url": self.url}
+        return {"url": self.url, "origin": self.origin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["url"])  # type: ignore[misc]
+        self.origin = state["origin"]
 
     def asked(self, question: Callable[[_gristmill.Dataset], Any]) -> Any:
         """The answer to a question about the file. Leave to ask runs out after some hours, and is asked for again, which is as

@@ -70,6 +70,10 @@ def explain(array: Any) -> str:
         for take in leaf.takes
     )
     text = f"{what.text or 'x'} with x = {leaf.variable.name}[{takes}]"
+    for name, other in what.inputs.others.items():
+        text += f", {name} = {other.variable.name}[{takes}]"
+    for name, constant in what.inputs.constants.items():
+        text += f", {name} = {constant.size} numbers that are sent"
     if isinstance(array._node, Windows):
         text += f", in windows of {', '.join(str(n) for n in what.split if n)}"
     return f"reduced where it is stored: {text}"

@@ -1,4 +1,4 @@
-"""Sums of products, as ``weighted`` of xarray makes them of an array and weights."""
+"""Sums of products, as ``weighted`` of xarray makes them of an array and weights, and ``dot`` of several arrays."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import numpy as np
 
 from . import _options
 from ._ask import ask
-from ._canonical import NotPushed, canonical, filled_of, present_of
-from ._expr import Const, Node
+from ._canonical import canonical, filled_of, present_of
+from ._expr import Const, Node, apply, cast
+from ._indexing import index
+from ._inputs import NotPushed
+from ._reduce import reduce
+from ._shapes import transposed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,41 +23,46 @@ MAX_VECTORS = 2
 
 
 def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
-    """What :func:`numpy.einsum` gives, where one operand is stored and the others are vectors, or products of vectors, along
-    axes that are summed.
+    """What :func:`numpy.einsum` gives, where one operand has all axes: a weighted sum, if it alone is stored and the others are
+    vectors, or products of vectors, along axes that are summed; else the sum of an expression.
 
     Raises :class:`NotPushed`, with why.
     """
-    from ._array import Array
-
     if not operands or not isinstance(operands[0], str) or set(more) - {"optimize", "dtype", "casting", "order"}:
         raise NotPushed("it is not said by letters alone")
-    arrays = operands[1:]
-    inputs, output = _letters(operands[0], [np.ndim(one) if not isinstance(one, Array) else one.ndim for one in arrays])
-    stored = [
-        at for at, one in enumerate(arrays) if isinstance(one, Array) and next(one._node.leaves(), None) is not None
-    ]
-    if len(stored) != 1:
-        raise NotPushed("several of its operands are stored")
-    at = stored[0]
-    node: Node = arrays[at]._node
-    letters = inputs[at]
-    if len(set(letters)) != len(letters) or any(letter not in letters for letter in "".join(inputs)):
-        raise NotPushed("it is no weighted sum")
+    nodes = [_node(one) for one in operands[1:]]
+    inputs, output = _letters(operands[0], [node.ndim for node in nodes])
+    lead = max(range(len(inputs)), key=lambda at: (len(inputs[at]), any(nodes[at].leaves())))
+    letters = inputs[lead]
+    if len(set(output)) != len(output) or any(len(set(said)) != len(said) for said in inputs):
+        raise NotPushed("an axis is taken twice")
+    if any(letter not in letters for letter in "".join(inputs) + output):
+        raise NotPushed("none of its operands has all axes")
     reduced = {axis for axis, letter in enumerate(letters) if letter not in output}
-    if [letter for letter in letters if letter in output] != list(output):
-        raise NotPushed("its axes come in another order")
+    dtype = np.dtype(more.get("dtype") or np.result_type(*(node.dtype for node in nodes)))
+    try:
+        found = _weighed(nodes, inputs, lead, reduced)
+    except NotPushed:
+        found = _products(nodes, inputs, lead, reduced, dtype)
+    left = [letter for letter in letters if letter in output]
+    return found.astype(dtype).transpose([left.index(letter) for letter in output])[()]
+
+
+def _node(operand: Any) -> Node:
+    from ._array import Array
+
+    return operand._node if isinstance(operand, Array) else Const(np.asarray(operand))
+
+
+def _weighed(nodes: list[Node], inputs: list[str], lead: int, reduced: set[int]) -> NDArray[Any]:
+    """The sum of one array times vectors."""
+    node, letters = nodes[lead], inputs[lead]
     vectors: dict[int, NDArray[Any]] = {}
-    dtypes = [node.dtype]
-    for number, (one, said) in enumerate(zip(arrays, inputs)):
-        if number == at:
+    for number, (given, said) in enumerate(zip(nodes, inputs)):
+        if number == lead:
             continue
-        given = (
-            Const(one._node.value)
-            if isinstance(one, Array) and isinstance(one._node, Const)
-            else Const(np.asarray(one))
-        )
-        dtypes.append(given.dtype)
+        if not isinstance(given, Const):
+            raise NotPushed("several of its operands are stored")
         for letter, vector in zip(said, _factors(given)):
             if vector is None:
                 continue
@@ -61,6 +70,8 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
             if axis not in reduced:
                 raise NotPushed("weights differ between cells")
             vectors[axis] = vectors.get(axis, 1.0) * vector.astype(np.float64)
+    if not vectors:
+        raise NotPushed("nothing weighs")
     if len(vectors) > MAX_VECTORS or any(not np.isfinite(vector).all() for vector in vectors.values()):
         raise NotPushed(f"weights are not finite, or along more than {MAX_VECTORS} axes")
     if sum(vector.nbytes for vector in vectors.values()) > _options.current.max_constant:
@@ -74,8 +85,23 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
     what = canonical(node, np.dtype(np.int8) if node.dtype == bool else None)
     if what.masks or any(what.split):
         raise NotPushed("weights of what is masked")
-    found = ask(what, "totals", reduced, skipna=skipna, weights=vectors)[told]
-    return found.astype(more.get("dtype") or np.result_type(*dtypes))[()]
+    return ask(what, "totals", reduced, skipna=skipna, weights=vectors)[told]
+
+
+def _products(nodes: list[Node], inputs: list[str], lead: int, reduced: set[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The sum of products of arrays, element by element, each in the type of the result."""
+    if not reduced or dtype == bool:
+        raise NotPushed("nothing is summed")
+    letters = inputs[lead]
+    product = cast(nodes[lead], dtype)
+    for number, (node, said) in enumerate(zip(nodes, inputs)):
+        if number != lead:
+            order = sorted(range(len(said)), key=lambda axis: letters.index(said[axis]))
+            there = tuple(slice(None) if letter in said else None for letter in letters)
+            # With the lead in the type of the result each product is in it.
+            other = index(transposed(node, tuple(order)), there)
+            product = apply("multiply", np.multiply, [product, other])
+    return np.asarray(reduce("sum", product, tuple(reduced)))
 
 
 def _factors(given: Const) -> list[NDArray[Any] | None]:
