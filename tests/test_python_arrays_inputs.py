@@ -248,7 +248,7 @@ def test_what_cannot_be_sent_is_read(files, theirs, text):
 
 def test_arrays_are_sent_up_to_a_bound(files, theirs):
     ours = gm.open_dataset(files["fields.nc"])
-    text = '(ds.a - climate).max("time")'
+    text = '(ds.a * climate).max("time")'
     bytes_of_climate = SHAPE[1] * SHAPE[2] * 8
     with gm.set_options(fallback="error", max_constant=bytes_of_climate):
         near(compute(text, ours), compute(text, theirs))
@@ -278,3 +278,41 @@ def test_what_is_asked_is_told(files):
     ours = gm.open_arrays(files["fields.nc"])
     told = gm.explain((ours["a"] - ours["b"]) * np.arange(16.0))
     assert told.endswith("with x = a[0:30, 0:12, 0:16], y1 = b[0:30, 0:12, 0:16], c1 = 16 numbers that are sent")
+
+
+# Distances from numbers of each cell, which need not travel.
+CENTRED = {
+    '(ds.a - climate).max("time")': 1,
+    '(ds.flat - climate.astype("f4")).min("time")': 1,
+    '(ds.a - climate).sum("time")': 1,
+    '(ds.a - climate).std("time")': 1,
+    '(ds.a - climate).mean("time", skipna=False)': 1,
+    '((ds.a - climate) ** 2).mean("time")': 1,
+    '((ds.a - climate) * (ds.deep - climate)).mean("time")': 3,
+    '((ds.a - climate) * (ds.deep - climate)).sum("time", skipna=False)': 3,
+    'xr.cov(ds.a, ds.b, "time")': 6,
+    'xr.corr(ds.a, ds.b, "time")': 7,
+    'xr.corr(ds.flat, ds.deep, "time")': 7,
+    'xr.corr(ds.a, ds.a, "time")': 4,
+    'xr.corr(ds.flat, ds.packed, "lat")': 7,
+}
+
+
+@pytest.mark.parametrize("text", CENTRED)
+def test_what_is_the_same_in_a_cell_need_not_travel(files, theirs, text):
+    ours = gm.open_dataset(files["cluster"])
+    gm._source.answers.clear()
+    with gm.set_options(fallback="error", max_constant=100), gm.trace() as trace:
+        got = compute(text, ours)
+    near(got, compute(text, theirs), text)
+    assert trace.fallbacks == [] and trace.reads == 0 and trace.requests <= CENTRED[text]
+
+
+def test_sums_that_would_cancel_are_not_made(files, theirs):
+    ours = gm.open_dataset(files["fields.nc"])
+    text = 'xr.corr(ds.a * 1e-7 + ds.lat, ds.b, "time")'
+    with gm.set_options(fallback="error", max_constant=100), pytest.raises(gm.PushdownError, match="max_constant"):
+        compute(text, ours)
+    with gm.set_options(max_constant=100):
+        got = compute(text, ours)
+    np.testing.assert_allclose(got, compute(text, theirs), rtol=1e-6)

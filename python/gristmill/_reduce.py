@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _canonical as canon
+from . import _centred
 from ._ask import Moments, ask, moments, reduced_axes
 from ._canonical import NotPushed, canonical
 from ._errors import DataError
@@ -95,6 +97,16 @@ def _narrow(node: Node) -> Node:
 def found(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments:
     """How many elements of a node are not missing, and their sum; with ``spread`` all its moments, which cost more. Of eager
     arrays those that are remembered do."""
+    try:
+        return _found(node, axes, spread)
+    except NotPushed as error:
+        try:
+            return _centred.moved(node, axes, partial(found, spread=spread))
+        except NotPushed:
+            raise error from None
+
+
+def _found(node: Node, axes: tuple[int, ...], spread: bool) -> Moments:
     what = canonical(_narrow(node))
     blocks = what.leaf.blocks
     of_blocks = blocks and (what.leaf.variable.key, blocks.key, what.text, axes)
@@ -113,6 +125,17 @@ def _moments(node: Node, axes: tuple[int, ...], *, remembered: bool) -> Moments 
     return moments(canonical(node, _WIDER.get(node.dtype)), "moments", axes, node.shape, remembered=remembered)
 
 
+def _added(node: Node, axes: tuple[int, ...]) -> Moments | _centred.Sums:
+    """How many elements there are, and their sum."""
+    try:
+        return found(node, axes)
+    except NotPushed as error:
+        try:
+            return _centred.products(node, axes, found)
+        except NotPushed:
+            raise error from None
+
+
 def _nan_where(values: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
     return np.where(missing, np.asarray(np.nan, values.dtype), values) if values.dtype.kind == "f" else values
 
@@ -127,7 +150,7 @@ def _sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArr
         return _sum(of, axes, True)
     if (of_centre := _distance(node, axes)) is not None:
         return _squares(*of_centre, node, axes, skipna)
-    have = found(node, axes)
+    have = _added(node, axes)
     total = have.sum.astype(node.dtype) if node.dtype.kind == "f" else have.sum
     return total if skipna else _nan_where(total, have.n < have.size)
 
@@ -137,7 +160,7 @@ def _count(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     is, or the number."""
     of_centre = _distance(node, axes)
     if of_centre is None:
-        have = found(node, axes)
+        have = _added(node, axes)
         return have.n, have.size
     of, centre = of_centre
     at = _in_cells(centre, node, axes)
@@ -187,11 +210,11 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
         n: Any = have.n if skipna else have.size
         with np.errstate(all="ignore"):
             return np.asarray(total.astype(np.float64) / n).astype(result)
-    have = found(node, axes)
-    mean = have.mean
-    if skipna and np.any(have.n == 0):
+    added = _added(node, axes)
+    mean = added.mean
+    if skipna and np.any(added.n == 0):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=5)
-    return np.asarray(mean if skipna else _nan_where(mean, have.n < have.size)).astype(result)
+    return np.asarray(mean if skipna else _nan_where(mean, added.n < added.size)).astype(result)
 
 
 def _var(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
@@ -225,7 +248,13 @@ def _ends(which: str) -> Callable[..., NDArray[Any]]:
         if filled is not None and filled[2] == filled[2]:
             fill, inner, value = filled
             return np.where(fill, np.asarray(value, node.dtype), of(inner, axes, skipna))
-        what = canonical(_narrow(node), np.dtype(np.int8) if node.dtype == bool else None)
+        try:
+            what = canonical(_narrow(node), np.dtype(np.int8) if node.dtype == bool else None)
+        except NotPushed as error:
+            try:
+                return _centred.end(node, axes, lambda inner: of(inner, axes, skipna))
+            except NotPushed:
+                raise error from None
         have = _moments(node, axes, remembered=not what.masks) if what.masks or not what.leaf.blocks else None
         if have is not None:
             values: NDArray[Any] = getattr(have, which)
