@@ -88,7 +88,7 @@ def _asked(
     remembered: bool,
 ) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
-    if leaf.blocks is not None and not weights:
+    if leaf.blocks is not None and leaf.member is None and not weights:
         of_blocks = _batches.known if remembered else _batches.of_block
         if (found := of_blocks(what, op, reduced, windows, skipna)) is not None:
             return found  # type: ignore[no-any-return]

@@ -50,6 +50,26 @@ class Blocks:
             return None
         return number, phase
 
+    def parts(self, axis: int, start: int, stop: int, chunk: int, some: bool) -> list[tuple[int, int]]:
+        """The elements from ``start`` to ``stop``, cut where only a part of a block is wanted, and there with all of the chunks of
+        the file that hold it, as far as the block goes: others want the rest of them. Of each block only ``some`` may be wanted."""
+        bounds = self.bounds[axis]
+        first = max(bisect_right(bounds, start, hi=len(bounds) - 1) - 1, 0)
+        last = max(bisect_right(bounds, stop - 1, hi=len(bounds) - 1) - 1, 0)
+        # Whole blocks lie between these.
+        low = first if start == bounds[first] and (first < last or stop == bounds[last + 1]) else first + 1
+        high = last + 1 if stop == bounds[last + 1] and low <= last else last
+        if some:
+            low = high = last + 1
+        cuts = [(number, number + 1) for number in range(first, low)]
+        cuts += [(low, high)] if low < high else []
+        cuts += [(number, number + 1) for number in range(max(low, high), last + 1)]
+        out = []
+        for a, b in cuts:
+            lower, upper = max(start, bounds[a]), min(stop, bounds[b])
+            out.append((max(bounds[a], lower - lower % chunk), min(bounds[b], upper + -upper % chunk)))
+        return out
+
     def taken(self, axis: int, first: int, last: int, phase: int, step: int) -> tuple[int, int, int]:
         """The slice of the blocks from ``first`` to the one before ``last``."""
         bounds = self.bounds[axis]

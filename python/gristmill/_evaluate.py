@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._block_reads import read_blocks
 from ._expr import Apply, Const, Leaf, Node, Opaque, Picked, Take, Windows
 from ._source import Taken
 
@@ -35,9 +36,12 @@ def evaluate(node: Node) -> NDArray[Any]:
 def _together(leaves: list[Leaf]) -> dict[Hashable, list[Leaf]]:
     """Leaves that are read at once: those of one variable, where they lie close together or over each other."""
     groups: dict[Hashable, list[Leaf]] = {}
-    for leaf in leaves:
-        groups.setdefault(leaf.variable.key, []).append(leaf)
     out: dict[Hashable, list[Leaf]] = {}
+    for leaf in leaves:
+        if leaf.blocks is None:
+            groups.setdefault(leaf.variable.key, []).append(leaf)
+        else:
+            out[leaf.key] = [leaf]
     for key, group in groups.items():
         both = prod(stop - start for start, stop, _ in _hull(group))
         if both <= sum(prod(leaf.shape) for leaf in group):
@@ -88,14 +92,28 @@ def _read_together(leaves: list[Leaf]) -> dict[Hashable, NDArray[Any]]:
 
 def read(leaf: Leaf) -> NDArray[Any]:
     """The elements of a leaf."""
-    taken: list[Taken] = [take.hull() if isinstance(take, Picked) else take for take in leaf.takes]
+    if leaf.blocks is not None:
+        return arranged(read_blocks(leaf), leaf, [at for at, take in enumerate(leaf.takes) if not isinstance(take, int)])
+    taken: list[Taken] = [_hull_of(leaf, axis) for axis in range(len(leaf.takes))]
     values = leaf.variable.read(tuple(taken))
     left = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
     for at, axis in enumerate(left):
-        take = leaf.takes[axis]
-        if isinstance(take, Picked):
-            values = values[(slice(None),) * at + (take.indices - take.hull()[0],)]
+        take, whole = leaf.takes[axis], taken[axis]
+        if isinstance(take, Picked) and not isinstance(whole, int):
+            values = values[(slice(None),) * at + (take.indices - whole[0],)]
     return arranged(values, leaf, left)
+
+
+def _hull_of(leaf: Leaf, axis: int) -> Taken:
+    """What is read for what is taken of an axis. Elements that are one of several groups lie among those of the next ones: all
+    of these are read at once, and kept."""
+    take = leaf.takes[axis]
+    if not isinstance(take, Picked):
+        return take
+    hull = take.hull()
+    if leaf.member is not None and leaf.member[0].of_file == axis:
+        return leaf.member[0].some(0, len(leaf.member[0].elements))[0]
+    return hull
 
 
 def arranged(values: NDArray[Any], leaf: Leaf, has: list[int]) -> NDArray[Any]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from ._canonical import NotPushed
 from ._expr import Const
+from ._grouped import reduceat
 from ._here import array_type, computed_here, read, rebound
-from ._reductions import OF_UFUNCS, REDUCTIONS, reduceat, reducer, reduction
+from ._reductions import OF_UFUNCS, REDUCTIONS, reducer, reduction
 from ._shapes import broadcast_to, concatenate, expand_dims, moveaxis, reshape, squeeze, take, transpose
 from ._weighted import einsum as weighted_sum
 
