@@ -64,8 +64,26 @@ fn texts(read: &Read) -> AttributeValue {
     }
     match read.read_strings() {
         Ok(texts) => of_texts(read, texts),
+        Err(_) if fixed(read).is_some() => {
+            of_texts(read, fixed(read).into_iter().flatten().map(lossy).collect())
+        }
         Err(error) => AttributeValue::Other(format!("text that cannot be read ({error})")),
     }
+}
+
+/// The texts of an attribute whose texts have all the same number of bytes.
+fn fixed(read: &Read) -> Option<std::slice::Chunks<'_, u8>> {
+    match &read.datatype {
+        Datatype::String { size: StringSize::Fixed(size), .. } if *size > 0 => {
+            Some(read.raw_data.chunks(*size as usize))
+        }
+        _ => None,
+    }
+}
+
+/// Text that says it is UTF-8 and is not, as the degree signs of many a file; as netCDF4-python shows it.
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
 }
 
 fn of_texts(read: &Read, mut texts: Vec<String>) -> AttributeValue {

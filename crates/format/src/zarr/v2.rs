@@ -64,6 +64,12 @@ pub fn node(
     };
     let dimensions = attrs.get(DIMENSIONS).and_then(Value::as_array);
     let dimension = |axis: usize| dimensions.and_then(|names| names.get(axis)).and_then(Value::as_str);
+    let mut given = attributes::of(Some(&Value::Object(attrs.clone())));
+    if let (Kind::Number(dtype), Some(element)) = (&kind, &element)
+        && json.get("fill_value").is_some_and(|value| !value.is_null())
+    {
+        attributes::missing_is_fill(&mut given, *dtype, element);
+    }
     let variable = Variable {
         path: path_of(folder),
         dimensions: (0..shape.len()).map(|axis| dimension(axis).unwrap_or_default().to_owned()).collect(),
@@ -73,7 +79,7 @@ pub fn node(
         storage: Storage::Chunked,
         filters: filters.as_ref().map_or_else(|_| listed(json), |filters| names(filters)),
         fill: element,
-        attributes: attributes::of(Some(&Value::Object(attrs.clone()))),
+        attributes: given,
         shape,
     };
     Ok(Node { folder: folder.to_owned(), variable, stored })

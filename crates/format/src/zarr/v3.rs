@@ -58,6 +58,10 @@ pub fn node(folder: &str, json: &Map<String, Value>) -> Result<Node, FormatError
     };
     let dimensions = json.get("dimension_names").and_then(Value::as_array);
     let dimension = |axis: usize| dimensions.and_then(|names| names.get(axis)).and_then(Value::as_str);
+    let mut given = attributes::of(json.get("attributes"));
+    if let Kind::Number(dtype) = kind {
+        attributes::missing_from_text(&mut given, dtype);
+    }
     let variable = Variable {
         path,
         dimensions: (0..shape.len()).map(|axis| dimension(axis).unwrap_or_default().to_owned()).collect(),
@@ -67,7 +71,7 @@ pub fn node(folder: &str, json: &Map<String, Value>) -> Result<Node, FormatError
         storage: Storage::Chunked,
         filters,
         fill: element,
-        attributes: attributes::of(json.get("attributes")),
+        attributes: given,
         shape,
     };
     Ok(Node { folder: folder.to_owned(), variable, stored })
