@@ -42,7 +42,8 @@ from ._options import Trace, set_options, trace
 if TYPE_CHECKING:
     from ._array import Array
     from ._arrays import Arrays, open_arrays
-    from ._dataset import open_dataset, open_mfdataset
+    from ._dataset import open_dataset
+    from ._several_files import open_mfdataset
     from ._stats import explain, stats
 
 #: What needs NumPy is imported when it is used: the command does without.
@@ -51,7 +52,7 @@ _LATER = {
     "Arrays": "_arrays",
     "open_arrays": "_arrays",
     "open_dataset": "_dataset",
-    "open_mfdataset": "_dataset",
+    "open_mfdataset": "_several_files",
     "explain": "_stats",
     "stats": "_stats",
 }

@@ -195,6 +195,10 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> Array:
         return Array(self._node)
 
+    def ravel(self, order: Any = "C") -> NDArray[Any]:
+        """The elements in one row, in memory: who asks for them so writes them somewhere, as zarr does."""
+        return np.asarray(self).ravel(order)
+
     def transpose(self, *axes: Any) -> Array:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return _shapes.transpose(self, tuple(order) if order else None)

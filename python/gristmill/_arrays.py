@@ -61,6 +61,18 @@ class Arrays(Mapping[str, Array]):
         """The attributes of a variable."""
         return attributes(self._about[name]["attributes"])
 
+    def all_names(self) -> list[str]:
+        """The names of all variables, also of those that are left out."""
+        return list(self._about)
+
+    def groups(self) -> set[str]:
+        """The groups that have variables, and those that these lie in."""
+        found = set()
+        for name in self._about:
+            parts = name.split("/")[:-1]
+            found |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        return found
+
     def __getitem__(self, name: str) -> Array:
         if name not in self._about:
             raise KeyError(f"{name}; there is {', '.join(self)}")

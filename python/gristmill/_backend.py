@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from xarray import Dataset
+from xarray import Dataset, DataTree
 from xarray.backends import BackendEntrypoint
 
-from ._dataset import open_dataset
+from ._dataset import open_dataset, open_groups
 
 
 class GristmillBackend(BackendEntrypoint):
@@ -18,32 +18,36 @@ class GristmillBackend(BackendEntrypoint):
 
     description: ClassVar[str] = "Reduce variables where they are stored"
     url: ClassVar[str] = ""
+    supports_groups: ClassVar[bool] = True
     open_dataset_parameters: ClassVar[Any] = (
         "filename_or_obj",
         "drop_variables",
         "mask_and_scale",
         "decode_times",
+        "decode_timedelta",
+        "use_cftime",
+        "concat_characters",
         "decode_coords",
+        "group",
+        "storage_options",
     )
 
     def open_dataset(
-        self,
-        filename_or_obj: Any,
-        *,
-        drop_variables: str | Iterable[str] | None = None,
-        mask_and_scale: bool = True,
-        decode_times: bool = True,
-        decode_coords: bool = True,
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
     ) -> Dataset:
-        dataset = open_dataset(
-            filename_or_obj,
-            drop_variables=drop_variables,
-            mask_and_scale=mask_and_scale is not False,
-            decode_times=decode_times is not False,
-            decode_coords=decode_coords is not False,
-        )
-        dataset.set_close(_nothing)
-        return dataset
+        return open_dataset(filename_or_obj, drop_variables=drop_variables, **options)
+
+    def open_groups_as_dict(
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
+    ) -> dict[str, Dataset]:
+        """The groups of a file as datasets, by their paths."""
+        return open_groups(filename_or_obj, drop_variables=drop_variables, **options)
+
+    def open_datatree(
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
+    ) -> DataTree:
+        groups = open_groups(filename_or_obj, drop_variables=drop_variables, **options)
+        return DataTree.from_dict(groups)
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Files of clusters, and striped ones; all others have engines of their own."""
@@ -51,7 +55,3 @@ class GristmillBackend(BackendEntrypoint):
             return False
         name = os.fsdecode(filename_or_obj)
         return name.startswith(("grist://", "grist+unix://")) or name.endswith(".grist")
-
-
-def _nothing() -> None:
-    """Closes nothing: files are opened for as long as they are asked about."""

@@ -19,7 +19,9 @@ def in_dask(array: Array, chunks: Any, **more: Any) -> Any:
     """An array of dask; ``chunks`` and ``more`` are those of :func:`dask.array.from_array`."""
     import dask.array as da
 
-    cut = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
+    # "auto" takes whole chunks of the file.
+    stored = tuple((size,) for size in array.storage_chunks)
+    cut = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype, previous_chunks=stored)
     more = {"name": False, **more, "asarray": False, "meta": np.empty((0,) * array.ndim, array.dtype)}
     return da.from_array(array.in_blocks(cut), cut, **more)
 

@@ -10,27 +10,48 @@ import numpy as np
 
 from ._array import Array
 from ._arrays import Arrays, open_arrays
-from ._errors import Usage
+from ._errors import NotFound, Usage
+from ._other_readers import read_others
 from ._place import Location
+from ._variables import Decoding, decoded, read
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Attributes that say how elements are stored; xarray keeps them apart once they are heard.
-_CODED = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
-
-#: Variables with fewer elements than this are read where nothing names them: they are scalars and bounds of cells.
+#: Coordinates with fewer elements than this are read: they are scalars.
 SMALL = 1
+
+#: What xarray calls a variable without a name in a file.
+_NO_NAME = "__values__"
+
+#: Keywords of xarray's own function that mean nothing here, and why.
+_REFUSED = {
+    "cache": "elements that were read are kept anyway, up to set_options(cache_bytes=...)",
+    "inline_array": "how blocks get into graphs is decided here",
+    "from_array_kwargs": "blocks stay where they are stored; give chunks alone",
+    "chunked_array_type": "with chunks the arrays are dask's",
+    "lock": "files may be read by several threads at once",
+    "format": "the format is found in the file itself",
+}
 
 
 def open_dataset(
     url: Location,
     *,
     chunks: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    group: str | None = None,
     drop_variables: str | Iterable[str] | None = None,
-    decode_times: bool = True,
-    decode_coords: bool = True,
-    mask_and_scale: bool = True,
+    decode_cf: bool | None = None,
+    mask_and_scale: Any = None,
+    decode_times: Any = None,
+    decode_timedelta: Any = None,
+    use_cftime: Any = None,
+    concat_characters: Any = None,
+    decode_coords: Any = None,
+    engine: str | None = None,
+    backend_kwargs: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> xr.Dataset:
     """Opens a file as a dataset of xarray whose reductions run where the data is stored.
 
@@ -39,83 +60,122 @@ def open_dataset(
     >>> float(gm.open_dataset("line.npy")["data"].mean())
     1.5
 
-    Coordinates are read; all else stays where it is until it is needed. With ``chunks`` (``{}`` for those of the file) variables
-    are arrays of dask, whose blocks are reduced where they are stored.
+    Labels of axes are read, and what becomes times or is text; all else stays where it is until it is needed. Variables that are
+    no numbers are read by the package that xarray reads such files with (h5netcdf, zarr, scipy), if it is installed.
+
+    chunks
+        With it (``{}`` for those of the file) variables are arrays of dask, whose blocks are reduced where they are stored.
+    group
+        Its variables instead of those of the root, as ``"ocean/surface"``.
+    drop_variables, decode_cf, mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
+        As :func:`xarray.open_dataset` takes them.
+    storage_options
+        There are none: who asks a cluster is said by ``GRISTMILL_TOKEN`` and the like.
     """
     import xarray as xr
 
-    arrays = open_arrays(url, decoded=mask_and_scale)
-    drop = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
-    for name, why in arrays.left_out.items():
-        if name not in drop:
-            warnings.warn(f"{name} is left out: {why}", UserWarning, stacklevel=2)
-    variables = {
-        name: variable(arrays, name, decode_times, mask_and_scale)
-        for name in arrays
-        if name not in drop and "/" not in name
+    if backend_kwargs:
+        rest = dict(backend_kwargs)
+        known = {name: rest.pop(name) for name in ("group", "storage_options") if name in rest}
+        if rest:
+            raise Usage(f"backend_kwargs={rest}: the keywords are those of open_dataset; give them there")
+        group, storage_options = known.get("group", group), known.get("storage_options", storage_options)
+    check_keywords("open_dataset", engine, storage_options, more)
+    given = {
+        "mask_and_scale": mask_and_scale,
+        "decode_times": decode_times,
+        "decode_timedelta": decode_timedelta,
+        "use_cftime": use_cftime,
+        "concat_characters": concat_characters,
+        "decode_coords": decode_coords,
     }
-    named = _coordinates(variables) if decode_coords else set()
-    coords = {name: one for name, one in variables.items() if one.dims == (name,) or name in named}
-    for name in coords:
-        # Labels are compared and shown all the time.
-        if coords[name].dims == (name,) or coords[name].size <= SMALL:
-            coords[name] = _read(coords[name])
+    arrays = open_arrays(url)
+    dataset = of_group(arrays, group or "", drop_variables, Decoding.of(decode_cf, given))
+    dataset.set_close(arrays._source.close)
+    if chunks is None:
+        return dataset
+    chunked = _chunked(dataset, chunks)
+    chunked.set_close(arrays._source.close)
+    return chunked
+
+
+def open_groups(
+    url: Location, *, group: str | None = None, drop_variables: str | Iterable[str] | None = None, **options: Any
+) -> dict[str, xr.Dataset]:
+    """The groups of a file, below ``group`` if there is one, as datasets by their paths; ``options`` as for :func:`open_dataset`."""
+    top = (group or "").strip("/")
+    below = [one for one in sorted(open_arrays(url).groups()) if not top or one.startswith(f"{top}/")]
+    paths = {"/": top} | {"/" + one.removeprefix(top).strip("/"): one for one in below}
+    return {
+        path: open_dataset(url, group=name, drop_variables=drop_variables, **options) for path, name in paths.items()
+    }
+
+
+def check_keywords(
+    called: str, engine: str | None, storage_options: Mapping[str, Any] | None, more: Mapping[str, Any]
+) -> None:
+    """Refuses keywords with a sentence."""
+    if engine not in (None, "gristmill"):
+        raise Usage(f"engine={engine!r}: this is the engine 'gristmill'; for others call xarray.{called}")
+    if storage_options:
+        names = ", ".join(storage_options)
+        raise Usage(f"storage_options: {names} cannot be said here; set GRISTMILL_TOKEN, GRISTMILL_TOKEN_FILE or GRISTMILL_CA")
+    for name, value in more.items():
+        if name not in _REFUSED:
+            raise TypeError(f"{called} takes no keyword {name!r}")
+        if value is not None:
+            raise Usage(f"{name}={value!r} means nothing here: {_REFUSED[name]}")
+
+
+def of_group(
+    arrays: Arrays, group: str, drop_variables: str | Iterable[str] | None, how: Decoding
+) -> xr.Dataset:
+    """The variables of one group, by their own names."""
+    import xarray as xr
+
+    prefix = f"{group.strip('/')}/" if group.strip("/") else ""
+    dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
+    names = {
+        path.removeprefix(prefix): path
+        for path in arrays.all_names()
+        if path.startswith(prefix) and "/" not in path.removeprefix(prefix)
+    }
+    if prefix and not any(path.startswith(prefix) for path in arrays.all_names()):
+        groups = ", ".join(sorted(arrays.groups())) or "none"
+        raise NotFound(f"{arrays._source.url} has no group {group!r} with variables; there are: {groups}")
+    kept = {name: path for name, path in names.items() if name not in dropped}
+    others = {name for name, path in kept.items() if path in arrays.left_out}
+    more: dict[str, xr.Variable] = {}
+    attrs = None if prefix else arrays.attrs
+    if others or prefix:
+        more, found = read_others(arrays, prefix.rstrip("/"), names, others)
+        attrs = attrs if attrs is not None else found or {}
+    for name in sorted(others - more.keys()):
+        warnings.warn(f"{name} is left out: {arrays.left_out[kept[name]]}", UserWarning, stacklevel=3)
+    numbers = {name: path for name, path in kept.items() if name not in others}
+    variables: dict[Any, xr.Variable]
+    variables, attrs, named = decoded(arrays, numbers, more, dict(attrs or {}), how)
+    # In the order of the file.
+    variables = {name: variables[name] for name in kept if name in variables}
+    for name, one in variables.items():
+        # Labels are compared and shown all the time; what xarray decoded is in memory, but for its last step.
+        stays = isinstance(one._data, Array)
+        if not stays:
+            one.load()
+        elif one.dims == (name,) or (name in named and one.size <= SMALL):
+            variables[name] = read(one)
+    if _NO_NAME in variables:
+        variables = {None if name == _NO_NAME else name: one for name, one in variables.items()}
+    coords = {name: one for name, one in variables.items() if name in named or one.dims == (name,)}
     data = {name: one for name, one in variables.items() if name not in coords}
-    dataset = xr.Dataset(data, coords, arrays.attrs)
-    dataset.encoding["unlimited_dims"] = arrays.unlimited
+    dataset = xr.Dataset(data, coords, attrs)
+    dataset.encoding["unlimited_dims"] = {
+        path.removeprefix(prefix)
+        for path in arrays.unlimited
+        if path.startswith(prefix) and "/" not in path.removeprefix(prefix)
+    }
     dataset.encoding["source"] = arrays._source.url
-    return dataset if chunks is None else _chunked(dataset, chunks)
-
-
-def variable(arrays: Arrays, name: str, decode_times: bool, decoded: bool) -> xr.Variable:
-    """A variable of xarray: the array, with attributes and encoding as xarray's own decoding leaves them."""
-    import xarray as xr
-
-    attrs = arrays.attributes_of(name)
-    times = decode_times and _is_time(attrs)
-    # Times are decoded by xarray itself, from what is stored, where they are: they are few.
-    found = arrays.variable(name, decoded=decoded and not times)
-    dims = tuple(one.split("/")[-1] or f"dim_{at}" for at, one in enumerate(found.dims or [""] * len(found.shape)))
-    array = Array.of(found)
-    encoding: dict[str, Any] = {"dtype": found.stored}
-    if found.chunks:
-        encoding["preferred_chunks"] = dict(zip(dims, array.storage_chunks))
-    if times:
-        values = xr.Variable(dims, _values(array), attrs)
-        return xr.conventions.decode_cf_variable(name, values)
-    if decoded:
-        encoding |= {one: attrs.pop(one) for one in _CODED if one in attrs}
-    return xr.Variable(dims, array, attrs, encoding)
-
-
-def _values(array: Array) -> np.ndarray[Any, Any]:
-    """The elements of something that is small and always needed; no fallback."""
-    from ._evaluate import evaluate
-
-    return np.array(evaluate(array._node))
-
-
-def _read(one: xr.Variable) -> xr.Variable:
-    import xarray as xr
-
-    data = one._data
-    return xr.Variable(one.dims, _values(data), one.attrs, one.encoding) if isinstance(data, Array) else one
-
-
-def _is_time(attrs: dict[str, Any]) -> bool:
-    units = attrs.get("units")
-    return isinstance(units, str) and " since " in units
-
-
-def _coordinates(variables: dict[str, xr.Variable]) -> set[str]:
-    """The variables that ``coordinates`` attributes name, which go to the encoding as in xarray."""
-    named: set[str] = set()
-    for one in variables.values():
-        names = one.attrs.get("coordinates")
-        if isinstance(names, str) and all(name in variables for name in names.split()):
-            named.update(names.split())
-            one.encoding["coordinates"] = one.attrs.pop("coordinates")
-    return named
+    return dataset
 
 
 def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
@@ -137,24 +197,6 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
         return xr.Variable(one.dims, blocks, one.attrs, one.encoding)
 
     return dataset.assign({name: of(one.variable) for name, one in dataset.data_vars.items()})
-
-
-def open_mfdataset(
-    urls: Iterable[Location], *, chunks: Any = -1, combine: str = "by_coords", concat_dim: Any = None, **more: Any
-) -> xr.Dataset:
-    """Opens several files as one dataset, of arrays of dask with one block for each file where ``chunks`` says nothing else.
-
-    combine, concat_dim
-        How they are put together; see :func:`xarray.open_mfdataset`. ``more`` is for :func:`open_dataset`.
-    """
-    import xarray as xr
-
-    parts = [open_dataset(url, chunks={} if chunks is None else chunks, **more) for url in urls]
-    if combine == "nested":
-        return xr.combine_nested(parts, concat_dim=concat_dim, data_vars="all", combine_attrs="override")
-    if combine != "by_coords":
-        raise Usage(f"combine={combine!r}; use 'by_coords' or 'nested'")
-    return cast("xr.Dataset", xr.combine_by_coords(parts, combine_attrs="override"))
 
 
 def _length(given: Any, size: int) -> Any:

@@ -90,16 +90,22 @@ def where(condition: Any, *values: Any) -> Any:
     return elementwise("where", np.where, condition, *values)
 
 
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
+    one = np.asarray(fill_value, dtype=a.dtype if dtype is None else dtype)
+    return array_type()(Const(np.broadcast_to(one, a.shape if shape is None else shape)))
+
+
 def _like(value: Any) -> Callable[..., Any]:
-    def make(a: Any, *fill: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
-        of = np.asarray(fill[0] if fill else value, dtype=a.dtype if dtype is None else dtype)
-        return array_type()(Const(np.broadcast_to(of, a.shape if shape is None else shape)))
-
-    return make
+    return lambda a, *how, **more: _full_like(a, value, *how, **more)
 
 
-def _full_like(a: Any, fill_value: Any, **more: Any) -> Any:
-    return _like(None)(a, fill_value, **more)
+def _empty_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> np.ndarray[Any, Any]:
+    # Of NumPy: whoever asks for it wants to write into it.
+    return np.empty(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
 
 
 def result_type(*given: Any) -> np.dtype[Any]:
@@ -141,7 +147,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.concatenate: concatenate,
     np.zeros_like: _like(0),
     np.ones_like: _like(1),
-    np.empty_like: _like(0),
+    np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.result_type: result_type,
     np.einsum: einsum,

@@ -11,6 +11,8 @@ from ._errors import Usage
 from ._place import Location, integer, located
 
 if TYPE_CHECKING:
+    from collections.abc import ItemsView, KeysView, ValuesView
+
     from ._array import Array
     from ._arrays import Arrays
 
@@ -126,6 +128,22 @@ class File(io.BufferedReader):
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        # Whatever is no name is looked for among the lines, as in any file.
+        return name in self.arrays if isinstance(name, str) else any(name == line for line in self)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the arrays. Iterating over the file itself gives lines."""
+        return self.arrays.keys()
+
+    def values(self) -> ValuesView[Array]:
+        """The arrays."""
+        return self.arrays.values()
+
+    def items(self) -> ItemsView[str, Array]:
+        """The names of the arrays, and these."""
+        return self.arrays.items()
 
 
 def open(url: Location, *, buffering: int = BUFFER_BYTES) -> File:

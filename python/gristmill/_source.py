@@ -95,6 +95,8 @@ class Source:
         self.url = url
         self._lock = threading.Lock()
         self._opened: _gristmill.Dataset | None = None
+        #: What it was when it was closed: its id and its variables.
+        self._before: tuple[str | None, list[dict[str, Any]]] | None = None
         self._process = 0
         #: Of this very opening: what is remembered of one state of a file is not used for another.
         self.key: Hashable = object()
@@ -129,8 +131,22 @@ class Source:
             self._lock, self._opened, self._process = threading.Lock(), None, os.getpid()
         with self._lock:
             if self._opened is None:
-                self._opened = _gristmill.Dataset(*located(self.url))
+                opened = _gristmill.Dataset(*located(self.url))
+                if self._before is not None:
+                    if self._before != (opened.id, opened.variables()):
+                        raise Stale(f"{self.url} was replaced since it was closed; open it again")
+                    # What was read before may be of another state, if the file looks the same.
+                    self._before, self.key = None, object()
+                self._opened = opened
             return self._opened
+
+
+    def close(self) -> None:
+        """Lets go of the file. It is opened again when it is needed, if it is still the same."""
+        with self._lock:
+            if self._opened is not None and self._process == os.getpid():
+                self._before = self._opened.id, self._opened.variables()
+            self._opened = None
 
 
 class Variable:

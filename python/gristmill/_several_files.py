@@ -1,0 +1,133 @@
+"""Several files as one dataset of xarray."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+
+from ._dataset import check_keywords, open_dataset
+from ._errors import NotFound, Usage
+from ._place import Location
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Files that are opened at once with ``parallel``.
+MAX_OPENING = 8
+
+
+def open_mfdataset(
+    urls: Any,
+    *,
+    chunks: Any = -1,
+    combine: str = "by_coords",
+    concat_dim: Any = None,
+    preprocess: Callable[[xr.Dataset], xr.Dataset] | None = None,
+    data_vars: Any = None,
+    coords: Any = None,
+    compat: Any = None,
+    join: Any = None,
+    fill_value: Any = None,
+    combine_attrs: Any = "override",
+    attrs_file: Location | None = None,
+    parallel: bool = False,
+    engine: str | None = None,
+    storage_options: Any = None,
+    **more: Any,
+) -> xr.Dataset:
+    """Opens several files as one dataset, of arrays of dask with one block for each file where ``chunks`` says nothing else.
+
+    urls
+        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"data/*.nc"``), names, or for ``combine="nested"`` lists of lists of them.
+    combine, concat_dim, preprocess, data_vars, coords, compat, join, fill_value, combine_attrs, attrs_file
+        As :func:`xarray.open_mfdataset` takes them.
+    parallel
+        Whether several files are opened at once, by threads.
+    more
+        Keywords of :func:`open_dataset`.
+    """
+    import xarray as xr
+
+    check_keywords("open_mfdataset", engine, storage_options, {})
+    if combine not in ("by_coords", "nested"):
+        raise Usage(f"combine={combine!r}; use 'by_coords' or 'nested'")
+    if combine == "by_coords" and concat_dim is not None:
+        raise Usage("concat_dim is for combine='nested'; with 'by_coords' the coordinates say how files follow each other")
+    if combine == "nested" and concat_dim is None:
+        raise Usage("say along which dimension files follow each other: concat_dim='time'")
+    names = _names(urls)
+    flat = list(_flat(names))
+    if not flat:
+        raise NotFound(f"{urls!r} names no files; check the pattern")
+
+    def opened(name: Location) -> xr.Dataset:
+        return open_dataset(name, chunks={} if chunks is None else chunks, **more)
+
+    if parallel:
+        with ThreadPoolExecutor(MAX_OPENING) as pool:
+            parts = list(pool.map(opened, flat))
+    else:
+        parts = [opened(name) for name in flat]
+    closing = [part.close for part in parts]
+    try:
+        if preprocess is not None:
+            parts = [preprocess(part) for part in parts]
+        given = {"data_vars": data_vars, "coords": coords, "compat": compat, "join": join, "fill_value": fill_value}
+        how = {name: value for name, value in given.items() if value is not None} | {"combine_attrs": combine_attrs}
+        if combine == "nested":
+            how.setdefault("data_vars", "all")
+            combined: xr.Dataset = xr.combine_nested(_nested(names, iter(parts)), concat_dim=concat_dim, **how)
+        else:
+            combined = cast("xr.Dataset", xr.combine_by_coords(parts, **how))
+    except BaseException:
+        for close in closing:
+            close()
+        raise
+    if attrs_file is not None:
+        wanted = os.fspath(attrs_file)
+        if wanted not in [os.fspath(name) for name in flat]:
+            raise Usage(f"attrs_file={wanted!r} is none of the files")
+        combined.attrs = dict(parts[[os.fspath(name) for name in flat].index(wanted)].attrs)
+
+    def close_all() -> None:
+        for close in closing:
+            close()
+
+    combined.set_close(close_all)
+    return combined
+
+
+def _names(urls: Any) -> list[Any]:
+    if isinstance(urls, (str, os.PathLike)):
+        return _matching(os.fsdecode(urls))
+    return [_names(one) if isinstance(one, (list, tuple)) else one for one in urls]
+
+
+def _matching(pattern: str) -> list[Any]:
+    """The names that a pattern stands for, in ascending order."""
+    if not glob.has_magic(pattern):
+        return [pattern]
+    if "://" not in pattern:
+        return sorted(glob.glob(pattern))
+    try:
+        from ._fsspec import GristmillFileSystem
+    except ImportError as error:
+        raise Usage(f"patterns of names in a cluster need the package fsspec; install it, or name the files: {pattern}") from error
+    files = GristmillFileSystem()
+    return [files.unstrip_protocol(path) for path in sorted(files.glob(pattern))]
+
+
+def _flat(names: Iterable[Any]) -> Iterator[Location]:
+    for one in names:
+        if isinstance(one, list):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def _nested(names: list[Any], parts: Iterator[xr.Dataset]) -> list[Any]:
+    """Datasets in the lists of their names."""
+    return [_nested(one, parts) if isinstance(one, list) else next(parts) for one in names]

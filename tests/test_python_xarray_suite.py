@@ -1,0 +1,95 @@
+"""xarray's own tests of what reads files, over ours: netCDF-4, classic netCDF and Zarr, on this machine and in a cluster.
+
+Each test saves with the netCDF4 package or zarr and opens with us. What is left out is in :data:`LEFT_OUT`, with the
+reason, and has to fail: if it does not any more, it has to go from the list.
+"""
+
+import contextlib
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from python_package import cluster, gm  # noqa: F401
+from xarray.tests import test_backends as theirs
+from xarray.tests.conftest import time_unit, use_dask  # noqa: F401
+
+LEVEL = "at which level chunks were compressed is not kept: nobody needs it to read them"
+NOT_IN_MEMORY = "load() leaves our arrays where they are: to xarray they are in memory already"
+NOT_OPENED = "it opens the file with the package that wrote it"
+WRAPPED = "xarray's wrappers are to hold NumPy's arrays in the end, and hold ours"
+
+#: Of all files.
+LEFT_OUT = {
+    "test_load": NOT_IN_MEMORY,
+    "test_dataset_compute": NOT_IN_MEMORY,
+    "test_write_store": NOT_OPENED,
+}
+#: With the caches that xarray puts around what an engine gives.
+IN_CACHES = LEFT_OUT | {"test_array_type_after_indexing": WRAPPED, "test_dropna": WRAPPED}
+NETCDF4 = {"test_encoding_kwarg_compression": LEVEL, "test_refresh_from_disk": NOT_OPENED}
+ZARR = {
+    "test_load_async": NOT_IN_MEMORY,
+    "test_encoding_unlimited_dims": "dimensions of Zarr may all grow, so none is marked",
+    "test_encoding_kwarg_fixed_width_string": "Zarr has texts of fixed width, where netCDF has rows of characters",
+    "test_roundtrip_bytes_with_fill_value": "xarray itself cannot open what it wrote",
+    "test_append_with_invalid_dim_raises": "it expects an error of the writer",
+}
+
+
+class Ours:
+    """What opens files with us."""
+
+    left_out = IN_CACHES
+
+    @pytest.fixture(autouse=True)
+    def mark_what_is_left_out(self, request):
+        reason = self.left_out.get(request.node.originalname)
+        if reason:
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+
+    @contextlib.contextmanager
+    def open(self, path, **how):
+        with xr.open_dataset(path, engine="gristmill", **how) as dataset:
+            yield dataset
+
+
+class TestNetcdf4(Ours, theirs.NetCDF4Base):
+    engine = "netcdf4"
+    left_out = IN_CACHES | NETCDF4
+
+
+class TestClassic(Ours, theirs.NetCDF3Only, theirs.CFEncodedBase):
+    engine = "netcdf4"
+    file_format = "NETCDF3_64BIT"
+
+
+class TestCluster(Ours, theirs.NetCDF4Base):
+    """As a user opens it, without xarray's caches."""
+
+    engine = "netcdf4"
+    count = itertools.count()
+    left_out = LEFT_OUT | NETCDF4 | {"test_dataset_caching": NOT_IN_MEMORY}
+
+    @pytest.fixture(autouse=True)
+    def know_the_cluster(self, cluster):  # noqa: F811
+        self.cluster = cluster
+
+    @contextlib.contextmanager
+    def open(self, path, **how):
+        url = self.cluster.path(f"suite/{next(self.count)}.nc")
+        gm.put(path, url, stripe="4KiB")
+        with gm.open_dataset(url, **how) as dataset:
+            yield dataset
+
+
+class TestZarr(Ours, theirs.CFEncodedBase):
+    left_out = IN_CACHES | ZARR
+
+    @pytest.mark.parametrize("decoded_fn, encoded_fn", theirs.MASK_AND_SCALE_DATA)
+    def test_roundtrip_mask_and_scale(self, decoded_fn, encoded_fn):
+        # Attributes of Zarr are JSON, so a scale factor of f32 comes back as one of f64.
+        super().test_roundtrip_mask_and_scale(decoded_fn, encoded_fn, np.dtype("f8"))
+
+    def save(self, dataset, path, **how):
+        return dataset.to_zarr(path, **{"mode": "w", **how}, zarr_format=3, consolidated=False)
