@@ -144,7 +144,9 @@ def known(what: Canonical, op: str, reduced: set[int], windows: dict[int, int], 
     return family.form.part(asked.found, asked.box, place) if family and asked and asked.found is not None else None
 
 
-def of_block(what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool) -> Any:
+def of_block(
+    what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool
+) -> dict[str, NDArray[Any]] | None:
     """The arrays of an answer about a block, as :func:`gristmill._ask.ask` gives them; ``None`` where the block is to be
     asked about alone."""
     found = _box.form_of(what, op, reduced, windows, skipna)

@@ -78,7 +78,8 @@ class Blocks:
     def counts(self, axis: int, first: int, last: int, phase: int, step: int) -> NDArray[np.int64]:
         """How many elements such a slice takes of each of these blocks."""
         bounds = np.asarray(self.bounds[axis][first : last + 1])
-        return np.diff(_before(bounds, phase, step))
+        counts: NDArray[np.int64] = np.diff(_before(bounds, phase, step))
+        return counts
 
     def between(self, axis: int, first: int, last: int, phase: int, step: int) -> int:
         """How many elements it takes."""

@@ -58,8 +58,9 @@ def unwrapped(data: Any) -> Array | None:
                 return None
             keys.append(key.tuple)
         data = inner
+    found: Array = data
     for key in reversed(keys):
         # Each of its own axis, as ours take them too: by one index array only.
         for axis in reversed(range(len(key))):
-            data = data[(slice(None),) * axis + (key[axis],)]
-    return data
+            found = found[(slice(None),) * axis + (key[axis],)]
+    return found

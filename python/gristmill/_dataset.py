@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from ._array import Array
 from ._arrays import Arrays, open_arrays
 from ._errors import NotFound, Usage
