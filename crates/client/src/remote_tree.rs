@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_format::{Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open_tree};
+use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open_tree};
 use gristmill_peers::Files;
 use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::TargetPlace;
 use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
 
-use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, plan_dataset, read_dataset};
+use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
 use crate::seen::Seen;
 use crate::{ClientError, Cluster};
 
@@ -59,6 +60,27 @@ impl RemoteDataset {
                 Ok(Some(files))
             }
         }
+    }
+
+    /// What each target holds of a variable. `None` where that would take more than one
+    /// message to find out, and for too many chunks.
+    ///
+    /// # Errors
+    /// Files that are not there any more.
+    pub fn shares(&self, table: &ChunkTable) -> Result<Option<Vec<(TargetPlace, Share)>>, ClientError> {
+        if self.opened.is_none() && table.files.len() > MAX_MANY {
+            return Ok(None);
+        }
+        let Some(files) = self.files(&table.files)? else { return Ok(None) };
+        let layout = files.layout(&self.cluster.peers)?;
+        let mut begins = Vec::new();
+        let mut end = 0u64;
+        for (map, _) in files.each() {
+            begins.push(end);
+            end = end.saturating_add(map.length);
+        }
+        let targets = files.map().targets.iter().cloned();
+        Ok(shares(table, &layout, &begins).map(|shares| targets.zip(shares).collect()))
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Slab {
 ///
 /// # Errors
 /// A variable that is not there, a selection that does not fit, more than [`MAX_SLAB_BYTES`], what cannot be read or decoded.
-/// Where `stop` is told, an answer that nobody may use.
+/// Where `stop` is told, an answer that nobody may use. It shows how many stored bytes were read, of how many.
 pub fn read_slab(
     dataset: &Dataset,
     variable: &str,
@@ -58,6 +58,7 @@ pub fn read_slab(
         )));
     }
     let bytes_read = numbers.iter().map(|number| stored(&table, *number)).sum();
+    stop.begin_pass(0, bytes_read);
     read_chunks(dataset, &table, &selected, &numbers, stop, &Mutex::new(&mut out))?;
     Ok(Slab { bytes: out, shape: selected.shape(), bytes_read })
 }
@@ -87,6 +88,7 @@ fn read_chunks(
             dataset.read_chunk(table, *number, &mut decoder, &mut chunk)?;
             let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
             place(&table.array, selected, *number, &chunk, &mut out);
+            stop.folded(stored(table, *number));
         }
         Ok(())
     };
