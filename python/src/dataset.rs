@@ -18,11 +18,13 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::connection::{Connection, cluster_of};
 use crate::convert;
 use crate::errors::Failure;
-use crate::files::remote;
+use crate::files::{given_up, remote};
 use crate::held::Held;
+use crate::lies::Lies;
 use crate::reduction::Reduce;
 use crate::rows::Collected;
 use crate::wait::wait;
+use crate::watch::{Told, Watch, Watched, named};
 
 /// Elements that are decoded at a time.
 const DECODED_AT_ONCE: usize = 1 << 16;
@@ -49,12 +51,12 @@ pub struct Dataset {
     found: Held<Arc<Found>>,
 }
 
-struct Found {
-    parsed: Arc<Parsed>,
-    place: Where,
+pub struct Found {
+    pub parsed: Arc<Parsed>,
+    pub place: Where,
 }
 
-enum Where {
+pub enum Where {
     File(FileParts),
     Folder(Folder),
     Cluster { cluster: Arc<Cluster>, remote: RemoteDataset, path: String },
@@ -86,9 +88,12 @@ impl Found {
         place: Place,
         options: Options,
         control: &Control,
+        told: &Told,
     ) -> Result<(Value, Report, bool), Failure> {
+        let bytes = plan.chunks.table().stored_bytes();
         let mut none = Collected::new(plan.kernel.spec().output);
         let here = |file: FileParts, none: &mut Collected| {
+            told.begins(named(Place::Client), bytes);
             let request = Request { options: options.clone(), ..plan.request(file) };
             run(request, none, control)
         };
@@ -99,6 +104,7 @@ impl Found {
                 None => (here(nowhere(path)?, &mut none)?, true),
                 Some(files) => {
                     let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
+                    told.begins(named(planned.plan.place), bytes);
                     let outcome = cluster.run(&planned, options.clone(), &mut none, control)?;
                     (outcome, planned.plan.place == Place::Client)
                 }
@@ -106,7 +112,7 @@ impl Found {
         };
         match outcome {
             Outcome::Done(answer) => Ok((answer.value, answer.report, folded_here)),
-            Outcome::Stopped(_) => Err(Failure::usage("the request was given up before its answer")),
+            Outcome::Stopped(_) => Err(given_up()),
         }
     }
 
@@ -165,40 +171,54 @@ impl Dataset {
         Ok(list)
     }
 
+    /// Where a variable lies: what is known of its file or folder, and what each target holds of it.
+    fn layout<'py>(&self, py: Python<'py>, variable: String) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.found.get()?.clone();
+        let lies = wait(py, &Arc::new(Control::new()), None, move || Lies::of(&found, &variable))?;
+        lies.into_python(py)
+    }
+
     /// Reduces variables, or what is computed of them: arrays by name, and a report.
+    #[pyo3(signature = (asked, watch=None))]
     fn reduce<'py>(
         &self,
         py: Python<'py>,
         asked: Reduce,
+        watch: Option<&Bound<'py, Watch>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let found = self.found.get()?.clone();
         let limit = asked.limit()?;
-        let control = Arc::new(Control::new());
-        let told = control.clone();
-        let (value, report, folded_here) = wait(py, &control, limit, move || {
+        let watched = Watched::by(py, watch);
+        let (control, told) = (watched.control.clone(), watched.told.clone());
+        let (value, report, folded_here) = watched.wait(limit, move || {
             let (place, mut options) = (asked.place()?, Options::default());
             options.lanes = asked.lanes.unwrap_or(options.lanes);
             let (operands, reduction) = asked.reduction()?;
             let plan = plan_reduction(&found.parsed, operands, reduction)?;
-            found.reduce(&plan, place, options, &told)
+            found.reduce(&plan, place, options, &control, &told)
         })?;
         Ok((convert::value(py, &value)?, convert::report(py, &report, folded_here)?))
     }
 
     /// The elements of a hyperslab, as stored or decoded: type, shape, bytes, and how many stored bytes were read.
+    #[pyo3(signature = (variable, taken, decoded, watch=None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         variable: String,
         taken: Vec<Taken>,
         decoded: bool,
+        watch: Option<&Bound<'py, Watch>>,
     ) -> PyResult<(&'static str, Vec<u64>, Bound<'py, PyBytes>, u64)> {
         let found = self.found.get()?.clone();
-        let control = Arc::new(Control::new());
-        let told = control.clone();
-        let (dtype, shape, bytes, read) = wait(py, &control, None, move || {
+        let watched = Watched::by(py, watch);
+        let control = watched.control.clone();
+        let (dtype, shape, bytes, read) = watched.wait(None, move || {
             let meaning = meaning_of(found.parsed.variable(&variable).map_err(client)?, decoded)?;
-            let slab = read_slab(&found.parsed, &variable, &selection(taken), &told)?;
+            let slab = read_slab(&found.parsed, &variable, &selection(taken), &control)?;
+            if control.stopped() {
+                return Err(given_up());
+            }
             found.unchanged()?;
             let dtype = meaning.decoded().name();
             Ok((dtype, slab.shape, decode(&meaning, slab.bytes)?, slab.bytes_read))

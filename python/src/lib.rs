@@ -11,6 +11,7 @@ mod dataset;
 mod errors;
 mod files;
 mod held;
+mod lies;
 mod program;
 mod reader;
 mod reduction;
@@ -18,6 +19,7 @@ mod rows;
 mod run;
 mod source;
 mod wait;
+mod watch;
 
 #[pyo3::pymodule]
 mod _gristmill {
@@ -35,6 +37,8 @@ mod _gristmill {
     use super::reader::Reader;
     #[pymodule_export]
     use super::run::{parameters, run};
+    #[pymodule_export]
+    use super::watch::Watch;
 
     /// Version of the package.
     #[pymodule_export]

@@ -16,7 +16,7 @@ use crate::connection::{Connection, cluster_of};
 use crate::convert;
 use crate::errors::Failure;
 use crate::rows::Collected;
-use crate::wait::wait;
+use crate::watch::{Told, Watch, Watched, named};
 
 /// A request as the Python side puts it.
 #[derive(FromPyObject)]
@@ -56,11 +56,13 @@ pub fn parameters(kernel: &str) -> PyResult<Vec<&'static str>> {
 
 /// Runs a kernel.
 #[pyfunction]
+#[pyo3(signature = (connection, path, asked, watch=None))]
 pub fn run<'py>(
     py: Python<'py>,
     connection: Option<&Bound<'py, Connection>>,
     path: PathBuf,
     asked: Asked,
+    watch: Option<&Bound<'py, Watch>>,
 ) -> PyResult<Said<'py>> {
     let place = place(&asked.place)?;
     let limit = limit(asked.timeout)?;
@@ -82,10 +84,10 @@ pub fn run<'py>(
         array: None,
     };
     let cluster = cluster_of(connection)?;
-    let control = Arc::new(Control::new());
-    let told = control.clone();
-    let found = wait(py, &control, limit, move || {
-        let job = Job { question, options, control: told };
+    let watched = Watched::by(py, watch);
+    let (control, told) = (watched.control.clone(), watched.told.clone());
+    let found = watched.wait(limit, move || {
+        let job = Job { question, options, control, told };
         match cluster {
             Some(cluster) => job.on_cluster(&cluster, &path, place),
             None => job.here(&path, place),
@@ -130,12 +132,15 @@ struct Job {
     question: Question,
     options: Options,
     control: Arc<Control>,
+    told: Arc<Told>,
 }
 
 impl Job {
     fn on_cluster(self, cluster: &Cluster, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
         let (mut rows, numerics) = self.output()?;
-        let planned = cluster.plan(&crate::files::remote(path)?, self.question, place, &self.options)?;
+        let planned =
+            cluster.plan(&crate::files::remote(path)?, self.question.clone(), place, &self.options)?;
+        self.told.begins(named(planned.plan.place), selected(&self.question, planned.files.map().length));
         let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
         found(outcome, rows, planned.plan.place == Place::Client, numerics)
     }
@@ -154,6 +159,7 @@ impl Job {
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
         request.options = self.options;
+        self.told.begins("client", selected(&self.question, request.file.length));
         let outcome = gristmill_runtime::run(request, &mut rows, &self.control)?;
         found(outcome, rows, true, numerics)
     }
@@ -162,6 +168,15 @@ impl Job {
     fn output(&self) -> Result<(Collected, String), Failure> {
         let spec = self.question.bind()?.spec();
         Ok((Collected::new(spec.output), spec.numerics.to_string()))
+    }
+}
+
+/// About how many bytes of a file of this length a question is about.
+fn selected(question: &Question, length: u64) -> u64 {
+    let all = length.saturating_sub(question.input.skip);
+    match question.range {
+        None => all,
+        Some((start, most)) => all.saturating_sub(start).min(most.unwrap_or(u64::MAX)),
     }
 }
 

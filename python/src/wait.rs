@@ -8,6 +8,7 @@ use gristmill_runtime::{Control, ErrorKind};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::files::given_up;
 
 /// How long a signal may wait to be heard.
 const LOOK: Duration = Duration::from_millis(50);
@@ -24,6 +25,17 @@ pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
     limit: Option<Duration>,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    looking(py, stop, limit, &mut || Ok(()), work)
+}
+
+/// As [`wait`], where the caller looks at the work every [`LOOK`] and what that raises gives it up too.
+pub fn looking<T: Send + 'static>(
+    py: Python<'_>,
+    stop: &Arc<Control>,
+    limit: Option<Duration>,
+    look: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
     let begun = Instant::now();
@@ -52,11 +64,19 @@ pub fn wait<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Err(raised) = py.check_signals() {
+        if let Err(raised) = py.check_signals().and_then(|()| look()) {
             stop.stop();
-            // Whatever it says: what is raised is the signal.
+            // Whatever it says: what is raised is the signal, or what looking at it raised.
             let _ = py.detach(move || waiting.recv_timeout(GRACE));
             return Err(raised);
+        }
+        if stop.stopped() {
+            // Somebody else gave it up: another thread, for whom Ctrl-C was.
+            let (_, heard) = py.detach(move || {
+                let heard = waiting.recv_timeout(GRACE);
+                (waiting, heard)
+            });
+            return heard.unwrap_or_else(|_| Err(given_up())).map_err(PyErr::from);
         }
         if let Some(limit) = limit.filter(|limit| begun.elapsed() >= *limit) {
             stop.stop();
