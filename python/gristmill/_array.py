@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _functions, _options, _shapes
+from . import _functions, _html, _options, _shapes, _shown
 from ._blocks import Blocks
 from ._evaluate import evaluate
 from ._expr import Const, Leaf, Node, apply, cast
@@ -125,6 +125,16 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"<gristmill.Array {self.shape} {self.dtype}>"
+
+    def __str__(self) -> str:
+        return _shown.text(_shown.of_array(self), "gristmill.Array")
+
+    def _repr_html_(self) -> str:
+        return _html.array(self)
+
+    def _repr_inline_(self, max_width: int) -> str:
+        # In the tables of xarray.
+        return _shown.inline(self, max_width)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _html, _shown
 from ._array import Array
 from ._dtype import numpy_code
 from ._errors import Usage
@@ -87,6 +88,14 @@ class Arrays(Mapping[str, Array]):
     def __repr__(self) -> str:
         parts = [f"{name}: {array.shape} {array.dtype}" for name, array in self.items()]
         return f"<gristmill.Arrays of {self._source.url}: {', '.join(parts)}>"
+
+    def __str__(self) -> str:
+        facts = _shown.of_arrays(self)
+        each = [(name, f"{self[name].shape} {self[name].dtype}") for name in list(self)[: _shown.VARIABLES]]
+        return _shown.text(_shown.Facts(facts.title, facts.lines + each, facts.nodes), "gristmill.Arrays")
+
+    def _repr_html_(self) -> str:
+        return _html.arrays(self)
 
 
 def attributes(found: Mapping[str, Any]) -> dict[str, Any]:

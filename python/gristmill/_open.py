@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _gristmill
-from ._errors import Usage
+from ._errors import GristmillError, Usage
 from ._place import Location, integer, located
 
 if TYPE_CHECKING:
@@ -144,6 +144,13 @@ class File(io.BufferedReader):
     def items(self) -> ItemsView[str, Array]:
         """The names of the arrays, and these."""
         return self.arrays.items()
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return self.arrays._repr_html_()
+        except GristmillError:
+            # A file of bytes: as text.
+            return None
 
 
 def open(url: Location, *, buffering: int = BUFFER_BYTES) -> File:
