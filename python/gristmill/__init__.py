@@ -38,6 +38,7 @@ from ._files import Entry, FileInfo, get, ls, put, remove, stat
 from ._gristmill import VERSION as __version__
 from ._open import open
 from ._options import Trace, set_options, trace
+from ._progress import progress
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -87,6 +88,7 @@ __all__ = [
     "open_arrays",
     "open_dataset",
     "open_mfdataset",
+    "progress",
     "put",
     "remove",
     "run",

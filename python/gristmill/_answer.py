@@ -11,6 +11,7 @@ from . import _gristmill
 from ._dtype import name_of, numpy_code
 from ._errors import Usage
 from ._place import Location, Size, integer, located, size
+from ._watching import watching
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,7 +219,8 @@ def run(
         "timeout": None if timeout is None else float(timeout),
     }
     connection, path = located(url)
-    values, rows, report, numerics = _gristmill.run(connection, path, asked)
+    with watching() as watch:
+        values, rows, report, numerics = _gristmill.run(connection, path, asked, watch)
     result = {key: _value(value) for key, value in values.items()}
     output = None
     if isinstance(rows, bytearray):

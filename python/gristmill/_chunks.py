@@ -19,6 +19,9 @@ def in_dask(array: Array, chunks: Any, **more: Any) -> Any:
     """An array of dask; ``chunks`` and ``more`` are those of :func:`dask.array.from_array`."""
     import dask.array as da
 
+    from ._dask import hear_interrupts
+
+    hear_interrupts()
     # "auto" takes whole chunks of the file.
     stored = tuple((size,) for size in array.storage_chunks)
     cut = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype, previous_chunks=stored)

@@ -12,6 +12,7 @@ import numpy as np
 from ._block_reads import read_blocks
 from ._expr import Apply, Const, Leaf, Node, Opaque, Picked, Take, Windows
 from ._source import Taken
+from ._watching import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ def evaluate(node: Node) -> NDArray[Any]:
     if len(leaves) > 1:
         parts = list(_together(leaves).values())
         with ThreadPoolExecutor(READS_AT_ONCE) as pool:
-            for some in pool.map(_read_together, parts):
+            for some in in_threads(pool, _read_together, parts):
                 known.update(some)
     with np.errstate(all="ignore"):
         return np.asarray(_value(node, known))

@@ -26,6 +26,7 @@ class Options:
     fallback: str = "read"
     max_constant: int = MAX_CONSTANT
     cache_bytes: int = CACHE_BYTES
+    progress: bool | str = "auto"
 
 
 current = Options()
@@ -47,15 +48,20 @@ class set_options:  # noqa: N801
         Most bytes of a constant, the weights of a mean for example, that travels with a request.
     cache_bytes
         Bytes of elements that were read and are kept, so that none is read twice.
+    progress
+        Whether to show how far requests are, in a notebook or a terminal: ``True``, ``False``, or ``"auto"``, which does
+        where a person works in a session, once a request took half a second. See :class:`progress`.
     """
 
     def __init__(self, **given: Any) -> None:
         self._before = {}
         for name, value in given.items():
             if not hasattr(current, name):
-                raise Usage(f"there is no option {name!r}; there are fallback, max_constant and cache_bytes")
+                raise Usage(f"there is no option {name!r}; there are fallback, max_constant, cache_bytes and progress")
             if name == "fallback" and value not in FALLBACKS:
                 raise Usage(f"fallback={value!r}; use one of {', '.join(FALLBACKS)}")
+            if name == "progress" and not (isinstance(value, bool) or value == "auto"):
+                raise Usage(f"progress={value!r}; use True, False or 'auto'")
             self._before[name] = getattr(current, name)
         for name, value in given.items():
             setattr(current, name, value)

@@ -15,6 +15,7 @@ from . import _gristmill, _options
 from ._dtype import numpy_code
 from ._errors import Denied, Stale
 from ._place import located
+from ._watching import watching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,9 +175,10 @@ class Variable:
         """The elements of a hyperslab; those that were read lately are not read again. Not to be written to."""
 
         def make() -> tuple[NDArray[Any], int]:
-            dtype, shape, content, size = self.source.asked(
-                lambda opened: opened.read(self.name, list(taken), self.decoded)
-            )
+            with watching() as watch:
+                dtype, shape, content, size = self.source.asked(
+                    lambda opened: opened.read(self.name, list(taken), self.decoded, watch)
+                )
             _options.note(reads=1, bytes_in=size)
             array = np.frombuffer(content, dtype=numpy_code(dtype)).reshape(shape)
             if array.dtype != self.dtype:
@@ -190,7 +192,8 @@ class Variable:
 
         def make() -> tuple[dict[str, NDArray[Any]], int]:
             question = {**asked, "variables": [("x", self.name, self.decoded), *asked["variables"]]}
-            values, report = self.source.asked(lambda opened: opened.reduce(question))
+            with watching() as watch:
+                values, report = self.source.asked(lambda opened: opened.reduce(question, watch))
             _options.note(requests=1, bytes_in=report["bytes_to_client"], bytes_folded=report["bytes_read"])
             arrays = {name: _array(value) for name, value in values.items() if isinstance(value, dict)}
             return arrays, sum(array.nbytes for array in arrays.values())

@@ -90,7 +90,8 @@ impl Found {
         control: &Control,
         told: &Told,
     ) -> Result<(Value, Report, bool), Failure> {
-        let bytes = plan.chunks.table().stored_bytes();
+        let others = plan.chunks.other_tables().map(|table| table.stored_bytes());
+        let bytes = plan.chunks.table().stored_bytes() + others.sum::<u64>();
         let mut none = Collected::new(plan.kernel.spec().output);
         let here = |file: FileParts, none: &mut Collected| {
             told.begins(named(Place::Client), bytes);

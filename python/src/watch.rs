@@ -52,6 +52,12 @@ impl Watch {
         self.control.stop();
     }
 
+    /// Whether it was given up.
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.control.stopped()
+    }
+
     /// Where it runs, once that is known; stored bytes that it is through with; all of them, 0 before that is known.
     #[getter]
     fn state(&self) -> (Option<&'static str>, u64, u64) {
