@@ -5,6 +5,7 @@ import os
 import signal
 from datetime import datetime, timezone
 
+import h5py
 import numpy as np
 import pytest
 from python_package import TIMEOUT, cluster, gm, huge, place, python  # noqa: F401
@@ -176,3 +177,16 @@ def test_a_directory_is_said_to_be_one(cluster):
         with pytest.raises(gm.NotFound, match="/folder is a directory"):
             call(cluster.path("folder"))
     assert gm.get(cluster.path("folder/file")) == b"1"
+
+
+def test_stripes_of_a_scientific_file_are_whole_chunks(cluster, tmp_path):
+    with h5py.File(tmp_path / "chunks.h5", "w") as file:
+        # Chunks of 240 KiB, 40 of them: beside stripes of 1 MiB, 1200 KiB are five.
+        file.create_dataset("x", data=np.ones((40, 30, 1024)), chunks=(1, 30, 1024))
+    assert gm.put(tmp_path / "chunks.h5", cluster.path("chunks.h5")).stripe_unit == 1200 << 10
+    on = [tmp_path / f"target{n}" for n in range(3)]
+    assert gm.put(tmp_path / "chunks.h5", tmp_path / "chunks.grist", on=on).stripe_unit == 1200 << 10
+    # Of what says nothing of itself, and where a size was given, it is that.
+    assert gm.put(np.zeros(10), cluster.path("plain")).stripe_unit == 1 << 20
+    assert gm.put(tmp_path / "chunks.h5", cluster.path("given.h5"), stripe="64KiB").stripe_unit == 64 << 10
+    assert gm.put(tmp_path / "chunks.h5", cluster.path("record.h5"), record=1000).stripe_unit == 1049000

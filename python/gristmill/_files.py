@@ -82,7 +82,7 @@ def put(
     source: Union[str, "os.PathLike[str]", "Buffer", "np.ndarray[Any, Any]", Readable],
     url: Location,
     *,
-    stripe: Size = "1MiB",
+    stripe: Size | None = None,
     record: Size | None = None,
     targets: int | None = None,
     on: Iterable[int | str | os.PathLike[str]] | None = None,
@@ -102,13 +102,14 @@ def put(
     url
         ``grist://HOST:PORT/PATH``; or a layout file of this machine (``*.grist``), with directories ``on``.
     stripe, record
-        Bytes of a stripe; bytes of a record, of which every stripe then holds a whole number.
+        Bytes of a stripe; bytes of a record, of which every stripe then holds a whole number. Where nothing is said, stripes
+        are about 1 MiB, and of a file of a scientific format that is given by its path whole chunks.
     targets, on
         How many targets of the cluster (all of them where nothing is said), or which, by number.
     mode
         Permission bits, as ``0o640``; where nothing is said those of the file that is replaced, or ``0o644``.
     """
-    unit = size(stripe, "stripe")
+    unit = None if stripe is None else size(stripe, "stripe")
     whole = None if record is None else size(record, "record")
     connection, path = located(url)
     readable = _source(source)
@@ -174,7 +175,7 @@ class _Slices:
         return part
 
 
-def _put_local(source: str | Readable, path: str, on: list[str], unit: int, record: int | None) -> None:
+def _put_local(source: str | Readable, path: str, on: list[str], unit: int | None, record: int | None) -> None:
     if isinstance(source, str):
         return _gristmill.put_local(source, path, on, unit, record)
     with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".") as file:

@@ -1,10 +1,10 @@
 //! Copying files to and from targets.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use gristmill_client::{PutOptions, RemotePut};
+use gristmill_client::{Cluster, DEFAULT_UNIT, PutOptions, RemotePut, chunk_unit};
 use gristmill_runtime::{Control, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -19,7 +19,8 @@ use crate::wait::wait;
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct How {
-    unit: u64,
+    /// Where nothing is said, whole chunks of a scientific file.
+    unit: Option<u64>,
     record: Option<u64>,
     targets: Option<u32>,
     on: Option<Vec<u32>>,
@@ -47,7 +48,11 @@ pub fn put<'py>(
     let told = stop.clone();
     let put = wait(py, &stop, None, move || {
         let how = RemotePut {
-            unit: how.unit,
+            unit: match (how.unit, &source) {
+                (Some(unit), _) => unit,
+                (None, What::Path(path)) if how.record.is_none() => fitting(path, targets(&cluster, &how)),
+                (None, _) => DEFAULT_UNIT,
+            },
             record: how.record,
             targets: how.targets,
             on: how.on,
@@ -66,6 +71,20 @@ pub fn put<'py>(
     info(py, &put)
 }
 
+/// The stripe unit for a file on so many targets, of which nothing was said.
+fn fitting(path: &Path, targets: u64) -> u64 {
+    chunk_unit(path, targets).unwrap_or(DEFAULT_UNIT)
+}
+
+/// Targets that a file gets. A cluster that cannot be asked refuses the put itself, with a better word.
+fn targets(cluster: &Cluster, how: &How) -> u64 {
+    match (how.targets, &how.on) {
+        (Some(targets), _) => u64::from(targets),
+        (None, Some(on)) => on.len() as u64,
+        (None, None) => cluster.nodes().map_or(1, |nodes| nodes.len() as u64),
+    }
+}
+
 /// Stripes a file over directories of this machine and makes it visible as the layout file `path`.
 #[pyfunction]
 pub fn put_local(
@@ -73,9 +92,14 @@ pub fn put_local(
     source: PathBuf,
     path: PathBuf,
     targets: Vec<PathBuf>,
-    unit: u64,
+    unit: Option<u64>,
     record: Option<u64>,
 ) -> PyResult<()> {
+    let unit = match unit {
+        Some(unit) => unit,
+        None if record.is_none() => py.detach(|| fitting(&source, targets.len() as u64)),
+        None => DEFAULT_UNIT,
+    };
     let options = PutOptions { targets, unit, record };
     // To its end, for it cannot be given up half-way.
     let put = py.detach(|| gristmill_client::put(&source, &path, &options, &mut |_| ()));
