@@ -193,3 +193,16 @@ def test_wrong_names_and_files_say_so(places, tmp_path):
         gm.open_arrays(places["netcdf"])["tos"][99]
     with pytest.raises(gm.Usage, match="fallback"):
         gm.set_options(fallback="never")
+
+
+def test_where_reductions_run(places, theirs):
+    found = {}
+    for place in ("storage", "client"):
+        array = gm.open_arrays(places["cluster"])["a"]
+        with gm.set_options(place=place), gm.trace() as trace:
+            found[place] = np.nanmean(array)
+        found[place, "bytes"] = trace.bytes_in
+    assert found["storage"] == found["client"] and np.isclose(found["storage"], np.nanmean(theirs.a.values))
+    assert found["storage", "bytes"] < found["client", "bytes"]
+    with pytest.raises(gm.Usage, match="one of auto, storage, client"):
+        gm.set_options(place="nowhere")

@@ -12,6 +12,9 @@ from ._errors import PushdownError, PushdownWarning, Usage
 #: What may happen to an operation that cannot run where the data is stored.
 FALLBACKS = ("read", "warn", "error")
 
+#: Where reductions of files on storage nodes may run.
+PLACES = ("auto", "storage", "client")
+
 #: Most bytes of a constant that travels with a request.
 MAX_CONSTANT = 64 << 10
 
@@ -27,6 +30,7 @@ class Options:
     max_constant: int = MAX_CONSTANT
     cache_bytes: int = CACHE_BYTES
     progress: bool | str = "auto"
+    place: str = "auto"
 
 
 current = Options()
@@ -51,17 +55,22 @@ class set_options:  # noqa: N801
     progress
         Whether to show how far requests are, in a notebook or a terminal: ``True``, ``False``, or ``"auto"``, which does
         where a person works in a session, once a request took half a second. See :class:`progress`.
+    place
+        Where reductions of files on storage nodes run: ``"storage"`` on the nodes, ``"client"`` here, over plain reads, or
+        ``"auto"``: on the nodes, but for what nodes that have more to do than this process hand back. The numbers are the same.
     """
 
     def __init__(self, **given: Any) -> None:
         self._before = {}
         for name, value in given.items():
             if not hasattr(current, name):
-                raise Usage(f"there is no option {name!r}; there are fallback, max_constant, cache_bytes and progress")
+                raise Usage(f"there is no option {name!r}; there are fallback, max_constant, cache_bytes, progress and place")
             if name == "fallback" and value not in FALLBACKS:
                 raise Usage(f"fallback={value!r}; use one of {', '.join(FALLBACKS)}")
             if name == "progress" and not (isinstance(value, bool) or value == "auto"):
                 raise Usage(f"progress={value!r}; use True, False or 'auto'")
+            if name == "place" and value not in PLACES:
+                raise Usage(f"place={value!r}; use one of {', '.join(PLACES)}")
             self._before[name] = getattr(current, name)
         for name, value in given.items():
             setattr(current, name, value)

@@ -191,7 +191,8 @@ class Variable:
         """The answer of a reduction, as arrays by name; remembered under the key, if there is one."""
 
         def make() -> tuple[dict[str, NDArray[Any]], int]:
-            question = {**asked, "variables": [("x", self.name, self.decoded), *asked["variables"]]}
+            variables = [("x", self.name, self.decoded), *asked["variables"]]
+            question = {**asked, "variables": variables, "place": _options.current.place}
             with watching() as watch:
                 values, report = self.source.asked(lambda opened: opened.reduce(question, watch))
             _options.note(requests=1, bytes_in=report["bytes_to_client"], bytes_folded=report["bytes_read"])
