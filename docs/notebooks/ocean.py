@@ -61,8 +61,8 @@ def is_land(lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
     return found
 
 
-def ocean(degrees: float = 2.0, months: int = 24) -> xr.Dataset:
-    """Sea surface temperature and salinity by month, from January 2001, on a grid of so many degrees."""
+def ocean(degrees: float = 2.0, months: int = 24, start: int = 2001) -> xr.Dataset:
+    """Sea surface temperature and salinity by month, from January of a year, on a grid of so many degrees."""
     rng = np.random.default_rng(2001)
     lat = np.arange(-90 + degrees / 2, 90, degrees)
     lon = np.arange(degrees / 2, 360, degrees)
@@ -85,7 +85,7 @@ def ocean(degrees: float = 2.0, months: int = 24) -> xr.Dataset:
     so = 34.5 + 1.5 * np.cos(3 * phi) * np.cos(phi) + 0.1 * waves
     land = is_land(lon[None, :], lat[:, None])
     dims = ("time", "lat", "lon")
-    time = xr.date_range("2001-01-01", periods=months, freq="MS") + np.timedelta64(14, "D")
+    time = xr.date_range(f"{start}-01-01", periods=months, freq="MS") + np.timedelta64(14, "D")
     return xr.Dataset(
         {
             "tos": (dims, np.where(land, np.nan, tos).astype("f4"),
@@ -102,15 +102,19 @@ def ocean(degrees: float = 2.0, months: int = 24) -> xr.Dataset:
 
 
 def write(
-    path: str = "ocean.nc", degrees: float = 2.0, months: int = 24, chunks: tuple[int, int, int] | None = None
+    path: str = "ocean.nc",
+    degrees: float = 2.0,
+    months: int = 24,
+    start: int = 2001,
+    chunks: tuple[int, int, int] | None = None,
 ) -> str:
     """Writes it as netCDF-4: ``tos`` compressed, ``so`` packed into 16 bits, in chunks of half a year where nothing is said."""
-    made = ocean(degrees, months)
+    made = ocean(degrees, months, start)
     chunks = chunks or (6, made.sizes["lat"] // 2, made.sizes["lon"] // 2)
     encoding = {
         "tos": {"zlib": True, "shuffle": True, "chunksizes": chunks, "_FillValue": np.float32(1e20)},
         "so": {"dtype": "i2", "scale_factor": 0.001, "add_offset": 20.0, "_FillValue": -32768, "chunksizes": chunks},
-        "time": {"units": "days since 2001-01-01", "calendar": "standard", "dtype": "f8"},
+        "time": {"units": f"days since {start}-01-01", "calendar": "standard", "dtype": "f8"},
     }
     made.to_netcdf(path, engine="netcdf4", encoding=encoding, unlimited_dims=["time"])
     return path
