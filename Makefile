@@ -1,6 +1,7 @@
 # make run      builds, makes data and shows what Gristmill does with it
 # make test     every check: format, lints, tests in Rust and Python
 # make bench    all benchmarks; figures and pictures go to bench/results
+# make docs     the site of the documentation, in target/site
 # make figures  the papers' figures in the lab (root): bench/results/lab and docs/figures.md
 # make clean    removes what the above made, but for the Rust build
 
@@ -11,7 +12,7 @@ VENV := .venv
 PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 
-.PHONY: run test bench figures build clean
+.PHONY: run test docs bench figures build clean
 
 run: build $(VENV)/ready
 	scripts/demo
@@ -33,6 +34,11 @@ test: $(VENV)/ready $(RG)
 	$(VENV)/bin/python bench/lab run son2010_fig10 dosas2012_fig06 --quick \
 	    --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 
+# The package is installed for its reference; whatever is wrong with a page or a link is an error.
+docs: $(VENV)/ready
+	$(PYTHON_DOOR)
+	$(VENV)/bin/python -m sphinx -E -W --keep-going -q -b html -d target/doctrees docs target/site
+
 bench: build $(VENV)/ready $(RG)
 	$(CARGO) build --release -p gristmill-probe
 	CARGO_TARGET_DIR=target $(VENV)/bin/pip install --quiet .
@@ -45,9 +51,10 @@ figures: $(VENV)/ready
 	$(VENV)/bin/python bench/lab figures
 
 # A mark beside the packages, so that they are installed again only when the lists change.
-$(VENV)/ready: tests/requirements.txt bench/requirements.txt
+$(VENV)/ready: tests/requirements.txt bench/requirements.txt docs/requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet -r tests/requirements.txt -r bench/requirements.txt
+	$(VENV)/bin/pip install --quiet -r tests/requirements.txt -r bench/requirements.txt \
+	    -r docs/requirements.txt
 	touch $@
 
 $(RG):
