@@ -276,7 +276,11 @@ def test_variables_that_were_pickled_one_by_one_are_of_one_file(files, theirs):
 
 def test_what_is_asked_is_told(files):
     ours = gm.open_arrays(files["fields.nc"])
-    told = gm.explain((ours["a"] - ours["b"]) * np.arange(16.0))
+    gm._source.elements.clear()
+    with gm.trace() as trace:
+        told = gm.explain((ours["a"] - ours["b"]) * np.arange(16.0))
+        assert gm.explain(ours["a"] * ours["mask2d"]).endswith("c1 = 192 numbers that are sent")
+    assert trace.requests == trace.reads == 0
     assert told.endswith("with x = a[0:30, 0:12, 0:16], y1 = b[0:30, 0:12, 0:16], c1 = 16 numbers that are sent")
 
 

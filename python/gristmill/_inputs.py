@@ -35,6 +35,40 @@ class NotPushed(Exception):  # noqa: N818
     """Something cannot run where the data is stored; the message says why."""
 
 
+@dataclass(frozen=True)
+class Sent:
+    """An array that travels: the values of a node that is here or small, read when they are needed."""
+
+    node: Node
+    #: With as many axes as the lead, and length 1 where it is repeated along one.
+    shape: tuple[int, ...]
+    #: What is taken of its axes, one after the other.
+    parts: tuple[tuple[int, slice], ...] = ()
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.node.dtype.itemsize
+
+    def take(self, axis: int, part: slice) -> Sent:
+        """Less of an axis."""
+        if self.shape[axis] == 1:
+            return self
+        length = len(range(self.shape[axis])[part])
+        shape = (*self.shape[:axis], length, *self.shape[axis + 1 :])
+        return Sent(self.node, shape, (*self.parts, (axis, part)))
+
+    def values(self) -> NDArray[Any]:
+        value = np.asarray(read(self.node) if isinstance(self.node, Leaf) else self.node.value)  # type: ignore[attr-defined]
+        value = value.reshape((1,) * (len(self.shape) - value.ndim) + value.shape)
+        for axis, part in self.parts:
+            value = value[(slice(None),) * axis + (part,)]
+        return value
+
+
 @dataclass
 class Inputs:
     """The inputs of an expression over leaves of one shape. Axes are those of the lead, which is called ``x``."""
@@ -42,8 +76,8 @@ class Inputs:
     lead: Leaf
     #: Further variables, of which the same is taken, by their names in the expression.
     others: dict[str, Leaf] = field(default_factory=dict)
-    #: Arrays with as many axes as the lead, with length 1 where they are repeated.
-    constants: dict[str, NDArray[Any]] = field(default_factory=dict)
+    #: Arrays that are repeated along some axes, by theirs.
+    constants: dict[str, Sent] = field(default_factory=dict)
     _names: dict[Hashable, str] = field(default_factory=dict)
 
     def name(self, node: Node) -> str:
@@ -75,30 +109,25 @@ class Inputs:
         if (one.shape, _taken(self.lead)) != (other.shape, _taken(leaf)):
             raise NotPushed(f"it is made of several parts of variables: {names}")
 
-    def _laid(self, node: Node) -> NDArray[Any]:
+    def _laid(self, node: Node) -> Sent:
         """An array over the axes of the lead, small enough to travel."""
         if node.dtype not in TYPES:
             raise NotPushed(f"{node.dtype} is no type that storage nodes compute in")
-        known = sum(array.nbytes for array in self.constants.values())
-        size = prod(_value_shape(node)) * node.dtype.itemsize + known
+        shape = node.value.shape if isinstance(node, Const) else node.shape
+        sent = Sent(node, (1,) * (self.lead.ndim - len(shape)) + shape)
+        size = sent.nbytes + sum(other.nbytes for other in self.constants.values())
         if size > _options.current.max_constant:
             raise NotPushed("it is made of an array that is here and larger than max_constant")
         if size * FAR_LESS > prod(self.lead.shape) * self.lead.variable.stored.itemsize:
             raise NotPushed("it is made of an array that is here and not much smaller than what is stored")
-        value = read(node) if isinstance(node, Leaf) else node.value  # type: ignore[attr-defined]
-        value = np.asarray(value)
-        return value.reshape((1,) * (self.lead.ndim - value.ndim) + value.shape)
+        return sent
 
     def take(self, axis: int, part: slice) -> Inputs:
         """The same over less of an axis."""
-
-        def less(array: NDArray[Any]) -> NDArray[Any]:
-            return array if array.shape[axis] == 1 else array[(slice(None),) * axis + (part,)]
-
         return Inputs(
             self.lead.take(axis, part),
             {name: leaf.take(axis, part) for name, leaf in self.others.items()},
-            {name: less(array) for name, array in self.constants.items()},
+            {name: sent.take(axis, part) for name, sent in self.constants.items()},
         )
 
     def variables(self) -> list[tuple[str, str, bool]]:
@@ -107,7 +136,7 @@ class Inputs:
 
     def given(self) -> list[tuple[str, str, list[int], bytes]]:
         """The constants as a request has them: over the axes of the file that are taken, in its order."""
-        return [(name, *self._given(array)) for name, array in self.constants.items()]
+        return [(name, *self._given(sent.values())) for name, sent in self.constants.items()]
 
     def _given(self, array: NDArray[Any]) -> tuple[str, list[int], bytes]:
         lead = self.lead
@@ -140,10 +169,6 @@ class Inputs:
 def _taken(leaf: Leaf) -> Hashable:
     """What is taken of a variable, whichever it is."""
     return tuple(take.key if isinstance(take, Picked) else take for take in leaf.takes), leaf.axes
-
-
-def _value_shape(node: Node) -> tuple[int, ...]:
-    return node.value.shape if isinstance(node, Const) else node.shape
 
 
 def inputs_of(node: Node) -> Inputs:

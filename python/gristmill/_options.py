@@ -49,7 +49,8 @@ class set_options:  # noqa: N801
         What happens to an operation that cannot run where the data is stored: ``"read"`` reads the elements and computes
         here, ``"warn"`` says so, ``"error"`` raises :class:`PushdownError`.
     max_constant
-        Most bytes of a constant, the weights of a mean for example, that travels with a request.
+        Most bytes of constants, the weights of a mean or a mask of a map for example, that travel with a request. Storage
+        nodes take up to 4 MiB.
     cache_bytes
         Bytes of elements that were read and are kept, so that none is read twice.
     progress
