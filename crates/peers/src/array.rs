@@ -34,7 +34,7 @@ impl ArrayWork {
     /// What the kernel refuses, and more chunks than a request takes.
     pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
         bounded(chunks.len())?;
-        let name = name(&chunks, &request);
+        let name = name(&chunks, request.reduction.op.name());
         let others = chunks.other_tables().map(|table| &**table);
         let spec = Arc::new(ArraySpec::new(chunks.table(), others, &request).map_err(usage)?);
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
@@ -47,14 +47,14 @@ impl ArrayWork {
     /// What is malformed, and what [`new`](ArrayWork::new) refuses.
     pub fn decode(spec: &Arc<ArraySpec>) -> Result<ArrayWork, RunError> {
         let (table, others, request) = spec.decode().map_err(usage)?;
-        let asked = request.clone();
+        let op = request.reduction.op.name();
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
         // A table may say that there is any number of chunks.
         let numbers: Vec<u64> = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).collect();
         bounded(numbers.len() as u64)?;
         let others = others.into_iter().map(Arc::new).collect();
         let chunks = Chunks::beside_others(Arc::new(table), others, numbers)?;
-        let name = name(&chunks, &asked);
+        let name = name(&chunks, op);
         Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
     }
 
@@ -84,7 +84,7 @@ fn usage(error: impl ToString) -> RunError {
     RunError::Remote { kind: ErrorKind::Usage, message: error.to_string() }
 }
 
-fn name(chunks: &Chunks, request: &Request) -> String {
+fn name(chunks: &Chunks, op: &str) -> String {
     let tables = [chunks.table()].into_iter().chain(chunks.other_tables());
     let codec = tables.flat_map(|table| &table.array.filters).find_map(|filter| {
         Some(match filter {
@@ -98,6 +98,5 @@ fn name(chunks: &Chunks, request: &Request) -> String {
             _ => return None,
         })
     });
-    let op = request.reduction.op.name();
     format!("{op}:{}", codec.unwrap_or("plain"))
 }

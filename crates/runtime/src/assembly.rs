@@ -20,7 +20,7 @@ use crate::gather::gather;
 pub(crate) const MAX_KEPT: usize = 64 << 20;
 
 /// Chunks that it keeps.
-const MAX_KEPT_CHUNKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+const MAX_KEPT_CHUNKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 
 /// A chunk of one of the other variables.
 type Key = (usize, u64);

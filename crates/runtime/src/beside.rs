@@ -183,7 +183,7 @@ fn part(lead: &Array, numbers: &[u64]) -> Vec<u64> {
 /// How often a chunk of another variable is read for the records of a lead, about. `part` is how much of each axis they span.
 ///
 /// Records come in C order, so between two that meet a chunk along some axis lie all those along the axes inside it. What these
-/// meet is kept if it is no more than [`MAX_KEPT`].
+/// meet is kept if a lane has room for it.
 pub fn reads(lead: &Array, other: &Array, part: &[u64]) -> u64 {
     let along = |array: &Array, axis: usize| array.chunk[axis].min(part[axis]).max(1);
     let axes = lead.chunk.len().min(other.chunk.len()).min(part.len());
