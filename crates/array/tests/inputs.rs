@@ -225,3 +225,21 @@ fn inputs_that_do_not_fit_are_refused() {
     assert!(error.contains("96 bytes instead of 144"), "{error}");
     assert_eq!(kernel.summary_key(), None);
 }
+
+/// Seeds of another form would be refused before anything is tried.
+#[test]
+fn the_seeds_of_the_fuzz_target_are_requests() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/array_request");
+    let mut several = 0;
+    for seed in std::fs::read_dir(folder).unwrap() {
+        let path = seed.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let length = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
+        let spoken = Spoken::decode(&bytes[4..4 + length]);
+        let spoken = spoken.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let types = vec![DType::F32; spoken.variables()];
+        let request = spoken.request(Grid::whole(vec![6, 5]).unwrap(), &types).unwrap();
+        several += usize::from(!request.others.is_empty() && ArrayReduce::bind(request).is_ok());
+    }
+    assert!(several > 1, "{several} seeds with several inputs");
+}

@@ -100,3 +100,49 @@ fn name(chunks: &Chunks, op: &str) -> String {
     });
     format!("{op}:{}", codec.unwrap_or("plain"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_array::{Expr, Meaning, Op, Reduction, Selection};
+    use gristmill_format::{ChunkTable, open_raw};
+    use gristmill_kernel::{ByteOrder, DType};
+    use gristmill_wire::grid;
+
+    use super::*;
+
+    fn table(shape: &[u64]) -> ChunkTable {
+        let bytes = vec![0u8; shape.iter().product::<u64>() as usize * 8];
+        open_raw(Arc::new(bytes), DType::F64, ByteOrder::Little, shape, 0).unwrap().table("data").unwrap()
+    }
+
+    /// What a node makes of a request about two variables.
+    fn asked(lead: &ChunkTable, other: &ChunkTable) -> Result<ArrayWork, RunError> {
+        let request = Request {
+            grid: grid(&lead.array).unwrap(),
+            meaning: Meaning::of(DType::F64),
+            others: vec![Meaning::of(DType::F64)],
+            constants: Vec::new(),
+            selection: Selection::default(),
+            expr: Some(Expr::parse("x * y", &["x", "y"]).unwrap()),
+            reduction: Reduction::new(Op::Sum),
+        };
+        let spec = ArraySpec::new(lead, [other].into_iter(), &request).map_err(usage)?;
+        ArrayWork::decode(&Arc::new(spec))
+    }
+
+    #[test]
+    fn variables_that_cannot_be_read_side_by_side_are_refused() {
+        let work = asked(&table(&[6, 4]), &table(&[6, 4])).unwrap();
+        assert_eq!((work.chunks.other_tables().count(), work.name()), (1, "sum:plain"));
+        let error = asked(&table(&[6, 4]), &table(&[4, 6])).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("[4, 6]"), "{error}");
+        // Chunks of no length, or of other axes than the array has.
+        for chunk in [vec![0, 4], vec![4]] {
+            let mut other = table(&[6, 4]);
+            other.array.chunk = chunk;
+            assert!(asked(&table(&[6, 4]), &other).is_err());
+        }
+    }
+}
