@@ -1,7 +1,9 @@
-"""xarray's own tests of what reads files, over ours: netCDF-4, classic netCDF and Zarr, on this machine and in a cluster.
+"""xarray's own tests of what reads files, over ours: netCDF-4, classic netCDF and Zarr, on this machine and in a cluster;
+and those of its operations on arrays that are not NumPy's.
 
-Each test saves with the netCDF4 package or zarr and opens with us. What is left out is in :data:`LEFT_OUT`, with the
-reason, and has to fail: if it does not any more, it has to go from the list.
+Each of the former saves with the netCDF4 package or zarr and opens with us. What is left out is listed below with the
+reason, and has to fail: if it does not any more, it has to go from the list. Left out as wholes are the classes that test
+how xarray writes (``ZarrBase``, ``TestNetCDF4ViaDaskData``), files in memory, and the packages that others read with.
 """
 
 import contextlib
@@ -12,6 +14,7 @@ import pytest
 import xarray as xr
 from python_package import cluster, gm  # noqa: F401
 from xarray.tests import test_backends as theirs
+from xarray.tests import test_duck_array_ops
 from xarray.tests.conftest import time_unit, use_dask  # noqa: F401
 
 LEVEL = "at which level chunks were compressed is not kept: nobody needs it to read them"
@@ -93,3 +96,20 @@ class TestZarr(Ours, theirs.CFEncodedBase):
 
     def save(self, dataset, path, **how):
         return dataset.to_zarr(path, **{"mode": "w", **how}, zarr_format=3, consolidated=False)
+
+
+class TestOperations(test_duck_array_ops.TestOps):
+    @pytest.fixture(autouse=True)
+    def setUp(self, tmp_path):
+        nan = np.nan
+        rows = [[nan, nan, 2, nan], [nan, 5, 6, nan], [8, 9, 10, nan]]
+        more = [[nan, 13, 14, 15], [nan, 17, 18, nan], [nan, 21, nan, nan]]
+        np.save(tmp_path / "x.npy", np.array([rows, more]))
+        self.x = gm.open_arrays(tmp_path / "x.npy")["data"]
+
+    # Of arrays of pandas alone.
+    test_where_extension_duck_array = None
+    test_concatenate_extension_duck_array = None
+    test_extension_array_pyarrow_concatenate = None
+    test___getitem__extension_duck_array = None
+    test__setitem__extension_duck_array = None

@@ -205,9 +205,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> Array:
         return Array(self._node)
 
-    def ravel(self, order: Any = "C") -> NDArray[Any]:
-        """The elements in one row, in memory: who asks for them so writes them somewhere, as zarr does."""
-        return np.asarray(self).ravel(order)
+    def view(self, dtype: Any = None) -> NDArray[Any]:
+        """The elements in memory, their bytes taken for those of another type: for who writes them somewhere, as zarr does."""
+        return np.asarray(self).view(self.dtype if dtype is None else dtype)
 
     def transpose(self, *axes: Any) -> Array:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes

@@ -91,7 +91,7 @@ def _asked(
     if leaf.blocks is not None and leaf.member is None and not weights:
         of_blocks = _batches.known if remembered else _batches.of_block
         if (found := of_blocks(what, op, reduced, windows, skipna)) is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     kept = [axis for axis in range(leaf.ndim) if axis not in reduced]
     lengths = {axis: leaf.shape[axis] // windows.get(axis, 1) for axis in kept}
     if prod(lengths.values()) > MAX_CELLS:

@@ -132,7 +132,9 @@ def forget() -> None:
 os.register_at_fork(after_in_child=forget)
 
 
-def known(what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool) -> Any:
+def known(
+    what: Canonical, op: str, reduced: set[int], windows: dict[int, int], skipna: bool
+) -> dict[str, NDArray[Any]] | None:
     """The arrays of an answer about a block that is remembered, or ``None``."""
     found = _box.form_of(what, op, reduced, windows, skipna)
     if found is None:

@@ -21,7 +21,7 @@ def _finish(graph: Any, state: Any, failed: bool) -> None:
 
 
 #: Ctrl-C of another library's graph ends our requests too: it was for all that ran.
-_callback: Any = Callback(start=_start, finish=_finish)  # type: ignore[no-untyped-call]
+_callback: Any = Callback(start=_start, finish=_finish)
 
 
 def hear_interrupts() -> None:

@@ -58,8 +58,9 @@ def open_dataset(
     >>> float(gm.open_dataset("line.npy")["data"].mean())
     1.5
 
-    Labels of axes are read, and what becomes times or is text; all else stays where it is until it is needed. Variables that are
-    no numbers are read by the package that xarray reads such files with (h5netcdf, zarr, scipy), if it is installed.
+    Labels of axes are read, and what becomes times or is text; all else stays where it is until it is needed. Variables
+    that are no numbers, and attributes of groups, are read by the package that xarray reads such files with (h5netcdf, zarr,
+    scipy), if it is installed.
 
     chunks
         With it (``{}`` for those of the file) variables are arrays of dask, whose blocks are reduced where they are stored.
@@ -98,15 +99,25 @@ def open_dataset(
 
 
 def open_groups(
-    url: Location, *, group: str | None = None, drop_variables: str | Iterable[str] | None = None, **options: Any
+    url: Location,
+    *,
+    group: str | None = None,
+    drop_variables: str | Iterable[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    **decoding: Any,
 ) -> dict[str, xr.Dataset]:
-    """The groups of a file, below ``group`` if there is one, as datasets by their paths; ``options`` as for :func:`open_dataset`."""
+    """The groups of a file, below ``group`` if there is one, as datasets by their paths. ``decoding`` is as for
+    :func:`open_dataset`."""
+    check_keywords("open_groups", None, storage_options, {})
+    how = Decoding.of(None, decoding)
+    arrays = open_arrays(url)
     top = (group or "").strip("/")
-    below = [one for one in sorted(open_arrays(url).groups()) if not top or one.startswith(f"{top}/")]
+    below = [one for one in sorted(arrays.groups()) if not top or one.startswith(f"{top}/")]
     paths = {"/": top} | {"/" + one.removeprefix(top).strip("/"): one for one in below}
-    return {
-        path: open_dataset(url, group=name, drop_variables=drop_variables, **options) for path, name in paths.items()
-    }
+    found = {path: of_group(arrays, name, drop_variables, how) for path, name in paths.items()}
+    for dataset in found.values():
+        dataset.set_close(arrays._source.close)
+    return found
 
 
 def check_keywords(
@@ -117,7 +128,8 @@ def check_keywords(
         raise Usage(f"engine={engine!r}: this is the engine 'gristmill'; for others call xarray.{called}")
     if storage_options:
         names = ", ".join(storage_options)
-        raise Usage(f"storage_options: {names} cannot be said here; set GRISTMILL_TOKEN, GRISTMILL_TOKEN_FILE or GRISTMILL_CA")
+        text = "cannot be said here; set GRISTMILL_TOKEN, GRISTMILL_TOKEN_FILE or GRISTMILL_CA"
+        raise Usage(f"storage_options: {names} {text}")
     for name, value in more.items():
         if name not in _REFUSED:
             raise TypeError(f"{called} takes no keyword {name!r}")
@@ -147,6 +159,8 @@ def of_group(
     attrs = None if prefix else arrays.attrs
     if others or prefix:
         more, found = read_others(arrays, prefix.rstrip("/"), names, others)
+        if attrs is None and found is None:
+            warnings.warn(f"the attributes of {group} are left out: install h5netcdf or zarr", UserWarning, stacklevel=3)
         attrs = attrs if attrs is not None else found or {}
     for name in sorted(others - more.keys()):
         warnings.warn(f"{name} is left out: {arrays.left_out[kept[name]]}", UserWarning, stacklevel=3)

@@ -27,7 +27,7 @@ MAX_THREADS = 8
 
 _TCP, _UNIX, _SOCKET = "grist://", "grist+unix://", "unix:"
 
-#: They come from the environment: what is an option of a file system is stored with it, in graphs and references for example.
+#: They come from the environment: options of a file system are stored with it, in graphs and references for example.
 _SECRETS = {"token": "GRISTMILL_TOKEN", "token_file": "GRISTMILL_TOKEN_FILE", "ca": "GRISTMILL_CA"}
 
 
@@ -45,8 +45,9 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
     say who asks, as everywhere.
 
     There are no empty directories: one is there as long as files lie in it, and making one does nothing. A file is
-    replaced whole, when what was written to it is closed; there is no appending. Options when a file is written are
-    those of :func:`gristmill.put`: ``stripe``, ``record``, ``targets`` and ``on``.
+    replaced whole, when what was written to it is closed; there is no appending. If a ``with fs.open(...)`` ends with an
+    exception nothing is stored; ``fsspec.open`` closes its files without saying why, and then what there is becomes the
+    file. Options when a file is written are those of :func:`gristmill.put`: ``stripe``, ``record``, ``targets``, ``on``.
     """
 
     protocol = ("grist", "grist+unix")
@@ -54,7 +55,8 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         for name in _SECRETS.keys() & options.keys():
-            raise Usage(f"{name} is no option of the file system, with which it would be stored; set {_SECRETS[name]}")
+            text = "is no option of the file system, with which it would be stored"
+            raise Usage(f"{name} {text}; set {_SECRETS[name]}")
         super().__init__(*args, **options)
 
     # Names.

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._errors import GristmillError
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -39,8 +41,11 @@ def read_others(
             with _given(url, engine) as given, xr.open_dataset(given, **how) as found:
                 loaded = found.load()
                 return {str(name): loaded.variables[name] for name in names & set(loaded.variables)}, loaded.attrs
-        except (OSError, ValueError, TypeError, KeyError, NotImplementedError):
-            # The caller says which variables are left out; they are no reason to refuse the others.
+        except GristmillError:
+            raise
+        except Exception:
+            # Whatever such a package raises: variables that it cannot read are no reason to refuse the others. The caller
+            # says which are left out.
             continue
     return {}, None
 

@@ -38,10 +38,12 @@ def open_mfdataset(
     storage_options: Any = None,
     **more: Any,
 ) -> xr.Dataset:
-    """Opens several files as one dataset, of arrays of dask with one block for each file where ``chunks`` says nothing else.
+    """Opens several files as one dataset, of arrays of dask with one block for each file where ``chunks`` says nothing
+    else.
 
     urls
-        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"data/*.nc"``), names, or for ``combine="nested"`` lists of lists of them.
+        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"data/*.nc"``), names, or for ``combine="nested"`` lists of lists of
+        them.
     combine, concat_dim, preprocess, data_vars, coords, compat, join, fill_value, combine_attrs, attrs_file
         As :func:`xarray.open_mfdataset` takes them.
     parallel
@@ -55,7 +57,7 @@ def open_mfdataset(
     if combine not in ("by_coords", "nested"):
         raise Usage(f"combine={combine!r}; use 'by_coords' or 'nested'")
     if combine == "by_coords" and concat_dim is not None:
-        raise Usage("concat_dim is for combine='nested'; with 'by_coords' the coordinates say how files follow each other")
+        raise Usage("concat_dim is for combine='nested'; with 'by_coords' coordinates say how files follow each other")
     if combine == "nested" and concat_dim is None:
         raise Usage("say along which dimension files follow each other: concat_dim='time'")
     names = _names(urls)
@@ -115,7 +117,8 @@ def _matching(pattern: str) -> list[Any]:
     try:
         from ._fsspec import GristmillFileSystem
     except ImportError as error:
-        raise Usage(f"patterns of names in a cluster need the package fsspec; install it, or name the files: {pattern}") from error
+        text = "patterns of names in a cluster need the package fsspec; install it, or name the files"
+        raise Usage(f"{text}: {pattern}") from error
     files = GristmillFileSystem()
     return [files.unstrip_protocol(path) for path in sorted(files.glob(pattern))]
 

@@ -144,8 +144,11 @@ class Source:
 
     def close(self) -> None:
         """Lets go of the file. It is opened again when it is needed, if it is still the same."""
+        if self._process != os.getpid():
+            # In a forked child nothing was opened yet, and the lock may be held by a thread of the parent.
+            return
         with self._lock:
-            if self._opened is not None and self._process == os.getpid():
+            if self._opened is not None:
                 self._before = self._opened.id, self._opened.variables()
             self._opened = None
 
