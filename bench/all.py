@@ -21,6 +21,7 @@ PROGRAMS = {
     "schedule": [],
     **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link"), ["gristmill"]),
     "python_fields": [],
+    "python_blocks": [],
     **dict.fromkeys(
         ("nodes", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
         ["probe", "gristmill"],

@@ -100,6 +100,16 @@ def test_what_is_put_together_is_what_numpy_has(places, theirs):
             np.testing.assert_allclose(np.nanmax(got, axis=0), np.nanmax(expected, axis=0))
 
 
+def test_pieces_of_several_arrays_of_dask_are_put_together(places, theirs):
+    ours = gm.open_dataset(places["netcdf"])
+    late = ours.tos.isel(time=slice(20, None)).chunk(time=5, chunked_array_type="gristmill")
+    early = ours.tos.isel(time=slice(0, 20)).chunk(time=8, chunked_array_type="gristmill")
+    both, expected = xr.concat([late, early], "time"), xr.concat([theirs.tos[20:], theirs.tos[:20]], "time")
+    for lazy, local in ((both, expected), (both[10:20], expected[10:20])):
+        same(lazy.chunk(time=-1).astype("f8").median("time").compute(), local.astype("f8").median("time"))
+        same(lazy.chunk(time=-1).max("lat").compute(), local.max("lat"))
+
+
 CHOICE = """
 import sys, warnings
 warnings.simplefilter("error")

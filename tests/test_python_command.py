@@ -58,8 +58,8 @@ def test_no_name_of_a_result_hides_another(cluster):
 
 
 @pytest.mark.parametrize("name", [
-        "", "._answer", "._array", "._arrays", "._cluster", "._dataset", "._dtype", "._errors", "._files", "._fsspec", "._open",
-        "._options", "._progress", "._size", "._stats",
+        "", "._accessor", "._answer", "._array", "._arrays", "._cluster", "._dataset", "._dtype", "._errors", "._files", "._fsspec",
+        "._open", "._options", "._progress", "._size", "._stats",
     ])
 def test_the_examples_give_what_they_say(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -100,6 +100,13 @@ def stored(path):
         yield nodes.path("days.nc")
 
 
+@pytest.fixture
+def there():
+    """Nodes that have much to do let the client compute, which is not what is looked at here."""
+    with gm.set_options(place="storage"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def theirs(path):
     with xr.open_dataset(path, engine="netcdf4") as dataset:
@@ -124,7 +131,7 @@ def bytes_of(text, ds):
 
 
 @pytest.mark.parametrize("text", PUSHED)
-def test_what_must_be_pushed(stored, theirs, text):
+def test_what_must_be_pushed(stored, there, theirs, text):
     ours = gm.open_dataset(stored)
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = compute(text, ours)
@@ -136,7 +143,7 @@ def test_what_must_be_pushed(stored, theirs, text):
 
 # What flox makes of months in blocks of dask needs the elements: it picks labels by them.
 @pytest.mark.parametrize("text", [text for text in PUSHED if "month" not in text])
-def test_what_must_be_pushed_from_blocks(stored, theirs, text):
+def test_what_must_be_pushed_from_blocks(stored, there, theirs, text):
     ours = gm.open_dataset(stored, chunks={})
     with gm.set_options(fallback="error"), gm.trace() as building:
         lazy = compute(text, ours)
@@ -148,7 +155,8 @@ def test_what_must_be_pushed_from_blocks(stored, theirs, text):
     most = 3 if "arg" in text or "idx" in text else 2 if "resample" in text else 1
     assert trace.reads == 0 and trace.requests <= BLOCKS * most
     if text not in MANY:
-        assert trace.bytes_in <= 2 * SHARE * bytes_of(text, theirs)
+        # Two blocks have each cell; how far elements lie from the mean is asked for when counts and sums are known.
+        assert trace.bytes_in <= (3 if "var" in text else 2) * SHARE * bytes_of(text, theirs)
 
 
 FALLS_BACK = {

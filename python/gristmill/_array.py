@@ -217,11 +217,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return _shapes.reshape(self, wanted, order)
 
-    def ravel(self, order: str = "C") -> Array:
-        """One axis of all elements."""
-        return self.reshape((self.size,), order=order)
-
-    def flatten(self, order: str = "C") -> Array:
+    def flatten(self, order: Any = "C") -> NDArray[Any]:
         return self.ravel(order)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
@@ -230,6 +226,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return self.transpose(order)
 
     def take(self, indices: Any, axis: Any = None) -> Any:
+        """Elements of an axis."""
         return _shapes.take(self, indices, axis)
 
     def squeeze(self, axis: Any = None) -> Array:

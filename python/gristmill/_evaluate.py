@@ -113,7 +113,9 @@ def _hull_of(leaf: Leaf, axis: int) -> Taken:
         return take
     hull = take.hull()
     if leaf.member is not None and leaf.member[0].of_file == axis:
-        return leaf.member[0].some(0, len(leaf.member[0].elements))[0]
+        every = leaf.member[0].some(0, len(leaf.member[0].elements))[0]
+        # Groups that lie each in a place of its own are read one by one.
+        return every if every[1] - every[0] <= 2 * (hull[1] - hull[0]) else hull
     return hull
 
 

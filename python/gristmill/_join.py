@@ -66,7 +66,9 @@ def _leaf(parts: list[Leaf], axis: int) -> Leaf | None:
         return None
     takes: list[Take] = list(first.takes)
     takes[of_file] = _one_behind_the_other([part.takes[of_file] for part in parts])
-    return Leaf(first.variable, takes, first.axes, first.blocks)
+    # Those of another array of dask may end where these begin.
+    keys = {None if part.blocks is None else part.blocks.key for part in parts}
+    return Leaf(first.variable, takes, first.axes, first.blocks if len(keys) == 1 else None)
 
 
 def _without(leaf: Leaf, of_file: int) -> tuple[object, ...]:

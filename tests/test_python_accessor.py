@@ -1,0 +1,68 @@
+"""Statistics of arrays and datasets of xarray, and when there is an accessor for them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from python_arrays import gm, numbers, places, same, theirs  # noqa: F401
+from python_package import TIMEOUT
+
+from gristmill import _source
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+NAMES = ["mean", "std", "count", "min"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_known():
+    _source.answers.clear()
+
+
+@pytest.mark.parametrize("dims", ["time", ["lat", "lon"], None, ...])
+def test_statistics_are_one_request_and_those_of_xarray(places, theirs, dims):
+    ours = gm.open_dataset(places["cluster"]).tos
+    with gm.set_options(fallback="error"), gm.trace() as trace:
+        found = ours.gristmill.stats(dims, NAMES)
+    assert trace.requests == 1 and list(found.data_vars) == NAMES and found.attrs == ours.attrs
+    axes = None if dims in (None, ...) else tuple(ours.dims.index(one) for one in np.atleast_1d(dims))
+    direct = gm.stats(ours.data, NAMES, axis=axes)
+    for name in NAMES:
+        same(found[name], getattr(theirs.tos, name)(dims))
+        np.testing.assert_array_equal(found[name].values, direct[name])
+
+
+def test_statistics_of_a_dataset(places, theirs):
+    ours = gm.open_dataset(places["netcdf"])
+    with gm.set_options(fallback="error"), gm.trace() as trace:
+        found = ours.gristmill.stats("time", ["max", "var"], ddof=1)
+    assert trace.requests == len(ours.data_vars)
+    for name in ours.data_vars:
+        same(found[f"{name}_max"], theirs[name].max("time"))
+        same(found[f"{name}_var"], theirs[name].var("time", ddof=1))
+
+
+def test_statistics_of_what_xarray_opened_and_of_blocks(places, theirs):
+    opened = xr.open_dataset(places["netcdf"], engine="gristmill").b
+    blocks = gm.open_dataset(places["netcdf"], chunks={}).b
+    for ours in (opened, blocks, opened.isel(time=slice(3, None)), theirs.b):
+        found = ours.gristmill.stats(["time"], NAMES)
+        local = theirs.b.isel(time=slice(36 - ours.sizes["time"], None))
+        for name in NAMES:
+            same(found[name].compute(), getattr(local, name)("time"))
+
+
+def test_wrong_names_say_what_there_is(places):
+    ours = gm.open_dataset(places["netcdf"])
+    for one in (ours, ours.tos):
+        with pytest.raises(gm.Usage, match="no dimension 'level'; there are time"):
+            one.gristmill.stats("level")
+        with pytest.raises(gm.Usage, match="no statistic 'mode'; there are count"):
+            one.gristmill.stats("time", ["mode"])
+
+
+def test_nothing_is_registered_by_an_import():
+    code = "import gristmill, xarray as xr; print(hasattr(xr.DataArray, 'gristmill'), 'gristmill._accessor' in __import__('sys').modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.stdout == "False False\n"
