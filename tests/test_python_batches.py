@@ -173,6 +173,26 @@ def test_no_block_is_asked_for_twice(tmp_path):
         assert trace.bytes_folded == values.nbytes
 
 
+@pytest.mark.parametrize("axis", [None, 0, (1, 2)])
+def test_blocks_of_one_chunk_are_asked_about_together(path, theirs, axis):
+    # Chunks of (25, 20, 10).
+    chunks = ((5,) * 20, (7, 7, 7, 7, 7, 5), (5,) * 8)
+    blocked, values = gm.open_arrays(path)["wide"].in_blocks(chunks), theirs.wide.values
+    alone = {}
+    for key, block in every(blocked, chunks, random.Random(1))[:20]:
+        _batches.forget()
+        alone[str(key)] = np.nanmean(block, axis=axis)
+    _batches.forget()
+    about = gm.open_arrays(path)._about["wide"]
+    with gm.trace() as trace:
+        for key, block in every(blocked, chunks, random.Random(1)):
+            got = np.nanmean(block, axis=axis)
+            np.testing.assert_allclose(got, np.nanmean(values[key], axis=axis), rtol=1e-9)
+            np.testing.assert_array_equal(got, alone.get(str(key), got))
+    # Along latitude blocks do not end where chunks do.
+    assert trace.requests <= 4 * 2 * 4 and trace.bytes_folded <= 2 * about["stored_bytes"]
+
+
 def together(threads, work):
     """Runs work(number) in so many threads, which start at once; gives what they return or raise."""
     gate, found = threading.Barrier(threads), [None] * threads

@@ -56,7 +56,7 @@ class Family:
         self.form = form
         self.tree: Tree = form.tree()
         self.known: dict[Place, Asked] = {}
-        #: Blocks that were needed, and how many were asked for.
+        #: Blocks that were needed, and how many were asked for: here and below blocks are those of a unit; see ``Form.unit``.
         self.needed: set[Place] = set()
         self.asked = 0
         #: Boxes of which a part was asked for.
@@ -142,7 +142,7 @@ def known(
     key, place, _ = found
     with _store.lock:
         family = _store.families.get(key)
-        asked = family and family.known.get(place)
+        asked = family and family.known.get(family.form.unit(place))
     return family.form.part(asked.found, asked.box, place) if family and asked and asked.found is not None else None
 
 
@@ -159,12 +159,13 @@ def of_block(
     while True:
         with store.lock:
             family = store.family(key, form)
-            if place in family.failed:
+            unit = family.form.unit(place)
+            if unit in family.failed:
                 return None
-            family.needed.add(place)
-            asked = family.known.get(place)
+            family.needed.add(unit)
+            asked = family.known.get(unit)
             if asked is None:
-                asked = store.begin(family, place)
+                asked = store.begin(family, unit)
                 break
             if asked in store.kept:
                 store.kept.move_to_end(asked)
@@ -183,7 +184,7 @@ def of_block(
     finally:
         with store.lock:
             if arrays is None:
-                family.failed.add(place)
+                family.failed.add(unit)
                 store.drop(family, asked)
             else:
                 store.keep(family, asked, arrays)

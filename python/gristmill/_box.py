@@ -76,6 +76,7 @@ class Form:
             some = isinstance(leaf.takes[of_file], Picked) or at in what.masks
             (self.grouped if some else self.gone).add(of_file)
         self.single = _single(what, op, reduced, windows)
+        self.units = self._units()
         by_file = {axis.of_file: number for number, axis in enumerate(axes)}
         #: For each axis of an answer about a box: the number of the family's axis, or ``None``.
         self.layout = [by_file.get(of_file) for of_file in self.shown if of_file not in self.gone]
@@ -93,15 +94,42 @@ class Form:
         """Boxes grow along the axes that are reduced first, for who needs one block needs all that it is added to: along all of
         them in turn, as dask adds cubes of blocks and cubes of these. Then along the others, one after the other. The last axis
         comes first, as in the order in which dask goes through blocks."""
-        counts = [len(self.blocks.bounds[axis.of_file]) - 1 for axis in self.axes]
+        counts = [-(-self._blocks_along(axis) // unit) for axis, unit in zip(self.axes, self.units)]
         reduced = [at for at, axis in enumerate(self.axes) if axis.reduced]
         kept = [[at] for at, axis in enumerate(self.axes) if not axis.reduced]
         return Tree(counts, [reduced[::-1], *kept[::-1]])
 
+    def _blocks_along(self, axis: Axis) -> int:
+        return len(self.blocks.bounds[axis.of_file]) - 1
+
+    def unit(self, place: Place) -> Place:
+        """The blocks that are asked about together whatever is needed of them: those that lie in the same chunks of the file,
+        which are read whole for one of them as for all."""
+        return tuple(at // unit for at, unit in zip(place, self.units))
+
+    def _units(self) -> Place:
+        """How many blocks lie in a chunk, along each axis of the family."""
+        chunks, out = self.what.leaf.variable.chunks, []
+        for axis in self.axes:
+            bounds = self.blocks.bounds[axis.of_file]
+            out.append(max(1, round(chunks[axis.of_file] / (bounds[1] - bounds[0]))) if chunks else 1)
+        self.units = tuple(out)
+        first = (0,) * len(out)
+        return self.units if self.fits(Box(0, first, (1,) * len(out))) else (1,) * len(out)
+
+    def _span(self, box: Box) -> tuple[Place, Place]:
+        """The first blocks of a box of units, and the ones behind its last."""
+        first = tuple(at * unit for at, unit in zip(box.first, self.units))
+        last = tuple(
+            min(at * unit, self._blocks_along(axis)) for at, unit, axis in zip(box.last, self.units, self.axes)
+        )
+        return first, last
+
     def _counts(self, box: Box) -> list[NDArray[np.int64]]:
         """How many elements blocks of a box have, along each axis of the family."""
+        first, last = self._span(box)
         return [
-            self.blocks.counts(axis.of_file, box.first[at], box.last[at], axis.phase, axis.step)
+            self.blocks.counts(axis.of_file, first[at], last[at], axis.phase, axis.step)
             for at, axis in enumerate(self.axes)
         ]
 
@@ -142,10 +170,10 @@ class Form:
                 groups[at] = labels(leaf.takes[of_file], masks.get(i)), 1
             elif i in self.reduced:
                 axes.append(at)
-        each = self._counts(box)
+        each, (low, high) = self._counts(box), self._span(box)
         for number, (axis, counts) in enumerate(zip(self.axes, each)):
             at = place[axis.of_file]
-            first, last = box.first[number], box.last[number]
+            first, last = low[number], high[number]
             taken[axis.of_file] = self.blocks.taken(axis.of_file, first, last, axis.phase, axis.step)
             if not axis.reduced:
                 if axis.window > 1:
@@ -154,7 +182,7 @@ class Form:
                 windows[at] = int(counts[0])
             else:
                 groups[at] = np.repeat(np.arange(len(counts)), counts), len(counts)
-        if box.volume == 1 and self.single:
+        if self.single and all(len(counts) == 1 for counts in each):
             # A second group, which is empty: one number would be computed in another way.
             number = min(range(len(each)), key=lambda number: int(each[number][0]))
             at = place[self.axes[number].of_file]
@@ -179,7 +207,7 @@ class Form:
             if number is None:
                 index.append(slice(None))
                 continue
-            axis, first, at = self.axes[number], box.first[number], place[number]
+            axis, first, at = self.axes[number], box.first[number] * self.units[number], place[number]
             if axis.reduced:
                 index.append(at - first)
                 continue
