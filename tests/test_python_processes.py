@@ -155,10 +155,8 @@ def sparse(folder):
 
 INTERRUPTED = """
 import sys, gristmill
-from gristmill._source import Variable
-reduce = Variable.reduce
 # Nodes that have hardly any share of their processors would leave the work to us.
-Variable.reduce = lambda self, asked, key: reduce(self, {**asked, "place": "storage"}, key)
+gristmill.set_options(place="storage")
 array = gristmill.open_arrays(sys.argv[1])["data"]
 print("opened", flush=True)
 try:
