@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _gristmill, _progress
-from ._errors import GristmillError
+from ._errors import GristmillError, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +74,9 @@ def watching() -> Iterator[_gristmill.Watch]:
     try:
         yield watch
         whole = True
+    except TimedOut:
+        # It is given up as well, but not by anybody else.
+        raise
     except GristmillError:
         if watch.stopped:
             # Nothing else is to be asked instead of it.
