@@ -206,7 +206,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return Array(self._node)
 
     def view(self, dtype: Any = None) -> NDArray[Any]:
-        """The elements in memory, their bytes taken for those of another type: for who writes them somewhere, as zarr does."""
+        """The elements in memory, their bytes taken for those of another type: for who writes them, as zarr does."""
         return np.asarray(self).view(self.dtype if dtype is None else dtype)
 
     def transpose(self, *axes: Any) -> Array:
@@ -217,7 +217,11 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return _shapes.reshape(self, wanted, order)
 
-    def flatten(self, order: Any = "C") -> NDArray[Any]:
+    def ravel(self, order: str = "C") -> Array:
+        """One axis of all elements."""
+        return self.reshape((self.size,), order=order)
+
+    def flatten(self, order: str = "C") -> Array:
         return self.ravel(order)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
