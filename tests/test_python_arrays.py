@@ -206,3 +206,9 @@ def test_where_reductions_run(places, theirs):
     assert found["storage", "bytes"] < found["client", "bytes"]
     with pytest.raises(gm.Usage, match="one of auto, storage, client"):
         gm.set_options(place="nowhere")
+
+
+def test_one_axis_of_all_elements(places, theirs):
+    array, expected = gm.open_arrays(places["netcdf"])["i4"], theirs.i4.values
+    for name in ("ravel", "flatten"):
+        np.testing.assert_array_equal(np.asarray(getattr(array, name)()), getattr(expected, name)())
