@@ -208,6 +208,15 @@ def test_moments_are_those_asked_one_by_one(reducer):
             np.testing.assert_allclose(got["m2"] / np.where(got["n"], got["n"], np.nan), variance, rtol=1e-12)
 
 
+def test_equal_values_have_no_spread(reducer):
+    rng = np.random.default_rng(SEED + 13)
+    data = np.broadcast_to(rng.normal(1e5, 1, (1, 7, 6)), (5, 7, 6)).copy()
+    assert (reducer.ask(data, "moments", chunk=chunks(rng, data.shape), axes=[0])["m2"] == 0).all()
+    data[1:] = np.nan
+    for op in ("std", "var"):
+        assert (reducer.one(data, op, chunk=chunks(rng, data.shape), axes=[0]) == 0).all()
+
+
 def test_totals_are_a_count_and_a_sum_in_the_wider_type(reducer):
     rng = np.random.default_rng(SEED + 11)
     for dtype in FLOATS + ("int32", "uint8"):

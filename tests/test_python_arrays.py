@@ -212,3 +212,14 @@ def test_one_axis_of_all_elements(places, theirs):
     array, expected = gm.open_arrays(places["netcdf"])["i4"], theirs.i4.values
     for name in ("ravel", "flatten"):
         np.testing.assert_array_equal(np.asarray(getattr(array, name)()), getattr(expected, name)())
+
+
+def test_means_of_large_integers(tmp_path):
+    values = np.full((4, 3), 2**62, "i8")
+    np.save(tmp_path / "large.npy", values)
+    array = gm.open_arrays(tmp_path / "large.npy")["data"]
+    with gm.set_options(fallback="error"):
+        for axis in (0, None):
+            numbers(array.mean(axis), values.mean(axis))
+        with pytest.raises(gm.DataError, match="beyond 64 bits"):
+            array.sum(axis=0)

@@ -210,7 +210,14 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
         n: Any = have.n if skipna else have.size
         with np.errstate(all="ignore"):
             return np.asarray(total.astype(np.float64) / n).astype(result)
-    added = _added(node, axes)
+    try:
+        added = _added(node, axes)
+    except DataError:
+        if node.dtype.kind not in "iu":
+            raise
+        # The sum is beyond 64 bits, and the mean is not.
+        what = canonical(node)
+        return ask(what, "mean", *reduced_axes(what, axes))["mean"]
     mean = added.mean
     if skipna and np.any(added.n == 0):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=5)

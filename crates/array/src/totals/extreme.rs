@@ -31,6 +31,11 @@ impl Extreme {
             nans: vec![false; cells],
         }
     }
+
+    /// Whether the smallest is the largest, which `most` keeps.
+    pub(crate) fn same_as(&self, most: &Extreme, at: usize) -> bool {
+        self.keys[at] == !most.keys[at]
+    }
 }
 
 #[inline(always)]

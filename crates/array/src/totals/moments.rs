@@ -235,7 +235,12 @@ impl Totals for Together {
             }
             // (n Sxx - Sx Sx) / n; of nothing there is no distance.
             (2, _) if n == 0 => 0f64.put(out),
-            (2, Spread::Float(moments)) => moments.variance(at, n - 1).to_f64().put(out),
+            (2, Spread::Float(moments)) => {
+                let m2 = moments.variance(at, n - 1).to_f64();
+                // What the cells dropped is no distance between values that are all the same.
+                let none = m2.is_finite() && self.least.same_as(&self.most, at);
+                (if none { 0.0 } else { m2 }).put(out);
+            }
             (2, Spread::Integer(moments)) => moments.moments[at].variance_exactly(n, n - 1).to_f64().put(out),
             (3, _) => return self.least.answer(0, at, out),
             _ => return self.most.answer(0, at, out),

@@ -11,7 +11,7 @@ impl BinnedCells {
     /// and of their squares as [`squares`](crate::squares) has them. NaN where `n <= ddof` or a value was not finite.
     ///
     /// The fraction of what the cells hold is exact. What they dropped leaves it off by at most
-    /// `2^-77 * n / (n - ddof) * max|x|^2`; a fraction that this made negative is 0.
+    /// `2^-77 * n / (n - ddof) * max|x|^2`; a fraction that this made negative is 0, and so is that of one value.
     pub fn variance(&self, squares: &BinnedCells, at: usize, n: u64, ddof: u64) -> Exactly {
         if n <= ddof
             || at >= self.len()
@@ -20,6 +20,9 @@ impl BinnedCells {
             || squares.is_special(at)
         {
             return Exactly::NAN;
+        }
+        if n == 1 {
+            return Exactly::ratio(BigInt::ZERO, BigUint::from(1u8), 0);
         }
         let ((sum, sum_exp2), (squares, squares_exp2)) = (big(&self.cell(at)), big(&squares.cell(at)));
         let exp2 = squares_exp2.min(2 * sum_exp2);

@@ -204,6 +204,20 @@ fn the_largest_and_the_smallest() {
 }
 
 #[test]
+fn variance_of_one_value() {
+    for x in [0.1, -1e100 / 7.0, 3.3e-150, 0.0] {
+        let (mut high, mut low) = ([0.0], [0.0]);
+        assert!(squares(&[x], &mut high, &mut low));
+        let (mut sums, mut both) = (BinnedCells::new(1), BinnedCells::new(1));
+        sums.add_run(0, &[x], false);
+        both.add_run(0, &high, false);
+        both.add_run(0, &low, false);
+        assert_eq!(sums.variance(&both, 0, 1, 0).to_f64(), 0.0);
+        assert!(sums.variance(&both, 0, 1, 1).to_f64().is_nan());
+    }
+}
+
+#[test]
 fn variance_of_values_that_differ_little() {
     let values: Vec<f64> = (0..5000).map(|i| 250.0 + 0.01 * f64::from(i * 7919 % 5000).sin()).collect();
     let (mut high, mut low) = (vec![0.0; 5000], vec![0.0; 5000]);
