@@ -11,6 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 import xarray as xr
+from children import everything
 from cluster import Nodes, until
 from python_package import TIMEOUT, cluster, gm, python  # noqa: F401
 from watching import CRAWL, requests
@@ -25,20 +26,6 @@ def url(cluster, tmp_path_factory):  # noqa: F811
     data.to_netcdf(path, encoding={"a": {"chunksizes": (5, 11, 9)}})
     gm.put(path, cluster.path("processes.nc"), stripe="16KiB")
     return cluster.path("processes.nc")
-
-
-def everything(url, array, dataset, file):
-    """What a process does with what it was given, and with what it opens itself."""
-    file.seek(1)
-    return (
-        np.asarray(array[3:5, 2]),
-        array.mean(axis=0),
-        (array * 2 - 1).max(axis=(1, 2)),
-        dataset.b.std("time").values,
-        gm.open_dataset(url).a.sum().values,
-        fsspec.filesystem("grist").cat_file(url, 1, 9),
-        file.read(8),
-    )
 
 
 def right(found):
@@ -91,8 +78,8 @@ def test_workers_of_dask(url):
         np.testing.assert_array_equal(found["most"].values, (VALUES * -VALUES).max(2))
         kept = dataset.a[3:9].persist(scheduler=client)
         np.testing.assert_array_equal(kept.values, VALUES[3:9])
-        for one in client.gather([client.submit(everything, *given(url), pure=False) for _ in range(4)]):
-            right(one)
+        for one in [client.submit(everything, *given(url), pure=False) for _ in range(4)]:
+            right(one.result(TIMEOUT))
 
 
 def test_threads_share_what_is_open(url):
