@@ -9,7 +9,7 @@ use gristmill_transport::HttpClient;
 use http::{Request, StatusCode};
 
 use crate::node::Shared;
-use crate::{Node, NodeOptions};
+use crate::{ActivePriority, Node, NodeOptions};
 
 /// Threads for what blocks.
 pub(crate) const THREADS: usize = 4;
@@ -51,6 +51,8 @@ pub(crate) fn with_options(
     let all = async {
         let dir = tempfile::tempdir().unwrap();
         let options = NodeOptions::entry(dir.path(), "127.0.0.1:0".parse().unwrap());
+        // Other tests run beside this one, and idle lanes would have what those leave.
+        let options = NodeOptions { active_priority: ActivePriority::Low, ..options };
         let node = Node::start(change(NodeOptions { lanes: Some(1), ..options })).await.unwrap();
         let (shared, address) = (node.shared().clone(), node.address().to_string());
         let started = TestNode { shared, address, node, _dir: dir };

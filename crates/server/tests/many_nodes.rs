@@ -65,8 +65,8 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
 
 #[test]
 fn passes_of_busy_nodes_go_on_with_whoever_asked() {
-    // Slow enough that every node would rather hand its passes back, large enough that it may.
-    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.002, ..options });
+    // So slow that every node would rather hand its passes back, by far.
+    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0005, ..options });
     nodes.put("/numbers", &mixed(450_000), &stripes(64 << 10));
     let mut points = numbers("kmeans");
     points.params = [("dims", "3"), ("k", "4"), ("seed", "2"), ("max_iter", "8"), ("tol", "0")]

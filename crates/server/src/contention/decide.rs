@@ -40,6 +40,9 @@ const BELIEVED: f64 = 8.0;
 /// Threads of an asker that are believed.
 const MAX_LANES: u32 = 1024;
 
+/// The least part of a processor that a node is reckoned with: a time is finite.
+const LEAST_OWN_CORES: f64 = 1e-4;
+
 /// The smallest part of a processor that an asker's word is taken for.
 const LEAST_CORES: f64 = 0.01;
 
@@ -107,7 +110,7 @@ pub(crate) fn decide(
     staying: &HashSet<u64>,
 ) -> Result<Vec<Verdict>, ScheduleError> {
     let mut cluster = Cluster::default();
-    let (cores, link) = (situation.cores.max(0.01), situation.link);
+    let (cores, link) = (situation.cores.max(LEAST_OWN_CORES), situation.link);
     cluster.storage_node(Node { cores, busy: 0.0, link, link_busy: situation.link_busy });
     let mut clients: HashMap<&str, usize> = HashMap::new();
     let mut shards = Vec::with_capacity(actives.len());

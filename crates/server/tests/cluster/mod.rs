@@ -7,7 +7,7 @@ use gristmill_client::{Cluster, ClusterOptions, RemotePut};
 use gristmill_kernel::{RowBatch, Value};
 use gristmill_peers::{Files, ON_STORAGE, Peers, PeersOptions, Question};
 use gristmill_runtime::{Control, Options, Outcome, Report, RunError, run_on};
-use gristmill_server::{Node, NodeOptions};
+use gristmill_server::{ActivePriority, Node, NodeOptions};
 use gristmill_transport::{Dialer, DialerOptions};
 use gristmill_wire::{InputSpec, Place};
 use tokio::runtime::Runtime;
@@ -32,7 +32,9 @@ impl Nodes {
             tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
         let mut nodes = Vec::new();
         for number in 0..count {
-            let options = how(options(dir.path(), number, nodes.first()));
+            // Other tests run beside this one, and idle lanes would have what those leave.
+            let options = options(dir.path(), number, nodes.first());
+            let options = how(NodeOptions { active_priority: ActivePriority::Low, ..options });
             nodes.push(runtime.block_on(Node::start(options)).unwrap());
         }
         let entry = nodes[0].address().to_string();
