@@ -233,7 +233,7 @@ def test_what_makes_no_sense_is_said(grist, days, args, word):
 
 
 def test_weights_are_for_sums_and_means(grist, days):
-    assert "sum and mean" in grist.refuses(2, "run", "max", days, "--var", "x", "--weights", "lat=coslat")
+    assert "sum, mean and totals" in grist.refuses(2, "run", "max", days, "--var", "x", "--weights", "lat=coslat")
     assert "--var" in grist.refuses(2, "run", "max", days, "--groupby", "time.month")
 
 
