@@ -1,7 +1,6 @@
-"""A reduction by a graph of dask of ten thousand blocks, beside the same as one request.
+"""A reduction of an array that dask has in ten thousand blocks, beside the same as one request.
 
-dask takes its time for such a graph whatever the blocks are, so the same graph is timed over zeros in memory too: what is
-above that is Gristmill's, and is what the goal is for.
+What dask itself takes for the graph is seen by the same graph over zeros in memory.
 """
 
 import dask
@@ -21,10 +20,10 @@ SIZE, QUICK_SIZE = data.GIB, 16 * data.MIB
 BLOCKS, QUICK_BLOCKS = (25, 20, 20), (4, 5, 5)
 LAT, LON = 100, 200
 
-# Times of one request that all of a graph may take, above what dask takes.
+# Times of one request that all of a graph may take.
 GOAL = 2.0
 
-GRAPH, ONE, ZEROS, ABOVE = "graph of blocks", "one request", "graph over zeros", "graph above dask"
+GRAPH, ONE, ZEROS = "graph of blocks", "one request", "graph over zeros"
 ASKED = {"mean over time": lambda a: a.mean("dim_0"), "mean": lambda a: a.mean(), "std": lambda a: a.std()}
 
 
@@ -85,11 +84,8 @@ def main():
             f"{ZEROS}, {name}": pairs.timed(lambda asked=asked: asked(zeros).compute()),
         }
         times = pairs.rounds(sides, options.rounds)
-        above = np.array(times[f"{GRAPH}, {name}"]) - np.array(times[f"{ZEROS}, {name}"])
-        times[f"{ABOVE}, {name}"] = np.maximum(above, 0).tolist()
         ratios = [
-            pairs.ratio(times, f"{ABOVE}, {name}", f"{ONE}, {name}", GOAL),
-            pairs.ratio(times, f"{GRAPH}, {name}", f"{ONE}, {name}"),
+            pairs.ratio(times, f"{GRAPH}, {name}", f"{ONE}, {name}", GOAL),
             pairs.ratio(times, f"{GRAPH}, {name}", f"{ZEROS}, {name}"),
         ]
         pairs.report(

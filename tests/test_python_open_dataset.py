@@ -188,9 +188,10 @@ def test_missing_values_where_zarr_keeps_them(tmp_path, version):
 
 
 @pytest.mark.parametrize("chunks", [None, {}])
-def test_what_was_opened_is_written_elsewhere(url, tmp_path, chunks):
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_was_opened_is_written_elsewhere(url, tmp_path, chunks, version):
     ours = gm.open_dataset(url, group="model/run 1", chunks=chunks)
-    ours.to_zarr(tmp_path / "copy.zarr", zarr_format=3, consolidated=False)
+    ours.to_zarr(tmp_path / "copy.zarr", zarr_format=version, consolidated=False)
     with xr.open_dataset(tmp_path / "copy.zarr", engine="zarr", consolidated=False) as again:
         xr.testing.assert_equal(again, ours)
     ours.to_netcdf(tmp_path / "copy.nc", engine="netcdf4")

@@ -197,8 +197,10 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _functions.function(function, args, kwargs)
 
-    def astype(self, dtype: Any, **_: Any) -> Array:
-        """The same values in another type."""
+    def astype(self, dtype: Any, order: str = "K", **_: Any) -> Any:
+        """The same values in another type. With ``order="C"`` or ``"F"`` an array of NumPy: elements have an order in memory."""
+        if order in ("C", "F"):
+            return np.asarray(self).astype(dtype, order=order)  # type: ignore[call-overload]
         node = cast(self._node, np.dtype(dtype))
         return self if node is self._node else Array(node)
 
@@ -276,7 +278,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
 def node_of(value: Any) -> Node:
     """What an argument of an operation is in a tree."""
-    return value._node if isinstance(value, Array) else Const(value)
+    return value._node if isinstance(value, Array) else Const.kept(value)
 
 
 def elementwise(name: str, function: Any, *args: Any) -> Array:

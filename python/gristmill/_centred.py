@@ -97,6 +97,8 @@ def products(node: Node, axes: tuple[int, ...], found: Found) -> Sums:
     only_b = found(_where_there(a, near_b), axes, spread=True)
     n = np.where(np.isnan(at_a) | np.isnan(at_b), 0, both.n)
     with np.errstate(all="ignore"):
+        if not np.isfinite(np.where(n > 0, both.sum + only_a.sum + only_b.sum, 0.0)).all():
+            raise NotPushed("there are infinities")
         about_means = only_a.sum * only_b.sum / n
         most = np.sqrt(only_a.m2 * only_b.m2)
         lost = np.maximum(np.abs(both.sum), np.abs(about_means)) > CANCELS.get(node.dtype, 0.0) * most

@@ -22,11 +22,20 @@ def in_dask(array: Array, chunks: Any, **more: Any) -> Any:
     from ._dask import hear_interrupts
 
     hear_interrupts()
+    from ._whole import Whole
+
     # "auto" takes whole chunks of the file.
     stored = tuple((size,) for size in array.storage_chunks)
-    cut = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype, previous_chunks=stored)
+    lengths = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype, previous_chunks=stored)
+    return Whole.of(cut(array, lengths, **more), array)
+
+
+def cut(array: Array, lengths: tuple[tuple[int, ...], ...], **more: Any) -> Any:
+    """Blocks of these lengths along each axis, and nothing else."""
+    import dask.array as da
+
     more = {"name": False, **more, "asarray": False, "meta": np.empty((0,) * array.ndim, array.dtype)}
-    return da.from_array(array.in_blocks(cut), cut, **more)
+    return da.from_array(array.in_blocks(lengths), lengths, **more)
 
 
 class GristmillManager(DaskManager):

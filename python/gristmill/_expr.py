@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -152,6 +153,15 @@ class Const(Node):
             array = array[still]
         self.value: Any = value if self.weak else array
         self.dtype = array.dtype
+        self._digest: bytes | None = None
+
+    @classmethod
+    def kept(cls, value: Any) -> Const:
+        """Values that whoever gave them may change later."""
+        made = cls(value)
+        if not made.weak:
+            made.value = made.value.copy()
+        return made
 
     @property
     def scalar(self) -> Any:
@@ -166,7 +176,9 @@ class Const(Node):
             return "weak", type(self.value), repr(self.value)
         if self.value.size == 1:
             return "strong", self.dtype.str, self.value.tobytes()
-        return "const", id(self.value), self.shape
+        if self._digest is None:
+            self._digest = blake2b(np.ascontiguousarray(self.value).data, digest_size=16).digest()
+        return "const", self.dtype.str, self.value.shape, self.shape, self._digest
 
     def array(self) -> Any:
         """Its values as NumPy takes them: of the whole shape, without taking memory for it."""

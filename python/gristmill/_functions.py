@@ -93,7 +93,7 @@ def where(condition: Any, *values: Any) -> Any:
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
 ) -> Any:
-    one = np.asarray(fill_value, dtype=a.dtype if dtype is None else dtype)
+    one = np.array(fill_value, dtype=a.dtype if dtype is None else dtype)
     return array_type()(Const(np.broadcast_to(one, a.shape if shape is None else shape)))
 
 

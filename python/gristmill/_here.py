@@ -56,5 +56,7 @@ def rebound(array: Array, node: Node) -> Array:
         node = Const(np.broadcast_to(evaluate(node), array.shape)) if isinstance(node, Const) else node
     if node.shape != array.shape:
         raise ValueError(f"out= has the shape {array.shape}, and the result {node.shape}")
+    if not np.can_cast(node.dtype, array.dtype, "same_kind"):
+        raise TypeError(f"{node.dtype} does not become {array.dtype} by itself; use astype")
     array._node = cast(node, array.dtype)
     return array

@@ -38,6 +38,11 @@ def outer(shape: tuple[int, ...], key: Any) -> list[Key] | None:
             keys[i] = keys[i].reshape(-1)
     elif arrays and keys[arrays[0]].ndim > 1:
         return None
+    if arrays:
+        # NumPy takes integers beside arrays for arrays, and puts what these make first if anything is between them.
+        advanced = [i for i, one in enumerate(keys) if not (one is None or one is Ellipsis or isinstance(one, slice))]
+        if advanced != list(range(advanced[0], advanced[-1] + 1)):
+            return None
     named = sum(one is not None and one is not Ellipsis for one in keys)
     if named > len(shape):
         raise IndexError(f"too many indices: the array has {len(shape)} axes, and {named} are given")
@@ -103,7 +108,9 @@ class _Points:
     """Indexing as NumPy does it."""
 
     def __init__(self, key: Any) -> None:
-        self.key = key
+        each = key if isinstance(key, tuple) else (key,)
+        kept = tuple(np.array(one) if isinstance(one, (list, np.ndarray)) else one for one in each)
+        self.key = kept if isinstance(key, tuple) else kept[0]
 
     def __call__(self, values: Any) -> Any:
         return values[self.key]

@@ -28,14 +28,27 @@ def joined(parts: Sequence[Node], axis: int) -> Node | None:
     for several in zip(*(node.args for node in nodes)):
         # Shorter shapes lack the first axes.
         at = axis - (first.ndim - several[0].ndim)
-        if at < 0 or all(arg.shape[at] == 1 != node.shape[axis] for arg, node in zip(several, nodes)):
-            one = several[0] if all(arg.key == several[0].key for arg in several) else None
+        same = all(arg.key == several[0].key for arg in several)
+        if at < 0 or (same and several[0].shape[at] == 1):
+            one = several[0] if same else None
         else:
-            one = joined(several, at)
+            one = joined([_as_long(arg, at, node.shape[axis]) for arg, node in zip(several, nodes)], at)
         if one is None:
             return None
         args.append(one)
-    return Apply(first.name, first.function, args, first.dtype)
+    try:
+        made = Apply(first.name, first.function, args, first.dtype)
+    except ValueError:
+        # An argument that is stored is repeated along the axis in one part, and not in another.
+        return None
+    return made if made.shape[axis] == sum(node.shape[axis] for node in nodes) else None
+
+
+def _as_long(node: Node, axis: int, length: int) -> Node:
+    """An argument that is repeated along an axis, where that is known, and in other parts perhaps is not."""
+    if not isinstance(node, Const) or node.weak or node.shape[axis] == length:
+        return node
+    return Const(np.broadcast_to(node.array(), (*node.shape[:axis], length, *node.shape[axis + 1 :])))
 
 
 def _same_operation(node: Apply, other: Apply) -> bool:

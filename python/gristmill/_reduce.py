@@ -56,10 +56,13 @@ def reduce(
     if plain not in _HOW:
         raise NotPushed(f"there is no {name} on storage nodes")
     counted = None
-    if dtype is not None and np.dtype(dtype) != node.dtype and plain in ("sum", "mean", "var", "std"):
-        if plain == "sum" and node.dtype == bool:
-            # Counts, which dask wants as floats.
-            counted = np.dtype(dtype)
+    if dtype is not None and plain in ("sum", "mean", "var", "std"):
+        wanted = np.dtype(dtype)
+        if wanted.kind != "f" and (plain != "sum" or wanted.kind not in "iu" or node.dtype.kind not in "iub"):
+            raise NotPushed(f"there is no {name} in {wanted}")
+        if plain == "sum" and node.dtype.kind in "iub" and (wanted.kind in "iu" or node.dtype == bool):
+            # Whole numbers wrap in a narrower type wherever that is done; dask wants counts as floats.
+            counted = wanted
         else:
             node = cast(node, np.dtype(dtype))
     if int(ddof) != ddof:
@@ -71,7 +74,9 @@ def reduce(
     else:
         given = _HOW[plain](node, axes, skipna, ddof)
     # What is remembered is not to be written to; what is given may be.
-    given = np.array(given, counted)
+    given = np.array(given)
+    if counted is not None:
+        given = given.astype(counted)
     if keepdims:
         given = np.expand_dims(given, axes)
     return given[()]
@@ -191,9 +196,16 @@ def _in_cells(centre: Const, node: Node, axes: tuple[int, ...]) -> NDArray[Any]:
 def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
     """The sum of squared distances from a number for each cell: ``m2 + n (mean - centre)^2``."""
     at = _in_cells(centre, node, axes)
+    if np.isinf(at).any():
+        raise NotPushed("infinities are subtracted")
     have = found(of, axes, spread=True)
     with np.errstate(all="ignore"):
         there = have.m2 + np.where(have.n > 0, have.n * (have.mean - at) ** 2, 0.0)
+        # An infinity has no distance from the mean, and an infinite one from everything else.
+        if have.min is not None:
+            there = np.where(np.isinf(have.min) | np.isinf(have.max), np.inf, there)
+        elif np.any(np.isnan(have.m2) & (have.n > 0)):
+            raise NotPushed("there are infinities")
     # As NumPy has it: a distance from NaN is missing.
     there = np.where(np.isnan(at) & (have.n > 0), 0.0 if skipna else np.nan, there)
     if not skipna:
@@ -206,8 +218,7 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
     if (of_centre := _distance(node, axes)) is not None:
         of, centre = of_centre
         total = _squares(of, centre, node, axes, skipna)
-        have = found(of, axes)
-        n: Any = have.n if skipna else have.size
+        n: Any = _count(node, axes)[0] if skipna else prod(node.shape[axis] for axis in axes)
         with np.errstate(all="ignore"):
             return np.asarray(total.astype(np.float64) / n).astype(result)
     try:
@@ -308,7 +319,7 @@ def _filled_cells(node: Node, axes: tuple[int, ...]) -> tuple[NDArray[Any], Node
 def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArray[Any]:
     """The place of the smallest or the largest. xarray fills cells of which all is missing before it asks."""
     fill = None
-    if (filled := _filled_cells(node, axes)) is not None:
+    if (filled := _filled_cells(node, axes)) is not None and filled[2] == filled[2]:
         fill, node, _ = filled
     what = canonical(node)
     if what.masks or any(what.split):

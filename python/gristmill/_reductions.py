@@ -38,7 +38,7 @@ def reduction(name: str, array: Any, axis: Any = None, dtype: Any = None, out: A
         return computed_here(function, name, "an argument is stored elsewhere", (array, axis), {**given, "out": out})
     node = array._node
     if 0 in array.shape or next(node.leaves(), None) is None:
-        return function(evaluate(node), axis=axis, **given)
+        return computed_here(function, name, "", (array,), {"axis": axis, **given, **({} if out is None else {"out": out})})
     if out is None and set(more) <= {"keepdims", "ddof", "correction"}:
         try:
             return reduce(name, node, axis, dtype=dtype, **known)

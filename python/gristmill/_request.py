@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,8 @@ class Request:
 
         Raises :class:`NotPushed` where storage nodes do not do this.
         """
+        if _dry.get():
+            raise _WouldSend
         asked = {
             "variables": self.inputs.variables() if self.inputs else [],
             "constants": self.inputs.given() if self.inputs else [],
@@ -82,6 +85,28 @@ class Request:
             return self.variable.reduce(asked, self.key if remember else None)
         except Usage as error:
             raise NotPushed(str(error)) from error
+
+
+#: Whether nothing is sent, only found out.
+_dry: ContextVar[bool] = ContextVar("gristmill_dry", default=False)
+
+
+class _WouldSend(Exception):
+    """A request would be sent here."""
+
+
+def is_pushed(ask: Callable[[], Any]) -> bool:
+    """Whether storage nodes would be asked, as far as can be known here. Nothing is sent."""
+    before = _dry.set(True)
+    try:
+        ask()
+    except NotPushed:
+        return False
+    except _WouldSend:
+        pass
+    finally:
+        _dry.reset(before)
+    return True
 
 
 def labels(take: Any, mask: NDArray[Any] | None) -> NDArray[np.int64]:

@@ -41,6 +41,8 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
     reduced = {axis for axis, letter in enumerate(letters) if letter not in output}
     dtype = np.dtype(more.get("dtype") or np.result_type(*(node.dtype for node in nodes)))
     try:
+        if dtype.kind != "f":
+            raise NotPushed("weighted sums are of floats")
         found = _weighed(nodes, inputs, lead, reduced)
     except NotPushed:
         found = _products(nodes, inputs, lead, reduced, dtype)

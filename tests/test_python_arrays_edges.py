@@ -1,0 +1,158 @@
+"""Arrays where rules of NumPy meet: infinities and missing numbers beside each other, types that are named, integers beside
+lists, buffers that change, results that go into arrays that are there."""
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+from python_arrays import gm, numbers
+
+SHAPE = (11, 13, 5)
+DIMS = ("time", "lat", "lon")
+EVERY = slice(None)
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.nc"
+    rng = np.random.default_rng(11)
+    f8 = rng.normal(280, 5, SHAPE)
+    f8[rng.random(SHAPE) < 0.1] = np.nan
+    inf = f8.copy()
+    inf[3, 2, 1], inf[:, 4, 4], inf[2, 5, 0] = np.inf, -np.inf, np.nan
+    with netCDF4.Dataset(path, "w") as file:
+        for name, length in zip(DIMS, SHAPE):
+            file.createDimension(name, length)
+            file.createVariable(name, "f8", (name,))[:] = np.arange(length)
+        for name, values in {
+            "f8": f8,
+            "inf": inf,
+            "i2": rng.integers(-500, 900, SHAPE).astype("i2"),
+            "i4": rng.integers(2**29, 2**30, SHAPE).astype("i4"),
+            "i8": rng.integers(2**52, 2**53, SHAPE),
+        }.items():
+            file.createVariable(name, values.dtype, DIMS, chunksizes=(4, 5, 5))[:] = values
+    return path
+
+
+@pytest.fixture(scope="module")
+def theirs(path):
+    with xr.open_dataset(path, engine="netcdf4") as dataset:
+        return dataset.load()
+
+
+@pytest.fixture(scope="module")
+def ours(path):
+    return gm.open_dataset(path)
+
+
+def both(question, ours, theirs):
+    """An array of ours, and NumPy's."""
+    got, expected = np.asarray(question(ours)), np.asarray(question(theirs))
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["f8", "inf"])
+@pytest.mark.parametrize("skipna", [None, False])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "std"])
+def test_squares_of_distances_from_a_map_with_holes(ours, theirs, name, skipna, reduce):
+    climate = theirs.f8.mean("time")
+    climate[3, 3] = np.nan
+    both(lambda ds: getattr((ds[name] - climate) ** 2, reduce)("time", skipna=skipna), ours, theirs)
+    both(lambda ds: getattr((ds[name] - np.float64(1.5)) ** 2, reduce)(skipna=skipna), ours, theirs)
+
+
+def test_squares_of_distances_from_a_map_with_holes_are_asked_for(ours, theirs):
+    climate = theirs.f8.mean("time")
+    climate[3, 3] = np.nan
+    with gm.set_options(fallback="error"):
+        got = ((ours.f8 - climate) ** 2).mean("time")
+    assert np.isnan(got[3, 3]) and np.isfinite(got).sum() == got.size - 1
+
+
+@pytest.mark.parametrize("other", ["inf", "i2"])
+def test_covariances_with_infinities_and_integers(ours, theirs, other):
+    both(lambda ds: xr.cov(ds.f8, ds[other], "time"), ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (0, EVERY, [1, 2]), (0, None, [1, 2]), (0, ..., [0, 1]), (None, 0, EVERY, [1]), (0, [1, 2]), ([1, 2], 0),
+        ([1, 2], EVERY, 3), (EVERY, 0, [1, 2]), (slice(1, 3), [2, 1, 0], 2), ([True] * 3 + [False] * 8, EVERY, 0),
+    ],
+)  # fmt: skip
+def test_integers_beside_lists(path, theirs, key):
+    array, values = gm.open_arrays(path)["f8"], theirs.f8.values
+    np.testing.assert_array_equal(np.asarray(array[key]), values[key])
+    numbers(np.nanmean(array[key], axis=0), np.nanmean(values[key], axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "i4", "i8", "u1", "u8", "f4", "f8"])
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("reduce", [np.sum, np.mean, np.nansum])
+def test_types_that_are_named(path, theirs, dtype, axis, reduce):
+    array, values = gm.open_arrays(path)["i2"], theirs.i2.values
+    both(lambda one: reduce(one, axis=axis, dtype=dtype), array, values)
+    both(lambda one: reduce(one > 0, axis=axis, dtype=dtype), array, values)
+
+
+@pytest.mark.parametrize("name", ["i2", "i4", "i8"])
+def test_whole_numbers_weighed_by_whole_numbers(ours, theirs, name):
+    weights = xr.DataArray(np.arange(1, 12), dims="time")
+    for of in (lambda ds: ds[name].weighted(weights).sum("time"), lambda ds: xr.dot(ds[name], weights, dim="time")):
+        np.testing.assert_array_equal(of(ours).values, of(theirs).values)
+        assert of(ours).dtype == of(theirs).dtype
+
+
+def test_places_in_cells_of_which_all_is_masked(ours):
+    mask = xr.DataArray(np.arange(65).reshape(13, 5) % 7 > 0, dims=("lat", "lon"))
+    with pytest.raises(ValueError, match="All-NaN slice"):
+        ours.f8.where(mask).argmax("time")
+
+
+def test_buffers_may_be_used_again(path, theirs):
+    array, buffer = gm.open_arrays(path)["f8"], np.zeros(5)
+    mask, places = np.ones(5, bool), np.array([0, 1])
+    made = [array - buffer, np.where(mask, array, np.nan), array[0, :, places]]
+    expected = [np.asarray(one) for one in made]
+    buffer[:], mask[:], places[:] = 1e6, False, 3
+    for one, values in zip(made, expected):
+        np.testing.assert_array_equal(np.asarray(one), values)
+    for value in range(3):
+        buffer[:] = value
+        numbers(np.nanmean(array - buffer, axis=0), np.nanmean(theirs.f8.values - buffer, axis=0))
+
+
+def test_what_goes_into_an_array_keeps_its_type(path):
+    dataset = gm.open_dataset(path)
+    with pytest.raises(TypeError, match="float64 does not become int16"):
+        dataset["i2"] -= 0.5
+    dataset["i2"] -= 1
+    assert dataset.i2.dtype == np.int16
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.nansum, np.any])
+def test_results_of_nothing_go_where_they_should(path, reduce):
+    array = gm.open_arrays(path)["f8"]
+    out = np.full(SHAPE[1:], 9.0)
+    assert reduce(array[:0], axis=0, out=out) is out and not out.any()
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda ds, theirs: ds.f8.where(theirs.time % 3 > 0),
+        lambda ds, theirs: ds.f8 - theirs.f8[:, 0, 0].fillna(0),
+        lambda ds, theirs: ds.f8.where(theirs.time % 3 > 0).chunk(time=-1).median("time"),
+        lambda ds, theirs: ds.f8.groupby(theirs.time // 4).map(lambda one: one - one.mean("time")),
+        lambda ds, theirs: (ds.f8 * theirs.lat).chunk(time=2),
+    ],
+)
+@pytest.mark.parametrize("chunks", [{"time": 5}, {"time": 1}, {"time": 10, "lat": 4}])
+def test_blocks_of_length_one_beside_longer_ones(path, theirs, of, chunks):
+    got, expected = of(gm.open_dataset(path, chunks=chunks), theirs), of(theirs, theirs)
+    np.testing.assert_allclose(got.values, expected.transpose(*got.dims).values, rtol=1e-12)
