@@ -135,6 +135,68 @@ def test_what_goes_into_an_array_keeps_its_type(path):
     assert dataset.i2.dtype == np.int16
 
 
+def test_what_is_assigned_is_there_and_nowhere_else(path, theirs):
+    dataset, plain = gm.open_dataset(path), theirs.copy(deep=True)
+    before = dataset.f8 * 2
+    for ds in (dataset, plain):
+        ds.f8[2:5, 0] = 7.0
+        ds.f8.loc[{"lon": 3.0}] = np.nan
+    numbers(dataset.f8.mean("time").values, plain.f8.mean("time").values)
+    numbers(before.values, theirs.f8.values * 2)
+
+
+def test_what_is_loaded_is_here(path, theirs):
+    loaded = gm.open_dataset(path).gristmill.load()
+    assert all(isinstance(one._data, np.ndarray) for name, one in loaded.variables.items() if name not in loaded.xindexes)
+    xr.testing.assert_identical(loaded, theirs)
+    assert type(gm.open_dataset(path).f8.gristmill.load().data) is np.ndarray
+
+
+@pytest.mark.parametrize("reduce", [np.std, np.var, np.nanstd])
+def test_spreads_of_large_integers(tmp_path, reduce):
+    values = np.random.default_rng(5).integers(2**63, 2**64 - 1, (100, 4), np.uint64)
+    np.save(tmp_path / "large.npy", values)
+    array = gm.open_arrays(tmp_path / "large.npy")["data"]
+    for axis in (None, 0):
+        np.testing.assert_allclose(reduce(array, axis=axis), reduce(values, axis=axis), rtol=1e-12)
+
+
+def test_long_chains_of_operations(path, theirs):
+    array, values, steps = gm.open_arrays(path)["f8"], theirs.f8.values, 1500
+    for _ in range(steps):
+        array = array + 1
+    with gm.trace() as trace:
+        np.testing.assert_allclose(np.nanmean(array), np.nanmean(values) + steps, rtol=1e-12)
+    assert trace.reads == 0
+
+
+def test_steps_on_the_way_are_not_kept(tmp_path):
+    import tracemalloc
+
+    size = 4 << 20
+    np.save(tmp_path / "line.npy", np.ones(size // 8))
+    made = gm.open_arrays(tmp_path / "line.npy")["data"]
+    for _ in range(50):
+        made = np.sin(made)
+    twice = made * 2 + made
+    tracemalloc.start()
+    try:
+        got = np.asarray(twice)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    expected = np.ones(1)
+    for _ in range(50):
+        expected = np.sin(expected)
+    assert (got == expected * 3).all() and most < 10 * size
+
+
+def test_complex_factors(path, theirs):
+    array = gm.open_arrays(path)["f8"].astype("f4") * 1j
+    assert array.dtype == np.complex64
+    np.testing.assert_array_equal(np.asarray(array), theirs.f8.values.astype("f4") * 1j)
+
+
 @pytest.mark.parametrize("reduce", [np.sum, np.nansum, np.any])
 def test_results_of_nothing_go_where_they_should(path, reduce):
     array = gm.open_arrays(path)["f8"]

@@ -132,3 +132,13 @@ def test_whoever_does_not_ask_for_it_has_what_xarray_has(places, dask, managers,
         [sys.executable, "-c", CHOICE, places["netcdf"], dask], capture_output=True, text=True, timeout=TIMEOUT
     )
     assert (done.stdout, done.stderr) == (f"{managers}\n{module}\n", "")
+
+
+@pytest.mark.parametrize("chunks", [{}, {"time": 3}, -1])
+def test_coordinates_that_are_no_index_are_cut_too(tmp_path, chunks):
+    area = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("lat", "lon"))
+    made = xr.Dataset({"a": (("time", "lat", "lon"), np.ones((7, 2, 3)))}, {"time": np.arange(7), "area": area})
+    made.to_netcdf(tmp_path / "area.nc")
+    ours = gm.open_dataset(tmp_path / "area.nc", chunks=chunks)
+    assert ours.area.chunks is not None and ours.time.chunks is None
+    xr.testing.assert_identical(ours.compute(), made)

@@ -117,6 +117,34 @@ def test_copies_are_right(ours, theirs, copied):  # noqa: F811
     same(copied(ours).tos.mean("time").compute(), theirs.tos.mean("time"))
 
 
+def assign_slice(ds):
+    ds.tos[0:30] = 500.0
+
+
+def assign_label(ds):
+    ds.tos.loc[{"lat": 0.0}] = 1.5
+
+
+def assign_where(ds):
+    ds.tos.data[ds.tos.data > 280] = 0
+
+
+def into_itself(ds):
+    data = ds.tos.data
+    np.add(data, np.float32(5), out=data)
+
+
+@pytest.mark.parametrize("write", [assign_slice, assign_label, assign_where, into_itself])
+def test_what_is_written_into_it_is_seen(path, theirs, write):  # noqa: F811
+    ours, plain = gm.open_dataset(path, chunks=FEW), theirs.copy(deep=True)
+    write(ours)
+    write(plain)
+    for text in ('ds.tos.mean("time")', "(ds.tos * 2).std()", "ds.tos[:2].max()", "ds.tos.copy().min()"):
+        same(compute(text, ours).compute(), compute(text, plain))
+    same(ours.tos.compute(), plain.tos)
+    same(gm.open_dataset(path).tos.mean(), theirs.tos.mean())
+
+
 @pytest.mark.parametrize("text", ["ds.data", "ds.data + 1"])
 def test_answers_that_are_large_come_block_by_block(tmp_path, text):
     # 80 MB of means of two elements each.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Union
 
+import numpy as np
 import xarray as xr
 
 from ._chunks import unwrapped
@@ -48,6 +49,10 @@ class OfArray:
         coords = {name: one for name, one in array.coords.items() if not set(one.dims) & set(dims)}
         return xr.Dataset({name: (left, values[name]) for name in names}, coords, array.attrs)
 
+    def load(self) -> xr.DataArray:
+        """The same with its elements here. xarray's own ``load`` leaves arrays of Gristmill as they are."""
+        return self._array.copy(data=np.asarray(self._array.data))
+
     def explain(self) -> str:
         """What a reduction would do; see :func:`gristmill.explain`."""
         return explain(self._array)
@@ -59,8 +64,13 @@ class OfDataset:
     def __init__(self, dataset: xr.Dataset) -> None:
         self._dataset = dataset
 
+    def load(self) -> xr.Dataset:
+        """The same with all elements here. xarray's own ``load`` leaves arrays of Gristmill as they are."""
+        there = {name: one for name, one in self._dataset.variables.items() if name not in self._dataset.xindexes}
+        return self._dataset.assign({name: one.copy(data=np.asarray(one.data)) for name, one in there.items()})
+
     def stats(self, dim: Dims = None, names: Sequence[str] = STATS, *, ddof: float = 0) -> xr.Dataset:
-        """Statistics of each variable, over those of the dimensions that it has: ``tos_mean`` and so on. Each variable is a
+        """Statistics of each variable of numbers, over those of the dimensions that it has: ``tos_mean`` and so on. Each variable is a
         request."""
         dataset = self._dataset
         dims = _named(dim, dataset.dims)

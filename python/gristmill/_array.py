@@ -11,7 +11,7 @@ import numpy as np
 from . import _functions, _html, _options, _shapes, _shown
 from ._blocks import Blocks
 from ._evaluate import evaluate
-from ._expr import Const, Leaf, Node, apply, cast
+from ._expr import MAX_DEPTH, Const, Leaf, Node, apply, cast
 from ._groups import announce
 from ._indexing import index
 from ._reductions import reduction
@@ -45,6 +45,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     __array_priority__ = 20
 
     def __init__(self, node: Node) -> None:
+        if node.depth > MAX_DEPTH:
+            _options.fell_back("expression", f"more than {MAX_DEPTH} operations are one in the other")
+            node = Const(evaluate(node))
         self._node = node
 
     @classmethod
@@ -116,6 +119,10 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def real(self) -> Array:
         return self
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self[...] = value
+
     @property
     def imag(self) -> Array:
         return Array(Const(np.broadcast_to(np.zeros((), self.dtype), self.shape)))
@@ -153,6 +160,12 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         node = index(self._node, key)
         announce(self._node, node)
         return Array(node)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Reads all elements: from now on the array is here. What was made of it before stays what it was."""
+        values = np.array(self._read("setitem"))
+        values[key] = value
+        self._node = Const(values)
 
     def _read(self, operation: str) -> NDArray[Any]:
         """The values, for an operation that cannot do without."""

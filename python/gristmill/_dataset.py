@@ -201,8 +201,7 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
 
     def of(one: xr.Variable) -> xr.Variable:
         array = one._data
-        if not isinstance(array, Array):
-            return one
+        assert isinstance(array, Array)
         if not isinstance(chunks, Mapping):
             given: Any = chunks
         else:
@@ -211,7 +210,9 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
         blocks = in_dask(array, given)
         return xr.Variable(one.dims, blocks, one.attrs, one.encoding)
 
-    return dataset.assign({name: of(one.variable) for name, one in dataset.data_vars.items()})
+    ours = {name: of(one) for name, one in dataset.variables.items() if isinstance(one._data, Array)}
+    chunked = dataset.assign({name: one for name, one in ours.items() if name in dataset.data_vars})
+    return chunked.assign_coords({name: one for name, one in ours.items() if name in dataset.coords})
 
 
 def _length(given: Any, size: int) -> Any:

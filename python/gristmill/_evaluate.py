@@ -31,7 +31,19 @@ def evaluate(node: Node) -> NDArray[Any]:
             for some in in_threads(pool, _read_together, parts):
                 known.update(some)
     with np.errstate(all="ignore"):
-        return np.asarray(_value(node, known))
+        return np.asarray(_value(node, known, _several(node)))
+
+
+def _several(node: Node) -> dict[int, int]:
+    """The operations of a tree that occur several times, and how often."""
+    found: dict[int, int] = {}
+    left = [node]
+    while left:
+        for child in left.pop().children():
+            found[id(child)] = found.get(id(child), 0) + 1
+            if found[id(child)] == 1:
+                left.append(child)
+    return {at: times for at, times in found.items() if times > 1}
 
 
 def _together(leaves: list[Leaf]) -> dict[Hashable, list[Leaf]]:
@@ -132,7 +144,7 @@ def arranged(values: NDArray[Any], leaf: Leaf, has: list[int]) -> NDArray[Any]:
     return values
 
 
-def _value(node: Node, known: dict[Hashable, Any]) -> Any:
+def _value(node: Node, known: dict[Hashable, Any], several: dict[int, int]) -> Any:
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     if isinstance(node, Const):
@@ -141,9 +153,15 @@ def _value(node: Node, known: dict[Hashable, Any]) -> Any:
         found = known.get(node.key)
         return read(node) if found is None else found
     if isinstance(node, Windows):
-        return _value(node.of, known).reshape(node.shape)
+        return _value(node.of, known, several).reshape(node.shape)
     assert isinstance(node, (Apply, Opaque))
-    # What occurs several times in a tree is computed once.
-    if id(node) not in known:
-        known[id(node)] = node.function(*(_value(arg, known) for arg in node.args))
-    return known[id(node)]
+    # What occurs several times in a tree is computed once, and kept until it was taken for the last time.
+    at = id(node)
+    if at in known:
+        several[at] -= 1
+        return known.pop(at) if several[at] == 0 else known[at]
+    value = node.function(*(_value(arg, known, several) for arg in node.args))
+    if at in several:
+        several[at] -= 1
+        known[at] = value
+    return value

@@ -39,11 +39,17 @@ class Picked:
         return int(self.indices.min()), int(self.indices.max()) + 1, 1
 
 
+#: Most operations one in the other that are kept for later.
+MAX_DEPTH = 200
+
+
 class Node:
     """A part of a tree, with the shape and the type of its values."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    #: Operations one in the other.
+    depth = 0
 
     @property
     def ndim(self) -> int:
@@ -142,7 +148,7 @@ class Const(Node):
     an array does not vary have length 1 in ``value``."""
 
     def __init__(self, value: Any, shape: tuple[int, ...] | None = None) -> None:
-        self.weak = type(value) in (int, float, bool)
+        self.weak = type(value) in (int, float, bool, complex)
         array = np.asarray(value)
         self.shape = array.shape if shape is None else shape
         if array.ndim:
@@ -198,6 +204,7 @@ class Apply(Node):
         self.args = tuple(args)
         self.dtype = dtype
         self.shape = np.broadcast_shapes(*(arg.shape for arg in self.args))
+        self.depth = 1 + max(arg.depth for arg in self.args)
 
     @property
     def key(self) -> Hashable:
@@ -216,6 +223,7 @@ class Opaque(Node):
         self.args = tuple(args)
         self.shape = shape
         self.dtype = np.result_type(*(arg.dtype for arg in self.args))
+        self.depth = 1 + max(arg.depth for arg in self.args)
 
     @property
     def key(self) -> Hashable:
@@ -236,6 +244,7 @@ class Windows(Node):
         for length, window in zip(of.shape, self.split):
             self.shape += (length,) if window is None else (length // window, window)
         self.dtype = of.dtype
+        self.depth = 1 + of.depth
 
     @property
     def key(self) -> Hashable:

@@ -68,6 +68,8 @@ class set_options:  # noqa: N801
                 raise Usage(f"there is no option {name!r}; there are fallback, max_constant, cache_bytes, progress and place")
             if name == "fallback" and value not in FALLBACKS:
                 raise Usage(f"fallback={value!r}; use one of {', '.join(FALLBACKS)}")
+            if name in ("max_constant", "cache_bytes") and not (isinstance(value, int) and value >= 0):
+                raise Usage(f"{name}={value!r}; use a number of bytes")
             if name == "progress" and not (isinstance(value, bool) or value == "auto"):
                 raise Usage(f"progress={value!r}; use True, False or 'auto'")
             if name == "place" and value not in PLACES:

@@ -237,7 +237,13 @@ def _mean(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDAr
 
 def _var(node: Node, axes: tuple[int, ...], skipna: bool, ddof: float) -> NDArray[Any]:
     result = node.dtype if node.dtype.kind == "f" else np.dtype(np.float64)
-    have = found(node, axes, spread=True)
+    try:
+        have = found(node, axes, spread=True)
+    except DataError:
+        if node.dtype.kind not in "iu":
+            raise
+        # The sum is beyond 64 bits, and the variance of f64 is not.
+        have = found(cast(node, np.dtype(np.float64)), axes, spread=True)
     with np.errstate(all="ignore"):
         if skipna:
             freedom = have.n - ddof

@@ -20,6 +20,7 @@ from dask.delayed import delayed
 from ._array import Array
 from ._canonical import NotPushed
 from ._errors import GristmillError
+from ._expr import MAX_DEPTH
 from ._reduce import normal_axes, reduce
 from ._reductions import REDUCTIONS
 from ._request import is_pushed
@@ -59,7 +60,7 @@ _Dask: Any = da.Array
 class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
     """Blocks, and the expression that they are cut from. A copy by pickle, and what has been persisted, is blocks alone."""
 
-    _whole: Array
+    _made: tuple[Array, str]
 
     @classmethod
     def of(cls, blocks: Any, whole: Array) -> Any:
@@ -67,8 +68,13 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
         if blocks.npartitions < 2 or blocks.shape != whole.shape or blocks.dtype != whole.dtype:
             return blocks
         made = cls(blocks.dask, blocks.name, blocks.chunks, meta=blocks._meta)
-        made._whole = whole
+        made._made = whole, made._name
         return made
+
+    def _is(self) -> Array | None:
+        """What it is as a whole; ``None`` once something was written into it, which gives dask's arrays another name."""
+        whole, name = self._made
+        return whole if name == self._name and whole._node.depth < MAX_DEPTH else None
 
     def _elementwise(self, blocks: Any, function: Callable[..., Any], given: Sequence[Any]) -> Any:
         """The blocks of a result with what they are as a whole, if that is known of all that it was made of."""
@@ -76,8 +82,8 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
             return blocks
         wholes: list[Any] = []
         for one in given:
-            if isinstance(one, Whole):
-                wholes.append(one._whole)
+            if isinstance(one, Whole) and (whole := one._is()) is not None:
+                wholes.append(whole)
             elif isinstance(one, _SCALARS) or (isinstance(one, np.ndarray) and one.ndim == 0):
                 wholes.append(one)
             else:
@@ -111,10 +117,10 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
         return self._elementwise(super().astype(dtype, **kwargs), lambda one: one.astype(dtype), [self])
 
     def rechunk(self, *args: Any, **kwargs: Any) -> Any:
-        return Whole.of(super().rechunk(*args, **kwargs), self._whole)
+        return self._elementwise(super().rechunk(*args, **kwargs), Array.copy, [self])
 
     def copy(self) -> Any:
-        return Whole.of(super().copy(), self._whole)
+        return self._elementwise(super().copy(), Array.copy, [self])
 
     def __getitem__(self, key: Any) -> Any:
         blocks = super().__getitem__(key)
@@ -129,11 +135,12 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
         """A reduction as one task; ``None`` where its blocks are to be reduced."""
         given = dict(zip(("axis",), args), **kwargs)
         given = {key: value for key, value in given.items() if value is not None and value is not np._NoValue}
-        if len(args) > 1 or not set(given) <= {"axis", "dtype", "keepdims", "ddof"} or 0 in self.shape:
+        whole = self._is()
+        if len(args) > 1 or not set(given) <= {"axis", "dtype", "keepdims", "ddof"} or 0 in self.shape or whole is None:
             return None
         name = {"amin": "min", "amax": "max"}.get(name, name)
         axes = normal_axes(given.pop("axis", None), self.ndim)
-        node = self._whole._node
+        node = whole._node
         if name.endswith(("argmin", "argmax")) and 1 < len(axes):
             # dask's places are counted in the same order, over all axes only.
             axes = axes if len(axes) == self.ndim else ()
@@ -142,7 +149,7 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
             (1,) if at in axes else lengths for at, lengths in enumerate(self.chunks) if at not in gone
         )
         shape = tuple(map(sum, chunks))
-        question = Question(name, self._whole, axes, given, self.chunks)
+        question = Question(name, whole, axes, given, self.chunks)
         try:
             if not axes or 8 * prod(shape) > MAX_ANSWER or not is_pushed(lambda: reduce(name, node, axes, **given)):
                 return None
