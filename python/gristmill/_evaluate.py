@@ -152,15 +152,14 @@ def _value(node: Node, known: dict[Hashable, Any], several: dict[int, int]) -> A
     if isinstance(node, Leaf):
         found = known.get(node.key)
         return read(node) if found is None else found
-    if isinstance(node, Windows):
-        return _value(node.of, known, several).reshape(node.shape)
-    assert isinstance(node, (Apply, Opaque))
+    assert isinstance(node, (Apply, Opaque, Windows))
     # What occurs several times in a tree is computed once, and kept until it was taken for the last time.
     at = id(node)
     if at in known:
         several[at] -= 1
         return known.pop(at) if several[at] == 0 else known[at]
-    value = node.function(*(_value(arg, known, several) for arg in node.args))
+    values = (_value(child, known, several) for child in node.children())
+    value = next(values).reshape(node.shape) if isinstance(node, Windows) else node.function(*values)
     if at in several:
         several[at] -= 1
         known[at] = value

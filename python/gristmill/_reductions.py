@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ._canonical import NotPushed
-from ._evaluate import evaluate
 from ._here import array_type, computed_here
 from ._reduce import reduce
 
