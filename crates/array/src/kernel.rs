@@ -56,18 +56,17 @@ impl ArrayReduce {
         if ctx.round == 0 {
             return Ok(known);
         }
-        let quantiles = match &self.plan.rule.op {
-            Op::Quantile(shares) => shares.len(),
-            _ => 0,
-        };
         let mut read = StateReader::new(NAME, &ctx.shared);
+        let Op::Quantile(shares) = &self.plan.rule.op else {
+            return Err(read.bad("a second pass of what is done in one"));
+        };
         for _ in 0..read.u64()? {
             let tile = read.u64()?;
             if tile >= self.plan.axes.tiles() {
                 return Err(read.bad("a tile that is not there"));
             }
             let spans = self.plan.axes.spans(&self.plan.grid, &self.plan.selected, tile);
-            known.insert(tile, Wanted::decode(&mut read, cells(&spans), quantiles)?);
+            known.insert(tile, Wanted::decode(&mut read, cells(&spans), shares.len())?);
         }
         read.end()?;
         Ok(known)

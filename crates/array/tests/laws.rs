@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gristmill_array::*;
 use gristmill_conformance::{Case, check};
-use gristmill_kernel::{DType, Input};
+use gristmill_kernel::{Ctx, DType, Input, Kernel};
 
 /// Elements with what is missing, zeros, infinities and values of all sizes.
 fn bytes(dtype: DType, elements: usize, seed: u64) -> Vec<u8> {
@@ -144,4 +144,26 @@ fn of_groups_windows_and_weights() {
             holds(DType::F32, Meaning::of(DType::F32), "", None, reduction.over(&axes));
         }
     }
+}
+
+#[test]
+fn what_is_done_in_one_pass_has_no_second() {
+    let bind = |op| {
+        ArrayReduce::bind(Request {
+            grid: Grid::new(vec![7], vec![3], EdgeChunks::Whole).unwrap(),
+            meaning: Meaning::of(DType::F32),
+            others: Vec::new(),
+            constants: Vec::new(),
+            selection: "".parse().unwrap(),
+            expr: None,
+            reduction: Reduction::new(op),
+        })
+        .unwrap()
+    };
+    // A message of no tiles, as quantiles may get it.
+    let later = Ctx { round: 1, shared: vec![0; 8].into(), ..Ctx::first(0..3) };
+    for op in ops() {
+        assert!(bind(op.clone()).begin(&later).is_err(), "{op:?} was begun a second time");
+    }
+    assert!(bind(Op::Quantile(vec![0.5])).begin(&later).is_ok());
 }
