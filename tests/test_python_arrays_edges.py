@@ -218,3 +218,82 @@ def test_results_of_nothing_go_where_they_should(path, reduce):
 def test_blocks_of_length_one_beside_longer_ones(path, theirs, of, chunks):
     got, expected = of(gm.open_dataset(path, chunks=chunks), theirs), of(theirs, theirs)
     np.testing.assert_allclose(got.values, expected.transpose(*got.dims).values, rtol=1e-12)
+
+
+COMPLEX = [
+    lambda z: z.real,
+    lambda z: z.imag,
+    lambda z: z.conj(),
+    lambda z: z.conjugate(),
+    np.real,
+    np.imag,
+    np.conj,
+    np.angle,
+    np.abs,
+    np.iscomplexobj,
+    np.isrealobj,
+    lambda z: z.sum(0),
+]
+
+
+@pytest.mark.parametrize("ask", COMPLEX)
+def test_parts_of_complex_numbers(ours, theirs, ask):
+    for of in (lambda ds: ds.f8.data * 1j + 2, lambda ds: ds.f8.data):
+        both(lambda ds: ask(of(ds)), ours, theirs)
+
+
+def test_parts_are_set_alone(ours, theirs):
+    got, expected = ours.f8.data * 1j, theirs.f8.data * 1j
+    before = got + 0
+    for z in (got, expected):
+        z.real = np.arange(5.0)
+    np.testing.assert_array_equal(got, expected)
+    got.imag = expected.imag = 7.0
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(before, theirs.f8.data * 1j)
+    with pytest.raises(TypeError, match="imaginary"):
+        ours.f8.data[...].imag = 1.0
+
+
+METHODS = [
+    lambda a: a.cumsum(1),
+    lambda a: a.cumprod(axis=0),
+    lambda a: a.prod(),
+    lambda a: a.prod(2, keepdims=True),
+    lambda a: a.argsort(0),
+    lambda a: a.ravel().argsort(kind="stable"),
+    lambda a: a.repeat(2, 0),
+    lambda a: a.diagonal(),
+    lambda a: a.trace(1),
+    lambda a: a.dot(np.ones(5)),
+    lambda a: a.nonzero()[1],
+    lambda a: a.compress([True, False, True], axis=0),
+    lambda a: a[0, 0].searchsorted([3.0]),
+    lambda a: np.frombuffer(a.tobytes()),
+    lambda a: np.frombuffer(a.tobytes("F")),
+    lambda a: a.argpartition(3, axis=1).shape,
+]
+
+
+@pytest.mark.parametrize("ask", METHODS)
+def test_methods_that_read(ours, theirs, ask):
+    both(ask, ours.f8.fillna(3).data, theirs.f8.fillna(3).data)
+
+
+WRITES = [
+    lambda a: a.sort(axis=1),
+    lambda a: a.sort(),
+    lambda a: a.fill(4),
+    lambda a: a.put([1, 7], [3, 4]),
+    lambda a: a.partition(3, axis=-1) or a.sort(),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_methods_that_write(ours, theirs, write):
+    got, expected = ours.f8.data[:], theirs.f8.values.copy()
+    made = got * 2
+    assert write(got) is None and write(expected) is None
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(made, theirs.f8.values * 2)
+    np.testing.assert_array_equal(ours.f8, theirs.f8)

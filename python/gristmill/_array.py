@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ._evaluate import evaluate
 from ._expr import MAX_DEPTH, Const, Leaf, Node, apply, cast
 from ._groups import announce
 from ._indexing import index
+from ._methods import Methods
 from ._reductions import reduction
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ._source import Variable
 
 
-class Array(np.lib.mixins.NDArrayOperatorsMixin):
+class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of a file, or what is made of some: NumPy's functions take it.
 
     Slices and elementwise operations compute nothing. Reductions (``mean``, ``std``, ``argmax`` ...) run where the data is
@@ -117,18 +118,28 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def real(self) -> Array:
-        return self
+        return elementwise("real", np.real, self) if self.dtype.kind == "c" else self
 
     @real.setter
     def real(self, value: Any) -> None:
-        self[...] = value
+        self._write("setitem", lambda values: setattr(values, "real", value))
 
     @property
     def imag(self) -> Array:
+        if self.dtype.kind == "c":
+            return elementwise("imag", np.imag, self)
         return Array(Const(np.broadcast_to(np.zeros((), self.dtype), self.shape)))
 
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError(f"elements of {self.dtype} have no imaginary part to set")
+        self._write("setitem", lambda values: setattr(values, "imag", value))
+
     def conj(self) -> Array:
-        return self
+        return elementwise("conjugate", np.conjugate, self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
 
     def __repr__(self) -> str:
         return f"<gristmill.Array {self.shape} {self.dtype}>"
@@ -161,10 +172,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         announce(self._node, node)
         return Array(node)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Reads all elements: from now on the array is here. What was made of it before stays what it was."""
-        values = np.array(self._read("setitem"))
-        values[key] = value
+    def _write(self, operation: str, write: Callable[[NDArray[Any]], Any]) -> None:
+        values = np.array(self._read(operation))
+        write(values)
         self._node = Const(values)
 
     def _read(self, operation: str) -> NDArray[Any]:
@@ -200,9 +210,6 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def item(self) -> Any:
         """The one element that there is."""
         return self._scalar("item").item()
-
-    def tolist(self) -> Any:
-        return self._read("tolist").tolist()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return _functions.ufunc(ufunc, method, inputs, kwargs)

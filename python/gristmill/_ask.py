@@ -65,17 +65,18 @@ def ask(
     *,
     skipna: bool = True,
     weights: dict[int, NDArray[Any]] | None = None,
+    numbers: tuple[float, ...] = (),
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an answer: axes that are kept, in the order of the leaf. Axes in ``windows`` have a number for each
-    window."""
-    found = _asked(what, op, reduced, windows or {}, skipna, weights or {}, False)
+    window. ``numbers`` are shares of quantiles, of which each is an array, by its place among them."""
+    found = _asked(what, op, reduced, windows or {}, skipna, weights or {}, False, numbers)
     assert found is not None
     return found
 
 
 def known(what: Canonical, op: str, reduced: set[int], windows: dict[int, int]) -> dict[str, NDArray[Any]] | None:
     """The same answer, if it is remembered."""
-    return _asked(what, op, reduced, windows, True, {}, True)
+    return _asked(what, op, reduced, windows, True, {}, True, ())
 
 
 def _asked(
@@ -86,9 +87,10 @@ def _asked(
     skipna: bool,
     weights: dict[int, NDArray[Any]],
     remembered: bool,
+    numbers: tuple[float, ...],
 ) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
-    if leaf.blocks is not None and leaf.member is None and not weights:
+    if leaf.blocks is not None and leaf.member is None and not weights and not numbers:
         of_blocks = _batches.known if remembered else _batches.of_block
         if (found := of_blocks(what, op, reduced, windows, skipna)) is not None:
             return found
@@ -101,13 +103,13 @@ def _asked(
             half = lengths[longest] // 2
             parts = []
             for part in (slice(0, half), slice(half, lengths[longest])):
-                answer = _asked(what.take(longest, part), op, reduced, windows, skipna, weights, remembered)
+                answer = _asked(what.take(longest, part), op, reduced, windows, skipna, weights, remembered, numbers)
                 if answer is None:
                     return None
                 parts.append(answer)
             at = kept.index(longest)
             return {name: np.concatenate([part[name] for part in parts], at) for name in parts[0]}
-    return _ask(what, op, reduced, windows, skipna, weights, remembered)
+    return _ask(what, op, reduced, windows, skipna, weights, remembered, numbers)
 
 
 def _ask(
@@ -118,6 +120,7 @@ def _ask(
     skipna: bool,
     weights: dict[int, NDArray[Any]],
     remembered: bool,
+    numbers: tuple[float, ...],
 ) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
     has = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
@@ -126,7 +129,7 @@ def _ask(
     groups, axes, of_windows = [], [], []
     grouped: dict[int, int] = {}
     cells = prod(n // windows.get(i, 1) for i, n in enumerate(leaf.shape) if i not in reduced)
-    question = what.text, op, tuple(sorted(reduced)), skipna, tuple(what.inputs.variables())
+    question = what.text, op, tuple(sorted(reduced)), skipna, tuple(what.inputs.variables()), numbers
     # What is sent with one group is for that group.
     alone = weights or what.inputs.constants
     together = None if alone else _groups.together(leaf, op, reduced, what.masks, cells, question)
@@ -160,11 +163,14 @@ def _ask(
         tuple(groups),
         tuple(of_windows),
         tuple((place[axis], values) for i, values in weights.items() if (axis := leaf.axes[i]) is not None),
-        inputs=what.inputs,
+        numbers,
+        what.inputs,
     )
     found = request.known() if remembered else request.send()
     if found is None:
         return None
+    if numbers:
+        found = {str(at): values for at, values in enumerate(found[op])}
     gone = {has[at] for at in axes}
     left = [axis for axis in has if axis not in gone]
     return {name: placed(values, what, left, grouped, reduced) for name, values in found.items()}

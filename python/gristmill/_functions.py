@@ -12,6 +12,7 @@ from ._canonical import NotPushed
 from ._expr import Const
 from ._grouped import reduceat
 from ._here import array_type, computed_here, read, rebound
+from ._quantiles import BY_NAME as QUANTILES
 from ._reductions import OF_UFUNCS, REDUCTIONS, reducer, reduction
 from ._shapes import broadcast_to, concatenate, expand_dims, moveaxis, reshape, squeeze, take, transpose
 from ._weighted import einsum as weighted_sum
@@ -133,6 +134,7 @@ def einsum(*operands: Any, **more: Any) -> Any:
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): reducer(name) for name in REDUCTIONS},
+    **{getattr(np, name): function for name, function in QUANTILES.items()},
     np.where: where,
     np.clip: clip,
     np.transpose: transpose,
@@ -157,8 +159,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.copy: lambda a, **_: a.copy(),
     np.real: lambda a: a.real,
     np.imag: lambda a: a.imag,
-    np.iscomplexobj: lambda a: False,
-    np.isrealobj: lambda a: True,
+    np.iscomplexobj: lambda a: a.dtype.kind == "c",
+    np.isrealobj: lambda a: a.dtype.kind != "c",
 }
 
 

@@ -59,6 +59,7 @@ class set_options:  # noqa: N801
     place
         Where reductions of files on storage nodes run: ``"storage"`` on the nodes, ``"client"`` here, over plain reads, or
         ``"auto"``: on the nodes, but for what nodes that have more to do than this process hand back. The numbers are the same.
+        With ``"storage"`` medians and quantiles are passes over what is stored also where reading would be faster.
     """
 
     def __init__(self, **given: Any) -> None:

@@ -93,7 +93,7 @@ _spread: set[Hashable] = set()
 MAX_SPREAD = 1024
 
 
-def _narrow(node: Node) -> Node:
+def narrow(node: Node) -> Node:
     """The same values without what only makes them wider: totals of f32 are f64, ends are elements."""
     args = canon.called(node, "cast")
     return args[0] if args and node.dtype == np.float64 and args[0].dtype == np.float32 else node
@@ -112,7 +112,7 @@ def found(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments
 
 
 def _found(node: Node, axes: tuple[int, ...], spread: bool) -> Moments:
-    what = canonical(_narrow(node))
+    what = canonical(narrow(node))
     blocks = what.leaf.blocks
     of_blocks = blocks and (what.leaf.variable.key, blocks.key, what.text, axes)
     if of_blocks and spread:
@@ -273,7 +273,7 @@ def _ends(which: str) -> Callable[..., NDArray[Any]]:
             fill, inner, value = filled
             return np.where(fill, np.asarray(value, node.dtype), of(inner, axes, skipna))
         try:
-            what = canonical(_narrow(node), np.dtype(np.int8) if node.dtype == bool else None)
+            what = canonical(narrow(node), np.dtype(np.int8) if node.dtype == bool else None)
         except NotPushed as error:
             try:
                 return _centred.end(node, axes, lambda inner: of(inner, axes, skipna))

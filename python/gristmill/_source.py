@@ -174,6 +174,11 @@ class Variable:
     def __reduce__(self) -> tuple[Any, ...]:
         return _variable, (self.source, self._about, self.decoded)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is in files of this machine."""
+        return located(self.source.url)[0] is None
+
     def read(self, taken: tuple[Taken, ...]) -> NDArray[Any]:
         """The elements of a hyperslab; those that were read lately are not read again. Not to be written to."""
 

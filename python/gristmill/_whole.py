@@ -20,7 +20,8 @@ from dask.delayed import delayed
 from ._array import Array
 from ._canonical import NotPushed
 from ._errors import GristmillError
-from ._expr import MAX_DEPTH
+from ._expr import MAX_DEPTH, Node
+from ._quantiles import median
 from ._reduce import normal_axes, reduce
 from ._reductions import REDUCTIONS
 from ._request import is_pushed
@@ -38,6 +39,9 @@ _OPERATORS = (
 )  # fmt: skip
 
 _LIKE = (np.zeros_like, np.ones_like, np.full_like)
+
+#: What dask computes along axes of which the array is one block, or not at all.
+_MEDIANS = ("median", "nanmedian")
 
 _METHODS = ("mean", "sum", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
 
@@ -102,7 +106,7 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = function.__name__
-        if args and args[0] is self and function is getattr(np, name, None) and name in REDUCTIONS:
+        if args and args[0] is self and function is getattr(np, name, None) and name in (*REDUCTIONS, *_MEDIANS):
             found = self._reduced(name, args[1:], kwargs)
             if found is not None:
                 return found
@@ -151,7 +155,7 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
         shape = tuple(map(sum, chunks))
         question = Question(name, whole, axes, given, self.chunks)
         try:
-            if not axes or 8 * prod(shape) > MAX_ANSWER or not is_pushed(lambda: reduce(name, node, axes, **given)):
+            if not axes or 8 * prod(shape) > MAX_ANSWER or not is_pushed(lambda: reduced_there(name, node, axes, given)):
                 return None
         except (GristmillError, TypeError, ValueError):
             return None
@@ -171,7 +175,7 @@ class Question:
 
     def __call__(self) -> Any:
         try:
-            found = reduce(self.name, self.whole._node, self.axes, **self.given)
+            found = reduced_there(self.name, self.whole._node, self.axes, self.given)
         except NotPushed:
             # What storage nodes do with it was not to be known before. The whole may be more than there is room for.
             from ._chunks import cut
@@ -179,6 +183,11 @@ class Question:
             blocks = cut(self.whole, self.chunks)
             found = reduced_here(self.name, blocks, self.axes, self.given).compute(scheduler="synchronous")
         return np.asarray(found).astype(self.dtype, copy=False)
+
+
+def reduced_there(name: str, node: Node, axes: tuple[int, ...], given: dict[str, Any]) -> Any:
+    """A reduction where the data is stored."""
+    return (median if name in _MEDIANS else reduce)(name, node, axes, **given)
 
 
 def reduced_here(name: str, array: Any, axes: tuple[int, ...], given: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ mod files;
 mod held;
 mod lies;
 mod program;
+mod quantiles;
 mod reader;
 mod reduction;
 mod rows;
@@ -33,6 +34,8 @@ mod _gristmill {
     use super::files::{is_directory, ls, remove, stat};
     #[pymodule_export]
     use super::program::main;
+    #[pymodule_export]
+    use super::quantiles::quantile_passes;
     #[pymodule_export]
     use super::reader::Reader;
     #[pymodule_export]

@@ -94,4 +94,5 @@ pub use reduction::{
 pub use selection::{Range, Selected, Selection, Take};
 pub use spoken::Spoken;
 pub use statistics::ChunkStatistics;
+pub use totals::quantile_passes;
 pub use values::{Number, Values};

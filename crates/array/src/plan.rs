@@ -12,7 +12,7 @@ use crate::inputs::{Constant, MAX_CONSTANT_BYTES, MAX_INPUTS, Repeated};
 use crate::meaning::Meaning;
 use crate::reduction::{MAX_WEIGHTS, Op, Reduction};
 use crate::selection::{Selected, Selection};
-use crate::totals::{DIGITS, Rule};
+use crate::totals::{Rule, digit, quantile_passes};
 use crate::truth::is_float;
 
 /// Most bytes of a saved state, below what a node may send (64 MiB).
@@ -114,10 +114,7 @@ impl Plan {
             op: reduction.op,
         };
         if let Op::Quantile(shares) = &rule.op {
-            let bytes = |digit| crate::totals::rank_bytes(shares.len() as u64, digit);
-            let fits =
-                |digit: &&u32| cells.checked_mul(bytes(**digit)).is_some_and(|all| all <= MAX_STATE_BYTES);
-            rule.digit = DIGITS.iter().find(fits).copied().unwrap_or(1);
+            rule.digit = digit(cells, shares.len() as u64);
         }
         let keepdims = reduction.keepdims;
         let plan = Plan { grid, meaning, others, constants, selected, expr, keepdims, axes, weights, rule };
@@ -142,9 +139,10 @@ impl Plan {
         // A block: raw, decoded and three columns of an expression, 8 bytes each at most, and a column of each further input.
         let beside = (self.others.len() + self.constants.len()) as u64;
         let blocks = (5 + beside) * 8 * BLOCK_ELEMENTS as u64;
-        let bits = 8 * self.rule.column.size() as u32;
-        let passes = match self.rule.op {
-            Op::Quantile(_) => bits.div_ceil(self.rule.digit) + 1,
+        let passes = match &self.rule.op {
+            Op::Quantile(shares) => {
+                quantile_passes(cells, shares.len() as u64, 8 * self.rule.column.size() as u32).0
+            }
             _ => 1,
         };
         let fold_bytes = cells.saturating_mul(self.rule.cell_bytes().1).saturating_add(tiles + blocks);

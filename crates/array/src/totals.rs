@@ -23,7 +23,8 @@ use crate::values::Values;
 pub(crate) use float::add_exactly;
 pub(crate) use histogram::histogram_place;
 pub(crate) use integer::run_sum;
-pub(crate) use rank::{DIGITS, Rank};
+pub use rank::quantile_passes;
+pub(crate) use rank::{Rank, digit};
 pub(crate) use wanted::Wanted;
 
 /// The name in errors.
@@ -193,11 +194,6 @@ impl Rule {
             Op::Histogram(edges) => vec![Part { name, dtype: I64, extra: Extra::Last(edges.len() - 1) }],
         }
     }
-}
-
-/// Bytes that the state of a cell has for so many quantiles where a pass settles so many bits.
-pub(crate) const fn rank_bytes(quantiles: u64, digit: u32) -> u64 {
-    rank::cell_bytes(quantiles, digit).1
 }
 
 pub(crate) fn domain(why: impl Into<String>) -> KernelError {

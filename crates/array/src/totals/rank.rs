@@ -8,18 +8,39 @@
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
+use crate::plan::MAX_STATE_BYTES;
 use crate::reduction::Op;
 use crate::totals::wanted::{One, Wanted, place};
 use crate::totals::{NAME, Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, with_values};
 
 /// Bits that a pass may settle, most first. Each divides the bits of every type, or is more.
-pub(crate) const DIGITS: [u32; 5] = [16, 8, 4, 2, 1];
+const DIGITS: [u32; 5] = [16, 8, 4, 2, 1];
 
 /// Bytes of the state of a cell, and of what is kept for it.
 pub(crate) const fn cell_bytes(quantiles: u64, digit: u32) -> (u64, u64) {
     let tables = quantiles * 8 * (1 << digit);
     (9 + tables, 9 + tables + 17 * quantiles)
+}
+
+/// Bits that a pass settles where there are so many cells, each with so many quantiles.
+pub(crate) fn digit(cells: u64, quantiles: u64) -> u32 {
+    let fits = |digit: &u32| {
+        cells.checked_mul(cell_bytes(quantiles, *digit).1).is_some_and(|all| all <= MAX_STATE_BYTES)
+    };
+    DIGITS.into_iter().find(fits).unwrap_or(1)
+}
+
+/// Most passes that quantiles of elements of so many bits take, and most bytes of the state of each.
+///
+/// ```
+/// // The median of all of an array of f32, and medians along an axis of it.
+/// assert_eq!(gristmill_array::quantile_passes(1, 1, 32).0, 3);
+/// assert_eq!(gristmill_array::quantile_passes(180 * 360, 1, 32).0, 9);
+/// ```
+pub fn quantile_passes(cells: u64, quantiles: u64, bits: u32) -> (u32, u64) {
+    let digit = digit(cells, quantiles).min(bits).max(1);
+    (bits.div_ceil(digit) + 1, cells.saturating_mul(cell_bytes(quantiles, digit).0))
 }
 
 pub(crate) struct Rank {

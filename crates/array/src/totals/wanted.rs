@@ -86,10 +86,14 @@ pub(crate) fn place(n: u64, share: f64) -> (u64, f64) {
     (low, if low == last { 0.0 } else { at - at.floor() })
 }
 
-/// Counted from the nearer end, so that it is monotonous in `apart`.
+/// Counted from the nearer end, so that it is monotonous in `apart`. What lies in the middle is rounded once.
 fn between(low: f64, high: f64, apart: f64) -> f64 {
     if low == high || apart == 0.0 {
         return low;
+    }
+    if apart == 0.5 {
+        let sum = low + high;
+        return if sum.is_finite() { sum / 2.0 } else { low / 2.0 + high / 2.0 };
     }
     let step = high - low;
     if !step.is_finite() && low.is_finite() && high.is_finite() {
