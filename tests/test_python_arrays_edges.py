@@ -297,3 +297,12 @@ def test_methods_that_write(ours, theirs, write):
     np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(made, theirs.f8.values * 2)
     np.testing.assert_array_equal(ours.f8, theirs.f8)
+
+
+def test_text_of_elements(ours, theirs):
+    got, expected = ours.i2.astype(str), theirs.i2.astype(str)
+    assert got.dtype == expected.dtype and (got == expected).all()
+    a, b = ours.f8.data, theirs.f8.values
+    assert f"{a[0, 0, 0]:.2f}" == f"{b[0, 0, 0]:.2f}" and f"{a}" == str(a)
+    with pytest.raises(TypeError, match="715 elements"):
+        f"{a:.2f}"

@@ -195,6 +195,9 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError(f"an array of {self.size} elements is no {name}")
         return self._read(name).reshape(-1)[0]
 
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("format"), spec) if spec else str(self)
+
     def __float__(self) -> float:
         return float(self._scalar("float"))
 
@@ -218,8 +221,9 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
         return _functions.function(function, args, kwargs)
 
     def astype(self, dtype: Any, order: str = "K", **_: Any) -> Any:
-        """The same values in another type. With ``order="C"`` or ``"F"`` an array of NumPy: elements have an order in memory."""
-        if order in ("C", "F"):
+        """The same values in another type. An array of NumPy with ``order="C"`` or ``"F"``, as elements have an order in
+        memory, and of text."""
+        if order in ("C", "F") or np.dtype(dtype).kind in "OSU":
             return np.asarray(self).astype(dtype, order=order)  # type: ignore[call-overload]
         node = cast(self._node, np.dtype(dtype))
         return self if node is self._node else Array(node)

@@ -152,11 +152,11 @@ impl Rule {
             Op::Sum | Op::Mean | Op::Totals => (24, 24),
             Op::Var | Op::Std if float => (8 + 2 * binned, 8 + 2 * BINNED),
             Op::Var | Op::Std => (49, 56),
-            Op::Min | Op::Max => (17, 17),
+            Op::Min | Op::Max => (17, 21),
             Op::ArgMin | Op::ArgMax => (17, 17),
             Op::Any | Op::All => (1, 1),
             Op::Moments if self.one => (42 + exact, 42 + 4 * exact),
-            Op::Moments => (42 + 2 * binned.max(25), 42 + 2 * BINNED),
+            Op::Moments => (42 + 2 * binned.max(25), 50 + 2 * BINNED),
             Op::Quantile(shares) => rank::cell_bytes(shares.len() as u64, self.digit),
             Op::Histogram(edges) => (8 * (edges.len() as u64 - 1), 8 * (edges.len() as u64 - 1)),
         }

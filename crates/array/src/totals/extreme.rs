@@ -2,12 +2,13 @@
 
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
+use multiversion::multiversion;
 
 use crate::statistics::ChunkStatistics;
 use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::truth::is_float;
-use crate::values::{Number, with_type, with_values};
+use crate::values::{Number, Values, with_type, with_values};
 
 /// Elements are compared by their keys, in which NaN is the largest: turned over where the largest is wanted, so that
 /// the least key wins always and a NaN is seen by itself.
@@ -17,6 +18,8 @@ pub(crate) struct Extreme {
     /// Elements that count.
     counts: Vec<u64>,
     keys: Vec<u64>,
+    /// The least of rows of f32, in half the bytes; empty before the first.
+    narrow: Vec<u32>,
     /// Whether a NaN was met that is not missing.
     nans: Vec<bool>,
 }
@@ -28,13 +31,50 @@ impl Extreme {
             largest,
             counts: vec![0; cells],
             keys: vec![u64::MAX; cells],
+            narrow: Vec::new(),
             nans: vec![false; cells],
         }
     }
 
     /// Whether the smallest is the largest, which `most` keeps.
     pub(crate) fn same_as(&self, most: &Extreme, at: usize) -> bool {
-        self.keys[at] == !most.keys[at]
+        self.least(at) == !most.least(at)
+    }
+
+    const fn turned(&self) -> u64 {
+        if self.largest { u64::MAX } else { 0 }
+    }
+
+    /// The least key of a cell.
+    fn least(&self, at: usize) -> u64 {
+        let narrow = match self.narrow.get(at) {
+            None | Some(&u32::MAX) => u64::MAX,
+            Some(key) => u64::from(key ^ self.turned() as u32) ^ self.turned(),
+        };
+        self.keys[at].min(narrow)
+    }
+}
+
+/// As [`key`] in half the bytes. That of an f32 that is not NaN is less than the largest `u32`, turned over or not.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
+fn least_narrow(values: &[f32], turned: u32, cells: &mut [u32]) {
+    for (least, x) in cells.iter_mut().zip(values) {
+        let key = if x.is_nan() { u32::MAX } else { x.key() as u32 ^ turned };
+        *least = key.min(*least);
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
+fn least_of_rows<T: Number>(values: &[T], turned: u64, cells: &mut [u64]) {
+    for (least, x) in cells.iter_mut().zip(values) {
+        *least = key(*x, turned).min(*least);
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
+fn note_nans<T: Number>(values: &[T], cells: &mut [bool]) {
+    for (nan, x) in cells.iter_mut().zip(values) {
+        *nan |= x.is_nan();
     }
 }
 
@@ -47,22 +87,25 @@ fn key<T: Number>(x: T, turned: u64) -> u64 {
 impl Totals for Extreme {
     fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
         count_row(&mut self.counts[at..], row, self.rule.skip);
-        let turned = if self.largest { u64::MAX } else { 0 };
-        let skip = self.rule.skip;
-        with_values!(row.values, values => {
-            let cells = self.keys[at..].iter_mut().zip(&mut self.nans[at..]);
-            for ((least, nan), x) in cells.zip(&values[row.from..row.to]) {
-                let key = key(*x, turned);
-                *least = if key < *least { key } else { *least };
-                *nan |= x.is_nan() & !skip;
+        let turned = self.turned();
+        match row.values {
+            Values::F32(values) => {
+                self.narrow.resize(self.keys.len(), u32::MAX);
+                least_narrow(&values[row.from..row.to], turned as u32, &mut self.narrow[at..]);
             }
-        });
+            other => with_values!(other, values => {
+                least_of_rows(&values[row.from..row.to], turned, &mut self.keys[at..]);
+            }),
+        }
+        if is_float(self.rule.column) && !self.rule.skip {
+            with_values!(row.values, values => note_nans(&values[row.from..row.to], &mut self.nans[at..]));
+        }
         Ok(())
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
         self.counts[at] = self.counts[at].wrapping_add(count_run(row, self.rule.skip));
-        let turned = if self.largest { u64::MAX } else { 0 };
+        let turned = self.turned();
         with_values!(row.values, values => {
             let (mut least, mut nan) = (self.keys[at], false);
             for x in &values[row.from..row.to] {
@@ -90,7 +133,7 @@ impl Totals for Extreme {
 
     fn save(&self, out: &mut Vec<u8>) {
         put_counts(&self.counts, out);
-        self.keys.iter().for_each(|key| out.put_u64(*key));
+        (0..self.keys.len()).for_each(|at| out.put_u64(self.least(at)));
         self.nans.iter().for_each(|nan| out.put_flag(*nan));
     }
 
@@ -107,13 +150,13 @@ impl Totals for Extreme {
 
     fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
         let n = self.counts[at];
-        let turned = if self.largest { u64::MAX } else { 0 };
+        let turned = self.turned();
         let float = is_float(self.rule.column);
         if n == 0 && !float {
             return Err(domain("a part of the answer is of no element, and no integer says so; use f64(x)"));
         }
         let missing = n == 0 || n < self.rule.min_count && float;
-        let key = if missing || self.nans[at] { f64::NAN.key() } else { self.keys[at] ^ turned };
+        let key = if missing || self.nans[at] { f64::NAN.key() } else { self.least(at) ^ turned };
         with_type!(self.rule.column, T => {
             let x = if float && (missing || self.nans[at]) { T::of_key(nan_key::<T>()) } else { T::of_key(key) };
             x.put(out);
