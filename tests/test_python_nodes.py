@@ -66,3 +66,18 @@ def test_why_nodes_do_not_start_is_said(tmp_path):
     with pytest.raises(gm.GristmillError, match="file"):
         gm.up(nodes=1, dir=tmp_path / "file" / "sub")
     assert processes_of(tmp_path) == []
+
+
+def test_a_file_that_is_replaced_is_not_read_as_another(tmp_path):
+    with gm.up(nodes=2, lanes=1) as nodes:
+        url = nodes.path("x.npy")
+        for seed in (1, 2):
+            np.save(tmp_path / f"{seed}.npy", np.random.default_rng(seed).random((200, 300)))
+        gm.put(tmp_path / "1.npy", url)
+        array = gm.open_arrays(url)["data"]
+        before = float(array.mean())
+        gm.put(tmp_path / "2.npy", url)
+        for ask in (lambda: np.asarray(array), lambda: np.asarray(array[100:190]), lambda: array.mean(axis=0)):
+            with pytest.raises(gm.Stale, match="open it again"):
+                ask()
+        assert float(gm.open_arrays(url)["data"].mean()) != before

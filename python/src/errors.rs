@@ -101,7 +101,7 @@ impl From<ClientError> for Failure {
             ClientError::Target { source, .. } | ClientError::Store(source) => ErrorKind::of_store(source),
             ClientError::Io { source, .. } => kind_of_io(source),
             other if other.is_usage() => ErrorKind::Usage,
-            _ => ErrorKind::Failed,
+            other => other.storage().map_or(ErrorKind::Failed, RunError::kind),
         };
         Failure::new(kind, error.to_string())
     }

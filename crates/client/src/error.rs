@@ -69,6 +69,18 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// The failure of storage behind this, also where a reader of a format came upon it.
+    pub fn storage(&self) -> Option<&RunError> {
+        match self {
+            ClientError::Run(error) => Some(error),
+            ClientError::Format(FormatError::Io { source, .. }) => {
+                let source = source.get_ref()?;
+                source.downcast_ref().or_else(|| source.downcast_ref::<ClientError>()?.storage())
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).
     pub fn is_usage(&self) -> bool {
         match self {

@@ -163,8 +163,8 @@ struct ClusterTree {
     seen: Seen<String>,
 }
 
-fn failed(what: &str, error: impl ToString) -> FormatError {
-    FormatError::Io { what: what.to_owned(), source: std::io::Error::other(error.to_string()) }
+fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> FormatError {
+    FormatError::Io { what: what.to_owned(), source: std::io::Error::other(error) }
 }
 
 impl Tree for ClusterTree {

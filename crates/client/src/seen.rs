@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_format::FormatError;
+use gristmill_runtime::{ErrorKind, RunError};
 
 /// The state in which each file of a tree was seen first. Listings, indices of shards and folds ask at different moments; they
 /// must find the same, or the index of one state would be taken for the bytes of another.
@@ -26,7 +27,8 @@ impl<S: PartialEq> Seen<S> {
         match all.get(key) {
             Some(known) if *known == state => Ok(()),
             Some(_) => {
-                let source = std::io::Error::other("it was replaced after it was opened; open it again");
+                let message = "it was replaced after it was opened; open it again".to_owned();
+                let source = std::io::Error::other(RunError::Remote { kind: ErrorKind::Stale, message });
                 Err(FormatError::Io { what: key.to_owned(), source })
             }
             None => {

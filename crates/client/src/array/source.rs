@@ -38,7 +38,7 @@ impl PartsSource {
         let read = self.file.read(offset..end, into);
         read.map_err(|error| FormatError::Io {
             what: format!("bytes {offset} to {end}"),
-            source: std::io::Error::other(error.to_string()),
+            source: std::io::Error::other(error),
         })
     }
 
