@@ -1,7 +1,6 @@
 """Medians and quantiles of arrays that are stored elsewhere: exact, where the data is, where that is better than reading."""
 
 import dask
-import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -23,25 +22,20 @@ def path(tmp_path_factory):
     f4[:, 2, 3] = np.nan
     inf = rng.normal(0, 1, SHAPE)
     inf[5, 2, 1], inf[:25, 4, 4], inf[::2, 5, 5] = np.inf, -np.inf, 0.0
-    with netCDF4.Dataset(path, "w") as file:
-        for name, length in zip(DIMS, SHAPE):
-            file.createDimension(name, length)
-        time = file.createVariable("time", "f8", ("time",))
-        time[:] = np.arange(SHAPE[0]) * 30.5
-        time.units = "days since 2001-01-01"
-        file.createVariable("lat", "f8", ("lat",))[:] = np.arange(7.0) - 3
-        for name, values in {
-            "f4": f4,
-            "f8": rng.normal(0, 1e9, SHAPE),
-            "inf": inf,
-            "i2": rng.integers(-3000, 3000, SHAPE).astype("i2"),
-            "u8": rng.integers(0, 2**50, SHAPE).astype("u8"),
-        }.items():
-            file.createVariable(name, values.dtype, DIMS, chunksizes=(20, 4, 9))[:] = values
-        packed = file.createVariable("packed", "i2", DIMS, chunksizes=(20, 4, 9), fill_value=np.int16(-1))
-        packed.scale_factor, packed.add_offset = 0.01, 273.0
-        packed.set_auto_maskandscale(False)
-        packed[:] = rng.integers(-1, 3000, SHAPE)
+    packed = rng.integers(-1, 3000, SHAPE)
+    variables = {
+        "f4": f4,
+        "f8": rng.normal(0, 1e9, SHAPE),
+        "inf": inf,
+        "i2": rng.integers(-3000, 3000, SHAPE).astype("i2"),
+        "u8": rng.integers(0, 2**50, SHAPE).astype("u8"),
+        "packed": np.where(packed < 0, np.nan, packed * 0.01 + 273),
+    }
+    months = ("time", np.arange(SHAPE[0]) * 30.5, {"units": "days since 2001-01-01"})
+    dataset = xr.Dataset({name: (DIMS, values) for name, values in variables.items()}, {"time": months, "lat": np.arange(7.0) - 3})
+    encoding = {name: {"chunksizes": (20, 4, 9)} for name in variables}
+    encoding["packed"] |= {"dtype": "i2", "scale_factor": 0.01, "add_offset": 273.0, "_FillValue": np.int16(-1)}
+    dataset.to_netcdf(path, encoding=encoding)
     return path
 
 
@@ -172,7 +166,7 @@ def test_they_run_where_that_is_better_than_reading(path, stored):
     with gm.set_options(fallback="error", place="storage"), gm.trace() as trace:
         found = np.quantile(array, [0.1, 0.9])
     np.testing.assert_allclose(found, np.quantile(values, [0.1, 0.9]), rtol=1e-6)
-    assert trace.reads == 0 and trace.bytes_in <= values.nbytes / 4
+    assert trace.reads == 0 and trace.bytes_in <= values.nbytes / 100
     # A map of them tells as much as there is, and a file that is here is read in less time.
     for call in [lambda: np.median(array, axis=0), lambda: np.median(gm.open_arrays(path)["f8"])]:
         with gm.set_options(fallback="error", place="auto"), pytest.raises(gm.PushdownError, match="cost|here"):

@@ -23,22 +23,20 @@ from ._reduce import narrow, normal_axes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Most shares of a request.
+#: Most shares of a request, as ``array::MAX_QUANTILES``.
 MAX_SHARES = 16
 
 #: Most passes that are better than reading.
 MAX_PASSES = 5
 
-#: How many times as much as all passes tell, on a cluster of some nodes, has to be read to be worth them.
+#: How many times as many stored bytes as all passes tell have to be read to be worth them: several nodes tell them.
 MOVED = 8
 
-#: Elements of so many bytes are not to be read at once, though reading them would be faster.
+#: Elements of so many bytes are not to be held at once, though reading them would be faster.
 MAX_READ = 4 << 30
 
 
-def quantiles(
-    name: str, node: Node, shares: Any, axis: Any = None, *, keepdims: bool = False, place: str | None = None
-) -> Any:
+def quantiles(name: str, node: Node, shares: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """``np.median`` and the others, by their name; ``shares`` are fractions, whatever the function calls them.
 
     Raises :class:`NotPushed`, with why.
@@ -64,7 +62,7 @@ def quantiles(
     if keepdims:
         values = np.expand_dims(values, tuple(1 + axis for axis in axes))
     values = values.reshape(fractions.shape + values.shape[1:])
-    return values.astype(dtype_of(name, node.dtype, shares))[()]
+    return values.astype(_dtype_of(name, node.dtype, shares))[()]
 
 
 def _worthwhile(name: str, what: Canonical, cells: int, node: Node, count: int) -> None:
@@ -74,17 +72,18 @@ def _worthwhile(name: str, what: Canonical, cells: int, node: Node, count: int) 
         return
     if place == "client":
         raise NotPushed("every pass of it would read what is stored")
-    size = prod(node.shape) * node.dtype.itemsize
-    if size > MAX_READ:
+    elements, variable = prod(node.shape), what.leaf.variable
+    if elements * node.dtype.itemsize > MAX_READ:
         return
-    if what.leaf.variable.is_here:
+    if variable.is_here:
         raise NotPushed("several passes over a file that is here take longer than reading it")
     passes, told = _gristmill.quantile_passes(cells, count, 8 * np.dtype(what.dtype).itemsize)
-    if passes > MAX_PASSES or size < MOVED * passes * told:
-        raise NotPushed(f"{passes} passes for {cells} numbers cost more than reading {size} bytes")
+    stored = variable.stored_bytes * elements // prod(variable.shape)
+    if passes > MAX_PASSES or stored < MOVED * passes * told:
+        raise NotPushed(f"{passes} passes over what is stored cost more than reading its {stored} bytes")
 
 
-def dtype_of(name: str, dtype: np.dtype[Any], shares: Any) -> np.dtype[Any]:
+def _dtype_of(name: str, dtype: np.dtype[Any], shares: Any) -> np.dtype[Any]:
     """The type that NumPy gives such a result."""
     function, one = getattr(np, name), np.ones(1, dtype)
     return np.asarray(function(one) if name.endswith("median") else function(one, shares)).dtype
@@ -126,7 +125,6 @@ def _quantile(name: str) -> Callable[..., Any]:
         keepdims: Any = False,
         **more: Any,
     ) -> Any:
-        # In the type of the shares, as NumPy does.
         shares = np.true_divide(q, 100) if name.endswith("percentile") else q
         return _or_read(name, a, (q,), shares, axis, {"out": out, "method": method, "keepdims": keepdims, **more})
 

@@ -175,6 +175,11 @@ class Variable:
         return _variable, (self.source, self._about, self.decoded)
 
     @property
+    def stored_bytes(self) -> int:
+        """Bytes that it takes in its file."""
+        return int(self._about["stored_bytes"])
+
+    @property
     def is_here(self) -> bool:
         """Whether it is in files of this machine."""
         return located(self.source.url)[0] is None

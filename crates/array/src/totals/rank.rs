@@ -19,8 +19,9 @@ const DIGITS: [u32; 5] = [16, 8, 4, 2, 1];
 
 /// Bytes of the state of a cell, and of what is kept for it.
 pub(crate) const fn cell_bytes(quantiles: u64, digit: u32) -> (u64, u64) {
-    let tables = quantiles * 8 * (1 << digit);
-    (9 + tables, 9 + tables + 17 * quantiles)
+    let tables = quantiles.saturating_mul(8 << digit);
+    let state = tables.saturating_add(9);
+    (state, state.saturating_add(quantiles.saturating_mul(17)))
 }
 
 /// Bits that a pass settles where there are so many cells, each with so many quantiles.
