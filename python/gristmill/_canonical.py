@@ -83,13 +83,11 @@ def canonical(node: Node, dtype: np.dtype[Any] | None = None) -> Canonical:
     split: tuple[int | None, ...] = (None,) * node.ndim
     if isinstance(node, Windows):
         split, node = node.split, node.of
-    if (wider := called(node, "cast")) and mask_of(wider[0]) and node.dtype.kind == wider[0].dtype.kind == "f":
-        node, dtype = wider[0], dtype or node.dtype
     masks: dict[int, NDArray[Any]] = {}
     while (masked := mask_of(node)) is not None:
         axis, kept, of = masked
         masks[axis] = masks.get(axis, True) & kept
-        node = cast(of, node.dtype)
+        node = of
     if masks and any(split):
         raise NotPushed("windows of what is masked")
     if dtype is not None:
@@ -126,7 +124,7 @@ def render(node: Node, inputs: Inputs) -> str:
     if name == "negative":
         return f"(-{render(args[0], inputs)})"
     if name == "square":
-        return f"({render(args[0], inputs)} ** 2)"
+        return f"({render(cast(args[0], node.dtype), inputs)} ** 2)"
     if name == "isinf":
         return f"(~isfinite({render(args[0], inputs)}) & ~isnan({render(args[0], inputs)}))"
     if name == "where":
@@ -161,6 +159,11 @@ def called(node: Node, *names: str) -> tuple[Node, ...] | None:
     return node.args if isinstance(node, Apply) and node.name in names else None
 
 
+def same_numbers(before: np.dtype[Any], after: np.dtype[Any]) -> bool:
+    """Whether a cast changes no number: it makes a float at least as wide of a float."""
+    return before.kind == after.kind == "f" and after.itemsize >= before.itemsize
+
+
 def missing_of(node: Node) -> Node | None:
     """``D`` of ``isnan(D)``."""
     args = called(node, "isnan")
@@ -176,7 +179,7 @@ def present_of(node: Node) -> Node | None:
 def filled_of(node: Node) -> Node | None:
     """``D`` of ``where(isnan(D), 0, D)`` and of ``where(~isnan(D), D, 0)``: what xarray and dask make of a sum that leaves out
     what is missing."""
-    if wider := called(node, "cast"):
+    if (wider := called(node, "cast")) and same_numbers(wider[0].dtype, node.dtype):
         of_wider = filled_of(wider[0])
         return None if of_wider is None else cast(of_wider, node.dtype)
     args = called(node, "where")
@@ -190,7 +193,11 @@ def filled_of(node: Node) -> Node | None:
 
 
 def mask_of(node: Node) -> tuple[int, NDArray[Any], Node] | None:
-    """``where(C, E, nan)`` with a condition that is here and varies along one axis: the axis, the condition, ``E``."""
+    """``where(C, E, nan)`` with a condition that is here and varies along one axis: the axis, the condition, ``E`` in the type
+    of the node. Whatever float it was made since is made of ``E`` as well."""
+    if (cast_of := called(node, "cast")) and node.dtype.kind == cast_of[0].dtype.kind == "f":
+        masked = mask_of(cast_of[0])
+        return None if masked is None else (*masked[:2], cast(masked[2], node.dtype))
     args = called(node, "where")
     if not args:
         return None
@@ -204,12 +211,12 @@ def mask_of(node: Node) -> tuple[int, NDArray[Any], Node] | None:
     varies = condition.varies()
     if len(varies) != 1:
         return None
-    return node.ndim - condition.ndim + varies[0], condition.value.reshape(-1), of
+    return node.ndim - condition.ndim + varies[0], condition.value.reshape(-1), cast(of, node.dtype)
 
 
 def squared_distance(node: Node) -> tuple[Node, Const] | None:
     """``D`` and ``C`` of ``(D - C)**2`` with an array ``C`` that is here."""
-    if (cast_of := called(node, "cast")) and node.dtype.kind == "f":
+    if (cast_of := called(node, "cast")) and same_numbers(cast_of[0].dtype, node.dtype):
         return squared_distance(cast_of[0])
     args = called(node, "power", "square", "multiply")
     if not args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ._ask import Moments
-from ._canonical import called
+from ._canonical import called, same_numbers
 from ._expr import Const, Node, apply, cast
 from ._inputs import NotPushed
 
@@ -75,7 +75,9 @@ def end(node: Node, axes: tuple[int, ...], end_of: Callable[[Node], NDArray[Any]
     if distance is None:
         raise NotPushed("it is no distance from numbers of each cell")
     of, centre = distance
-    return np.asarray(end_of(of).astype(node.dtype) - centre.astype(node.dtype))
+    # Each element is subtracted in the type of the difference, which may have been widened since.
+    within = _plain(node).dtype
+    return np.asarray(end_of(of).astype(within) - centre.astype(within)).astype(node.dtype)
 
 
 def products(node: Node, axes: tuple[int, ...], found: Found) -> Sums:
@@ -110,8 +112,8 @@ def products(node: Node, axes: tuple[int, ...], found: Found) -> Sums:
 
 
 def _plain(node: Node) -> Node:
-    """A node without what changes no number of it by more than a rounding."""
-    while (args := called(node, "conjugate", "positive", "cast")) and args[0].dtype.kind == "f":
+    """A node without what changes no number of it."""
+    while (args := called(node, "conjugate", "positive", "cast")) and same_numbers(args[0].dtype, node.dtype):
         node = args[0]
     return node
 

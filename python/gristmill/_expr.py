@@ -208,7 +208,9 @@ class Apply(Node):
 
     @property
     def key(self) -> Hashable:
-        return self.name, self.dtype.str, tuple(arg.key for arg in self.args)
+        # Casts are told by their type; of all others one name may stand for several functions.
+        function = None if self.name == "cast" else self.function
+        return self.name, function, self.dtype.str, tuple(arg.key for arg in self.args)
 
     def children(self) -> tuple[Node, ...]:
         return self.args

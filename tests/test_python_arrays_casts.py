@@ -1,0 +1,93 @@
+"""Types that numbers are brought to in the middle of an expression, beside xarray."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from python_arrays import gm
+
+SHAPE = (9, 6, 5)
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    rng = np.random.default_rng(5)
+    full = rng.normal(0, 40, SHAPE)
+    holes = np.where(rng.random(SHAPE) < 0.2, np.nan, rng.normal(0, 40, SHAPE))
+    dims = ("time", "lat", "lon")
+    return xr.Dataset({"full": (dims, full), "holes": (dims, holes), "f4": (dims, full.astype("f4"))})
+
+
+@pytest.fixture(scope="module")
+def ours(theirs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("casts") / "casts.nc"
+    theirs.to_netcdf(path)
+    return gm.open_dataset(path)
+
+
+def same(question, ours, theirs, **tolerance):
+    """Of both; to a relative 1e-9 where nothing else is said."""
+    got, expected = question(ours), question(theirs)
+    assert got.dtype == expected.dtype and got.dims == expected.dims
+    np.testing.assert_allclose(got.values, expected.values, **(tolerance or {"rtol": 1e-9}))
+
+
+#: The same number or map is subtracted of both: means of f4 differ in their last bit.
+DISTANCES = {
+    "a number": lambda array, theirs: array - np.float64(0.1),
+    "a map": lambda array, theirs: array - theirs.mean("time"),
+    "the mean": lambda array, theirs: array - theirs.mean(),
+}
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "std", "var", "min", "max", "count"])
+@pytest.mark.parametrize("dtype", ["i4", "i8", "i1", bool])
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_distances_that_are_cut_off_to_whole_numbers(ours, theirs, distance, dtype, reduce):
+    for dims in (None, "time"):
+        same(lambda ds: getattr(DISTANCES[distance](ds.full, theirs.full).astype(dtype), reduce)(dims), ours, theirs)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "std", "min", "max"])
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("name", ["full", "holes", "f4"])
+def test_distances_that_are_rounded_to_f4_and_widened_again(ours, theirs, name, distance, reduce):
+    def question(ds):
+        return getattr(DISTANCES[distance](ds[name], theirs[name]).astype("f4").astype("f8"), reduce)("time")
+
+    # Ends have the bits of NumPy; a sum of what nearly cancels has the error of its elements, of f4 that of their distances.
+    error = 0 if reduce in ("min", "max") else (1e-7 if name == "f4" else 1e-15) * 200 * SHAPE[0]
+    same(question, ours, theirs, rtol=0 if reduce in ("min", "max") else 1e-9, atol=error)
+
+
+@pytest.mark.parametrize("dtype", [bool, "f4"])
+def test_what_is_filled_before_it_is_cast(ours, theirs, dtype):
+    same(lambda ds: ds.holes.fillna(0).astype(dtype).sum("time"), ours, theirs, rtol=1e-5)
+    same(lambda ds: (ds.holes.fillna(0) > 3).astype(dtype).sum("time"), ours, theirs)
+
+
+def test_squares_and_products_of_distances_that_are_cast(ours, theirs):
+    for dims in (None, "time"):
+        same(lambda ds: ((ds.full - ds.full.mean(dims)) ** 2).astype("i4").sum(dims), ours, theirs)
+        same(lambda ds: ((ds.full - ds.full.mean(dims)) ** 2).astype("f4").astype("f8").sum(dims), ours, theirs, rtol=1e-12)
+        same(lambda ds: ((ds.full - ds.full.mean(dims)).astype("i4") ** 2).sum(dims), ours, theirs)
+        same(
+            lambda ds: ((ds.full - ds.full.mean(dims)).astype(bool) * (ds.holes - 1.0)).sum(dims), ours, theirs
+        )
+
+
+def test_what_is_masked_and_rounded(ours, theirs):
+    def question(ds):
+        kept = xr.DataArray(np.arange(SHAPE[0]) % 3 != 1, dims="time")
+        return ds.full.where(kept).astype("f4").astype("f8").sum("time")
+
+    same(question, ours, theirs, rtol=1e-12)
+
+
+def test_two_roundings_are_two_operations(ours, theirs):
+    def question(ds):
+        one, two = ds.holes.round(1), ds.holes.round(0)
+        return xr.where(np.isnan(one), 0, two).sum("time")
+
+    same(question, ours, theirs)
