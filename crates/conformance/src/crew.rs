@@ -27,10 +27,11 @@ pub(crate) struct MemoryCrew {
     seed: u64,
 }
 
-impl fmt::Debug for MemoryCrew {
+impl fmt::Display for MemoryCrew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keep = if self.kept.is_some() { " who keep their bytes" } else { "" };
-        write!(f, "{:?}{keep} in an order of seed {}", self.members, self.seed)
+        let targets: Vec<_> = self.members.iter().map(|(targets, _)| targets).collect();
+        let keep = if self.kept.is_some() { " keep their bytes and" } else { "" };
+        write!(f, "members with the targets {targets:?}{keep} answer in an order of seed {}", self.seed)
     }
 }
 

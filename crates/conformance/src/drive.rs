@@ -9,7 +9,8 @@ use gristmill_kernel::{
     RowBuffer, Spec, Step, saved,
 };
 
-use crate::case::{Answer, Case};
+use crate::answer::Answer;
+use crate::case::Case;
 
 /// What is random in a world.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,7 +97,7 @@ impl<'a> World<'a> {
         let cuts =
             if self.freedom.extents { self.cuts(spec, ctx.extent.end, 6) } else { vec![0, ctx.extent.end] };
         if self.freedom.extents {
-            self.told.push(format!("extents cut at {cuts:?}"));
+            self.told.push(format!("the input is cut into extents at {cuts:?}"));
         }
         let mut states = Vec::new();
         self.deaf = false;
@@ -107,11 +108,11 @@ impl<'a> World<'a> {
             let identity = saved(&*self.kernel.begin(ctx)?);
             let at = self.rng.usize(0..=states.len());
             states.insert(at, identity);
-            self.told.push(format!("identity merged as partial {at} of {}", states.len()));
+            self.told.push(format!("a fold over nothing is merged in as partial {at} of {}", states.len()));
         }
         if self.freedom.order && spec.order == Order::Any {
             self.rng.shuffle(&mut states);
-            self.told.push("partials merged in random order".into());
+            self.told.push("partials are merged in random order".into());
         }
         self.deaf = false;
         while states.len() > 1 {
@@ -181,13 +182,13 @@ impl<'a> World<'a> {
             }
             cuts.sort_unstable();
             cuts.dedup();
-            self.told.push(format!("blocks of extent {extent:?} cut at {cuts:?}"));
+            self.told.push(format!("extent {extent:?} is cut into blocks at {cuts:?}"));
         }
         let mut blocks: Vec<Range<u64>> =
             cuts.windows(2).map(|pair| pair[0]..pair[1]).filter(|range| !range.is_empty()).collect();
         if self.freedom.order && spec.order == Order::Any && spec.grain <= 1 {
             self.rng.shuffle(&mut blocks);
-            self.told.push(format!("blocks given as {blocks:?}"));
+            self.told.push(format!("the blocks come in the order {blocks:?}"));
         }
         for range in blocks {
             let block = self.block(spec, range);
@@ -229,7 +230,7 @@ impl<'a> World<'a> {
         }
         let state = saved(&**fold);
         let moved = self.kernel.restore(ctx, &state)?;
-        self.told.push(format!("saved and restored before record {at}"));
+        self.told.push(format!("the fold is saved and restored before record {at}"));
         if saved(&*moved) != state {
             return self.broken("a restored fold saves other bytes than it was restored from");
         }

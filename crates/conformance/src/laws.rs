@@ -6,14 +6,17 @@ use std::sync::Arc;
 use fastrand::Rng;
 use gristmill_kernel::{Ctx, Kernel, KernelError, Lines, NoRows, Record, saved};
 
-use crate::case::{Answer, Broken, Case, Law};
+use crate::answer::{Answer, hexadecimal};
+use crate::case::Case;
 use crate::drive::{Freedom, World};
+use crate::law::{Broken, Law};
 use crate::placement;
 
 /// Longest line in a case over lines.
 pub(crate) const MAX_LINE: u64 = 1 << 20;
 
-/// Tests all laws, each in `worlds` random worlds drawn from `seed`.
+/// Tests all laws, each in `worlds` random worlds drawn from `seed`: first that the answer is that of the reference, if
+/// the case has one.
 pub fn check(case: &Case, seed: u64, worlds: u32) -> Result<(), Broken> {
     // Every world would give the same error, and agree.
     let alone = World::new(case, &*case.kernel, Freedom::default(), 0).run();
@@ -21,7 +24,13 @@ pub fn check(case: &Case, seed: u64, worlds: u32) -> Result<(), Broken> {
         let expected = "an answer, or an error about the data".into();
         let world = "one fold over one block".into();
         let kernel = case.kernel.spec().name;
-        return Err(Broken { kernel, law: Law::Contract, world, expected, got: alone.show() });
+        return Err(Broken { kernel, law: Law::Contract, world, expected, got: alone.show(&alone) });
+    }
+    if let Some(reference) = &case.reference {
+        let expected = (reference.answer)(&case.data);
+        if !expected.near(&alone, reference.within, case.input.element) {
+            return Err(told(case, Law::Reference, String::new(), &expected, &alone));
+        }
     }
     // A kernel over lines is judged as it is, cut between lines, and in the adaptor, cut anywhere.
     if case.kernel.spec().record == Record::Line {
@@ -55,7 +64,7 @@ fn by_hand(case: &Case, kernel: &dyn Kernel, seed: u64, worlds: u32) -> Result<(
         for n in 0..worlds {
             let mut world = World::new(case, kernel, freedom, seed.wrapping_mul(1_000_003) + u64::from(n));
             let got = world.run();
-            compare(case, law, world.told.join("; "), &expected, &got)?;
+            compare(case, law, world.told.join(" and "), &expected, &got)?;
         }
     }
     states(case, kernel, seed, worlds)
@@ -65,7 +74,12 @@ fn compare(case: &Case, law: Law, world: String, expected: &Answer, got: &Answer
     if expected.same(got) {
         return Ok(());
     }
-    Err(Broken { kernel: case.kernel.spec().name, law, world, expected: expected.show(), got: got.show() })
+    Err(told(case, law, world, expected, got))
+}
+
+fn told(case: &Case, law: Law, world: String, expected: &Answer, got: &Answer) -> Broken {
+    let kernel = case.kernel.spec().name;
+    Broken { kernel, law, world, expected: expected.show(got), got: got.show(expected) }
 }
 
 /// Damaged states must be refused or used, never panic.
@@ -98,8 +112,8 @@ fn states(case: &Case, kernel: &dyn Kernel, seed: u64, worlds: u32) -> Result<()
             return Err(Broken {
                 kernel: case.kernel.spec().name,
                 law: Law::State,
-                world: format!("the state {state:02x?}"),
-                expected: "an error, or an answer".into(),
+                world: format!("the state of the bytes {}", hexadecimal(&state)),
+                expected: "an error or an answer".into(),
                 got: "a panic".into(),
             });
         }

@@ -2,19 +2,20 @@
 //!
 //! A kernel that passes gives the same answer however its records are cut into blocks, saved and restored,
 //! merged, dealt over targets, folded by several lanes or by a crew whose members answer in any order, interrupted and
-//! resumed. Use it in the tests of your own
-//! kernels:
+//! resumed. That it is the right answer only a [reference](Case::with_reference) can say: a naive program over the whole
+//! input. Use both in the tests of your own kernels:
 //! ```
 //! use gristmill_conformance::{Case, check};
-//! use gristmill_kernel::{DType, Input, catalog};
+//! use gristmill_kernel::{DType, Input, Value, catalog};
 //!
 //! let input = Input::elements(DType::F64);
-//! let data: Vec<u8> = (0..100).flat_map(|i| f64::from(i).sqrt().to_le_bytes()).collect();
-//! let kernel = catalog::bind("var", &[], &input)?;
-//! check(&Case::new(kernel, input, data), 1, 50)?;
+//! let data: Vec<u8> = (0..100).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+//! let kernel = catalog::bind("count", &[], &input)?;
+//! let naive = |data: &[u8]| Value::Map(vec![("count", (data.len() as u64 / 8).into())]);
+//! check(&Case::new(kernel, input, data).with_reference(naive), 1, 50)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! The error says which law broke, in which world, and what came out:
+//! The error is a sentence: which law broke, what was done, and what came out.
 //! ```
 //! use gristmill_conformance::{Case, Law, check, proofs::Forgetful};
 //! use gristmill_kernel::{DType, Input};
@@ -24,18 +25,23 @@
 //! let data: Vec<u8> = (0..100).flat_map(|i| f64::from(i).to_le_bytes()).collect();
 //! let broken = check(&Case::new(Arc::new(Forgetful), input, data), 1, 50).unwrap_err();
 //! assert_eq!(broken.law, Law::Save);
+//! println!("{broken}");
 //! ```
 //!
 //! [`proofs`] holds small kernels, one for each thing the contract can express.
 
+mod answer;
 mod case;
 mod crew;
 mod drive;
 mod group;
 mod kept;
+mod law;
 mod laws;
 mod placement;
 pub mod proofs;
 
-pub use case::{Answer, Broken, Case, Law};
+pub use answer::Answer;
+pub use case::Case;
+pub use law::{Broken, Law};
 pub use laws::check;

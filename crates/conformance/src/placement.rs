@@ -11,7 +11,8 @@ use gristmill_runtime::{
 };
 use gristmill_store::{CreateOptions, MemoryStore, ObjectId, ObjectStore, StoreError, WriteOptions};
 
-use crate::case::{Answer, Case};
+use crate::answer::Answer;
+use crate::case::Case;
 use crate::crew::MemoryCrew;
 use crate::laws::MAX_LINE;
 
@@ -22,7 +23,12 @@ const MAX_STOPS: u32 = 6;
 pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
     let (mut world, request) = match random_request(case, rng) {
         Ok(made) => made,
-        Err(error) => return ("set up".into(), Answer { value: Err(contract(case, &error)), rows: vec![] }),
+        Err(error) => {
+            return (
+                "the request is set up".into(),
+                Answer { value: Err(contract(case, &error)), rows: vec![] },
+            );
+        }
     };
     let mut rows = RowBatch::default();
     let value = match interrupted(case, rng, &request, &mut rows, &mut world) {
@@ -37,10 +43,15 @@ pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
 pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
     let (mut world, request) = match random_request(case, rng) {
         Ok(made) => made,
-        Err(error) => return ("set up".into(), Answer { value: Err(contract(case, &error)), rows: vec![] }),
+        Err(error) => {
+            return (
+                "the request is set up".into(),
+                Answer { value: Err(contract(case, &error)), rows: vec![] },
+            );
+        }
     };
     let crew = MemoryCrew::new(&request, rng);
-    world.push_str(&format!(", folded by {crew:?}"));
+    world.push_str(&format!(", {crew}"));
     let mut rows = RowBatch::default();
     let value = match run_on(request.clone(), &crew, &mut rows, &Control::new()) {
         Ok(Outcome::Done(answer)) => match crew.kept() {
@@ -57,7 +68,9 @@ pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
             let alone = run_request(request, &mut Discard, &Control::new());
             match (alone, error) {
                 (Err(alone), error) if alone.to_string() != error.to_string() => {
-                    world.push_str(&format!(", a crew says \"{error}\" where one process says \"{alone}\""));
+                    world.push_str(&format!(
+                        ", and a crew says \"{error}\" where one process says \"{alone}\""
+                    ));
                     Err(contract(case, &error))
                 }
                 (_, RunError::Kernel(error)) => Err(error),
@@ -95,7 +108,7 @@ fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunEr
         max_record: MAX_LINE,
         statistics: rng.bool(),
     };
-    let world = format!("{layout:?}, {options:?}, {selection:?}, {byte_order:?}");
+    let world = told(&layout, &options, &selection, byte_order);
     let mut request = Request::new(case.kernel.clone(), case.input, file(&bytes, layout)?);
     request.selection = selection;
     request.byte_order = byte_order;
@@ -106,6 +119,28 @@ fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunEr
         request.second = Some(SecondFile { file, skip: 0, element: None, byte_order: ByteOrder::Little });
     }
     Ok((world, request))
+}
+
+/// A request as a clause of a sentence.
+fn told(layout: &Layout, options: &Options, selection: &Selection, byte_order: ByteOrder) -> String {
+    let stripes = match layout {
+        Layout::Striped(striped) => {
+            format!("in stripes of {} bytes from target {}", striped.unit(), striped.first())
+        }
+        Layout::Segments(_) => "in pieces of many lengths".into(),
+    };
+    let header = match selection.skip {
+        0 => String::new(),
+        skip => format!(" behind a header of {skip} bytes"),
+    };
+    let order = if byte_order == ByteOrder::Big { ", big-endian" } else { "" };
+    format!(
+        "the file lies on {} targets {stripes}{header}{order}, {} lanes fold it in units of {} bytes and blocks of {}",
+        layout.targets(),
+        options.lanes,
+        options.unit_bytes,
+        options.block_bytes
+    )
 }
 
 /// Runs a request that is stopped now and then.
@@ -123,7 +158,7 @@ fn interrupted(
         let control = match n {
             n if n < stops => {
                 let after = rng.u64(0..=positions);
-                world.push_str(&format!(", stop after {after}"));
+                world.push_str(&format!(", it is stopped after {after} records"));
                 Control::stop_after(after)
             }
             _ => Control::new(),

@@ -13,7 +13,7 @@ mod table;
 mod total;
 mod welford;
 
-pub use broken::{BlockCounter, FirstWins, Forgetful, Idler, LeftHeavy, Panicky};
+pub use broken::{BlockCounter, FirstWins, Forgetful, Idler, LeftHeavy, Panicky, Zero};
 pub use centred::CentredVariance;
 pub use dot::Dot;
 pub use echo::Echo;

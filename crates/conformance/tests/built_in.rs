@@ -1,4 +1,7 @@
-//! Every built-in kernel keeps the laws, over every kind of input it takes.
+//! Every built-in kernel keeps the laws, over every kind of input it takes, and answers what a naive program does.
+#![allow(clippy::unwrap_used)] // in functions that tests share
+
+mod naive;
 
 use gristmill_conformance::{Case, check};
 use gristmill_kernel::catalog::{self, Accepts, Declaration};
@@ -109,9 +112,11 @@ fn over_elements() -> impl Iterator<Item = &'static Declaration> {
         .filter(|decl| !["kmeans", "gaussian"].contains(&decl.name))
 }
 
-fn keeps(kernel: &str, params: &Params, input: Input, data: Vec<u8>) {
+fn keeps(kernel: &'static str, params: &Params, input: Input, data: Vec<u8>) {
     let bound = catalog::bind(kernel, params, &input).unwrap_or_else(|e| panic!("{kernel} {params:?}: {e}"));
-    let case = Case::new(bound, input, data);
+    let given = params.clone();
+    let case =
+        Case::new(bound, input, data).with_reference(move |data| naive::answer(kernel, &given, input, data));
     check(&case, 11, WORLDS).unwrap_or_else(|broken| panic!("{params:?} over {input:?}\n{broken}"));
 }
 

@@ -4,13 +4,28 @@
 use std::sync::Arc;
 
 use gristmill_conformance::proofs::*;
-use gristmill_conformance::{Case, Law, check};
-use gristmill_kernel::{DType, Input, Kernel};
+use gristmill_conformance::{Answer, Case, Law, check};
+use gristmill_kernel::{DType, Input, Kernel, KernelError, Position, Value};
+
+fn case(kernel: impl Kernel + 'static) -> Case {
+    let data = (0..40).flat_map(|i| (f64::from(i) * 0.1).to_le_bytes()).collect();
+    Case::new(Arc::new(kernel), Input::elements(DType::F64), data)
+}
+
+/// What a user reads: the same sentence by `Display` and by `Debug`, which `?` in a `main` and `unwrap` print.
+fn told(case: &Case) -> String {
+    let broken = check(case, 7, 200).expect_err("a broken kernel passed");
+    assert_eq!(format!("{broken}"), format!("{broken:?}"));
+    broken.to_string()
+}
 
 fn law_broken_by(kernel: impl Kernel + 'static) -> Law {
-    let data = (0..40).flat_map(|i| (f64::from(i) * 0.1).to_le_bytes()).collect();
-    let case = Case::new(Arc::new(kernel), Input::elements(DType::F64), data);
-    check(&case, 7, 200).expect_err("a broken kernel passed").law
+    check(&case(kernel), 7, 200).expect_err("a broken kernel passed").law
+}
+
+/// How many values there are.
+fn count(data: &[u8]) -> Value {
+    Value::from(data.len() as u64 / 8)
 }
 
 #[test]
@@ -46,4 +61,68 @@ fn a_kernel_that_takes_nothing() {
 #[test]
 fn floats_merged_without_a_tree() {
     assert_eq!(law_broken_by(Welford), Law::Merge);
+}
+
+#[test]
+fn a_kernel_that_always_answers_0() {
+    check(&case(Zero), 7, 50).expect("it keeps the laws");
+    assert_eq!(
+        told(&case(Zero).with_reference(count)),
+        "kernel 'zero' gives a wrong answer: the reference gives 40, and one fold over the whole input gives 0"
+    );
+}
+
+#[test]
+fn a_kernel_that_answers_where_the_reference_refuses() {
+    let refuses = |_: &[u8]| Err::<Value, _>(KernelError::Empty { kernel: "zero", why: "there is nothing" });
+    let told = told(&case(Zero).with_reference(refuses));
+    assert!(told.contains("the reference gives the error \"kernel 'zero' has no answer"), "{told}");
+}
+
+#[test]
+fn a_reference_of_floats_may_be_near() {
+    let sum = |data: &[u8]| data.as_chunks().0.iter().map(|x| f64::from_le_bytes(*x)).sum::<f64>();
+    let near = move |data: &[u8]| Value::Float(sum(data) * (1.0 + 1e-13));
+    check(&case(Total).with_reference_within(1e-12, near), 7, 5).expect("it is near");
+    let told = told(&case(Total).with_reference(near));
+    assert!(told.starts_with("kernel 'total' gives a wrong answer: the reference gives 78."), "{told}");
+}
+
+#[test]
+fn rows_are_compared_too_and_the_first_that_differs_is_told() {
+    let case = Case::new(Arc::new(Multiples(3)), Input::elements(DType::U8), vec![3, 4, 6]);
+    let rows = |found: &[(u64, u8)]| found.iter().map(|(at, x)| (Position::of(*at), vec![*x])).collect();
+    let right = Answer { value: Ok(2u64.into()), rows: rows(&[(0, 3), (2, 6)]) };
+    let wrong = Answer { value: Ok(2u64.into()), rows: rows(&[(0, 3), (1, 4)]) };
+    check(&case.clone().with_reference(move |_| right.clone()), 7, 5).expect("it is right");
+    assert_eq!(
+        told(&case.with_reference(move |_| wrong.clone())),
+        "kernel 'multiples' gives a wrong answer: the reference gives 2 with 2 rows (row 1 is the bytes 04 of record \
+         1), and one fold over the whole input gives 2 with 2 rows (row 1 is the bytes 06 of record 2)"
+    );
+}
+
+#[test]
+fn a_broken_law_is_told_in_a_sentence() {
+    let told = told(&case(Forgetful));
+    assert!(
+        told.starts_with(
+            "kernel 'forgetful' breaks the law that save and restore between any two records change nothing: "
+        ),
+        "{told}"
+    );
+    assert!(
+        told.contains("one fold over the whole input gives 39, but it gives 38 where extent 0..40 is cut"),
+        "{told}"
+    );
+    for word in ["Broken {", "Ok(", "Int(", "Striped", "Options"] {
+        assert!(!told.contains(word), "{told}");
+    }
+}
+
+#[test]
+fn a_broken_contract_is_told_in_a_sentence() {
+    let told = told(&case(Idler));
+    assert!(told.contains("one fold over one block gives the error"), "{told}");
+    assert!(told.contains("took 0 of 40 records"), "{told}");
 }

@@ -16,6 +16,8 @@ pub struct Panicky;
 
 /// Breaks the contract of update: takes nothing.
 pub struct Idler;
+/// Keeps every law but the one of the reference: answers 0 to everything.
+pub struct Zero;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
@@ -25,6 +27,7 @@ enum Fault {
     Order,
     State,
     Idle,
+    None,
 }
 
 struct Faulty {
@@ -99,5 +102,6 @@ faulty! {
     LeftHeavy, "left-heavy", Fault::Merge, Order::File, |count, _| count;
     FirstWins, "first-wins", Fault::Order, Order::Any, |_, first| first.unwrap_or(0);
     Idler, "idler", Fault::Idle, Order::Any, |count, _| count;
+    Zero, "zero", Fault::None, Order::Any, |_, _| 0;
     Panicky, "panicky", Fault::State, Order::Any, |count, _| count;
 }
