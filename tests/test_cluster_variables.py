@@ -156,3 +156,22 @@ def test_what_is_wrong_is_said(grist, nodes, tmp_path):
     assert "nothing at /none.nc" in grist.refuses(2, "run", "mean", nodes.url("/none.nc"), "--var", "tos")
     done = grist("run", "mean", url, "--var", "tos", "--checkpoint", tmp_path / "c")
     assert done.returncode == 2 and "--checkpoint" in one_message(done.stderr)
+
+
+def test_a_coordinate_far_behind_is_read_after_the_answer(grist, nodes, tmp_path):
+    """What is read of a file once its reduction is done is read as what was read before."""
+    path = tmp_path / "behind.nc"
+    data = np.random.default_rng(4).normal(size=(200, 200))
+    with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("t", 200)
+        file.createDimension("x", 200)
+        # The coordinate lies behind 320,000 bytes of data, and blocks of 64 KiB are kept.
+        a, x = file.createVariable("a", "f8", ("t", "x")), file.createVariable("x", "f8", ("x",))
+        a[:], x[:] = data, np.arange(200.0) / 3
+    nodes.put("/behind.nc", path.read_bytes())
+    for place in ("storage", "client", "auto"):
+        to = tmp_path / f"{place}.nc"
+        grist.ok("run", "mean", nodes.url("/behind.nc"), "--var", "a", "--axes", "t", "--place", place, "--output", to)
+        with xr.open_dataset(to) as ours, xr.open_dataset(path) as theirs:
+            np.testing.assert_array_equal(ours.x, theirs.x)
+            np.testing.assert_allclose(ours.a, theirs.a.mean("t"), rtol=0, atol=1e-15)

@@ -69,8 +69,6 @@ pub struct Cluster {
     pub(crate) peers: Peers,
     pub(crate) entry: String,
     tls: bool,
-    // Dropped last: everything above runs on it.
-    _runtime: Arc<Running>,
 }
 
 /// A runtime that is shut down without waiting for what nobody wants any more.
@@ -107,7 +105,8 @@ impl Cluster {
             let _inside = runtime.enter();
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
-        Ok(Cluster { peers, entry: entry.to_string(), tls, _runtime: Arc::new(Running(Some(runtime))) })
+        let peers = peers.owning(Arc::new(Running(Some(runtime))));
+        Ok(Cluster { peers, entry: entry.to_string(), tls })
     }
 
     /// Address of the entry node.

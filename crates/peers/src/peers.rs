@@ -1,5 +1,6 @@
 //! Connections to nodes, and the calls that are one question and one answer.
 
+use std::any::Any;
 use std::collections::hash_map::RandomState;
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
@@ -48,6 +49,8 @@ pub struct Peers {
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
+    /// What the runtime ends with. Last, for all else runs on it.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Peers {
@@ -63,7 +66,21 @@ impl Peers {
         let token = options.token.map(bearer).transpose()?;
         // Random, and no secret.
         let name = format!("{:016x}", RandomState::new().build_hasher().finish()).into();
-        Ok(Peers { dialer, runtime, token, layouts: Layouts::default(), name, stall: options.stall })
+        Ok(Peers {
+            dialer,
+            runtime,
+            token,
+            layouts: Layouts::default(),
+            name,
+            stall: options.stall,
+            owner: None,
+        })
+    }
+
+    /// With the owner of the runtime, which lives as long as any clone does: a file that is read over these connections may
+    /// outlive whoever opened it, and a read on a runtime that has ended panics.
+    pub fn owning(self, owner: Arc<dyn Any + Send + Sync>) -> Peers {
+        Peers { owner: Some(owner), ..self }
     }
 
     /// This process as one that folds with so many threads what nodes hand back.
