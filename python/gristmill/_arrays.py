@@ -99,13 +99,14 @@ class Arrays(Mapping[str, Array]):
 
 
 def attributes(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as netCDF4 gives them: text, numbers of NumPy, arrays of several."""
+    """Attributes as netCDF4 gives them: text, numbers of NumPy, arrays of several. Numbers of JSON are Python's own."""
     out: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, tuple):
-            dtype, content, scalar = value
+            dtype, content, scalar, typed = value
             numbers = np.frombuffer(content, dtype=numpy_code(dtype))
-            out[name] = numbers[0] if scalar else numbers.copy()
+            some: Any = numbers.copy() if typed else numbers.tolist()
+            out[name] = some[0] if scalar else some
         else:
             out[name] = value
     return out

@@ -272,15 +272,16 @@ fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyRe
     Ok(dict)
 }
 
-/// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number)`. What is neither is left out.
+/// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number, whether the file says their
+/// type)`. What is neither is left out.
 fn attributes<'py>(py: Python<'py>, all: &[Attribute]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for attribute in all {
         match &attribute.value {
             AttributeValue::Text(text) => dict.set_item(&attribute.name, text)?,
             AttributeValue::Texts(texts) => dict.set_item(&attribute.name, texts)?,
-            AttributeValue::Numbers { dtype, bytes, scalar } => {
-                dict.set_item(&attribute.name, (dtype.name(), PyBytes::new(py, bytes), *scalar))?;
+            AttributeValue::Numbers { dtype, bytes, scalar, typed } => {
+                dict.set_item(&attribute.name, (dtype.name(), PyBytes::new(py, bytes), *scalar, *typed))?;
             }
             AttributeValue::Other(_) => {}
         }

@@ -26,6 +26,8 @@ pub enum AttributeValue {
         bytes: Vec<u8>,
         /// Whether the file has one number and no list of one. In netCDF files both are the same.
         scalar: bool,
+        /// Whether the file says their type. Numbers of JSON have none: what is computed with them keeps the type of the other.
+        typed: bool,
     },
     /// Something that is neither text nor numbers, or that has a shape: what it is.
     Other(String),
@@ -62,7 +64,7 @@ impl AttributeValue {
 impl Attribute {
     /// As netCDF has it, where one number and a list of one are the same.
     pub(crate) fn as_netcdf(&mut self) {
-        if let AttributeValue::Numbers { dtype, bytes, scalar } = &mut self.value {
+        if let AttributeValue::Numbers { dtype, bytes, scalar, .. } = &mut self.value {
             *scalar = bytes.len() == dtype.size();
         }
     }

@@ -205,7 +205,7 @@ fn value(value: &NcAttrValue) -> Result<AttributeValue, FormatError> {
     let bytes: Vec<u8> = bytes;
     FormatError::limit("bytes of an attribute", bytes.len() as u64, MAX_ATTRIBUTE_BYTES as u64)?;
     let scalar = bytes.len() == dtype.size();
-    Ok(AttributeValue::Numbers { dtype, bytes, scalar })
+    Ok(AttributeValue::Numbers { dtype, bytes, scalar, typed: true })
 }
 
 fn bad(why: impl std::fmt::Display) -> FormatError {

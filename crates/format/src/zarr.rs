@@ -3,6 +3,7 @@
 
 mod attributes;
 mod codecs;
+mod document;
 mod fill;
 mod keys;
 mod shard;
@@ -105,7 +106,7 @@ fn path_of(folder: &str) -> String {
 fn json(tree: &dyn Tree, key: &str) -> Result<Map<String, Value>, FormatError> {
     let source = tree.open(key)?.ok_or_else(|| bad(format!("{key} is not there")))?;
     let bytes = source::read(&*source, 0, source.len(), MAX_DOCUMENT)?;
-    match serde_json::from_slice(&bytes) {
+    match document::parse(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(bad(format!("{key} is no JSON object"))),
         Err(error) => Err(bad(format!("{key} is no JSON: {error}"))),

@@ -52,7 +52,7 @@ fn value(read: &Read) -> Result<AttributeValue, FormatError> {
     };
     let mut bytes = read.raw_data.clone();
     types::order(order).to_little(dtype.size(), &mut bytes);
-    Ok(AttributeValue::Numbers { dtype, bytes, scalar: read.shape.is_empty() })
+    Ok(AttributeValue::Numbers { dtype, bytes, scalar: read.shape.is_empty(), typed: true })
 }
 
 fn texts(read: &Read) -> AttributeValue {

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use gristmill_kernel::DType;
 use serde_json::Value;
 
+use super::document::{float, is_number, written};
 use crate::attribute::{Attribute, AttributeValue};
 
 /// What names the dimensions of an array in version 2, by a convention of xarray.
@@ -24,7 +25,7 @@ const FILL_VALUE: &str = "_FillValue";
 /// stands in the document of the array alone.
 pub fn missing_is_fill(attributes: &mut Vec<Attribute>, dtype: DType, fill: &[u8]) {
     attributes.retain(|attribute| attribute.name != FILL_VALUE);
-    let value = AttributeValue::Numbers { dtype, bytes: fill.to_vec(), scalar: true };
+    let value = AttributeValue::Numbers { dtype, bytes: fill.to_vec(), scalar: true, typed: true };
     attributes.push(Attribute { name: FILL_VALUE.to_owned(), value });
 }
 
@@ -40,19 +41,19 @@ pub fn missing_from_text(attributes: &mut [Attribute], dtype: DType) {
         DType::F32 => (value as f32).to_le_bytes().to_vec(),
         _ => value.to_le_bytes().to_vec(),
     };
-    attribute.value = AttributeValue::Numbers { dtype, bytes, scalar: true };
+    attribute.value = AttributeValue::Numbers { dtype, bytes, scalar: true, typed: true };
 }
 
 /// JSON has one kind of numbers: integers are i64, or u64 if they are too large for it, all others f64.
 fn value(json: &Value) -> AttributeValue {
     match json {
         Value::String(text) => AttributeValue::Text(text.clone()),
-        Value::Number(_) => numbers(std::slice::from_ref(json), true),
+        one if is_number(one) => numbers(std::slice::from_ref(one), true),
         Value::Array(all) if !all.is_empty() && all.iter().all(Value::is_string) => {
             AttributeValue::Texts(all.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         }
-        Value::Array(all) if all.iter().all(Value::is_number) => numbers(all, false),
-        other => AttributeValue::Other(other.to_string()),
+        Value::Array(all) if all.iter().all(is_number) => numbers(all, false),
+        other => AttributeValue::Other(written(other)),
     }
 }
 
@@ -60,15 +61,15 @@ fn numbers(all: &[Value], scalar: bool) -> AttributeValue {
     let signed: Option<Vec<i64>> = all.iter().map(Value::as_i64).collect();
     if let Some(all) = signed {
         let bytes = all.iter().flat_map(|x| x.to_le_bytes()).collect();
-        return AttributeValue::Numbers { dtype: DType::I64, bytes, scalar };
+        return AttributeValue::Numbers { dtype: DType::I64, bytes, scalar, typed: false };
     }
     let unsigned: Option<Vec<u64>> = all.iter().map(Value::as_u64).collect();
     if let Some(all) = unsigned {
         let bytes = all.iter().flat_map(|x| x.to_le_bytes()).collect();
-        return AttributeValue::Numbers { dtype: DType::U64, bytes, scalar };
+        return AttributeValue::Numbers { dtype: DType::U64, bytes, scalar, typed: false };
     }
-    let bytes = all.iter().filter_map(Value::as_f64).flat_map(f64::to_le_bytes).collect();
-    AttributeValue::Numbers { dtype: DType::F64, bytes, scalar }
+    let bytes = all.iter().filter_map(float).flat_map(f64::to_le_bytes).collect();
+    AttributeValue::Numbers { dtype: DType::F64, bytes, scalar, typed: false }
 }
 
 #[cfg(test)]
@@ -92,7 +93,7 @@ mod tests {
             fill_value(&json!({"a": 1, "_FillValue": text}), |all| missing_from_text(all, dtype))
         };
         // struct.pack("<d", 1e20) in base64.
-        let number = |dtype, bytes| AttributeValue::Numbers { dtype, bytes, scalar: true };
+        let number = |dtype, bytes| AttributeValue::Numbers { dtype, bytes, scalar: true, typed: true };
         assert_eq!(of_type(DType::F64, "QIy1eB2vFUQ="), number(DType::F64, 1e20f64.to_le_bytes().to_vec()));
         assert_eq!(of_type(DType::F32, "QIy1eB2vFUQ="), number(DType::F32, 1e20f32.to_le_bytes().to_vec()));
         for (dtype, text) in [(DType::I32, "QIy1eB2vFUQ="), (DType::F64, "QIy1"), (DType::F64, "no base64!")]
@@ -105,7 +106,9 @@ mod tests {
     fn the_document_says_what_is_missing() {
         for attributes in [json!({}), json!({"_FillValue": 3})] {
             let fill = fill_value(&attributes, |all| missing_is_fill(all, DType::I16, &[9, 0]));
-            assert_eq!(fill, AttributeValue::Numbers { dtype: DType::I16, bytes: vec![9, 0], scalar: true });
+            let bytes = vec![9, 0];
+            let dtype = DType::I16;
+            assert_eq!(fill, AttributeValue::Numbers { dtype, bytes, scalar: true, typed: true });
         }
     }
 }

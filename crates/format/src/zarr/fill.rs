@@ -3,6 +3,8 @@
 use gristmill_kernel::DType;
 use serde_json::Value;
 
+use super::document;
+
 /// The element that a document means, little-endian; `None` for one that is no such number. Version 2's `null` is zero.
 pub fn fill(json: Option<&Value>, dtype: DType) -> Option<Vec<u8>> {
     let json = json.unwrap_or(&Value::Null);
@@ -32,23 +34,17 @@ pub fn fill(json: Option<&Value>, dtype: DType) -> Option<Vec<u8>> {
         DType::U16 => integer!(u16),
         DType::U32 => integer!(u32),
         DType::U64 => integer!(u64),
-        DType::F32 if json.as_str() == Some("NaN") => 0x7fc0_0000u32.to_le_bytes().to_vec(),
-        DType::F32 => (float(json)? as f32).to_le_bytes().to_vec(),
+        DType::F32 => match float(json)? {
+            nan if nan.is_nan() => 0x7fc0_0000u32.to_le_bytes().to_vec(),
+            x => (x as f32).to_le_bytes().to_vec(),
+        },
         DType::F64 => float(json)?.to_le_bytes().to_vec(),
     })
 }
 
+/// A number, or the name of one that is not finite.
 fn float(json: &Value) -> Option<f64> {
-    match json {
-        Value::Number(number) => number.as_f64(),
-        Value::String(name) => Some(match name.as_str() {
-            "NaN" => f64::from_bits(0x7ff8_0000_0000_0000),
-            "Infinity" => f64::INFINITY,
-            "-Infinity" => f64::NEG_INFINITY,
-            _ => return None,
-        }),
-        _ => None,
-    }
+    json.as_str().map_or_else(|| document::float(json), document::named)
 }
 
 #[cfg(test)]
