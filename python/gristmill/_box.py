@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._blocks import Blocks, Box, Place, Tree
-from ._canonical import Canonical
+from ._canonical import Canonical, NotPushed
 from ._expr import Picked
 from ._request import Request, labels, placed
 
@@ -75,7 +75,7 @@ class Form:
             assert of_file is not None
             some = isinstance(leaf.takes[of_file], Picked) or at in what.masks
             (self.grouped if some else self.gone).add(of_file)
-        self.single = _single(what, op, reduced, windows)
+        self.sums = _sums(what, op)
         self.units = self._units()
         by_file = {axis.of_file: number for number, axis in enumerate(axes)}
         #: For each axis of an answer about a box: the number of the family's axis, or ``None``.
@@ -138,22 +138,33 @@ class Form:
         free = {axis.of_leaf for axis in self.axes} | self.reduced
         return prod(n // self.windows.get(at, 1) for at, n in enumerate(self.what.leaf.shape) if at not in free)
 
+    def _cells(self, each: list[NDArray[np.int64]]) -> int:
+        """Cells of the answer about a box whose blocks have so many elements along each axis of the family."""
+        along = (
+            len(counts) if axis.reduced else int(counts.sum()) // axis.window for axis, counts in zip(self.axes, each)
+        )
+        return prod(along) * self._fixed_cells()
+
     def fits(self, box: Box) -> bool:
         """Whether a box may be one request."""
-        cells, windowed = self._fixed_cells(), 0
-        for axis, counts in zip(self.axes, self._counts(box)):
+        each, windowed = self._counts(box), 0
+        for axis, counts in zip(self.axes, each):
             length = int(counts.sum())
-            cells *= len(counts) if axis.reduced else length // axis.window
             if axis.reduced or axis.window > 1:
                 windowed += length
             if axis.window > 1 and (counts % axis.window).any():
                 return False
             if axis.reduced and counts.min() != counts.max() and length > MAX_LABELLED:
                 return False
-        return cells <= MAX_CELLS and windowed <= MAX_WINDOWED
+        return self._cells(each) <= MAX_CELLS and windowed <= MAX_WINDOWED
 
     def ask(self, box: Box) -> dict[str, NDArray[Any]]:
-        """The answer about a box: arrays with the axes of :attr:`layout`."""
+        """The answer about a box: arrays with the axes of :attr:`layout`.
+
+        Raises :class:`NotPushed` if it does not fit into a request.
+        """
+        if not self.fits(box):
+            raise NotPushed("its blocks are not asked about together")
         leaf, masks = self.what.leaf, self.what.masks
         place = {axis: at for at, axis in enumerate(self.shown)}
         taken = [take.hull() if isinstance(take, Picked) else take for take in leaf.takes]
@@ -182,7 +193,7 @@ class Form:
                 windows[at] = int(counts[0])
             else:
                 groups[at] = np.repeat(np.arange(len(counts)), counts), len(counts)
-        if self.single and all(len(counts) == 1 for counts in each):
+        if self.sums and self._cells(each) == 1:
             # A second group, which is empty: one number would be computed in another way.
             number = min(range(len(each)), key=lambda number: int(each[number][0]))
             at = place[self.axes[number].of_file]
@@ -223,9 +234,14 @@ class Form:
         }
 
 
+def _sums(what: Canonical, op: str) -> bool:
+    """Whether an answer is made of sums of floats."""
+    return what.dtype.kind == "f" and op in _SUMS
+
+
 def _single(what: Canonical, op: str, reduced: set[int], windows: dict[int, int]) -> bool:
-    """Whether an answer is one number that is a sum of floats."""
-    if what.dtype.kind != "f" or op not in _SUMS:
+    """Whether an answer about a block is one number that is a sum of floats."""
+    if not _sums(what, op):
         return False
     return prod(n // windows.get(at, 1) for at, n in enumerate(what.leaf.shape) if at not in reduced) == 1
 

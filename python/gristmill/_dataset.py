@@ -210,7 +210,8 @@ def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:
         blocks = in_dask(array, given)
         return xr.Variable(one.dims, blocks, one.attrs, one.encoding)
 
-    ours = {name: of(one) for name, one in dataset.variables.items() if isinstance(one._data, Array)}
+    # A single number has no blocks, for xarray neither.
+    ours = {name: of(one) for name, one in dataset.variables.items() if one.ndim and isinstance(one._data, Array)}
     chunked = dataset.assign({name: one for name, one in ours.items() if name in dataset.data_vars})
     return chunked.assign_coords({name: one for name, one in ours.items() if name in dataset.coords})
 

@@ -66,7 +66,10 @@ def _const(parts: list[Const], axis: int) -> Const | None:
     if all(part.scalar is not None and part.key == parts[0].key for part in parts):
         shape = (*parts[0].shape[:axis], length, *parts[0].shape[axis + 1 :])
         return Const(np.broadcast_to(parts[0].value.reshape(-1)[0], shape))
-    return Const(np.concatenate([part.array() for part in parts], axis))
+    # One that is repeated along another axis may be shorter there.
+    rest = np.broadcast_shapes(*((*part.shape[:axis], 1, *part.shape[axis + 1 :]) for part in parts))
+    wide = [np.broadcast_to(part.array(), (*rest[:axis], part.shape[axis], *rest[axis + 1 :])) for part in parts]
+    return Const(np.concatenate(wide, axis))
 
 
 def _leaf(parts: list[Leaf], axis: int) -> Leaf | None:
