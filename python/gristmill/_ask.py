@@ -11,7 +11,8 @@ import numpy as np
 from . import _batches, _groups
 from ._box import MAX_CELLS
 from ._canonical import Canonical, NotPushed
-from ._expr import Picked
+from ._errors import DataError
+from ._expr import Leaf, Picked
 from ._request import Request, labels, placed
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def _asked(
     numbers: tuple[float, ...],
 ) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
+    if 0 in leaf.shape:
+        raise NotPushed("there is nothing to reduce")
     if leaf.blocks is not None and leaf.member is None and not weights and not numbers:
         of_blocks = _batches.known if remembered else _batches.of_block
         if (found := of_blocks(what, op, reduced, windows, skipna)) is not None:
@@ -109,7 +112,13 @@ def _asked(
                 parts.append(answer)
             at = kept.index(longest)
             return {name: np.concatenate([part[name] for part in parts], at) for name in parts[0]}
-    return _ask(what, op, reduced, windows, skipna, weights, remembered, numbers)
+    try:
+        return _ask(what, op, reduced, windows, skipna, weights, remembered, numbers)
+    except DataError:
+        if leaf.member is None:
+            raise
+    # Perhaps the elements of another group allow no answer.
+    return _ask(what, op, reduced, windows, skipna, weights, remembered, numbers, alone=True)
 
 
 def _ask(
@@ -121,6 +130,8 @@ def _ask(
     weights: dict[int, NDArray[Any]],
     remembered: bool,
     numbers: tuple[float, ...],
+    *,
+    alone: bool = False,
 ) -> dict[str, NDArray[Any]] | None:
     leaf = what.leaf
     has = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
@@ -131,8 +142,8 @@ def _ask(
     cells = prod(n // windows.get(i, 1) for i, n in enumerate(leaf.shape) if i not in reduced)
     question = what.text, op, tuple(sorted(reduced)), skipna, tuple(what.inputs.variables()), numbers
     # What is sent with one group is for that group.
-    alone = weights or what.inputs.constants
-    together = None if alone else _groups.together(leaf, op, reduced, what.masks, cells, question)
+    of_one = alone or weights or what.inputs.constants
+    together = None if of_one else _groups.together(leaf, op, reduced, what.masks, cells, question)
     for i, axis in enumerate(leaf.axes):
         if axis is None:
             if i in what.masks or i in windows or i in weights:
@@ -166,7 +177,12 @@ def _ask(
         numbers,
         what.inputs,
     )
-    found = request.known() if remembered else request.send()
+    try:
+        found = request.known() if remembered else request.send()
+    except DataError as error:
+        if picked_cells(leaf, reduced):
+            raise NotPushed(f"elements between those that are picked are asked for with them, and {error}") from error
+        raise
     if found is None:
         return None
     if numbers:
@@ -174,6 +190,12 @@ def _ask(
     gone = {has[at] for at in axes}
     left = [axis for axis in has if axis not in gone]
     return {name: placed(values, what, left, grouped, reduced) for name, values in found.items()}
+
+
+def picked_cells(leaf: Leaf, reduced: set[int]) -> bool:
+    """Whether an answer is of more cells than were picked: those that lie between them are asked for as well."""
+    takes = (leaf.takes[axis] for at, axis in enumerate(leaf.axes) if axis is not None and at not in reduced)
+    return any(isinstance(take, Picked) for take in takes)
 
 
 def moments(

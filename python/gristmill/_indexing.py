@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index as index_of
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -23,11 +24,9 @@ def outer(shape: tuple[int, ...], key: Any) -> list[Key] | None:
         return None
     arrays = [i for i, one in enumerate(keys) if isinstance(one, (list, np.ndarray)) and np.ndim(one) > 0]
     for i in arrays:
-        keys[i] = np.asarray(keys[i])
-        if keys[i].dtype == bool:
-            if keys[i].ndim != 1:
-                return None
-            keys[i] = np.flatnonzero(keys[i])
+        if (found := _indices(keys[i], shape, _axis_of(keys, i, len(shape)))) is None:
+            return None
+        keys[i] = found
     if len(arrays) > 1:
         # As np.ix_ makes them: each varies along an axis of its own, in order.
         if any(keys[i].ndim != len(arrays) for i in arrays) or arrays != list(range(arrays[0], arrays[-1] + 1)):
@@ -63,6 +62,28 @@ def outer(shape: tuple[int, ...], key: Any) -> list[Key] | None:
     return out
 
 
+def _axis_of(keys: Sequence[Any], at: int, ndim: int) -> int:
+    """The axis that a key is for; it may lie behind the last one if there are too many keys."""
+    before = sum(one is not None and one is not Ellipsis for one in keys[:at])
+    if not any(one is Ellipsis for one in keys[:at]):
+        return before
+    return ndim - sum(one is not None for one in keys[at:])
+
+
+def _indices(given: Any, shape: tuple[int, ...], axis: int) -> NDArray[Any] | None:
+    """A list or an array as indices of an axis; ``None`` for a mask of several axes."""
+    array = np.asarray(given)
+    if array.dtype != bool:
+        if array.dtype.kind not in "iu" and (isinstance(given, np.ndarray) or array.size):
+            raise IndexError(f"indices are integers or booleans; these are of {array.dtype}")
+        return array
+    if array.ndim != 1:
+        return None
+    if 0 <= axis < len(shape) and len(array) != shape[axis]:
+        raise IndexError(f"a mask has {len(array)} elements, and its axis {axis} has {shape[axis]}; give one for each")
+    return np.flatnonzero(array)
+
+
 def _checked(one: Any, length: int) -> Key:
     if isinstance(one, slice):
         return one
@@ -70,7 +91,10 @@ def _checked(one: Any, length: int) -> Key:
         if one.size and (one.min() < -length or one.max() >= length):
             raise IndexError(f"an index is out of range for an axis of length {length}")
         return np.where(one < 0, one + length, one).astype(np.int64)
-    at = int(one)
+    try:
+        at = index_of(one)
+    except TypeError as error:
+        raise IndexError(f"{one!r} is no index; use integers, slices, ..., None, or arrays of these") from error
     if not -length <= at < length:
         raise IndexError(f"index {at} is out of range for an axis of length {length}")
     return at % length

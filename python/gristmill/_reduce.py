@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _canonical as canon
 from . import _centred
-from ._ask import Moments, ask, moments, reduced_axes
+from ._ask import Moments, ask, moments, picked_cells, reduced_axes
 from ._canonical import NotPushed, canonical
 from ._errors import DataError
 from ._expr import Const, Node, cast
@@ -33,6 +33,9 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     axes = []
     for one in given:
         at = int(one)
+        if ndim == 0 and at in (-1, 0):
+            # NumPy takes the first axis of a single number.
+            continue
         if not -ndim <= at < ndim:
             raise np.exceptions.AxisError(at, ndim)
         axes.append(at % ndim)
@@ -338,6 +341,11 @@ def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArra
             return ask(what, name, set(axes), skipna=skipna)[name]
         except DataError as error:
             raise ValueError("All-NaN slice encountered") from error
+        except NotPushed:
+            # Of a cell between those that are picked all may be missing.
+            if not skipna or not picked_cells(what.leaf, set(axes)):
+                raise
+    nowhere: Any = False if fill is None else fill
     # What is missing loses against everything else, so cells without anything have an answer too.
     worst = "inf" if name == "argmin" else "(-inf)"
     text = what.text or "x"
@@ -345,11 +353,11 @@ def _place(name: str, node: Node, axes: tuple[int, ...], skipna: bool) -> NDArra
     # Where nothing but infinities is there, their sum is infinite.
     if np.any(np.isinf(have.sum) & (have.n < have.size)) or not skipna:
         raise NotPushed("an infinity cannot be told from what is missing")
-    if np.any((have.n == 0) & ~fill):
+    if np.any((have.n == 0) & ~np.asarray(nowhere)):
         raise ValueError("All-NaN slice encountered")
     text = f"where(isnan({text}), {worst}, {text})"
     lost = canon.Canonical(what.leaf, text, what.dtype, {}, what.split, what.inputs)
-    return np.where(fill, 0, ask(lost, name, set(axes), skipna=False)[name])
+    return np.where(nowhere, 0, ask(lost, name, set(axes), skipna=False)[name])
 
 
 _HOW: dict[str, Callable[..., NDArray[Any]]] = {

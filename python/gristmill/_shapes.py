@@ -51,6 +51,8 @@ def reshape(a: Array, shape: Any = None, order: str = "C", *, newshape: Any = No
     node = a._node
     if wanted == a.shape:
         return a
+    if 0 in wanted:
+        return array_type()(Const(np.empty(wanted, a.dtype)))
     if order == "C" and (split := _split(a.shape, wanted)) is not None:
         return array_type()(Windows(node, split))
     if order == "C" and [n for n in wanted if n != 1] == [n for n in a.shape if n != 1]:
@@ -84,7 +86,9 @@ def take(a: Any, indices: Any, axis: Any = None, **more: Any) -> Any:
     if axis is None or more or not isinstance(a, array_type()) or np.ndim(indices) > 1:
         return computed_here(np.take, "take", "it is flattened", (a, indices), {"axis": axis, **more})
     at = int(axis) % a.ndim
-    return a[(slice(None),) * at + (indices if np.ndim(indices) == 0 else np.asarray(indices),)]
+    # As NumPy takes them here: True is 1, and no mask.
+    numbers = np.take(np.arange(a.shape[at]), indices)
+    return a[(slice(None),) * at + (int(numbers) if numbers.ndim == 0 else numbers,)]
 
 
 def squeeze(a: Array, axis: Any = None) -> Array:

@@ -31,6 +31,8 @@ def einsum(operands: tuple[Any, ...], more: dict[str, Any]) -> Any:
     if not operands or not isinstance(operands[0], str) or set(more) - {"optimize", "dtype", "casting", "order"}:
         raise NotPushed("it is not said by letters alone")
     nodes = [_node(one) for one in operands[1:]]
+    if any(0 in node.shape for node in nodes):
+        raise NotPushed("there is nothing to add")
     inputs, output = _letters(operands[0], [node.ndim for node in nodes])
     lead = max(range(len(inputs)), key=lambda at: (len(inputs[at]), any(nodes[at].leaves())))
     letters = inputs[lead]
