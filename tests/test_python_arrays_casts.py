@@ -91,3 +91,32 @@ def test_two_roundings_are_two_operations(ours, theirs):
         return xr.where(np.isnan(one), 0, two).sum("time")
 
     same(question, ours, theirs)
+
+
+@pytest.mark.parametrize("power", [0, 1, 2, 3, 2.0, 0.5, np.int64(2), np.float32(2), True], ids=repr)
+def test_powers_of_what_is_true_or_false(ours, theirs, power):
+    same(lambda ds: (ds.full > 0) ** power, ours, theirs)
+    same(lambda ds: ((ds.full > 0) ** power).sum("time"), ours, theirs)
+    same(lambda ds: xr.corr((ds.full > 0) ** power, ds.f4 > 1, "time"), ours, theirs, rtol=1e-5)
+
+
+def test_squares_of_what_is_true_or_false(ours, theirs):
+    for function in (np.square, lambda a: np.power(a, 2), lambda a: np.power(2, a)):
+        same(lambda ds: function(ds.full > 0), ours, theirs)
+        same(lambda ds: function(ds.full > 0).mean("lat"), ours, theirs)
+
+
+@pytest.mark.parametrize("ends", [(-1, 300), (-1, 3), (None, 300), (-5, None), (0.5, 300), (-1.0, 2**40), (3, 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8", "f4"])
+def test_ends_beyond_a_type_do_not_clip(ours, theirs, dtype, ends):
+    def question(ds):
+        return abs(ds.full).astype(dtype).clip(*ends)
+
+    same(question, ours, theirs)
+    same(lambda ds: question(ds).sum("time"), ours, theirs, rtol=1e-5)
+
+
+def test_ends_that_leave_nothing_of_a_type_are_refused(ours, theirs):
+    for ds in (ours, theirs):
+        with pytest.raises(OverflowError):
+            ds.full.astype("i1").clip(300, 400).values

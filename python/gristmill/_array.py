@@ -214,6 +214,12 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
         """The one element that there is."""
         return self._scalar("item").item()
 
+    def __pow__(self, other: Any) -> Any:
+        if self.dtype == bool and type(other) is int and other == 2:
+            # NumPy's operator makes a square of it, whose type is another one than that of its power.
+            return elementwise("square", np.square, self)
+        return super().__pow__(other)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return _functions.ufunc(ufunc, method, inputs, kwargs)
 

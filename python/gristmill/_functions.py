@@ -78,6 +78,11 @@ def clip(a: Array, a_min: Any = None, a_max: Any = None, out: Any = None, *, min
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if out is not None:
         raise TypeError("clip takes no out= here; use its result")
+    ends = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
+    if ends and type(low) is int and low <= ends.min:
+        low = None
+    if ends and type(high) is int and high >= ends.max:
+        high = None
     if low is not None:
         a = elementwise("maximum", np.maximum, a, low)
     return a if high is None else elementwise("minimum", np.minimum, a, high)
