@@ -101,10 +101,10 @@ def sane(code, stderr):
 def one_message(stderr: bytes) -> str:
     """A failure is one line of its own; only mistakes in the flags get the argument parser's longer form."""
     text = stderr.decode()
-    if text.startswith("error: "):
-        assert "--help" in text, text
+    assert text.startswith("gristmill: ") and text.endswith("\n"), text
+    if "--help" in text:
         return text
-    assert text.startswith("gristmill: ") and text.endswith("\n") and text.count("\n") == 1, text
+    assert text.count("\n") == 1, text
     assert len(text) < 1000, text
     return text
 

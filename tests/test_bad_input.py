@@ -154,7 +154,8 @@ def test_commands(grist, files, case):
     assert done.returncode == code if code else done.returncode in (1, 2), done.stderr
     assert done.stdout == b""
     message = done.stderr.decode()
-    assert message.startswith(("error: ", "Active storage")) or message.count("\n") == 1, message
+    assert message.startswith(("gristmill: ", "Active storage")), message
+    assert "--help" in message or message.count("\n") == 1, message
     for needle in needles:
         assert needle in message, (needle, message)
     assert (files / "values").stat().st_size == 80

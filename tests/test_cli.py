@@ -1,7 +1,6 @@
 """The command line: the shape of answers, help, settings, striped files, stopping and going on."""
 
 import json
-import shutil
 import subprocess
 
 import numpy as np
@@ -109,22 +108,10 @@ def test_the_page_of_kernels_says_what_they_declare():
     assert made.stdout == (ROOT / "docs/kernels.md").read_text(), "run scripts/kernels_page > docs/kernels.md"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions(grist, tmp_path, shell):
-    script = grist.ok("completions", shell)
-    assert b"gristmill" in script and b"checkpoint" in script
-    path = tmp_path / "script"
-    path.write_bytes(script)
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not there to check the script")
-    done = subprocess.run([shell, "-n", path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_version_and_help(grist):
     version = grist.ok("--version").decode().split()
     assert version[0] == "gristmill" and version[1][0].isdigit() and len(version) == 2
-    for command in ("run", "put", "get", "stat", "rm", "kernels", "completions"):
+    for command in ("run", "put", "get", "stat", "rm", "kernels", "completions", "man"):
         text = grist.ok(command, "--help").decode()
         assert f"Usage: {grist.path.name} {command}" in text
     assert b"Examples:" in grist.ok("run", "--help")

@@ -22,6 +22,16 @@ A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:
 GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and
 GRISTMILL_CA names the certificate authority of nodes that speak TLS.";
 
+const COMPLETIONS: &str =
+    "The script asks gristmill itself for kernels, types and paths on storage nodes. To have it always:
+  bash  gristmill completions bash > ~/.local/share/bash-completion/completions/gristmill
+  zsh   gristmill completions zsh > a file named _gristmill in a folder of $fpath
+  fish  gristmill completions fish > ~/.config/fish/completions/gristmill.fish
+For this shell only: source <(gristmill completions bash)";
+
+const MAN: &str = "Afterwards 'man gristmill' and 'man gristmill-run' show them:
+  gristmill man ~/.local/share/man/man1";
+
 /// Active storage: run the computation where the data is stored, and send back only the answer.
 #[derive(Debug, Parser)]
 #[command(name = "gristmill", version, propagate_version = true, arg_required_else_help = true, after_help = OVERVIEW)]
@@ -61,9 +71,16 @@ pub enum Command {
     /// Read a file and do nothing with it: the speed no kernel can beat
     Bench(BenchArgs),
     /// Print the completion script for a shell
+    #[command(after_help = COMPLETIONS)]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    #[command(after_help = MAN)]
+    Man {
+        /// The folder, for example /usr/local/share/man/man1
+        folder: PathBuf,
     },
 }
 

@@ -6,6 +6,7 @@ mod chunk_places;
 pub mod get;
 mod get_variable;
 pub mod kernels;
+pub mod man;
 pub mod names;
 pub mod put;
 pub mod run;
@@ -20,10 +21,8 @@ mod variables;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use gristmill_client::{Cluster, ClusterOptions, Url};
 
-use crate::args::Cli;
 use crate::error::CliError;
 
 /// Where standard input, or output, is meant.
@@ -37,13 +36,5 @@ fn connect(url: &Url) -> Result<Cluster, CliError> {
 /// Prints a line of an answer.
 fn line(text: &str) -> Result<ExitCode, CliError> {
     writeln!(std::io::stdout(), "{text}").map_err(CliError::Output)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Prints the script that completes our commands in a shell.
-pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "gristmill", &mut script);
-    std::io::stdout().write_all(&script).map_err(CliError::Output)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@
 
 mod args;
 mod commands;
+mod completion;
 mod config;
 mod error;
 mod human;
@@ -35,13 +36,12 @@ static MYSELF: OnceLock<Vec<OsString>> = OnceLock::new();
 /// `myself` is how the command is started again for the nodes of `up`: the binary, or an interpreter and its module.
 pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
     let _ = MYSELF.set(myself);
+    if let Some(code) = completion::answered(&args) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help goes to standard output, mistakes to standard error; if nobody reads them, nothing is lost.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return refused(&error),
     };
     match dispatch(cli) {
         Ok(code) => code,
@@ -53,6 +53,16 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
             error.code()
         }
     }
+}
+
+/// Says what is wrong with the flags, with the prefix of all our messages. Help goes to standard output; if nobody reads
+/// it, nothing is lost.
+fn refused(error: &clap::Error) -> ExitCode {
+    match error.render().to_string().strip_prefix("error: ") {
+        Some(mistake) => eprint!("gristmill: {mistake}"),
+        None => drop(error.print()),
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
@@ -71,6 +81,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Cert(args) => commands::cert::cert(&args),
         Command::Bench(args) => commands::bench::bench(&args),
-        Command::Completions { shell } => commands::completions(shell),
+        Command::Completions { shell } => completion::script(shell),
+        Command::Man { folder } => commands::man::man(&folder),
     }
 }
