@@ -65,9 +65,9 @@ def queued(address) -> bool:
 class Background:
     """A command of a client that goes on while things happen."""
 
-    def __init__(self, started, cluster, *args, stdin=subprocess.DEVNULL):
+    def __init__(self, started, cluster, *args, stdin=subprocess.DEVNULL, env=None):
         self.child = subprocess.Popen(
-            [binary(), *map(str, args)], cwd=cluster.folder, env=cluster.grist.env, stdin=stdin,
+            [binary(), *map(str, args)], cwd=cluster.folder, env={**cluster.grist.env, **(env or {})}, stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         started.processes.append(self)

@@ -46,6 +46,62 @@ def test_a_node_without_the_key_does_not_join(nodes_of_test, tmp_path):
     nodes.grist.refuses(1, *join, "--key", Path("absent"))
 
 
+def test_a_target_is_started_again_as_what_it_was(nodes_of_test, tmp_path):
+    """It would be an entry node of its own, with a new namespace and key, and the files be out of sight."""
+    nodes = nodes_of_test(Nodes, nodes=2)
+    content = bytes(range(256)) * 400
+    nodes.put("/file", content, "--stripe", "4KiB")
+    node, key = nodes.node_dir(1), nodes.node_dir(0) / "cluster.key"
+    nodes.stop(1)
+    before = sorted(path.name for path in node.iterdir())
+    alone = ("serve", "--target", node, "--listen", "127.0.0.1:0")
+    message = nodes.grist.refuses(2, *alone)
+    assert str(node) in message and f"--join {nodes.entry}" in message and "--key" in message
+    # One of an earlier release, which wrote nothing down.
+    (node / "cluster.joined").rename(tmp_path / "joined")
+    assert "--join" in nodes.grist.refuses(2, *alone)
+    (tmp_path / "joined").rename(node / "cluster.joined")
+    assert sorted(path.name for path in node.iterdir()) == before
+    nodes.start(1)
+    assert nodes.get("/file") == content
+    # Nor does the entry node's target join, nor another cluster's.
+    nodes.stop(0)
+    join = ("--join", "127.0.0.1:1", "--key", key)
+    message = nodes.grist.refuses(2, "serve", "--target", nodes.node_dir(0), "--listen", "127.0.0.1:0", *join)
+    assert "entry node" in message and "--join" in message
+    nodes.stop(1)
+    other = tmp_path / "other.key"
+    other.write_text("ab" * 32 + "\n")
+    other.chmod(0o600)
+    message = nodes.grist.refuses(2, *alone, "--join", nodes.entry, "--key", other)
+    assert "another cluster" in message
+    nodes.start(0)
+    nodes.start(1)
+    assert nodes.works() and nodes.get("/file") == content
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
+def test_a_key_that_others_may_read_is_refused(nodes_of_test, tmp_path, mode):
+    nodes = nodes_of_test(Nodes, nodes=2)
+    key = nodes.node_dir(0) / "cluster.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    copy = tmp_path / "copy.key"
+    copy.write_bytes(key.read_bytes())
+    copy.chmod(mode)
+    nodes.stop(1)
+    joins = ("serve", "--target", nodes.node_dir(1), "--listen", "127.0.0.1:0", "--join", nodes.entry, "--key", copy)
+    message = nodes.grist.refuses(2, *joins)
+    assert f"chmod 600 {copy}" in message
+    nodes.stop(0)
+    key.chmod(mode)
+    message = nodes.grist.refuses(2, "serve", "--target", nodes.node_dir(0), "--listen", "127.0.0.1:0")
+    assert f"chmod 600 {key}" in message
+    key.chmod(0o600)
+    nodes.start(0)
+    nodes.start(1)
+    assert nodes.works()
+
+
 def test_a_port_in_use(nodes_of_test, tmp_path):
     up = nodes_of_test(Up, nodes=1)
     message = up.grist.refuses(1, "serve", "--target", tmp_path / "t", "--listen", up.entry)

@@ -30,7 +30,8 @@ impl Clusters {
         let kept = self.0.entry(entry.clone()).or_default();
         while kept.len() < count {
             let (ca, token) = (entry.ca.clone(), entry.token.clone());
-            let options = ClusterOptions { entry: entry.address.clone(), ca, token, stall: None };
+            let entry = entry.address.clone();
+            let options = ClusterOptions { entry, ca, token, ..ClusterOptions::default() };
             let cluster = Cluster::connect(options).map_err(text)?;
             cluster.ping().map_err(text)?;
             kept.push(cluster);

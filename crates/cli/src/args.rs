@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, RmArgs, StatArgs};
+pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
 pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
 
 const OVERVIEW: &str = "To begin:
   gristmill up --dir ./store --nodes 4 &
-  gristmill put data.f64 grist://127.0.0.1:7440/data.f64
+  gristmill put data.f64 grist://127.0.0.1:7440/data.f64 --wait 60
   gristmill run sum grist://127.0.0.1:7440/data.f64 --type f64
 
 A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:/PATH, by the entry node's address.
-GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and
+GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that starts. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and
 GRISTMILL_CA names the certificate authority of nodes that speak TLS.";
 
 const COMPLETIONS: &str =

@@ -23,14 +23,17 @@ use std::process::ExitCode;
 
 use gristmill_client::{Cluster, ClusterOptions, Url};
 
+use crate::args::ReachArgs;
 use crate::error::CliError;
 
 /// Where standard input, or output, is meant.
 const DASH: &str = "-";
 
-/// A connection to the cluster of a URL.
-fn connect(url: &Url) -> Result<Cluster, CliError> {
-    Ok(Cluster::connect(ClusterOptions::from_env(url.entry.as_deref())?)?)
+/// A connection to the cluster of a URL. Nothing is sent yet.
+fn connect(url: &Url, reach: ReachArgs) -> Result<Cluster, CliError> {
+    let mut options = ClusterOptions::from_env(url.entry.as_deref())?;
+    options.wait = reach.wait.unwrap_or(options.wait);
+    Ok(Cluster::connect(options)?)
 }
 
 /// Prints a line of an answer.

@@ -39,11 +39,11 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
     if let Some(code) = completion::answered(&args) {
         return code;
     }
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match Cli::try_parse_from(args.clone()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    match dispatch(cli) {
+    match dispatch(cli, &args) {
         Ok(code) => code,
         // Whoever read our output has seen enough.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
@@ -65,7 +65,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
+fn dispatch(cli: Cli, words: &[OsString]) -> Result<ExitCode, CliError> {
     match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Kernels(args) => commands::kernels::kernels(&args),
@@ -77,7 +77,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Chmod(args) => commands::names::chmod(&args),
         Command::Nodes(args) => commands::names::nodes(&args),
         Command::Top(args) => commands::top::top(&args),
-        Command::Up(args) => commands::up::up(&args),
+        Command::Up(args) => commands::up::up(&args, words),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Cert(args) => commands::cert::cert(&args),
         Command::Bench(args) => commands::bench::bench(&args),

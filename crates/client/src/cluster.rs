@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
-use crate::{ClientError, Location, Url};
+use crate::entry_patience::EntryPatience;
+use crate::{ClientError, Location, MAX_WAIT, Url};
 
 /// Threads that drive connections; folds have their own.
 const NETWORK_THREADS: usize = 2;
@@ -30,11 +31,14 @@ pub struct ClusterOptions {
     pub token: Option<String>,
     /// How long a node may give no sign of life; 10 seconds where nothing is said.
     pub stall: Option<Duration>,
+    /// How long the entry node is asked again while it is away, or its cluster is starting;
+    /// [`ENTRY_PATIENCE`](crate::ENTRY_PATIENCE) where that is longer.
+    pub wait: Duration,
 }
 
 impl ClusterOptions {
     /// The entry node at this address, and what the environment says: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or
-    /// `GRISTMILL_TOKEN_FILE`. Without an address, `GRISTMILL_CLUSTER`.
+    /// `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT` (seconds). Without an address, `GRISTMILL_CLUSTER`.
     pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
@@ -59,8 +63,24 @@ impl ClusterOptions {
             }
             (None, None) => None,
         };
-        Ok(ClusterOptions { entry, ca: variable("GRISTMILL_CA").map(PathBuf::from), token, stall: None })
+        let wait = variable("GRISTMILL_WAIT").map(|text| parse_wait(&text).map_err(ClientError::Usage));
+        let wait = wait.transpose()?.unwrap_or_default();
+        let ca = variable("GRISTMILL_CA").map(PathBuf::from);
+        Ok(ClusterOptions { entry, ca, token, stall: None, wait })
     }
+}
+
+/// Seconds to wait for a cluster, as text.
+///
+/// # Errors
+/// In words: no number from 0 to [`MAX_WAIT`].
+pub fn parse_wait(text: &str) -> Result<Duration, String> {
+    let most = MAX_WAIT.as_secs_f64();
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most).contains(seconds));
+    let seconds = seconds.ok_or_else(|| {
+        format!("'{text}' is no time to wait for a cluster; give seconds from 0 to {most}, for example 10")
+    })?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// A connection to a cluster. Cheap to clone; all calls block.
@@ -68,6 +88,7 @@ impl ClusterOptions {
 pub struct Cluster {
     pub(crate) peers: Peers,
     pub(crate) entry: String,
+    wait: Duration,
     tls: bool,
 }
 
@@ -106,7 +127,7 @@ impl Cluster {
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
         let peers = peers.owning(Arc::new(Running(Some(runtime))));
-        Ok(Cluster { peers, entry: entry.to_string(), tls })
+        Ok(Cluster { peers, entry: entry.to_string(), wait: options.wait, tls })
     }
 
     /// Address of the entry node.
@@ -114,12 +135,21 @@ impl Cluster {
         &self.entry
     }
 
+    /// Asks the entry node, again and again while it is away, for as long as [`EntryPatience`] has it.
     pub(crate) async fn ask<Q: Serialize, R: DeserializeOwned>(
         &self,
         name: &str,
         body: &Q,
     ) -> Result<R, RunError> {
-        self.peers.action(&self.entry, name, body).await.map_err(|error| self.entry_failed(error))
+        let patience = EntryPatience::of(name, self.wait);
+        loop {
+            let failure = match self.peers.ask(&self.entry, name, body).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let over = patience.once_more(failure).await;
+            over.map_err(|failure| self.entry_failed(failure.error))?;
+        }
     }
 
     /// The error of a question to the entry node.

@@ -32,6 +32,7 @@ mod chunk_unit;
 mod cluster;
 mod copy;
 mod descriptor;
+mod entry_patience;
 mod error;
 mod location;
 mod open;
@@ -51,9 +52,10 @@ pub use array::{
     read_slab, shares, write_variable,
 };
 pub use chunk_unit::chunk_unit;
-pub use cluster::{Cluster, ClusterOptions};
+pub use cluster::{Cluster, ClusterOptions, parse_wait};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
+pub use entry_patience::{ENTRY_PATIENCE, MAX_WAIT};
 pub use error::ClientError;
 pub use location::{Location, Url};
 pub use open::open;

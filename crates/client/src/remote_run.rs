@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use gristmill_kernel::{DEFAULT_MAX_RECORD, Output, Passes, RowBatch};
 use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Patience, Plan, Question};
-use gristmill_runtime::{Checkpoint, Control, Options, Outcome, RowOutput, RunError, resume, run, run_on};
+use gristmill_runtime::{
+    Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, resume, run, run_on,
+};
 use gristmill_wire::Place;
 
 use crate::remote_keep::given_up;
@@ -58,6 +60,8 @@ pub struct Planned {
     pub movable: bool,
     /// What was decided from the load of the nodes, where something was.
     pub decision: Option<Decision>,
+    /// What is asked, in the words of whoever asks: a checkpoint goes on only with the same.
+    pub identity: String,
 }
 
 impl Cluster {
@@ -103,7 +107,7 @@ impl Cluster {
             (plan.place, movable) = (Place::Client, false);
             plan.why = "the nodes have more to do than this process".into();
         }
-        Ok(Planned { question, files, plan, movable, decision })
+        Ok(Planned { question, files, plan, movable, decision, identity: String::new() })
     }
 
     /// Runs what was planned. Rows go to `rows` in order while it runs. What a busy node refused before it was begun
@@ -141,10 +145,9 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
-        let Planned { question, files, plan, movable, decision } = planned;
+        let Planned { question, files, plan, movable, decision, .. } = planned;
         if plan.place == Place::Client {
-            let options = Options { block_bytes: REMOTE_BLOCK, ..options };
-            question.request(&self.peers, files, AT_CLIENT, options).and_then(|r| run(r, rows, control))
+            run(self.at_client(planned, options)?, rows, control)
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
             let request = question.request(&self.peers, files, ON_STORAGE, options.clone());
@@ -163,19 +166,23 @@ impl Cluster {
         }
     }
 
+    /// What was planned, to be folded at the client.
+    fn at_client(&self, planned: &Planned, options: Options) -> Result<Request, RunError> {
+        let options = Options { block_bytes: REMOTE_BLOCK, ..options };
+        let request = planned.question.request(&self.peers, &planned.files, AT_CLIENT, options)?;
+        Ok(Request { identity: planned.identity.clone(), ..request })
+    }
+
     /// Goes on with a request that stopped at a checkpoint; it is finished at the client.
     pub fn resume(
         &self,
         planned: &Planned,
-        identity: String,
         checkpoint: Checkpoint,
         options: Options,
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
-        let options = Options { block_bytes: REMOTE_BLOCK, ..options };
-        let mut request = planned.question.request(&self.peers, &planned.files, AT_CLIENT, options)?;
-        request.identity = identity;
-        resume(request, checkpoint, rows, control).map_err(|error| self.explain(planned.files.first(), error))
+        resume(self.at_client(planned, options)?, checkpoint, rows, control)
+            .map_err(|error| self.explain(planned.files.first(), error))
     }
 }

@@ -33,6 +33,12 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Whether there is a namespace in `dir`.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(schema::DATABASE_FILE).exists()
+    }
+
     /// Opens the namespace in `dir`, making the directory (not its parents) and `namespace.sqlite` if there
     /// is none.
     ///

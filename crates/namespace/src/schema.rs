@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{NamespaceError, Result};
 
-const DATABASE_FILE: &str = "namespace.sqlite";
+pub(crate) const DATABASE_FILE: &str = "namespace.sqlite";
 /// Marks the SQLite file as ours ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// The form of the tables below.

@@ -43,6 +43,7 @@ mod put;
 mod run;
 mod told;
 mod tree;
+mod unanswered;
 mod whole;
 
 pub use array::ArrayWork;
@@ -60,4 +61,5 @@ pub use plan::Plan;
 pub use put::Written;
 pub use run::{AT_CLIENT, ON_STORAGE, Question};
 pub use tree::{groups, shards};
+pub use unanswered::Unanswered;
 pub use whole::whole_file;

@@ -18,8 +18,9 @@ use tokio::runtime::Handle;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
-use crate::error::{from_status, transport, unavailable};
+use crate::error::{transport, unavailable};
 use crate::layouts::Layouts;
+use crate::unanswered::Unanswered;
 
 /// Room for what gRPC and Arrow put around a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
@@ -121,13 +122,30 @@ impl Peers {
     }
 
     /// Asks a node for an action and reads its JSON answer; an action that answers nothing gives `null`.
+    ///
+    /// # Errors
+    /// As [`ask`](Peers::ask).
     pub async fn action<Q: Serialize, R: DeserializeOwned>(
         &self,
         address: &str,
         name: &str,
         body: &Q,
     ) -> Result<R, RunError> {
-        let action = Action { r#type: name.to_owned(), body: action::encode(body)?.into() };
+        self.ask(address, name, body).await.map_err(|unanswered| unanswered.error)
+    }
+
+    /// As [`action`](Peers::action), where a failure says too whether the node may have done what it was asked.
+    ///
+    /// # Errors
+    /// What the node refused, and why it gave no answer.
+    pub async fn ask<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        address: &str,
+        name: &str,
+        body: &Q,
+    ) -> Result<R, Unanswered> {
+        let body = action::encode(body).map_err(RunError::from)?;
+        let action = Action { r#type: name.to_owned(), body: body.into() };
         let mut request = tonic::Request::new(action);
         if let Some(token) = &self.token {
             request.metadata_mut().insert("authorization", token.clone());
@@ -142,14 +160,13 @@ impl Peers {
         };
         let answer = match tokio::time::timeout(self.stall, call).await {
             Err(_) => {
-                return Err(unavailable(
-                    address,
-                    format_args!("no answer in {} s", self.stall.as_secs_f64()),
-                ));
+                let why = format_args!("no answer in {} s", self.stall.as_secs_f64());
+                return Err(Unanswered { error: unavailable(address, why), begun: true, silent: true });
             }
-            Ok(answer) => answer.map_err(|status| from_status(address, &status))?,
+            Ok(answer) => answer.map_err(|status| Unanswered::of_status(address, &status))?,
         };
-        Ok(action::decode("answer", &answer.map(|answer| answer.body).unwrap_or_default())?)
+        let answer = answer.map(|answer| answer.body).unwrap_or_default();
+        Ok(action::decode("answer", &answer).map_err(RunError::from)?)
     }
 }
 

@@ -60,7 +60,10 @@ pub(crate) const ACTIONS: [Action; 15] = [
     action(names::CHMOD, "changes who may read and write a file", |call| {
         reply(&call.shared.chmod(call.who, &call.read()?)?)
     }),
-    action(names::NODES, "the storage nodes", |call| reply(&call.shared.nodes()?)),
+    action(names::NODES, "the storage nodes", |call| {
+        call.shared.ready()?;
+        reply(&call.shared.nodes()?)
+    }),
     action(names::JOIN, "a storage node with the key of the cluster makes itself known", |call| {
         reply(&admit(call.shared, &call.read()?)?)
     }),

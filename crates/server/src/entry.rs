@@ -37,6 +37,7 @@ impl Shared {
 
     /// Opens a file for a principal.
     pub fn open(&self, who: &Principal, path: &str) -> Answer<Opened> {
+        self.ready()?;
         let info = self.stat(who, path)?;
         let (principal, file) = (who.to_string(), info.file.clone());
         let grant = Grant { principal, rights: Rights::Read, file, expires: now() + GRANT_SECONDS };

@@ -51,6 +51,7 @@ pub mod limits;
 mod links_tests;
 mod load;
 mod members;
+mod membership;
 mod metrics;
 mod moving;
 mod no_route;

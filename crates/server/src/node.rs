@@ -34,8 +34,8 @@ use crate::sent::Sent;
 use crate::statistics::Books;
 use crate::turns::Turns;
 use crate::{
-    NodeOptions, ServerError, cluster, files, flight, join, load, members, metrics, no_route, objects, page,
-    status, target,
+    NodeOptions, ServerError, cluster, files, flight, join, load, members, membership, metrics, no_route,
+    objects, page, status, target,
 };
 
 /// Number of a target that has not joined a cluster yet.
@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     pub contention: Arc<Contention>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
+    /// Nodes that are being started and of which not all were there yet; 0: none.
+    pub expected: AtomicU32,
     /// What was last said of all nodes, on the entry node.
     pub last_cluster: LastAnswer,
     /// Bytes that were handed over.
@@ -119,6 +121,28 @@ impl Shared {
         }
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get(&number).map(Instant::elapsed)
+    }
+
+    /// Whether all nodes that are being started are there, on the entry node.
+    ///
+    /// # Errors
+    /// Not yet.
+    pub fn ready(&self) -> Answer<()> {
+        let expected = self.expected.load(Ordering::Relaxed);
+        if expected == 0 {
+            return Ok(());
+        }
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let there = u32::try_from(heard).unwrap_or(u32::MAX).saturating_add(1);
+        if there >= expected {
+            // Once is enough: what is lost later is another matter.
+            self.expected.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        let text = format!(
+            "the cluster is starting: {there} of its {expected} nodes are there; wait, with --wait 60"
+        );
+        Err(Refusal::new(ErrorKind::Unavailable, text))
     }
 
     pub fn set_number(&self, number: u32) {
@@ -201,26 +225,32 @@ impl Node {
         let identities = Identities::load(options.tokens.as_deref(), options.require_identity)?;
         let entry = options.join.is_none();
         let dir = options.target.clone();
+        if !entry && options.key.is_none() {
+            let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
+            return Err(ServerError::Usage(text.into()));
+        }
         let (store, statistics) = blocking({
             let (dir, threads) = (dir.clone(), Handle::current());
             move || {
                 let store = target::open(&dir)?;
+                if entry {
+                    membership::check_entry(&dir, &store)?;
+                }
                 let books =
                     options.statistics.then(|| Books::open(&dir, store.clone(), threads)).transpose()?;
                 Ok::<_, ServerError>((store, books))
             }
         })
         .await?;
-        let id = target::id(&dir)?;
         let key_file = options.key.clone().unwrap_or_else(|| dir.join(target::KEY_FILE));
-        if !entry && options.key.is_none() {
-            let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
-            return Err(ServerError::Usage(text.into()));
-        }
         let key = target::key(&key_file, entry)?;
+        if !entry {
+            membership::check_joining(&dir, &key)?;
+        }
         let admin = options.admin.as_deref().map(str::parse::<Principal>).transpose()?;
         let namespace =
             if entry { Some(Namespace::open_with(&dir, NamespaceOptions { admin })?) } else { None };
+        let id = target::id(&dir)?;
         let ca = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
         let mut dial = DialerOptions::default();
         dial.tls = ca;
@@ -262,6 +292,7 @@ impl Node {
             answers: Arc::new(Semaphore::new(ANSWER_KIB)),
             contention,
             heard: Mutex::default(),
+            expected: AtomicU32::new(options.expect.unwrap_or(0)),
             last_cluster: LastAnswer::default(),
             sent: Sent::default(),
             started: Instant::now(),
@@ -277,6 +308,10 @@ impl Node {
         }
         let node = Node { address, shared: shared.clone(), stop, tasks };
         join::first(&shared, &id).await?;
+        if let Some(entry) = shared.entry.clone() {
+            let (dir, state) = (dir.clone(), shared.clone());
+            blocking(move || membership::remember(&dir, &entry, &state.key)).await?;
+        }
         let mut node = node;
         if entry {
             node.tasks.push(tokio::spawn(crate::collect::collect(shared, stopped)));

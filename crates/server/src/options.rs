@@ -43,6 +43,9 @@ pub struct NodeOptions {
     pub objective: Objective,
     /// Keep statistics of the chunks of array variables.
     pub statistics: bool,
+    /// How many nodes of the cluster are being started, the entry node counted: until all of them are there it opens and
+    /// creates no files, of which a part would lie elsewhere than it should.
+    pub expect: Option<u32>,
 }
 
 impl NodeOptions {
@@ -66,6 +69,7 @@ impl NodeOptions {
             link: None,
             objective: Objective::Overlap,
             statistics: true,
+            expect: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A node's target: its store, its id, and what interrupted puts left in it.
 
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +71,13 @@ pub(crate) fn id(dir: &Path) -> Result<String, ServerError> {
 pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
     let read = |source| ServerError::File { verb: "read", path: path.to_owned(), source };
     match std::fs::read_to_string(path) {
+        Ok(_) if std::fs::metadata(path).map_err(read)?.mode() & 0o077 != 0 => {
+            Err(ServerError::Usage(format!(
+                "{0}: others may read this key, and with it every file of the cluster; make it readable by its owner only: \
+             chmod 600 {0}",
+                path.display()
+            )))
+        }
         Ok(text) => Key::from_hex(&text).ok_or_else(|| {
             ServerError::Usage(format!("{} holds no key of 64 hexadecimal digits", path.display()))
         }),
@@ -80,8 +87,12 @@ pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
             let write = |source| ServerError::File { verb: "write", path: path.to_owned(), source };
             // Whole or not at all: half a key would keep the node from ever starting.
             let new = path.with_extension("new");
-            let made =
-                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+            // One that is left from before may be open to others.
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
+                _ => {}
+            }
+            let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
             let mut file = made.map_err(write)?;
             writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(write)?;
             std::fs::rename(&new, path).map_err(write)?;

@@ -1,9 +1,10 @@
 //! What the commands about files take.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use gristmill_client::Location;
+use gristmill_client::{Location, parse_wait};
 
 use crate::size::Size;
 
@@ -41,6 +42,16 @@ pub struct PutArgs {
     pub json: bool,
     #[command(flatten)]
     pub tuning: QuietArgs,
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+/// How a cluster is reached.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReachArgs {
+    /// Wait so long for a cluster that is away or still starting [default: 1.4, or GRISTMILL_WAIT]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_wait)]
+    pub wait: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -61,6 +72,8 @@ pub struct GetArgs {
     pub var: Option<String>,
     #[command(flatten)]
     pub tuning: QuietArgs,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -74,6 +87,8 @@ pub struct LsArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -90,6 +105,8 @@ pub struct StatArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -97,6 +114,8 @@ pub struct RmArgs {
     /// The files: grist://HOST:PORT/PATH, or layout files (*.grist)
     #[arg(required = true)]
     pub paths: Vec<Location>,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -106,6 +125,8 @@ pub struct ChmodArgs {
     pub mode: u16,
     /// The file: grist://HOST:PORT/PATH
     pub path: Location,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +137,8 @@ pub struct NodesArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 fn parse_mode(text: &str) -> Result<u16, String> {

@@ -8,6 +8,7 @@ use gristmill_client::Location;
 use gristmill_server::{ActivePriority, Objective};
 use gristmill_transport::Address;
 
+use crate::args::files::ReachArgs;
 use crate::args::run::parse_lanes;
 use crate::size::Size;
 
@@ -17,8 +18,9 @@ pub const MAX_NODES: u32 = 64;
 const UP_EXAMPLES: &str = "Examples:
   gristmill up --dir ./store --nodes 4 --listen 127.0.0.1:7440
   gristmill up --dir ./store --nodes 2 --socket /run/user/1000/gristmill.sock
+  gristmill up --dir ./store --wait && gristmill put data.f64 grist://127.0.0.1:7440/
 
-Stop it with Ctrl-C. Files stay in --dir; the same command goes on with them. A node that dies is started again.";
+Stop it with Ctrl-C, or, where it was started with --wait, by the 'kill' that it prints. Files stay in --dir; the same command goes on with them. A node that dies is started again.";
 
 #[derive(Debug, Args)]
 #[command(after_help = UP_EXAMPLES)]
@@ -32,6 +34,9 @@ pub struct UpArgs {
     /// Where the entry node listens; the others take free ports of the same host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7440")]
     pub listen: Address,
+    /// Start the nodes in the background, and return when they can be asked; what they say goes to up.log in --dir
+    #[arg(long)]
+    pub wait: bool,
     #[command(flatten)]
     pub shared: NodeArgs,
 }
@@ -64,6 +69,9 @@ pub struct ServeArgs {
     /// Stop when standard input ends: for supervisors
     #[arg(long, hide = true)]
     pub supervised: bool,
+    /// How many nodes are being started, this one counted: for supervisors
+    #[arg(long, hide = true)]
+    pub expect: Option<u32>,
     #[command(flatten)]
     pub shared: NodeArgs,
 }
@@ -160,6 +168,8 @@ pub struct TopArgs {
     /// Print what the nodes say as JSON, once
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

@@ -9,6 +9,7 @@ use gristmill_runtime::MAX_LANES;
 use gristmill_wire::Place;
 
 use super::array::ArrayArgs;
+use super::files::ReachArgs;
 use crate::size::{ByteRange, Size};
 
 const RUN_EXAMPLES: &str = "Examples:
@@ -57,6 +58,8 @@ pub struct RunArgs {
     pub checkpoint: Option<PathBuf>,
     #[command(flatten)]
     pub tuning: TuningArgs,
+    #[command(flatten)]
+    pub reach: ReachArgs,
     // Last, for what follows would come under its heading.
     #[command(flatten)]
     pub array: ArrayArgs,

@@ -58,7 +58,7 @@ fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
 }
 
 fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
-    let cluster = connect(url)?;
+    let cluster = connect(url, args.reach)?;
     let opened = cluster.open(&url.path)?;
     let bar = bytes_bar(opened.info.file.length, args.tuning.no_progress);
     let mut progress = |at| bar.set_position(at);

@@ -27,7 +27,7 @@ pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
 /// Lists a directory, or one file.
 pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     let url = remote(&args.path)?;
-    let cluster = connect(url)?;
+    let cluster = connect(url, args.reach)?;
     let found: Vec<(String, Option<FileInfo>)> = match cluster.list(&url.path) {
         Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.info)).collect(),
         // Perhaps a file.
@@ -85,7 +85,9 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
     for path in &args.paths {
         let removed = match path {
             Location::Local(path) => gristmill_client::remove(path).map_err(CliError::from),
-            Location::Remote(url) => connect(url).and_then(|cluster| Ok(cluster.remove(&url.path)?)),
+            Location::Remote(url) => {
+                connect(url, args.reach).and_then(|cluster| Ok(cluster.remove(&url.path)?))
+            }
         };
         // One that cannot be removed keeps no other.
         if let Err(error) = removed
@@ -103,13 +105,13 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
 /// Changes permission bits.
 pub fn chmod(args: &ChmodArgs) -> Result<ExitCode, CliError> {
     let url = remote(&args.path)?;
-    connect(url)?.set_mode(&url.path, args.mode)?;
+    connect(url, args.reach)?.set_mode(&url.path, args.mode)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Lists the storage nodes.
 pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
-    let nodes = connect(remote(&args.cluster)?)?.nodes()?;
+    let nodes = connect(remote(&args.cluster)?, args.reach)?.nodes()?;
     if args.json {
         let nodes: Vec<_> = nodes
             .iter()

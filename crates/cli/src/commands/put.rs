@@ -81,7 +81,7 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
         on: (!on.is_empty()).then_some(on),
         mode: args.mode,
     };
-    let cluster = connect(url)?;
+    let cluster = connect(url, args.reach)?;
     if let [source] = sources
         && Path::new(source).is_dir()
     {

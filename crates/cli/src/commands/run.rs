@@ -132,7 +132,7 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
 /// What is to be run, and where.
 pub(super) enum Job {
     Here(Box<Request>),
-    Cluster { cluster: Cluster, planned: Box<Planned>, options: Box<Options>, identity: String },
+    Cluster { cluster: Cluster, planned: Box<Planned>, options: Box<Options> },
 }
 
 impl Job {
@@ -182,9 +182,10 @@ impl Job {
             range: args.selection.range.map(|range| (range.start, range.length)),
             array: None,
         };
-        let cluster = connect(url)?;
-        let planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
-        Ok(Job::Cluster { cluster, planned, options: Box::new(options), identity: identity(args, params) })
+        let cluster = connect(url, args.reach)?;
+        let mut planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
+        planned.identity = identity(args, params);
+        Ok(Job::Cluster { cluster, planned, options: Box::new(options) })
     }
 
     pub(super) fn explanation(&self, stays: bool) -> String {
@@ -211,8 +212,8 @@ impl Job {
     fn resume(self, from: Checkpoint, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
         match self {
             Job::Here(request) => resume(*request, from, rows, control),
-            Job::Cluster { cluster, planned, options, identity } => {
-                cluster.resume(&planned, identity, from, *options, rows, control)
+            Job::Cluster { cluster, planned, options } => {
+                cluster.resume(&planned, from, *options, rows, control)
             }
         }
     }

@@ -76,14 +76,14 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
             (plan, Job::Here(Box::new(request)))
         }
         Location::Remote(url) => {
-            let cluster = connect(url)?;
+            let cluster = connect(url, args.reach)?;
             let remote = cluster.dataset(&url.path)?;
             let plan = remote.plan(&question)?;
             let job = match remote.files(plan.files())? {
                 Some(files) => {
                     let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
                     let (planned, options) = (Box::new(planned), Box::new(options));
-                    Job::Cluster { cluster, planned, options, identity: String::new() }
+                    Job::Cluster { cluster, planned, options }
                 }
                 None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
             };

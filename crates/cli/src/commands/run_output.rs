@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use gristmill_client::{ClientError, Location, RemotePut, Url, write_whole};
+use gristmill_client::{ClientError, Cluster, Location, RemotePut, Url, write_whole};
 use gristmill_kernel::{Kernel, Numerics, Output, RowBatch, RowShape, Spec, Value};
 use gristmill_runtime::{Answer, Control, Outcome, RowOutput, RunError};
 
@@ -27,7 +27,7 @@ pub(super) enum BytesTo {
     Stdout,
     File(PathBuf),
     /// A file of a cluster.
-    Remote(Url),
+    Remote(Url, Box<Cluster>),
 }
 
 impl BytesTo {
@@ -39,7 +39,9 @@ impl BytesTo {
                 "'{name}' gives bytes, which cannot go on from a checkpoint; leave --checkpoint out"
             )),
             (Output::Bytes, Some(Location::Local(path))) => Ok(BytesTo::File(path.clone())),
-            (Output::Bytes, Some(Location::Remote(url))) => Ok(BytesTo::Remote(url.clone())),
+            (Output::Bytes, Some(Location::Remote(url))) => {
+                Ok(BytesTo::Remote(url.clone(), Box::new(connect(url, args.reach)?)))
+            }
             (Output::Bytes, None) if args.json => usage(format!(
                 "--json prints what '{name}' says beside the bytes it gives; name a file for these with --output"
             )),
@@ -54,14 +56,14 @@ impl BytesTo {
 
     /// Whether the bytes become a file, which appears when it is whole.
     pub fn is_file(&self) -> bool {
-        matches!(self, BytesTo::File(_) | BytesTo::Remote(_))
+        matches!(self, BytesTo::File(_) | BytesTo::Remote(..))
     }
 
     /// Whether what is made stays on the nodes that make it.
     pub fn stays(&self, job: &Job) -> Result<bool, CliError> {
         match (self, job) {
-            (BytesTo::Remote(url), Job::Cluster { cluster, planned, .. }) => {
-                Ok(cluster.entry() == connect(url)?.entry() && planned.keeps_bytes()?)
+            (BytesTo::Remote(_, to), Job::Cluster { cluster, planned, .. }) => {
+                Ok(cluster.entry() == to.entry() && planned.keeps_bytes()?)
             }
             _ => Ok(false),
         }
@@ -77,7 +79,7 @@ impl BytesTo {
     ) -> Result<Outcome, CliError> {
         let path = match self {
             BytesTo::File(path) => path,
-            BytesTo::Remote(url) => return to_cluster(url, job, printer, control),
+            BytesTo::Remote(url, cluster) => return to_cluster(url, cluster, job, printer, control),
             BytesTo::Nowhere | BytesTo::Stdout => return Ok(job.run(printer, control)?),
         };
         let (mut job, mut outcome, mut failed) = (Some(job), None, None);
@@ -112,8 +114,13 @@ impl BytesTo {
 }
 
 /// Runs a job whose bytes become a file of a cluster: on the nodes that make them, where that can be.
-fn to_cluster(url: &Url, job: Job, printer: &mut Printer, control: &Control) -> Result<Outcome, CliError> {
-    let cluster = connect(url)?;
+fn to_cluster(
+    url: &Url,
+    cluster: &Cluster,
+    job: Job,
+    printer: &mut Printer,
+    control: &Control,
+) -> Result<Outcome, CliError> {
     let made = match job {
         Job::Cluster { cluster: own, planned, options, .. }
             if own.entry() == cluster.entry() && planned.keeps_bytes()? =>

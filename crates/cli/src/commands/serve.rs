@@ -74,5 +74,6 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         link: shared.link.map(|link| link.0),
         objective: shared.objective,
         statistics: !shared.no_statistics,
+        expect: args.expect,
     })
 }

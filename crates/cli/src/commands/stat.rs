@@ -24,7 +24,7 @@ pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
 }
 
 fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
-    let cluster = connect(url)?;
+    let cluster = connect(url, args.reach)?;
     let opened = cluster.open(&url.path)?;
     let layout = cluster.layout(&opened)?;
     let info = &opened.info;

@@ -19,7 +19,9 @@ const WIDE: u16 = 120;
 
 /// Shows what the nodes of a cluster do: once, or until somebody has seen enough.
 pub fn top(args: &TopArgs) -> Result<ExitCode, CliError> {
-    let cluster = connect(remote(&args.cluster)?)?;
+    let cluster = connect(remote(&args.cluster)?, args.reach)?;
+    // As patient as every first question; those that follow are asked again anyway.
+    cluster.ping()?;
     if args.json {
         let status = serde_json::to_string(&cluster.status()?);
         return line(&status.map_err(|error| CliError::Usage(error.to_string()))?);

@@ -1,7 +1,9 @@
 //! `gristmill up`: a cluster on this machine, its nodes supervised.
 
+mod background;
 mod present;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
@@ -51,14 +53,17 @@ struct Running {
     ready: bool,
 }
 
-/// Starts the nodes and looks after them until told to stop.
-pub fn up(args: &UpArgs) -> Result<ExitCode, CliError> {
+/// Starts the nodes and looks after them until told to stop. `words` are those of the command line.
+pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     let Address::Tcp { host, .. } = &args.listen else {
         return Err(CliError::Usage(
             "--listen takes HOST:PORT; give a Unix socket with --socket beside it".into(),
         ));
     };
     present::check(&args.dir, args.nodes)?;
+    if args.wait {
+        return background::up(args, words);
+    }
     let (stop, stopped) = channel();
     listen_for_stop(stop)?;
     let mut nodes: Vec<Supervised> = (0..args.nodes)
@@ -107,8 +112,9 @@ fn with_port(host: &str, port: u16) -> String {
 /// Starts every node once; false if told to stop meanwhile.
 fn start_all(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>) -> Result<bool, CliError> {
     let mut entry: Option<(String, PathBuf)> = None;
+    let expected = nodes.len();
     for node in nodes {
-        node.start(entry.as_ref(), shared)?;
+        node.start(entry.as_ref(), shared, Some(expected))?;
         let begun = Instant::now();
         while !node.listening()? {
             if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
@@ -136,7 +142,7 @@ fn look_after(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()
             node.look();
             if node.child.is_none() && Instant::now() >= node.start_at {
                 let entry = (node.number > 0).then_some(&entry);
-                if let Err(error) = node.start(entry, shared) {
+                if let Err(error) = node.start(entry, shared, None) {
                     eprintln!("gristmill: node {} cannot be started: {error}", node.number);
                     node.wait_longer();
                 }
@@ -163,19 +169,26 @@ fn stop_all(nodes: &mut [Supervised]) {
 }
 
 impl Supervised {
-    fn start(&mut self, entry: Option<&(String, PathBuf)>, shared: &NodeArgs) -> Result<(), CliError> {
-        let myself = MYSELF.get().map(Vec::as_slice).unwrap_or_default();
-        let Some((program, before)) = myself.split_first() else {
-            return Err(CliError::Usage("the program does not know its own name".into()));
-        };
-        let mut command = Command::new(program);
-        command.args(before).arg("serve").arg("--supervised");
+    /// Starts it. `expected`: so many are being started, for all of which the entry node waits before it opens files.
+    fn start(
+        &mut self,
+        entry: Option<&(String, PathBuf)>,
+        shared: &NodeArgs,
+        expected: Option<usize>,
+    ) -> Result<(), CliError> {
+        let (program, mut command) = myself()?;
+        command.arg("serve").arg("--supervised");
         command.arg("--target").arg(&self.target).arg("--listen").arg(&self.listen);
         match entry {
             Some((address, key)) => {
                 command.arg("--join").arg(address).arg("--key").arg(key);
             }
-            None => option(&mut command, "--socket", shared.socket.as_deref()),
+            None => {
+                option(&mut command, "--socket", shared.socket.as_deref());
+                if let Some(expected) = expected {
+                    command.arg("--expect").arg(expected.to_string());
+                }
+            }
         }
         option(&mut command, "--cert", shared.cert.as_deref());
         option(&mut command, "--tls-key", shared.tls_key.as_deref());
@@ -271,6 +284,17 @@ impl Supervised {
         self.start_at = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
+}
+
+/// This program, to be started again.
+fn myself() -> Result<(&'static OsString, Command), CliError> {
+    let words = MYSELF.get().map(Vec::as_slice).unwrap_or_default();
+    let Some((program, before)) = words.split_first() else {
+        return Err(CliError::Usage("the program does not know its own name".into()));
+    };
+    let mut command = Command::new(program);
+    command.args(before);
+    Ok((program, command))
 }
 
 fn option(command: &mut Command, name: &str, value: Option<&Path>) {

@@ -1,0 +1,70 @@
+//! What a target remembers of the cluster that it belongs to. A node that is started in another way than before would make
+//! a cluster of its own out of a part of the old one, or put an entry node's files out of sight.
+
+use std::path::Path;
+
+use gristmill_namespace::Namespace;
+use gristmill_store::{LocalStore, ObjectStore, write_atomic};
+use gristmill_wire::{Key, OBJECT_PREFIX};
+
+use crate::ServerError;
+
+/// Name of the file: the address of the entry node, and a signature that tells the key of one cluster from another's.
+const FILE: &str = "cluster.joined";
+
+/// What is signed with the key.
+const SIGNED: &[u8] = b"the cluster that a target joined";
+
+/// Refuses to make an entry node of a target that joined a cluster.
+///
+/// # Errors
+/// [`ServerError::Usage`] says how to start the node.
+pub(crate) fn check_entry(dir: &Path, store: &LocalStore) -> Result<(), ServerError> {
+    let known = std::fs::read_to_string(dir.join(FILE)).ok();
+    // A target of before there was such a file: parts of files, and no names.
+    let parts = || store.list(OBJECT_PREFIX, None, 1).map(|objects| !objects.is_empty());
+    let failed = |source| ServerError::Store { target: dir.to_owned(), source };
+    let nameless = !Namespace::is_in(dir) && parts().map_err(failed)?;
+    if known.is_none() && !nameless {
+        return Ok(());
+    }
+    let entry = known.as_deref().and_then(|text| text.lines().next()).unwrap_or("HOST:PORT");
+    Err(ServerError::Usage(format!(
+        "{} belongs to a cluster and holds parts of its files: start the node with --join {entry} --key FILE, \
+         or give an empty --target for a new cluster",
+        dir.display()
+    )))
+}
+
+/// Refuses to have an entry node's target join, or one that holds parts of the files of a cluster with another key.
+///
+/// # Errors
+/// [`ServerError::Usage`] says how to start the node.
+pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
+    let usage = |why: &str| Err(ServerError::Usage(format!("{} {why}", dir.display())));
+    if Namespace::is_in(dir) {
+        return usage(
+            "is the target of an entry node, with the names of its files: leave --join out, or give another --target",
+        );
+    }
+    let known = std::fs::read_to_string(dir.join(FILE)).unwrap_or_default();
+    match known.lines().nth(1) {
+        Some(signature) if !key.signed(SIGNED, signature) => usage(
+            "belongs to another cluster, whose key is not this one: give that cluster's --key and --join, or another --target",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Remembers the cluster that was joined.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn remember(dir: &Path, entry: &str, key: &Key) -> Result<(), ServerError> {
+    let (path, text) = (dir.join(FILE), format!("{entry}\n{}\n", key.sign(SIGNED)));
+    if std::fs::read_to_string(&path).is_ok_and(|known| known == text) {
+        return Ok(());
+    }
+    write_atomic(&path, text.as_bytes())
+        .map_err(|source| ServerError::Store { target: dir.to_owned(), source })
+}
