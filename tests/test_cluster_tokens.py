@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cluster import Nodes, Up
+from cluster import Nodes, Up, until
 from conftest import Gristmill
 from identity import (  # noqa: F401
     COMMANDS, TOKENS, certificates, denied, owner, socket, store, tls_args, up, who, write_tokens,
@@ -153,6 +153,51 @@ def test_tokens_that_are_none_are_refused_and_not_shown(grist, tmp_path, content
     started = ("serve", "--target", tmp_path / "t", "--listen", "127.0.0.1:0", "--tokens", tokens)
     message = grist.refuses(2, *started)
     assert str(tokens) in message and "short" not in message
+
+
+def test_tokens_are_read_again_when_they_change(nodes_of_test, tmp_path):
+    tokens = write_tokens(tmp_path)
+    up = nodes_of_test(Up, nodes=2, args=("--require-identity", "--tokens", tokens))
+    alice, carol = {"GRISTMILL_TOKEN": TOKENS["alice"]}, {"GRISTMILL_TOKEN": "token-of-carol-0123456789"}
+    source = up.folder / "source"
+    source.write_bytes(b"12345678")
+    up.grist.ok("put", source, up.url("/x"), "--stripe", "3", env=alice)
+    up.grist.refuses(1, "stat", up.url("/x"), env=carol)
+
+    def written(text):
+        new = tmp_path / "new"
+        new.write_text(text)
+        new.chmod(0o600)
+        new.rename(tokens)
+
+    def known(who):
+        return up.grist("stat", up.url("/x"), env=who).returncode == 0
+
+    written(f"carol {carol['GRISTMILL_TOKEN']}\n")
+    until(lambda: known(carol), "the new token is known")
+    assert not known(alice)
+    # What cannot be used changes nothing, and the nodes say why.
+    for damaged in ("carol short\n", "\0\n"):
+        said = len(up.process.err.read_bytes())
+        written(damaged)
+        until(lambda: known(carol) and b"stay in use" in up.process.err.read_bytes()[said:], "it is said why")
+    tokens.unlink()
+    assert known(carol)
+    # Written in its place, in the same length.
+    written(f"carol {carol['GRISTMILL_TOKEN']}\n")
+    with tokens.open("r+") as file:
+        file.write(f"bruno {carol['GRISTMILL_TOKEN']}\n")
+    up.grist.ok("put", source, up.url("/of-carol"), env=carol)
+
+    def owned():
+        up.grist.ok("put", source, up.url("/mine"), env=carol)
+        mine = owner(up, "/mine", env=carol) == "bruno"
+        up.grist("rm", up.url("/mine"), env=carol)
+        return mine
+
+    until(owned, "the new name is known")
+    for token in (carol["GRISTMILL_TOKEN"], TOKENS["alice"]):
+        assert token not in up.errors()
 
 
 def test_nodes_over_tls_one_by_one(nodes_of_test, certificates):

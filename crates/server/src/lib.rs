@@ -73,6 +73,7 @@ mod target;
 #[cfg(test)]
 mod test_node;
 mod together;
+mod tokens;
 mod turns;
 mod units;
 mod upload;

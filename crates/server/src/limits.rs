@@ -123,6 +123,12 @@ pub const COLLECT_EVERY: Duration = Duration::from_secs(10);
 /// Longest file of tokens, in bytes.
 pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
 
+/// How often, at most, it is looked whether that file changed.
+pub const TOKENS_LOOK: Duration = Duration::from_secs(1);
+
+/// How old the last change of that file is before it is believed that the next one has another time.
+pub const TOKENS_SETTLED: Duration = Duration::from_secs(2);
+
 /// How long a node that stops waits for requests at work.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
