@@ -51,7 +51,7 @@ pub struct Peers {
     name: Arc<str>,
     pub(crate) stall: Duration,
     /// What the runtime ends with. Last, for all else runs on it.
-    owner: Option<Arc<dyn Any + Send + Sync>>,
+    _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Peers {
@@ -74,14 +74,14 @@ impl Peers {
             layouts: Layouts::default(),
             name,
             stall: options.stall,
-            owner: None,
+            _owner: None,
         })
     }
 
     /// With the owner of the runtime, which lives as long as any clone does: a file that is read over these connections may
     /// outlive whoever opened it, and a read on a runtime that has ended panics.
     pub fn owning(self, owner: Arc<dyn Any + Send + Sync>) -> Peers {
-        Peers { owner: Some(owner), ..self }
+        Peers { _owner: Some(owner), ..self }
     }
 
     /// This process as one that folds with so many threads what nodes hand back.
