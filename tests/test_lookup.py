@@ -156,3 +156,35 @@ def test_conditions_that_make_no_sense(grist, tmp_path, where):
     path.write_bytes(bytes(80))
     message = grist.refuses(2, "run", "lookup", path, "--type", "f64", "--param", f"where={where}")
     assert "where" in message
+
+
+@pytest.mark.parametrize("name", ["f64", "f32", "i32", "u8"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(">", 1), ("!=", 5)],
+        [("!=", 1), ("<", 5)],
+        [("==", 1), ("<", 5)],
+        [("!=", 1), ("!=", 7)],
+        [("!=", 1), ("!=", 1.0), ("!=", 2.5)],
+        [(">=", 0), ("!=", 0), ("!=", 9), ("<", 9), ("!=", 300)],
+        [("!=", 3), ("==", 3)],
+    ],
+    ids=str,
+)
+def test_values_that_are_left_out(grist, tmp_path, name, parts):
+    values = np.random.default_rng(4).integers(0, 12, 700).astype(dtype(name))
+    if name[0] == "f":
+        values[::41] = np.nan
+        values[1::97] = -0.0
+    (tmp_path / "values").write_bytes(values.tobytes())
+    mask = np.all([COMPARISONS[sign](values.astype("f8"), number) for sign, number in parts], axis=0)
+    where = " and ".join(f"{sign} {number}" for sign, number in parts)
+    check(grist, "values", values, name, where, mask)
+
+
+def test_more_values_than_can_be_left_out(grist, tmp_path):
+    (tmp_path / "values").write_bytes(np.arange(20.0).tobytes())
+    where = " and ".join(f"!= {n}" for n in range(12))
+    said = grist.refuses(2, "run", "lookup", "values", "--type", "f64", "--param", f"where={where}")
+    assert "more than 8 values" in said

@@ -122,3 +122,24 @@ def test_zeros_of_both_signs_are_one_value_and_so_are_nan(grist, tmp_path):
     result = grist.ask("unique", "values", "--type", "f64")
     assert result["counts"] == [2, 1, 2] and result["values"][:2] == [0, 1] and np.isnan(result["values"][2])
     assert grist.ask("unique", "values", "--type", "f64", nan="skip")["counts"] == [2, 1]
+
+
+@pytest.mark.parametrize("values", [[1.0, np.nan], [np.nan, 1.0, np.nan], [np.nan, np.nan, 1.0]], ids=str)
+def test_a_nan_is_one_of_the_different_values(grist, tmp_path, values):
+    (tmp_path / "values").write_bytes(np.array(values).tobytes())
+    assert grist.ask("unique", "values", "--type", "f64", max=2)["distinct"] == 2
+    assert grist.ask("unique", "values", "--type", "f64", max=1, nan="skip")["distinct"] == 1
+    assert "max=1" in grist.refuses(1, "run", "unique", "values", "--type", "f64", "--param", "max=1")
+
+
+@pytest.mark.parametrize("dtype", ["i64", "u64"])
+def test_medians_of_large_integers_are_rounded_once(grist, tmp_path, dtype):
+    rng = np.random.default_rng(64)
+    ends = np.iinfo(np.int64 if dtype == "i64" else np.uint64)
+    for _ in range(50):
+        values = rng.integers(ends.min, ends.max, 6, dtype="i8" if dtype == "i64" else "u8", endpoint=True)
+        (tmp_path / "values").write_bytes(values.tobytes())
+        low, high = sorted(values.tolist())[2:4]
+        # Python divides integers to the nearest float.
+        assert grist.ask("median", "values", "--type", dtype)["median"] == (low + high) / 2
+        assert grist.ask("quantile", "values", "--type", dtype, q="0.5")["quantiles"] == [(low + high) / 2]

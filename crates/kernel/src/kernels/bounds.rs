@@ -23,11 +23,16 @@ impl Literal {
     }
 }
 
-/// A condition: `lo <= x <= hi`, or its negation. `None` for bounds that no value meets.
+/// Most values that one condition leaves out.
+pub(crate) const MAX_EXCEPT: usize = 8;
+
+/// A condition: `lo <= x <= hi`, or its negation, and some values left out of what meets that. `None` for bounds that no
+/// value meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds<T> {
     pub within: Option<(T, T)>,
     pub negate: bool,
+    except: [Option<T>; MAX_EXCEPT],
 }
 
 /// Elements that can be bounded by a literal.
@@ -94,7 +99,12 @@ macro_rules! bounded_float {
 bounded_float! { f32 f64 }
 
 impl<T: Bounded> Bounds<T> {
-    /// Parses `> 3.5`, `>= 1 and < 2`, `1..2` (2 left out), `1..=2` or `!= 0`.
+    /// The values that are left out although they meet `within` and `negate`; all different.
+    pub fn except(&self) -> impl Iterator<Item = T> {
+        self.except.into_iter().flatten()
+    }
+
+    /// Parses `> 3.5`, `>= 1 and < 2`, `> 1 and != 5`, `1..2` (2 left out), `1..=2` or `!= 0`.
     pub fn parse(text: &str) -> Result<Bounds<T>, String> {
         if let Some((low, high)) = text.split_once("..") {
             let (high, strict) = match high.strip_prefix('=') {
@@ -104,14 +114,18 @@ impl<T: Bounded> Bounds<T> {
             let low = T::at_least(Literal::parse(low)?, false);
             return Ok(Bounds::between(low, T::at_most(Literal::parse(high)?, strict)));
         }
-        if let Some(literal) = text.trim().strip_prefix("!=") {
-            let literal = Literal::parse(literal)?;
-            let equal = Bounds::between(T::at_least(literal, false), T::at_most(literal, false));
-            return Ok(Bounds { negate: true, ..equal });
-        }
         let (mut low, mut high) = (Some(T::ALL.0), Some(T::ALL.1));
+        let (mut compared, mut unequal) = (false, Vec::new());
         for part in text.split(" and ") {
             let part = part.trim();
+            if let Some(literal) = part.strip_prefix("!=") {
+                let literal = Literal::parse(literal)?;
+                // No element equals some literals.
+                let equal = Bounds::between(T::at_least(literal, false), T::at_most(literal, false));
+                unequal.extend(equal.within.map(|(value, _)| value).filter(|value| !unequal.contains(value)));
+                continue;
+            }
+            compared = true;
             let Some((comparison, literal)) =
                 [">=", "<=", "==", ">", "<"].iter().find_map(|op| Some((*op, part.strip_prefix(op)?)))
             else {
@@ -128,7 +142,24 @@ impl<T: Bounded> Bounds<T> {
                 high = smaller(high, T::at_most(literal, comparison == "<"));
             }
         }
-        Ok(Bounds::between(low, high))
+        let mut bounds = Bounds::between(low, high);
+        if !compared {
+            // What is no number meets these alone.
+            bounds.negate = true;
+            bounds.within =
+                if unequal.is_empty() { None } else { Some(unequal.remove(0)).map(|value| (value, value)) };
+        }
+        let inside = |value: &T| bounds.within.is_some_and(|(low, high)| *value >= low && *value <= high);
+        unequal.retain(|value| inside(value) != bounds.negate);
+        if unequal.len() > MAX_EXCEPT {
+            return Err(format!(
+                "more than {MAX_EXCEPT} values are left out by !=; leave out fewer, or ask several times"
+            ));
+        }
+        for (place, value) in bounds.except.iter_mut().zip(unequal) {
+            *place = Some(value);
+        }
+        Ok(bounds)
     }
 
     fn between(low: Option<T>, high: Option<T>) -> Bounds<T> {
@@ -136,7 +167,7 @@ impl<T: Bounded> Bounds<T> {
             (Some(low), Some(high)) if low <= high => Some((low, high)),
             _ => None,
         };
-        Bounds { within, negate: false }
+        Bounds { within, negate: false, except: [None; MAX_EXCEPT] }
     }
 }
 
@@ -188,6 +219,20 @@ mod tests {
         assert_eq!(within::<f32>("> 1e39"), Some((f32::INFINITY, f32::INFINITY)));
         assert_eq!(within::<f64>("> inf"), None);
         assert_eq!(within::<f64>("< -inf"), None);
+    }
+
+    #[test]
+    fn values_are_left_out_of_what_meets_a_condition() {
+        let bounds = Bounds::<i32>::parse("> 1 and != 5 and != 5.0 and != -3 and != 2.5 and < 9").unwrap();
+        assert_eq!((bounds.within, bounds.negate), (Some((2, 8)), false));
+        assert_eq!(bounds.except().collect::<Vec<_>>(), [5]);
+        let bounds = Bounds::<f64>::parse("!= 1 and != 2").unwrap();
+        assert_eq!((bounds.within, bounds.negate), (Some((1.0, 1.0)), true));
+        assert_eq!(bounds.except().collect::<Vec<_>>(), [2.0]);
+        let bounds = Bounds::<u8>::parse("!= 300").unwrap();
+        assert_eq!((bounds.within, bounds.negate, bounds.except().count()), (None, true, 0));
+        let many: Vec<String> = (0..10).map(|n| format!("!= {n}")).collect();
+        assert!(Bounds::<u8>::parse(&many.join(" and ")).unwrap_err().contains("more than 8"));
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]
     let Some((low, high)) = bounds.within else {
         let all = if bounds.negate { group.len() / T::SIZE } else { 0 };
         places.iter_mut().take(all).zip(0..).for_each(|(place, i)| *place = i);
-        return all;
+        return without(bounds, group, places, all);
     };
     let mut any = false;
     for x in group.chunks_exact(T::SIZE) {
@@ -147,13 +147,35 @@ fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]
         places[count.min(GROUP - 1)] = i as u16;
         count += usize::from(((x >= low) & (x <= high)) != bounds.negate);
     }
+    without(bounds, group, places, count)
+}
+
+/// Drops the places of the values that are left out, and answers how many places are kept.
+fn without<T: Bounded>(
+    bounds: Bounds<T>,
+    group: &[u8],
+    places: &mut [u16; GROUP],
+    mut count: usize,
+) -> usize {
+    for value in bounds.except() {
+        let mut kept = 0;
+        for n in 0..count {
+            let at = usize::from(places[n]) * T::SIZE;
+            places[kept] = places[n];
+            kept += usize::from(T::read(&group[at..at + T::SIZE]) != value);
+        }
+        count = kept;
+    }
     count
 }
 
 impl<T: Bounded> LookupFold<T> {
     fn count(&self, data: &[u8]) -> u64 {
         let within = self.kernel.bounds.within.map_or(0, |(low, high)| count_within(low, high, data));
-        if self.kernel.bounds.negate { (data.len() / T::SIZE) as u64 - within } else { within }
+        // These meet the rest of the condition.
+        let except: u64 = self.kernel.bounds.except().map(|value| count_within(value, value, data)).sum();
+        let meet = if self.kernel.bounds.negate { (data.len() / T::SIZE) as u64 - within } else { within };
+        meet - except
     }
 }
 

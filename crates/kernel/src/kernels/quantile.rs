@@ -189,7 +189,7 @@ impl<T: Element> Quantile<T> {
                 _ if nan => Value::float(f64::NAN),
                 Method::Lower => low.value(),
                 Method::Higher => high.value(),
-                Method::Linear => Value::float(between(low.to_f64(), high.to_f64(), apart)),
+                Method::Linear => Value::float(linear(low, high, apart)),
             });
         }
         let counted =
@@ -202,6 +202,15 @@ impl<T: Element> Quantile<T> {
                 vec![("quantiles", Value::List(values)), count]
             }
         }))
+    }
+}
+
+/// What lies between two elements; of two integers in the middle, rounded once.
+fn linear<T: Element>(low: T, high: T, apart: f64) -> f64 {
+    match (low.value(), high.value()) {
+        // Halving a float changes no digit of it.
+        (Value::Int(low), Value::Int(high)) if apart == 0.5 => (low + high) as f64 / 2.0,
+        _ => between(low.to_f64(), high.to_f64(), apart),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `unique`: the different values and how often each occurs, exactly.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::order::{key, value};
@@ -96,28 +95,37 @@ struct UniqueFold<T> {
 }
 
 impl<T: Element> UniqueFold<T> {
-    fn add(&mut self, key: u64, count: u64) -> Result<(), KernelError> {
-        let distinct = self.counts.len() as u64;
-        match self.counts.entry(key) {
-            Entry::Occupied(mut entry) => {
-                let n = entry.get_mut();
-                *n = n.saturating_add(count);
-            }
-            Entry::Vacant(_) if distinct >= self.kernel.max => {
-                return Err(KernelError::Domain {
-                    kernel: NAME,
-                    why: format!(
-                        "there are more than max={} different values; raise max (to {} at most), or count them with \
-                         'histogram'",
-                        self.kernel.max,
-                        1 << 20
-                    ),
-                });
-            }
-            Entry::Vacant(entry) => {
-                entry.insert(count);
-            }
+    /// Refuses one more different value than are allowed.
+    fn one_more(&self) -> Result<(), KernelError> {
+        let nan = u64::from(self.nans > 0 && self.kernel.nan != NanRule::Skip);
+        if self.counts.len() as u64 + nan < self.kernel.max {
+            return Ok(());
         }
+        Err(KernelError::Domain {
+            kernel: NAME,
+            why: format!(
+                "there are more than max={} different values; raise max (to {} at most), or count them with 'histogram'",
+                self.kernel.max,
+                1 << 20
+            ),
+        })
+    }
+
+    fn add_nans(&mut self, count: u64) -> Result<(), KernelError> {
+        if self.nans == 0 && count > 0 && self.kernel.nan != NanRule::Skip {
+            self.one_more()?;
+        }
+        self.nans = self.nans.saturating_add(count);
+        Ok(())
+    }
+
+    fn add(&mut self, key: u64, count: u64) -> Result<(), KernelError> {
+        if let Some(n) = self.counts.get_mut(&key) {
+            *n = n.saturating_add(count);
+            return Ok(());
+        }
+        self.one_more()?;
+        self.counts.insert(key, count);
         Ok(())
     }
 
@@ -135,7 +143,7 @@ impl<T: Element> Fold for UniqueFold<T> {
         for (at, x) in block.data().chunks_exact(T::SIZE).map(T::read).enumerate() {
             if x.is_nan() {
                 self.kernel.nan.check(Some(block.first() * self.kernel.per_record + at as u64))?;
-                self.nans += 1;
+                self.add_nans(1)?;
                 continue;
             }
             let key = key(x);
@@ -165,7 +173,7 @@ impl<T: Element> Fold for UniqueFold<T> {
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
         let mut read = StateReader::new(NAME, later);
-        self.nans = self.nans.saturating_add(read.u64()?);
+        self.add_nans(read.u64()?)?;
         while !read.rest().is_empty() {
             let (key, count) = (read.u64()?, read.u64()?);
             self.add(key, count)?;
