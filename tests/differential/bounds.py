@@ -1,0 +1,260 @@
+"""How far two right numbers may be apart: what a program gives in 80 bits, and a bound that follows from each cell's own elements.
+
+A sum of ``n`` floats that is added up in any order is off by at most ``n eps sum|x|`` (Higham, *Accuracy and Stability of
+Numerical Algorithms*, 4.2). So each name of a program has, beside its value, the same in 80 bits and a bound of what the steps
+before did to it: those that pick pick of both, those that add up add up the bounds, and add what adding itself may do. A number is
+right if it is within the bound of that in 80 bits, wherever xarray's is.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+WIDE = np.longdouble
+EPS = float(np.finfo("f8").eps)
+#: NumPy adds pairwise, in blocks of 8 by 128, and rounds some numbers on the way: a few roundings more than elements.
+MORE = 4
+
+
+class Unbounded(Exception):
+    """No bound is known for a step."""
+
+
+@dataclass
+class Near:
+    """A value, the same in 80 bits, and how far from that it may be."""
+
+    value: Any
+    wide: Any
+    error: Any
+
+
+def of(program, ds):
+    """The answer of a program with its bound. Raises :class:`Unbounded`."""
+    names = {}
+    # What is faster knows no numbers of 80 bits.
+    slow = xr.set_options(use_flox=False, use_bottleneck=False, use_numbagg=False)
+    with warnings.catch_warnings(), np.errstate(all="ignore"), slow:
+        warnings.simplefilter("ignore")
+        try:
+            for step in program.steps:
+                names[step.name] = fitting(after(step, names, ds))
+        except Unbounded:
+            raise
+        except Exception as error:
+            raise Unbounded(f"{step.line}: {error}") from error
+    return names["x"]
+
+
+def fitting(near):
+    """With the dimensions of the value, in its order."""
+    fit = []
+    for one in (near.wide, near.error):
+        if dict(one.sizes) != dict(near.value.sizes):
+            raise Unbounded(f"a bound of {dict(one.sizes)} for {dict(near.value.sizes)}")
+        fit.append(one if isinstance(one, xr.Dataset) else one.transpose(*near.value.dims))
+    return Near(near.value, *fit)
+
+
+def evaluated(text, ds, **names):
+    return eval(text, {"ds": ds, "np": np, "xr": xr, **names})
+
+
+def floats(value):
+    """Whether there is anything that is rounded."""
+    if isinstance(value, xr.Dataset):
+        return any(one.dtype.kind == "f" for one in value.data_vars.values())
+    return value.dtype.kind == "f"
+
+
+def wide(value):
+    """The same in 80 bits; what is no number as it is."""
+    if isinstance(value, xr.Dataset):
+        return value.map(wide, keep_attrs=True)
+    return value.astype(WIDE) if value.dtype.kind in "iufb" else value
+
+
+def eps_of(value):
+    """The rounding of each variable's own type."""
+    if isinstance(value, xr.Dataset):
+        return value.map(lambda one: xr.zeros_like(one, dtype=WIDE) + eps_of(one))
+    return float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else 0.0
+
+
+def without(value):
+    """Zeros where a bound of nothing is meant."""
+    return wide(value) * 0 if not isinstance(value, xr.Dataset) else value.map(without)
+
+
+def finite(error):
+    """A bound with nothing that is missing: what is missing is compared as it is."""
+    return error.fillna(0)
+
+
+def size_of(value):
+    if isinstance(value, xr.Dataset):
+        return max((one.size for one in value.data_vars.values()), default=0)
+    return value.size
+
+
+def largest(error):
+    if isinstance(error, xr.Dataset):
+        return max((largest(one) for one in error.data_vars.values()), default=0.0)
+    return error.max().item() if error.size else 0.0
+
+
+def like(error, value):
+    """A bound for elements that were picked by what they are: their own, or the largest."""
+    zeros = finite(without(value))
+    if not largest(error):
+        return zeros
+    try:
+        own = finite(zeros + error)
+        if own.sizes == value.sizes:
+            return own
+    except (ValueError, TypeError):
+        pass
+    return zeros + largest(error)
+
+
+def after(step, names, ds):
+    """What a step makes of what was before."""
+    values = {name: one.value for name, one in names.items()}
+    value = evaluated(step.text, ds, **values)
+    if step.kind in ("start", "count") or "x" not in names:
+        return Near(value, wide(value), finite(without(value)))
+    x = names["x"]
+    if step.kind == "pick":
+        wides = {name: one.wide for name, one in names.items()}
+        errors = {name: one.error for name, one in names.items()}
+        return Near(value, evaluated(step.text, ds, **wides), evaluated(step.text, ds, **errors))
+    return KINDS[step.kind](step, value, x, names, ds)
+
+
+def exact(step, value, x, names, ds):
+    """What NumPy computes is what there is: rounded, as everybody rounds it. What is fused rounds once less."""
+    return Near(value, wide(value), like(x.error, value) + MORE * eps_of(value) * abs(wide(value)))
+
+
+def ulps(step, value, x, names, ds):
+    return Near(value, wide(value), finite(MORE * 2 * eps_of(value) * abs(wide(value))))
+
+
+def moved(step, value, x, names, ds):
+    """A number is added."""
+    there = evaluated(step.text, ds, x=x.wide)
+    return Near(value, there, like(x.error, value) + eps_of(value) * abs(there))
+
+
+def scaled(step, value, x, names, ds):
+    there = evaluated(step.text, ds, x=x.wide)
+    error = abs(evaluated(step.text, ds, x=x.error)) if largest(x.error) else finite(without(value))
+    return Near(value, there, error + eps_of(value) * abs(there))
+
+
+def squared(step, value, x, names, ds):
+    there = x.wide**2
+    return Near(value, there, 2 * abs(x.wide) * x.error + x.error**2 + eps_of(value) * there)
+
+
+def apart(step, value, x, names, ds):
+    """A reduction is taken away from the elements."""
+    other = names[step.more.get("other", "m")]
+    name = step.more.get("other", "m")
+    there = evaluated(step.text, ds, x=x.wide, **{name: other.wide})
+    plus = step.text.replace(" - ", " + ")
+    error = finite(evaluated(plus, ds, x=finite(x.error), **{name: finite(other.error)}))
+    return Near(value, there, error + eps_of(value) * abs(there))
+
+
+def linear(step, value, x, names, ds):
+    """Sums and means, also within groups and with weights."""
+    there = evaluated(step.text, ds, x=x.wide)
+    # A product of two f4 is an f4 before it is added.
+    inner = eps_of(x.value) if "dot(" in step.text else 0.0
+    added = evaluated(step.text, ds, x=abs(x.wide))
+    if "dot(" in step.text:
+        added = evaluated(step.text.replace("ds[", "abs(ds[").replace("]", "])", 1), ds, x=abs(x.wide))
+        inner = max(inner, eps_of(ds[step.more["other"]]))
+    error = evaluated(step.text, ds, x=finite(x.error)) if largest(x.error) else 0.0
+    own = (size_of(x.value) + MORE) * EPS * added + inner * added
+    return Near(value, there, finite(own + error + eps_of(value) * abs(there)))
+
+
+def spread(step, value, x, names, ds):
+    """Variances and their roots: two passes, of which the second sees the rounding of the first, squared."""
+    there = evaluated(step.text, ds, x=x.wide)
+    mean = evaluated(step.size, ds, x=abs(x.wide))
+    first = 2 * (size_of(x.value) + MORE) * EPS * mean
+    root = ".std(" in step.text
+    variance = there**2 if root else there
+    second = 2 * (size_of(x.value) + MORE) * EPS * variance + MORE * first**2
+    error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
+    if largest(x.error):
+        # A deviation is a norm: it moves by no more than that of what is added.
+        moved = np.sqrt(evaluated(step.size, ds, x=finite(x.error) ** 2)) * 3
+        error = error + (moved if root else 2 * np.sqrt(variance) * moved + moved**2)
+    return Near(value, there, finite(error + eps_of(value) * abs(there)))
+
+
+def ends(step, value, x, names, ds):
+    there = evaluated(step.text, ds, x=x.wide)
+    return Near(value, there, finite(without(value)) + largest(x.error) + eps_of(value) * abs(there))
+
+
+def quantile(step, value, x, names, ds):
+    there = evaluated(step.text, ds, x=x.wide)
+    own = evaluated(step.size, ds, x=abs(x.wide))
+    return Near(value, there, finite(without(value) + 8 * EPS * own + largest(x.error)) + 4 * eps_of(value) * abs(there))
+
+
+def product(step, value, x, names, ds):
+    there = evaluated(step.text, ds, x=x.wide)
+    return Near(value, there, product_error(value, there, x.value, x.wide))
+
+
+def product_error(value, there, x, wides):
+    """The roundings of a product; anything where what lies between may be too large or too small for the type."""
+    if isinstance(value, xr.Dataset):
+        return value.map(lambda one: product_error(one, there[one.name], x[one.name], wides[one.name]))
+    logs = float(np.abs(np.log10(np.abs(wides.where(wides != 0)))).sum())
+    if logs > (37 if x.dtype == np.float32 else 300):
+        return xr.zeros_like(there) + np.inf
+    return finite((x.size + MORE) * eps_of(value) * abs(there))
+
+
+def running(step, value, x, names, ds):
+    """Running sums depend on each other: a bound of all that there is."""
+    all_of = float(abs(wide(x.value)).sum()) if not isinstance(x.value, xr.Dataset) else None
+    if all_of is None or not np.isfinite(all_of):
+        raise Unbounded("running sums beside infinities")
+    factor = np.sqrt(all_of * all_of * EPS * size_of(x.value)) if ".std(" in step.text else all_of * EPS * size_of(x.value)
+    own = max(EPS, eps_of(value)) / EPS
+    return Near(value, wide(value), finite(without(value)) + 4 * own * factor + like(x.error, value))
+
+
+def twin(step, value, x, names, ds):
+    """Covariances and correlations."""
+    from .twins import bound
+
+    return bound(step, value, x, names, ds)
+
+
+KINDS = {
+    "exact": exact,
+    "ulps": ulps,
+    "shift": moved,
+    "scale": scaled,
+    "square": squared,
+    "apart": apart,
+    "linear": linear,
+    "spread": spread,
+    "ends": ends,
+    "quantile": quantile,
+    "product": product,
+    "running": running,
+    "twin": twin,
+}

@@ -1,0 +1,109 @@
+"""What differs between two answers."""
+
+import numpy as np
+import xarray as xr
+
+#: Characters of a value in a text.
+MAX_SHOWN = 300
+
+
+def differences(got, expected, bound):
+    """Sentences that say what differs; none if nothing does.
+
+    ``bound()`` gives the number in 80 bits and how far from it a right one may be, as ``bounds.of`` does; it is asked only where bits
+    differ. It gives None where there is no bound.
+    """
+    if type(got).__name__ != type(expected).__name__:
+        return [f"kind: {type(got).__name__}, expected {type(expected).__name__}"]
+    if isinstance(expected, xr.Dataset):
+        return of_datasets(got, expected, bound)
+    return of_arrays(got, expected, bound)
+
+
+def of_datasets(got, expected, bound):
+    said = []
+    # Their order is not told: that of groups of flox is another one each time.
+    if set(got.data_vars) != set(expected.data_vars):
+        return [f"variables: {list(got.data_vars)}, expected {list(expected.data_vars)}"]
+    if dict(got.sizes) != dict(expected.sizes):
+        said.append(f"sizes: {dict(got.sizes)}, expected {dict(expected.sizes)}")
+    said += attributes("attrs", got.attrs, expected.attrs)
+    for name in expected.data_vars:
+
+        def within(name=name):
+            near = bound()
+            return near and (near[0][name], near[1][name])
+
+        said += [f"{name}: {text}" for text in of_arrays(got[name], expected[name], within)]
+    return said
+
+
+def of_arrays(got, expected, bound):
+    said = []
+    if got.dims != expected.dims:
+        return [f"dims: {got.dims}, expected {expected.dims}"]
+    if got.shape != expected.shape:
+        return [f"shape: {got.shape}, expected {expected.shape}"]
+    if got.name != expected.name:
+        said.append(f"name: {got.name!r}, expected {expected.name!r}")
+    said += attributes("attrs", got.attrs, expected.attrs)
+    if set(got.coords) != set(expected.coords):
+        said.append(f"coords: {sorted(map(str, got.coords))}, expected {sorted(map(str, expected.coords))}")
+    for name in expected.coords:
+        if name in got.coords:
+            one, two = got.coords[name].variable, expected.coords[name].variable
+            said += [f"coord {name}: {text}" for text in of_variables(one, two, lambda: None)]
+            said += attributes(f"attrs of coord {name}", one.attrs, two.attrs)
+    return said + of_variables(got.variable, expected.variable, bound)
+
+
+def of_variables(got, expected, bound):
+    if got.dims != expected.dims or got.shape != expected.shape:
+        return [f"shape: {got.dims} {got.shape}, expected {expected.dims} {expected.shape}"]
+    if got.dtype != expected.dtype:
+        return [f"dtype: {got.dtype}, expected {expected.dtype}"]
+    return of_values(got.values, expected.values, bound)
+
+
+def attributes(what, got, expected):
+    same = got.keys() == expected.keys() and all(
+        np.array_equal(got[name], expected[name]) or got[name] is expected[name] for name in expected
+    )
+    return [] if same else [f"{what}: {got}, expected {expected}"]
+
+
+def of_values(got, expected, bound):
+    """Elements that differ by more than they may."""
+    if expected.dtype.kind == "O":
+        alike = np.array([one == two or (one != one and two != two) for one, two in zip(got.flat, expected.flat)], bool)
+        differ = ~alike.reshape(expected.shape)
+    else:
+        differ = got != expected
+        if expected.dtype.kind in "fcmM":
+            differ &= ~((got != got) & (expected != expected))
+    if not differ.any():
+        return []
+    if expected.dtype.kind == "f":
+        near = bound()
+        # What xarray gives over blocks of dask sometimes has another shape.
+        if near is not None and all(np.shape(one) == got.shape for one in near):
+            differ &= ~close(got, *near)
+            if not differ.any():
+                return []
+    at = np.unravel_index(int(np.argmax(differ)), differ.shape)
+    at = tuple(map(int, at))
+    how_many = f"{int(differ.sum())} of {differ.size} elements, first at {at}"
+    return [f"values: {got[at]!r}, expected {expected[at]!r}; {how_many}"[:MAX_SHOWN]]
+
+
+def close(got, there, error):
+    """Where numbers are within the bound of what is right."""
+    there, error = np.asarray(there), np.asarray(error)
+    limit = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        bound = error + np.abs(there) * float(limit.eps) + float(limit.smallest_subnormal)
+        near = np.abs(got.astype(there.dtype) - there) <= bound
+        # Beyond the type there are infinities.
+        near |= np.isinf(got) & (np.abs(there) + bound >= float(limit.max)) & (np.sign(got) == np.sign(there))
+        near |= np.isinf(error) | np.isnan(got) & np.isnan(there)
+    return near

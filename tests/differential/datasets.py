@@ -1,0 +1,87 @@
+"""Random data sets: dimensions, coordinates and variables."""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from .variables import Stored, stored, variable
+
+FORMATS = ("NETCDF4", "NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA", "zarr2", "zarr3")
+CALENDARS = ("standard", "standard", "noleap", "360_day", "proleptic_gregorian")
+#: Lengths of dimensions. Short ones often: edges are where things go wrong.
+LENGTHS = (1, 2, 3, 4, 5, 5, 7, 8, 11)
+MAX_VARIABLES = 4
+
+
+@dataclass(frozen=True)
+class Made:
+    """A data set as it is stored."""
+
+    form: str
+    sizes: dict[str, int]
+    variables: tuple[Stored, ...]
+    unlimited: tuple[str, ...] = ()
+
+    @property
+    def suffix(self):
+        return ".zarr" if self.form.startswith("zarr") else ".nc"
+
+    def only(self, names):
+        """With these variables and the coordinates alone."""
+        kept = tuple(one for one in self.variables if one.name in names or one.name in self.sizes)
+        return Made(self.form, self.sizes, kept, self.unlimited)
+
+
+def make(seed, number):
+    """The data set of a seed with a number."""
+    choose = Random(f"data {seed} {number}")
+    rng = np.random.default_rng(choose.getrandbits(64))
+    form = choose.choice(FORMATS)
+    dims = ["time", "y", "x"][: choose.choice([1, 2, 3, 3, 3])]
+    sizes = {dim: choose.choice(LENGTHS) for dim in dims}
+    if "time" in sizes and choose.random() < 0.6:
+        sizes["time"] = choose.choice([6, 13, 24, 30])
+    if choose.random() < 0.04:
+        # In netCDF-3 only what has no end is empty, and only the first dimension has none.
+        sizes[dims[0] if form.startswith("NETCDF3") else choose.choice(dims)] = 0
+    variables = [coordinate(rng, choose, form, dim, size) for dim, size in sizes.items() if choose.random() < 0.85]
+    for name in "abcd"[: choose.randint(1, MAX_VARIABLES)]:
+        within = [dim for dim in dims if choose.random() < 0.9]
+        if choose.random() < 0.03:
+            within = []
+        variables.append(variable(rng, choose, form, name, tuple(within), sizes))
+    unlimited = (dims[0],) if form.startswith("NETCDF3") and not sizes[dims[0]] else ()
+    if form == "NETCDF4" and choose.random() < 0.3 or form.startswith("NETCDF3") and choose.random() < 0.5:
+        unlimited = ("time",)
+        if form == "NETCDF4":
+            # What has no end is stored in chunks.
+            variables = [one if one.chunks or "time" not in one.dims else stored_in_chunks(one) for one in variables]
+    return Made(form, sizes, tuple(variables), unlimited)
+
+
+def stored_in_chunks(one):
+    return Stored(one.name, one.dims, one.values, one.attrs, tuple(max(1, n) for n in one.values.shape), one.codec)
+
+
+def coordinate(rng, choose, form, dim, size):
+    """The labels of a dimension."""
+    if dim == "time":
+        first, step = choose.randrange(400), choose.choice([1, 10, 30, 31])
+        days = first + step * np.arange(size)
+        attrs = {"units": "days since 2000-01-01", "calendar": choose.choice(CALENDARS)}
+        if not size:
+            # xarray reads no other calendar where there are no days.
+            attrs["calendar"] = "standard"
+        return Stored(dim, (dim,), days.astype(choose.choice(["i4", "f8"])), attrs)
+    if choose.random() < 0.5:
+        values = np.arange(size) * choose.choice([1, 10]) + choose.choice([0, -2])
+        if choose.random() < 0.2:
+            values = values[::-1]
+        values = values.astype("i4")
+    else:
+        values = np.linspace(-82.5, 82.5, size) if size else np.zeros(0)
+        if choose.random() < 0.2:
+            values = rng.permutation(values)
+        values = values.astype(choose.choice(["f4", "f8"]))
+    return stored(choose, "", Stored(dim, (dim,), values, {"long_name": dim}))

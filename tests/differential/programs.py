@@ -1,0 +1,115 @@
+"""Random programs, made up while they run on the data set of xarray."""
+
+import warnings
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from . import arithmetic, groupings, reductions, selections, several
+from .steps import INEXACT, State, Step
+
+#: Steps at most, of those that are no parts of others.
+MAX_STEPS = 5
+#: How often a program ends with a line that xarray refuses: Gristmill should refuse it too.
+REFUSED = 0.3
+#: Lines that xarray refuses before another way is taken.
+MAX_REFUSED = 6
+#: Elements of what a program holds, so that expanding again and again ends.
+MAX_ELEMENTS = 20_000
+
+FAMILIES = [
+    (selections.STEPS, 3.2),
+    (arithmetic.STEPS, 2.6),
+    (reductions.STEPS, 3.0),
+    (groupings.STEPS, 1.5),
+    (several.STEPS, 0.8),
+]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Lines of Python over ``ds``; the answer is ``x``."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self):
+        return "\n".join(step.line for step in self.steps)
+
+
+def run(steps, ds, names=None):
+    """What a program gives on a data set. Raises what its lines raise."""
+    import xarray as xr
+
+    names = {"ds": ds, "np": np, "xr": xr} if names is None else names
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for step in steps:
+            names[step.name] = eval(compiled(step.text), names)
+    return names["x"]
+
+
+def compiled(text):
+    return compile(text, "<program>", "eval")
+
+
+def make(seed, number, ds):
+    """The program of a seed with a number, for a data set as xarray opens it, and what it gives there.
+
+    Gives ``(program, answer, error)``, of which one of the last two is None.
+    """
+    choose = Random(f"program {seed} {number}")
+    state = State(choose, ds)
+    steps = [beginning(state)]
+    answer = run(steps, ds, state.names)
+    refused = 0
+    wanted = choose.choice([1, 2, 2, 3, 3, 4, MAX_STEPS])
+    for _ in range(60):
+        if len(steps) > wanted or refused > MAX_REFUSED:
+            break
+        new = something(state)
+        if new is None:
+            continue
+        new = new if isinstance(new, list) else [new]
+        if "apart" in {step.kind for step in new} and "m" not in {step.name for step in new}:
+            pass
+        before = dict(state.names)
+        try:
+            answer = run(new, ds, state.names)
+        except Exception as error:
+            refused += 1
+            if choose.random() < REFUSED:
+                return Program((*steps, *new)), None, error
+            state.names = before
+            continue
+        if too_much(answer):
+            state.names = before
+            continue
+        steps += new
+        state.exact = state.exact and not any(step.kind in INEXACT or step.kind == "running" for step in new)
+    return Program(tuple(steps)), state.x, None
+
+
+def beginning(state):
+    choose, names = state.choose, list(state.ds.data_vars)
+    if choose.random() < 0.2 and len(names) > 1:
+        picked = choose.sample(names, choose.randint(1, len(names)))
+        return Step(f"ds[{picked!r}]", "start")
+    return Step(f"ds[{choose.choice(names)!r}]", "start")
+
+
+def something(state):
+    """A step, or nothing if what was drawn does not fit here."""
+    choose = state.choose
+    family = choose.choices([one for one, _ in FAMILIES], [weight for _, weight in FAMILIES])[0]
+    maker = choose.choices([one for one, _ in family], [weight for _, weight in family])[0]
+    return maker(state)
+
+
+def too_much(answer):
+    import xarray as xr
+
+    if isinstance(answer, xr.Dataset):
+        return any(one.size > MAX_ELEMENTS for one in answer.variables.values())
+    return not isinstance(answer, xr.DataArray) or answer.size > MAX_ELEMENTS

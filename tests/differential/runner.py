@@ -1,0 +1,124 @@
+"""Many programs, on some processes, and what came of them."""
+
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from . import cases, known, ways
+from .shrinking import script, shrunk
+
+#: Differences of which a script is made. Those after it are told without.
+MAX_SCRIPTS = 5
+
+
+@dataclass
+class Summary:
+    """What came of some programs."""
+
+    programs: int = 0
+    refused: int = 0
+    ways: Counter = field(default_factory=Counter)
+    explained: Counter = field(default_factory=Counter)
+    #: Texts that say what differed, with all that is needed to see it again.
+    unexplained: list[str] = field(default_factory=list)
+
+    def add(self, other):
+        self.programs += other.programs
+        self.refused += other.refused
+        self.ways += other.ways
+        self.explained += other.explained
+        self.unexplained += other.unexplained
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: programs ``first`` to ``first + programs`` of a seed."""
+
+    seed: object
+    programs: int
+    first: int = 0
+    ways: tuple[str, ...] = ways.WAYS
+    cluster: str | None = None
+    scripts: bool = True
+    #: Whether what is on the list is told as if it were not.
+    everything: bool = False
+
+    def blocks(self):
+        """The same, cut by data sets."""
+        at, end = self.first, self.first + self.programs
+        while at < end:
+            until = min(end, (at // cases.PROGRAMS_OF_ONE + 1) * cases.PROGRAMS_OF_ONE)
+            yield replace(self, programs=until - at, first=at)
+            at = until
+
+
+def block(plan):
+    """The programs over one data set."""
+    # Those of NumPy and dask about NaN, by the thousand. The process is for this alone.
+    warnings.simplefilter("ignore")
+    summary = Summary()
+    folder = tempfile.mkdtemp(prefix="differential-")
+    try:
+        place = cases.data_of(plan.seed, plan.first, folder, plan.cluster)
+        for number in range(plan.first, plan.first + plan.programs):
+            one(plan, number, place, folder, summary)
+        place.close()
+    except Exception:
+        # Of the comparison, not of what is compared. The other programs go on.
+        summary.unexplained.append(f"--seed {plan.seed} --number {plan.first}: no comparison\n{traceback.format_exc()}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return summary
+
+
+def one(plan, number, place, folder, summary):
+    """One program in all ways; what came of it goes into the summary."""
+    try:
+        case = cases.run(plan.seed, number, place, plan.ways)
+    except Exception:
+        summary.unexplained.append(f"--seed {plan.seed} --number {number}: no comparison\n{traceback.format_exc()}")
+        return
+    summary.programs += 1
+    summary.refused += case.refusal is not None
+    summary.ways.update(plan.ways)
+    for difference in case.found:
+        reason = None if plan.everything else known.explained(case, difference)
+        if reason:
+            summary.explained[reason.name] += 1
+            continue
+        summary.unexplained.append(told(case, difference, place, plan, folder, len(summary.unexplained)))
+        # The same program in another way differs for the same reason, nearly always.
+        break
+
+
+def told(case, difference, place, plan, folder, told_before):
+    """A difference as text: how to repeat it, what it is, and a small script that shows it."""
+    lines = [f"--seed {case.seed} --number {case.number}, {difference.way} ({case.made.form})"]
+    lines += [f"    {line}" for line in case.text.splitlines()]
+    lines += [f"  {one}" for one in difference.said]
+    lines += [f"  without a bound: {case.unbounded}"] if case.unbounded else []
+    if plan.scripts and told_before < MAX_SCRIPTS:
+        small = shrunk(case, difference, folder, plan.cluster, place.chunks)
+        lines += ["  this shows it:", *(f"    {line}" for line in script(*small).splitlines())]
+    return "\n".join(lines)
+
+
+def run(plan, jobs=None, heard=None):
+    """Runs a plan on some processes. ``heard(summary, seconds)`` is called as it goes on."""
+    summary, begin = Summary(), time.monotonic()
+    jobs = jobs or os.cpu_count() or 1
+    # Nodes and threads are not for forked children.
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for one in pool.imap_unordered(block, plan.blocks()):
+            summary.add(one)
+            if heard:
+                heard(one, summary, time.monotonic() - begin)
+        pool.close()
+        pool.join()
+    return summary

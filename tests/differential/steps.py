@@ -1,0 +1,97 @@
+"""What programs are made of: lines of Python, and what each does to the digits of numbers."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line ``name = text``. ``kind`` says what it does to rounding (see ``bounds``), ``size`` is an expression for how large
+    the elements of each cell are, where that is not the text itself."""
+
+    text: str
+    kind: str
+    name: str = "x"
+    size: str | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def line(self):
+        return f"{self.name} = {self.text}"
+
+
+#: After these the bits of a number are not those of NumPy, though it is right.
+INEXACT = {"linear", "spread", "twin", "product", "quantile", "ulps"}
+
+
+class State:
+    """Where a program is while it is made up: the names it has given, as xarray has them."""
+
+    def __init__(self, choose, ds):
+        self.choose = choose
+        self.ds = ds
+        self.names = {"ds": ds, "np": np, "xr": xr}
+        self.exact = True
+
+    @property
+    def x(self):
+        return self.names["x"]
+
+    @property
+    def dataset(self):
+        return isinstance(self.x, xr.Dataset)
+
+    def kinds(self):
+        """The kinds of NumPy's types that there are."""
+        return {one.dtype.kind for one in self.x.data_vars.values()} if self.dataset else {self.x.dtype.kind}
+
+    def dims(self):
+        return [dim for dim in self.x.sizes]
+
+    def dim(self):
+        """Some dimension, or none."""
+        dims = self.dims()
+        return self.choose.choice(dims) if dims else None
+
+    def some_dims(self):
+        """Dimensions to reduce, as Python: one, several, all of them."""
+        dims, choose = self.dims(), self.choose
+        kind = choose.random()
+        if not dims or kind < 0.2:
+            return choose.choice(["", "", "...", "None"])
+        if kind < 0.7:
+            return repr(choose.choice(dims))
+        return repr(choose.sample(dims, choose.randint(1, len(dims))))
+
+    def number(self):
+        """A number that is compared or computed with, as Python."""
+        choose = self.choose
+        if choose.random() < 0.4:
+            value = self.middle()
+            if value is not None:
+                return value
+        return choose.choice(
+            "0 1 2 -1 3 0.5 -2.5 0.1 273.15 1e3 np.float32(0.1) np.float64(3.3) np.int16(4) np.int64(9) True".split()
+        )
+
+    def middle(self):
+        """An element, so that comparisons go both ways."""
+        x = self.x
+        if self.dataset or not self.exact or x.size == 0 or x.dtype.kind not in "iuf" or not x.ndim:
+            return None
+        value = x.values.ravel()[self.choose.randrange(x.size)]
+        if not np.isfinite(value):
+            return None
+        return f"np.{value.dtype.name}({value.item()!r})" if self.choose.random() < 0.4 else repr(value.item())
+
+    def peers(self):
+        """Names of variables of the data set that can stand beside ``x``."""
+        return [name for name, one in self.ds.data_vars.items() if one.dtype.kind in "iufb"]
+
+
+def arguments(*given):
+    """Arguments of a call, without those that are empty."""
+    return ", ".join(one for one in given if one)

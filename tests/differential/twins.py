@@ -1,0 +1,37 @@
+"""The bound of covariances and correlations."""
+
+import numpy as np
+import xarray as xr
+
+from .bounds import EPS, MORE, Near, eps_of, evaluated, finite, largest, size_of, wide
+
+
+def bound(step, value, x, names, ds):
+    other = ds[step.more["other"]]
+    there = evaluated(step.text, ds, x=x.wide)
+    one, two = xr.align(x.wide, wide(other), join="inner")
+    here = one.notnull() & two.notnull()
+    one, two = one.where(here), two.where(here)
+    over = step.more["over"].removeprefix(", ")
+    dims = eval(over) if over else [*dict.fromkeys([*one.dims, *two.dims])]
+    eps = max(rounding(x.value), rounding(other))
+    count = (size_of(one) + MORE) * eps
+    far_one, far_two = one - one.mean(dims), two - two.mean(dims)
+    off_one, off_two = count * abs(one).mean(dims), count * abs(two).mean(dims)
+    # Both are divided by one less than the elements, at most.
+    error = 4 * (count * (abs(far_one) * abs(far_two)).mean(dims) + off_one * off_two)
+    if step.more["function"] == "corr":
+        spread_one, spread_two = np.sqrt((far_one**2).mean(dims)), np.sqrt((far_two**2).mean(dims))
+        both = spread_one * spread_two
+        loose = ((off_one / spread_one) ** 2 + (off_two / spread_two) ** 2 + 8 * count) * abs(there)
+        error = 2 * error / both + 4 * loose
+        # A correlation of what does not vary is anything.
+        error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
+    return Near(value, there, finite(error + largest(x.error) * 0 + eps_of(value) * abs(there)))
+
+
+def rounding(value):
+    """Of the type that xarray computes in: where elements may be missing, short integers become f4."""
+    if value.dtype.kind in "iu" and value.dtype.itemsize <= 2 or value.dtype == np.float32:
+        return float(np.finfo("f4").eps)
+    return EPS

@@ -1,0 +1,52 @@
+"""The ways to open a file: with Gristmill from here, in blocks of dask, from nodes; and with xarray."""
+
+import os
+import subprocess
+import sys
+from random import Random
+
+import xarray as xr
+
+import gristmill as gm
+
+#: All ways. ``blocks`` are those of the file, ``pieces`` are made up.
+WAYS = ("plain", "blocks", "pieces", "cluster")
+#: Long enough for a folder of chunks; a bound on a hang, not a measure of speed.
+TIMEOUT = 120
+STRIPE = "4KiB"
+
+
+def of_xarray(path, chunks=None):
+    """As xarray opens it, in memory unless it has chunks."""
+    engine = {"engine": "zarr", "consolidated": False} if str(path).endswith(".zarr") else {"engine": "netcdf4"}
+    with xr.open_dataset(path, chunks=chunks, **engine) as ds:
+        return ds.load() if chunks is None else ds
+
+
+def pieces(seed, number, sizes):
+    """Chunks that are not those of the file."""
+    choose = Random(f"pieces {seed} {number}")
+    return {dim: choose.randint(1, max(1, size)) for dim, size in sizes.items()}
+
+
+def opened(way, path, url, chunks):
+    """As Gristmill opens it in one way."""
+    if way == "cluster":
+        return gm.open_dataset(url)
+    if way == "blocks":
+        return gm.open_dataset(path, chunks={})
+    if way == "pieces":
+        return gm.open_dataset(path, chunks=chunks)
+    return gm.open_dataset(path)
+
+
+def put(path, url):
+    """Stores a file, or a folder, on nodes."""
+    if not path.is_dir():
+        gm.put(path, url, stripe=STRIPE)
+        return
+    named = os.environ.get("GRISTMILL_BIN")
+    command = [named] if named else [sys.executable, "-m", "gristmill"]
+    done = subprocess.run([*command, "put", str(path), url], capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode:
+        raise RuntimeError(f"put {path.name}: {done.stderr}")

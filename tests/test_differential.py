@@ -1,0 +1,30 @@
+"""Random programs over random data sets, beside xarray: those of one seed, the same each time.
+
+``python tests/differential --programs 100000`` runs those of a new seed.
+"""
+
+import pytest
+
+from conftest import binary
+
+gm = pytest.importorskip("gristmill", reason="the package is not installed: pip install .")
+
+from differential import known, runner  # noqa: E402
+
+SEED = "continuous"
+PROGRAMS = 2000
+
+
+def test_random_programs_answer_as_those_of_xarray(monkeypatch):
+    monkeypatch.setenv("GRISTMILL_BIN", str(binary()))
+    with gm.up(nodes=2) as nodes:
+        summary = runner.run(runner.Plan(SEED, PROGRAMS, cluster=nodes.url))
+    assert summary.programs == PROGRAMS
+    assert all(count == PROGRAMS for count in summary.ways.values())
+    # Each text says how to repeat it, and ends with a small script.
+    if summary.unexplained:
+        pytest.fail("\n\n".join([f"{len(summary.unexplained)} programs differ", *summary.unexplained]), pytrace=False)
+
+
+def test_each_known_difference_has_a_reason():
+    assert all(one.name and one.reason for one in known.KNOWN)
