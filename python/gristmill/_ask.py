@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _batches, _groups
-from ._box import MAX_CELLS
+from ._box import most_cells
 from ._canonical import Canonical, NotPushed
+from ._error_free import distance
 from ._errors import DataError
 from ._expr import Leaf, Picked
 from ._request import Request, labels, placed
@@ -30,12 +31,18 @@ class Moments:
     m2: Any = None
     min: Any = None
     max: Any = None
+    #: What the rounding of the sum left.
+    sum_low: Any = None
 
     @property
     def mean(self) -> NDArray[Any]:
         """The mean, f64; NaN of nothing."""
         with np.errstate(all="ignore"):
             return np.asarray(self.sum.astype(np.float64) / self.n)
+
+    def from_centre(self, centre: NDArray[Any]) -> NDArray[Any]:
+        """The sum of the distances of all elements from a number for each cell, f64."""
+        return distance(self.sum, 0.0 if self.sum_low is None else self.sum_low, self.n, centre)
 
 
 def reduced_axes(what: Canonical, axes: tuple[int, ...]) -> tuple[set[int], dict[int, int]]:
@@ -99,7 +106,7 @@ def _asked(
             return found
     kept = [axis for axis in range(leaf.ndim) if axis not in reduced]
     lengths = {axis: leaf.shape[axis] // windows.get(axis, 1) for axis in kept}
-    if prod(lengths.values()) > MAX_CELLS:
+    if prod(lengths.values()) > most_cells(op):
         plain = [axis for axis in kept if axis not in windows and leaf.axes[axis] is not None]
         longest = max(plain, key=lambda axis: lengths[axis], default=None)
         if longest is not None and lengths[longest] > 1:
@@ -207,6 +214,36 @@ def moments(
     found = known(what, op, reduced, windows) if remembered else ask(what, op, reduced, windows)
     if found is None:
         return None
+    found = _unmasked(what, found, reduced)
+    more = (found.get(name) for name in ("m2", "min", "max", "sum_low"))
+    return Moments(prod(shape[axis] for axis in axes), found["n"], found["sum"], *more)
+
+
+@dataclass(frozen=True)
+class Comoments:
+    """What one request tells about the pairs of each cell; see ``array::Op::Comoments``."""
+
+    #: Pairs of a cell, those that are missing too.
+    size: int
+    n: NDArray[Any]
+    x: NDArray[Any]
+    x_low: NDArray[Any]
+    y: NDArray[Any]
+    y_low: NDArray[Any]
+    xy: NDArray[Any]
+
+
+def comoments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> Comoments:
+    """The comoments of the two factors of a node of this shape over some of its axes."""
+    reduced, windows = reduced_axes(what, axes)
+    found = _unmasked(what, ask(what, "comoments", reduced, windows), reduced)
+    return Comoments(
+        prod(shape[axis] for axis in axes), *(found[name] for name in ("n", "x", "x_low", "y", "y_low", "xy"))
+    )
+
+
+def _unmasked(what: Canonical, found: dict[str, NDArray[Any]], reduced: set[int]) -> dict[str, NDArray[Any]]:
+    """An answer whose cells outside the masks of axes that are kept are of nothing."""
     at = 0
     for axis in range(what.leaf.ndim):
         if axis in reduced:
@@ -214,18 +251,14 @@ def moments(
         if axis in what.masks:
             found = _without(found, what.masks[axis], at)
         at += 1
-    return Moments(
-        prod(shape[axis] for axis in axes), found["n"], found["sum"], *(found.get(name) for name in ("m2", "min", "max"))
-    )
+    return found
 
 
 def _without(found: dict[str, NDArray[Any]], mask: NDArray[Any], at: int) -> dict[str, NDArray[Any]]:
     """Moments where cells outside a mask of an axis are of nothing."""
     count = found["n"].ndim
     there = mask.reshape([-1 if axis == at else 1 for axis in range(count)])
-    nothing = {"n": 0, "sum": 0, "m2": 0, "min": np.nan, "max": np.nan}
     return {
-        name: np.where(there, values, np.asarray(nothing[name], values.dtype))
+        name: np.where(there, values, np.asarray(np.nan if name in ("min", "max") else 0, values.dtype))
         for name, values in found.items()
-        if name in nothing
     }

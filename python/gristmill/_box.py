@@ -20,8 +20,12 @@ from ._request import Request, labels, placed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Most cells of one request: their state must fit into ``array::MAX_STATE_BYTES``.
-MAX_CELLS = (60 << 20) // 150
+#: Most bytes of the state of one request, as ``array::MAX_STATE_BYTES``.
+MAX_STATE = 60 << 20
+
+#: Most bytes of the state of one cell, by what takes more than the others.
+CELL_BYTES = {"comoments": 270}
+MAX_CELL_BYTES = 170
 
 #: Most elements along axes that are cut into blocks in one request; see ``array::MAX_LABELS``.
 MAX_WINDOWED = 1 << 24
@@ -31,6 +35,11 @@ MAX_LABELLED = 1 << 20
 
 #: Operations whose sums of floats are exact where one number is asked for, and binned where several are.
 _SUMS = ("totals", "moments", "sum", "mean", "var", "std")
+
+
+def most_cells(op: str) -> int:
+    """Most cells of one request."""
+    return MAX_STATE // CELL_BYTES.get(op, MAX_CELL_BYTES)
 
 
 class Axis(NamedTuple):
@@ -156,7 +165,7 @@ class Form:
                 return False
             if axis.reduced and counts.min() != counts.max() and length > MAX_LABELLED:
                 return False
-        return self._cells(each) <= MAX_CELLS and windowed <= MAX_WINDOWED
+        return self._cells(each) <= most_cells(self.op) and windowed <= MAX_WINDOWED
 
     def ask(self, box: Box) -> dict[str, NDArray[Any]]:
         """The answer about a box: arrays with the axes of :attr:`layout`.

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._ask import Moments
-from ._canonical import called, same_numbers
+from ._ask import Moments, comoments
+from ._canonical import called, canonical, same_numbers
+from ._error_free import distance
 from ._expr import Const, Node, apply, cast
 from ._inputs import NotPushed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    class Found(Protocol):
-        """Finds how many elements a node has, and their sum; all moments if ``spread``."""
-
-        def __call__(self, node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments: ...
-
-
-#: How many times larger than their difference two sums may be whose difference is told, by the type of the result: it is
-#: known to some 2^-36 of the largest that it can be, of f32 to more than that has.
-CANCELS = {np.dtype(np.float64): 2.0**16, np.dtype(np.float32): 2.0**26}
 
 F64 = np.dtype(np.float64)
 
@@ -61,8 +52,7 @@ def moved(node: Node, axes: tuple[int, ...], found: Callable[[Node, tuple[int, .
     of, centre = distance
     have = found(of, axes)
     n = np.where(np.isnan(centre), 0, have.n)
-    with np.errstate(all="ignore"):
-        total = np.where(n > 0, have.sum - have.n * centre, 0.0)
+    total = np.where(n > 0, have.from_centre(centre), 0.0)
     return Moments(have.size, n, total, None if have.m2 is None else np.where(n > 0, have.m2, 0.0))
 
 
@@ -80,10 +70,11 @@ def end(node: Node, axes: tuple[int, ...], end_of: Callable[[Node], NDArray[Any]
     return np.asarray(end_of(of).astype(within) - centre.astype(within)).astype(node.dtype)
 
 
-def products(node: Node, axes: tuple[int, ...], found: Found) -> Sums:
-    """The sum of ``(A - a) * (B - b)``, for numbers ``a`` and ``b`` of each cell, from the sums of three arrays without them.
+def products(node: Node, axes: tuple[int, ...]) -> Sums:
+    """The sum of ``(A - a) * (B - b)``, for numbers ``a`` and ``b`` of each cell, from the comoments of ``A`` and ``B``: what the
+    centres add is the product of the distances of the means from them, which no other cell has a part in.
 
-    Raises :class:`NotPushed` for anything else, and where too much would cancel.
+    Raises :class:`NotPushed` for anything else.
     """
     args = called(_plain(node), "multiply")
     parts = [_distance(_plain(arg), axes) for arg in args] if args and len(args) == 2 else [None]
@@ -91,24 +82,13 @@ def products(node: Node, axes: tuple[int, ...], found: Found) -> Sums:
     if first is None or second is None:
         raise NotPushed("it is no product of distances from numbers of each cell")
     (a, at_a), (b, at_b) = first, second
-    # About the middle of all cells, so that little cancels.
-    near_a, middle_a = _about(a, at_a)
-    near_b, middle_b = _about(b, at_b)
-    both = found(apply("multiply", np.multiply, [near_a, near_b]), axes)
-    only_a = found(_where_there(b, near_a), axes, spread=True)
-    only_b = found(_where_there(a, near_b), axes, spread=True)
-    n = np.where(np.isnan(at_a) | np.isnan(at_b), 0, both.n)
+    have = comoments(canonical(apply("multiply", np.multiply, [cast(a, F64), cast(b, F64)])), axes, node.shape)
+    n = np.where(np.isnan(at_a) | np.isnan(at_b), 0, have.n)
+    if not np.isfinite(np.where(n > 0, have.xy + have.x + have.y, 0.0)).all():
+        raise NotPushed("there are infinities")
     with np.errstate(all="ignore"):
-        if not np.isfinite(np.where(n > 0, both.sum + only_a.sum + only_b.sum, 0.0)).all():
-            raise NotPushed("there are infinities")
-        about_means = only_a.sum * only_b.sum / n
-        most = np.sqrt(only_a.m2 * only_b.m2)
-        lost = np.maximum(np.abs(both.sum), np.abs(about_means)) > CANCELS.get(node.dtype, 0.0) * most
-        if np.any(lost & (n > 0) & (most > 0)):
-            raise NotPushed("sums of products would cancel")
-        together = np.clip(both.sum - about_means, -most, most)
-        apart = (only_a.sum / n + middle_a - at_a) * (only_b.sum / n + middle_b - at_b)
-        return Sums(n, np.where(n > 0, together + n * apart, 0.0), both.size)
+        apart = distance(have.x, have.x_low, have.n, at_a) * (distance(have.y, have.y_low, have.n, at_b) / have.n)
+    return Sums(n, np.where(n > 0, have.xy + apart, 0.0), have.size)
 
 
 def _plain(node: Node) -> Node:
@@ -131,16 +111,3 @@ def _distance(node: Node, axes: tuple[int, ...]) -> tuple[Node, NDArray[Any]] | 
         return None
     cells = tuple(length for axis, length in enumerate(node.shape) if axis not in axes)
     return of, np.broadcast_to(centre.squeeze(axes).astype(np.float64), cells)
-
-
-def _about(node: Node, centre: NDArray[Any]) -> tuple[Node, float]:
-    """A node, as f64, less the mean of the numbers of all cells; and that."""
-    there = centre[~np.isnan(centre)]
-    middle = float(there.mean()) if there.size else 0.0
-    return apply("subtract", np.subtract, [cast(node, F64), Const(middle)]), middle
-
-
-def _where_there(other: Node, node: Node) -> Node:
-    """A node where another is not missing."""
-    missing = apply("isnan", np.isnan, [other])
-    return apply("where", np.where, [missing, Const(np.float64(np.nan)), node])

@@ -109,7 +109,7 @@ def found(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments
         return _found(node, axes, spread)
     except NotPushed as error:
         try:
-            return _centred.moved(node, axes, partial(found, spread=spread))
+            return _centred.moved(node, axes, partial(found, spread=True))
         except NotPushed:
             raise error from None
 
@@ -139,7 +139,7 @@ def _added(node: Node, axes: tuple[int, ...]) -> Moments | _centred.Sums:
         return found(node, axes)
     except NotPushed as error:
         try:
-            return _centred.products(node, axes, found)
+            return _centred.products(node, axes)
         except NotPushed:
             raise error from None
 
@@ -203,7 +203,7 @@ def _squares(of: Node, centre: Const, node: Node, axes: tuple[int, ...], skipna:
         raise NotPushed("infinities are subtracted")
     have = found(of, axes, spread=True)
     with np.errstate(all="ignore"):
-        there = have.m2 + np.where(have.n > 0, have.n * (have.mean - at) ** 2, 0.0)
+        there = have.m2 + np.where(have.n > 0, have.from_centre(at) ** 2 / have.n, 0.0)
         # An infinity has no distance from the mean, and an infinite one from everything else.
         if have.min is not None:
             there = np.where(np.isinf(have.min) | np.isinf(have.max), np.inf, there)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_kernel::{ArrayType, KernelError};
+use gristmill_kernel::{ArrayType, DType, KernelError};
 
 use crate::axes::Axes;
 use crate::error::ArrayError;
@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     pub(crate) constants: Vec<Repeated>,
     pub(crate) selected: Selected,
     pub(crate) expr: Option<Typed>,
+    /// The factors of the expression, where its elements are reduced as pairs.
+    pub(crate) pair: Option<[Typed; 2]>,
     pub(crate) keepdims: bool,
     pub(crate) axes: Axes,
     pub(crate) weights: Vec<AxisWeights>,
@@ -87,7 +89,17 @@ impl Plan {
             return Err(ArrayError::Input { number: 1, why });
         }
         let expr = expr.map(|expr| expr.check(&types)).transpose()?;
-        let column = expr.as_ref().map_or(decoded, Typed::dtype);
+        let pair = match &reduction.op {
+            Op::Comoments => Some(expr.as_ref().and_then(Typed::factors).ok_or_else(|| {
+                let why = "it takes the product of two expressions, as in x * y".into();
+                ArrayError::Reduction { op: "comoments", why }
+            })?),
+            _ => None,
+        };
+        let column = match pair {
+            Some(_) => ArrayType::Number(DType::F64),
+            None => expr.as_ref().map_or(decoded, Typed::dtype),
+        };
         let axes = Axes::new(&grid, &selected, &reduction)?;
         let op = reduction.op.name();
         let wrong = |why: &str| ArrayError::Reduction { op, why: why.into() };
@@ -117,7 +129,7 @@ impl Plan {
             rule.digit = digit(cells, shares.len() as u64);
         }
         let keepdims = reduction.keepdims;
-        let plan = Plan { grid, meaning, others, constants, selected, expr, keepdims, axes, weights, rule };
+        let plan = Plan { grid, meaning, others, constants, selected, expr, pair, keepdims, axes, weights, rule };
         let bytes = plan.state_bytes();
         if bytes > MAX_STATE_BYTES {
             return Err(ArrayError::TooLarge { op, cells, bytes, most: MAX_STATE_BYTES });

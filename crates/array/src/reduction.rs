@@ -41,7 +41,8 @@ pub enum Op {
     Any,
     /// Whether all are true; true of nothing.
     All,
-    /// Five arrays at once: `n`, `sum`, `m2` (the sum of squared distances from the mean, f64), `min`, `max`.
+    /// Five arrays at once: `n`, `sum`, `m2` (the sum of squared distances from the mean, f64), `min`, `max`. Of f64 a sixth,
+    /// `sum_low`: what the rounding of the sum left, so that `sum + sum_low` is the sum to twice as many digits.
     Moments,
     /// Quantiles at these shares, f64, linear between two elements. One axis more, the first.
     Quantile(Vec<f64>),
@@ -51,13 +52,17 @@ pub enum Op {
     /// What sums and means are made of, at once: `n`, i64, and `sum`, which is f64 for f32. With weights `weights` instead of
     /// `n`: the sum of those of the elements that are not missing, f64.
     Totals,
+    /// Of an expression that is a product, `x * y`, its two factors as pairs of f64: `n`, pairs of which neither is missing; the
+    /// sums `x` and `y`, and what their rounding left, `x_low` and `y_low`; `xy`, the sum of `(x - mean of x) * (y - mean of y)`.
+    Comoments,
 }
 
 impl Op {
     /// The operations that take no numbers of their own.
     #[rustfmt::skip]
-    pub const NAMES: [&str; 13] = [
+    pub const NAMES: [&str; 14] = [
         "count", "sum", "mean", "min", "max", "var", "std", "argmin", "argmax", "any", "all", "totals", "moments",
+        "comoments",
     ];
 
     /// The operation of a name in [`NAMES`](Op::NAMES).
@@ -76,13 +81,14 @@ impl Op {
             "all" => Op::All,
             "totals" => Op::Totals,
             "moments" => Op::Moments,
+            "comoments" => Op::Comoments,
             _ => return None,
         })
     }
 
     /// Whether the answer has several arrays.
     pub const fn several(&self) -> bool {
-        matches!(self, Op::Totals | Op::Moments)
+        matches!(self, Op::Totals | Op::Moments | Op::Comoments)
     }
 
     /// Its name.
@@ -101,6 +107,7 @@ impl Op {
             Op::All => "all",
             Op::Totals => "totals",
             Op::Moments => "moments",
+            Op::Comoments => "comoments",
             Op::Quantile(_) => "quantile",
             Op::Histogram(_) => "histogram",
         }

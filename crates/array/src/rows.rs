@@ -49,6 +49,14 @@ struct RowAt {
     inner: usize,
 }
 
+/// The elements that are reduced.
+enum Computed {
+    /// Those that were decoded.
+    Decoded,
+    As(Values),
+    Pairs([Values; 2]),
+}
+
 /// The way through one piece of a chunk.
 pub(crate) struct Walk<'a> {
     pub(crate) plan: &'a Plan,
@@ -145,14 +153,14 @@ impl Walk<'_> {
         if let Some(measure) = &mut self.measure {
             measure.take(&self.scratch.values);
         }
-        let computed;
-        let values = match &self.plan.expr {
-            Some(expr) => {
-                let lead = std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()));
-                computed = expr.eval(self.columns(lead, &rows, elements, stride)?);
-                &computed
+        let (computed, mut second) = (self.computed(&rows, elements, stride)?, None);
+        let values = match &computed {
+            Computed::As(values) => values,
+            Computed::Pairs([first, other]) => {
+                second = Some(other);
+                first
             }
-            None => &self.scratch.values,
+            Computed::Decoded => &self.scratch.values,
         };
         let mut from = 0;
         for row in &rows {
@@ -168,6 +176,7 @@ impl Walk<'_> {
                 values,
                 from,
                 to: from + row.length,
+                second,
                 weights: &self.scratch.weights,
                 index: row.index,
                 index_step,
@@ -202,6 +211,23 @@ impl Walk<'_> {
         self.scratch.rows.clear();
         self.scratch.constants.clear();
         Ok(())
+    }
+
+    /// What the expression makes of the rows that were decoded.
+    fn computed(
+        &mut self,
+        rows: &[RowAt],
+        elements: usize,
+        stride: usize,
+    ) -> Result<Computed, KernelError> {
+        let plan = self.plan;
+        let Some(expr) = &plan.expr else { return Ok(Computed::Decoded) };
+        let lead = std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()));
+        let columns = self.columns(lead, rows, elements, stride)?;
+        Ok(match &plan.pair {
+            Some(pair) => Computed::Pairs(pair.each_ref().map(|factor| factor.eval_beside(&columns))),
+            None => Computed::As(expr.eval(columns)),
+        })
     }
 
     /// The inputs of an expression: the lead's values, those of the other variables, which follow in the record, and the

@@ -1,5 +1,6 @@
 //! What is kept for the cells of a tile: one file for each kind.
 
+mod comoments;
 mod count;
 mod extreme;
 mod float;
@@ -12,6 +13,7 @@ mod rank;
 mod wanted;
 mod weighted;
 
+use gristmill_exact::{BinnedCells, SquareCells};
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
@@ -37,6 +39,8 @@ pub(crate) struct Row<'a> {
     /// The part of the column.
     pub(crate) from: usize,
     pub(crate) to: usize,
+    /// The second of each pair, where elements come in pairs: a column as long as `values`.
+    pub(crate) second: Option<&'a Values>,
     /// One for each element, where there are weights.
     pub(crate) weights: &'a [f64],
     /// Place of the first within the axes that are reduced, and from one element to the next.
@@ -130,6 +134,7 @@ impl Rule {
             Op::ArgMin | Op::ArgMax => Box::new(place::Place::new(self, cells)),
             Op::Any | Op::All => Box::new(logic::Logic::new(cells, self.op == Op::All)),
             Op::Moments => Box::new(moments::Together::new(self, cells)),
+            Op::Comoments => Box::new(comoments::Comoments::new(self, cells)),
             Op::Quantile(_) => Box::new(rank::Rank::new(self, cells, wanted)),
             Op::Histogram(_) => Box::new(histogram::Histogram::new(self, cells)),
         }
@@ -137,9 +142,13 @@ impl Rule {
 
     /// Most bytes that a cell adds to a state, and to memory.
     pub(crate) fn cell_bytes(&self) -> (u64, u64) {
-        const BINNED: u64 = gristmill_exact::BinnedCells::CELL_BYTES as u64;
-        // As saved: a top, flags and three totals.
-        let binned = if self.long { 50 } else { 26 };
+        const BINNED: u64 = BinnedCells::CELL_BYTES as u64;
+        const SQUARES: u64 = SquareCells::CELL_BYTES as u64;
+        const PAIRS: u64 = comoments::PairCells::CELL_BYTES as u64;
+        let saved = |short: usize, long: usize| if self.long { long as u64 } else { short as u64 };
+        let binned = saved(BinnedCells::SHORT_STATE_BYTES, BinnedCells::LONG_STATE_BYTES);
+        let squares = saved(SquareCells::SHORT_STATE_BYTES, SquareCells::LONG_STATE_BYTES);
+        let pairs = saved(comoments::PairCells::SHORT_STATE_BYTES, comoments::PairCells::LONG_STATE_BYTES);
         let exact = gristmill_exact::Moments::STATE_BYTES as u64;
         let float = is_float(self.column);
         match &self.op {
@@ -150,13 +159,14 @@ impl Rule {
             }
             Op::Sum | Op::Mean | Op::Totals if float => (8 + binned, 8 + BINNED),
             Op::Sum | Op::Mean | Op::Totals => (24, 24),
-            Op::Var | Op::Std if float => (8 + 2 * binned, 8 + 2 * BINNED),
+            Op::Var | Op::Std if float => (8 + binned + squares, 8 + BINNED + SQUARES),
             Op::Var | Op::Std => (49, 56),
             Op::Min | Op::Max => (17, 21),
             Op::ArgMin | Op::ArgMax => (17, 17),
             Op::Any | Op::All => (1, 1),
             Op::Moments if self.one => (42 + exact, 42 + 4 * exact),
-            Op::Moments => (42 + 2 * binned.max(25), 50 + 2 * BINNED),
+            Op::Moments => (42 + binned + squares, 50 + BINNED + SQUARES),
+            Op::Comoments => (8 + 3 * pairs, 8 + 3 * PAIRS),
             Op::Quantile(shares) => rank::cell_bytes(shares.len() as u64, self.digit),
             Op::Histogram(edges) => (8 * (edges.len() as u64 - 1), 8 * (edges.len() as u64 - 1)),
         }
@@ -183,12 +193,26 @@ impl Rule {
             Op::Any | Op::All => vec![part(name, ArrayType::Bool)],
             Op::Totals if self.weighted => vec![part("weights", F64), part("sum", F64)],
             Op::Totals => vec![part("n", I64), part("sum", if is_float(self.column) { F64 } else { sum })],
-            Op::Moments => vec![
+            Op::Moments => {
+                let mut parts = vec![
+                    part("n", I64),
+                    part("sum", sum),
+                    part("m2", F64),
+                    part("min", self.column),
+                    part("max", self.column),
+                ];
+                if self.column == F64 {
+                    parts.push(part("sum_low", F64));
+                }
+                parts
+            }
+            Op::Comoments => vec![
                 part("n", I64),
-                part("sum", sum),
-                part("m2", F64),
-                part("min", self.column),
-                part("max", self.column),
+                part("x", F64),
+                part("x_low", F64),
+                part("y", F64),
+                part("y_low", F64),
+                part("xy", F64),
             ],
             Op::Quantile(shares) => vec![Part { name, dtype: F64, extra: Extra::First(shares.len()) }],
             Op::Histogram(edges) => vec![Part { name, dtype: I64, extra: Extra::Last(edges.len() - 1) }],

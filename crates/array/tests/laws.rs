@@ -77,6 +77,34 @@ fn of_every_operation_for_one_number_and_for_grids() {
 }
 
 #[test]
+fn of_pairs() {
+    for axes in [vec![0, 1, 2], vec![0], vec![2], vec![0, 2]] {
+        let over = Reduction::new(Op::Comoments).over(&axes);
+        holds(DType::F32, Meaning::of(DType::F32), "", Some("x * (x + 1)"), over.clone());
+        holds(DType::I16, Meaning::of(DType::I16), "1:, ::2", Some("(x - 3) * sqrt(abs(x))"), over.clone());
+        let skipna = Some(false);
+        holds(DType::F32, Meaning::of(DType::F32), "", Some("x * 2"), Reduction { skipna, ..over });
+    }
+}
+
+#[test]
+fn pairs_are_the_factors_of_a_product() {
+    for expr in [None, Some("x + 1"), Some("-(x * x)")] {
+        let request = Request {
+            grid: Grid::whole(vec![4]).unwrap(),
+            meaning: Meaning::of(DType::F64),
+            others: Vec::new(),
+            constants: Vec::new(),
+            selection: Selection::default(),
+            expr: expr.map(|text| text.parse().unwrap()),
+            reduction: Reduction::new(Op::Comoments),
+        };
+        let error = ArrayReduce::bind(request).unwrap_err();
+        assert!(error.to_string().contains("as in x * y"), "{error}");
+    }
+}
+
+#[test]
 fn of_huge_values_and_of_integers() {
     for op in ops() {
         holds(DType::F64, Meaning::of(DType::F64), "", None, Reduction::new(op.clone()).over(&[1]));

@@ -34,9 +34,17 @@ mod products;
 mod saved;
 mod spread;
 
-pub use cells::BinnedCells;
+pub use cells::Cells;
 pub use loops::Real;
 pub use products::{LARGEST_FACTOR, products, squares};
+
+pub(crate) use spread::joined;
+
+/// Sums in three bins.
+pub type BinnedCells = Cells<3>;
+
+/// Sums of squares in four bins, for variances: see [`Cells::variance`].
+pub type SquareCells = Cells<4>;
 
 #[cfg(test)]
 mod tests;

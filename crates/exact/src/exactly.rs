@@ -2,6 +2,7 @@
 
 use num_bigint::{BigInt, BigUint, Sign};
 
+use crate::binned::joined;
 use crate::ratio::{ratio_to_f64, shifted_quotient, sqrt_ratio_to_f64};
 use crate::round::{CANONICAL_NAN, round_to_f64};
 
@@ -54,13 +55,14 @@ impl Exactly {
         Exactly(Kind::Ratio { num, den, exp2 })
     }
 
-    /// Three bins, 40 bits apart, divided by `n`, which is not 0; `exp2` is the exponent of the last grid.
-    pub(crate) fn of_bins(totals: [i128; 3], exp2: i32, n: u64) -> Exactly {
-        let [first, second, third] = totals;
-        if totals.iter().any(|total| total.unsigned_abs() >> 86 != 0) {
-            let num = (BigInt::from(first) << 80) + (BigInt::from(second) << 40) + BigInt::from(third);
-            return Exactly::ratio(num, n.into(), exp2.into());
-        }
+    /// Bins, 40 bits apart, divided by `n`, which is not 0; `exp2` is the exponent of the last grid.
+    pub(crate) fn of_bins<const BINS: usize>(totals: [i128; BINS], exp2: i32, n: u64) -> Exactly {
+        let [first, second, third] = match &totals[..] {
+            [first, second, third] if totals.iter().all(|total| total.unsigned_abs() >> 86 == 0) => {
+                [*first, *second, *third]
+            }
+            _ => return Exactly::ratio(joined(&totals), n.into(), exp2.into()),
+        };
         const LOW: i128 = (1 << 80) - 1;
         let low = (second << 40) + third;
         let (mut high, mut low) = (first + (low >> 80), low & LOW);
@@ -76,6 +78,18 @@ impl Exactly {
         // Where bits were dropped the highest is there, and nothing moves.
         let exp2 = exp2 + drop as i32 - up as i32;
         Exactly(Kind::Small { negative, num: num << up, sticky, den: n, exp2 })
+    }
+
+    /// `num * 2^exp2 - x` for a finite `x`.
+    pub(crate) fn difference(num: &BigInt, exp2: i64, x: f64) -> Exactly {
+        let field = ((x.to_bits() >> 52) & 0x7ff) as i64;
+        let fraction = x.to_bits() & ((1 << 52) - 1);
+        let (mantissa, at) = if field == 0 { (fraction, -1074) } else { (fraction | (1 << 52), field - 1075) };
+        let lowest = exp2.min(at);
+        let taken = BigInt::from(mantissa) << (at - lowest).unsigned_abs();
+        let num = num << (exp2 - lowest).unsigned_abs();
+        let num = if x.is_sign_negative() { num + taken } else { num - taken };
+        Exactly::ratio(num, BigUint::from(1u8), lowest)
     }
 
     /// `num / den`; NaN for a `den` of 0.

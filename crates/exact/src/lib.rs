@@ -11,7 +11,7 @@
 //! | [`Moments`] | exact sums of `x` and `x * x` | mean, variance, standard deviation |
 //! | [`IntSum`] | sum of integers up to 64 bits | sum, mean |
 //! | [`IntMoments`] | sums of integers and their squares | mean, variance, standard deviation |
-//! | [`BinnedCells`] | sums of many cells at 49 bytes each; error bounded, same bits for any order | sum, mean |
+//! | [`BinnedCells`] | sums of many cells at 49 bytes each; error bounded, same bits for any order | sum, mean, variance, covariance |
 //!
 //! How: a block of 2,048 values is deposited in vector registers on levels, grids of fixed spacing on which
 //! addition is exact (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013); the residue
@@ -72,7 +72,7 @@ mod wide;
 #[cfg(test)]
 mod path_tests;
 
-pub use binned::{BinnedCells, LARGEST_FACTOR, Real, products, squares};
+pub use binned::{BinnedCells, Cells, LARGEST_FACTOR, Real, SquareCells, products, squares};
 pub use exactly::Exactly;
 pub use ints::{IntKind, IntMoments, IntSum};
 pub use moments::Moments;

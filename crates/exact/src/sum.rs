@@ -161,6 +161,16 @@ impl Sum {
         }
     }
 
+    /// What is left of the exact sum of the finite values when `rounded`, a number near it, is taken away, rounded once. 0
+    /// where a value or `rounded` was not finite.
+    pub fn remainder(&self, rounded: f64) -> f64 {
+        if self.infinities() != (0, 0) || !rounded.is_finite() {
+            return 0.0;
+        }
+        let (sum, exp2) = self.wide().to_big();
+        Exactly::difference(&sum, exp2.into(), rounded).to_f64()
+    }
+
     /// Appends the state: at most [`STATE_BYTES`](Sum::STATE_BYTES) bytes, usually about twenty. Equal sums
     /// give equal bytes. The form is little-endian and ends by itself.
     pub fn encode(&self, out: &mut Vec<u8>) {

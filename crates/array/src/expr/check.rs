@@ -18,6 +18,16 @@ impl Typed {
     pub const fn dtype(&self) -> ArrayType {
         self.dtype
     }
+
+    /// The two factors, as f64, of an expression that is a product of numbers.
+    pub(crate) fn factors(&self) -> Option<[Typed; 2]> {
+        match &self.root {
+            Part::Binary(Binary::Multiply, left, right, ArrayType::Number(_)) => {
+                Some([left, right].map(|factor| Typed { root: (**factor).clone(), dtype: F64 }))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A part with the type that its operands are brought to.

@@ -17,8 +17,13 @@ pub(super) enum Operand {
 impl Typed {
     /// The values for these inputs, which have the types that were checked and are of one length.
     pub fn eval(&self, inputs: Vec<Values>) -> Values {
+        self.eval_beside(&inputs)
+    }
+
+    /// The same where the inputs are read by another expression too.
+    pub(crate) fn eval_beside(&self, inputs: &[Values]) -> Values {
         let length = inputs.first().map_or(0, Values::len);
-        let operand = value(&self.root, &inputs, length);
+        let operand = value(&self.root, inputs, length);
         with_type!(self.dtype, T => T::wrap(operand.brought::<T>(length)))
     }
 }

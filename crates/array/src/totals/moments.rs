@@ -1,6 +1,6 @@
 //! Variances of floats, and the five moments at once.
 
-use gristmill_exact::{BinnedCells, Exactly, Moments, Real, squares};
+use gristmill_exact::{BinnedCells, Exactly, Moments, Real, SquareCells, squares};
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
@@ -18,7 +18,7 @@ const PIECE: usize = 512;
 /// Sums of values and of their squares.
 enum Sums {
     Exact(Box<Moments>),
-    Binned(Box<[BinnedCells; 2]>),
+    Binned(Box<(BinnedCells, SquareCells)>),
 }
 
 pub(crate) struct FloatMoments {
@@ -32,7 +32,7 @@ impl FloatMoments {
         let sums = if rule.one {
             Sums::Exact(Box::default())
         } else {
-            Sums::Binned(Box::new([BinnedCells::new(cells), BinnedCells::new(cells)]))
+            Sums::Binned(Box::new((BinnedCells::new(cells), SquareCells::new(cells))))
         };
         FloatMoments { rule: rule.clone(), counts: vec![0; cells], sums }
     }
@@ -51,7 +51,7 @@ impl FloatMoments {
                 }
             }
             Sums::Binned(cells) => {
-                let [sums, both] = &mut **cells;
+                let (sums, both) = &mut **cells;
                 let mut from = at;
                 for piece in values.chunks(PIECE) {
                     let (mut wide, mut high, mut low) = ([0f64; PIECE], [0f64; PIECE], [0f64; PIECE]);
@@ -82,14 +82,22 @@ impl FloatMoments {
         let n = self.counts[at];
         match &self.sums {
             Sums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
-            Sums::Binned(cells) => cells[0].variance(&cells[1], at, n, ddof),
+            Sums::Binned(cells) => cells.0.variance(&cells.1, at, n, ddof),
         }
     }
 
     fn sum(&self, at: usize) -> Exactly {
         match &self.sums {
             Sums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
-            Sums::Binned(cells) => cells[0].exactly(at, 1),
+            Sums::Binned(cells) => cells.0.exactly(at, 1),
+        }
+    }
+
+    /// What the rounding of the sum to f64 left.
+    fn sum_low(&self, at: usize) -> f64 {
+        match &self.sums {
+            Sums::Exact(moments) => moments.sum().remainder(moments.sum().exactly(1, self.rule.skip).to_f64()),
+            Sums::Binned(cells) => cells.0.remainder(at, cells.0.exactly(at, 1).to_f64()),
         }
     }
 }
@@ -117,7 +125,10 @@ impl Totals for FloatMoments {
         put_counts(&self.counts, out);
         match &self.sums {
             Sums::Exact(moments) => moments.encode(out),
-            Sums::Binned(cells) => cells.iter().for_each(|cells| cells.encode(out)),
+            Sums::Binned(cells) => {
+                cells.0.encode(out);
+                cells.1.encode(out);
+            }
         }
     }
 
@@ -130,11 +141,11 @@ impl Totals for FloatMoments {
                 moments.merge(&other);
                 read.bytes(used)?;
             }
-            Sums::Binned(both) => {
-                for cells in both.iter_mut() {
-                    let used = cells.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
-                    read.bytes(used)?;
-                }
+            Sums::Binned(cells) => {
+                let used = cells.0.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
+                read.bytes(used)?;
+                let used = cells.1.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
+                read.bytes(used)?;
             }
         }
         Ok(())
@@ -243,7 +254,9 @@ impl Totals for Together {
             }
             (2, Spread::Integer(moments)) => moments.moments[at].variance_exactly(n, n - 1).to_f64().put(out),
             (3, _) => return self.least.answer(0, at, out),
-            _ => return self.most.answer(0, at, out),
+            (4, _) => return self.most.answer(0, at, out),
+            (_, Spread::Float(moments)) if !too_few => moments.sum_low(at).put(out),
+            _ => 0f64.put(out),
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::binned::grid::{
-    BINS, CARRY_BITS, Cell, HUGE, HUGE_BINS, LOWEST_TOP, MAX_DEPOSITS, grid, start, top_of,
+    CARRY_BITS, Cell, HUGE, HUGE_BINS, MAX_DEPOSITS, grid, lowest_top, start, starts, top_of,
 };
 use crate::binned::loops::{LANES, Largest, Real, Row, Run};
 use crate::exactly::Exactly;
@@ -23,19 +23,19 @@ struct Strip {
     huge: bool,
 }
 
-/// Sums of `f64` values (`f32` are widened), one for each cell: see the [module](crate::binned).
+/// Sums of `f64` values (`f32` are widened), one for each cell, in `BINS` bins: see the [module](crate::binned).
 ///
 /// The number of values of a cell is the caller's to keep. Two are equal if they were given the same values, in
 /// whatever order. It holds any 2^63 values a cell.
 #[derive(Clone, Debug)]
-pub struct BinnedCells {
+pub struct Cells<const BINS: usize> {
     bins: [Vec<f64>; BINS],
     carries: [Vec<i64>; BINS],
     flags: Vec<u8>,
     strips: Vec<Strip>,
 }
 
-impl PartialEq for BinnedCells {
+impl<const BINS: usize> PartialEq for Cells<BINS> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
             && (0..self.len()).all(|at| {
@@ -45,14 +45,14 @@ impl PartialEq for BinnedCells {
     }
 }
 
-impl BinnedCells {
+impl<const BINS: usize> Cells<BINS> {
     /// Bytes of memory that a cell takes.
     pub const CELL_BYTES: usize = BINS * 16 + 1;
 
     /// So many sums of no values.
-    pub fn new(cells: usize) -> BinnedCells {
-        BinnedCells {
-            bins: std::array::from_fn(|k| vec![start(LOWEST_TOP - k as u8); cells]),
+    pub fn new(cells: usize) -> Cells<BINS> {
+        Cells {
+            bins: starts(lowest_top(BINS)).map(|start| vec![start; cells]),
             carries: std::array::from_fn(|_| vec![0; cells]),
             flags: vec![0; cells],
             strips: vec![Strip::default(); cells.div_ceil(STRIP)],
@@ -84,12 +84,11 @@ impl BinnedCells {
             self.count_deposit(strip);
             let part = &values[from - at..to - at];
             let added = !self.strips[strip].huge && {
-                let [first, second, third] = &mut self.bins;
-                let planes = [&mut first[from..to], &mut second[from..to], &mut third[from..to]];
+                let planes = self.bins.each_mut().map(|plane| &mut plane[from..to]);
                 if skip_nan {
-                    path.run(Row::<T, true> { values: part, planes })
+                    path.run(Row::<T, BINS, true> { values: part, planes })
                 } else {
-                    path.run(Row::<T, false> { values: part, planes })
+                    path.run(Row::<T, BINS, false> { values: part, planes })
                 }
             };
             if !added {
@@ -133,18 +132,18 @@ impl BinnedCells {
         let mut cell = self.cell(at);
         match largest {
             Some(0.0) => return true,
-            Some(largest) => cell.raise(top_of(largest)),
+            Some(largest) => cell.raise(top_of(largest, BINS)),
             None => return false,
         }
         if cell.flags & HUGE != 0 {
             return false;
         }
         let top = cell.top();
-        let starts = std::array::from_fn(|k| start(top - k as u8));
+        let starts = starts(top);
         let taken = if skip_nan {
-            path.run(Run::<T, true> { values: groups, starts })
+            path.run(Run::<T, BINS, true> { values: groups, starts })
         } else {
-            path.run(Run::<T, false> { values: groups, starts })
+            path.run(Run::<T, BINS, false> { values: groups, starts })
         };
         let mut totals = cell.totals();
         for (total, taken) in totals.iter_mut().zip(taken) {
@@ -165,20 +164,20 @@ impl BinnedCells {
     }
 
     /// Adds all that `other`, which has as many cells, holds.
-    pub fn merge(&mut self, other: &BinnedCells) {
+    pub fn merge(&mut self, other: &Cells<BINS>) {
         for at in 0..self.len().min(other.len()) {
             self.merge_cell(at, &other.cell(at));
         }
     }
 
     /// Adds all that the first cell of `other` holds to the cell `at`; nothing where one of them is not there.
-    pub fn merge_one(&mut self, at: usize, other: &BinnedCells) {
+    pub fn merge_one(&mut self, at: usize, other: &Cells<BINS>) {
         if at < self.len() && !other.is_empty() {
             self.merge_cell(at, &other.cell(0));
         }
     }
 
-    pub(crate) fn merge_cell(&mut self, at: usize, other: &Cell) {
+    pub(crate) fn merge_cell(&mut self, at: usize, other: &Cell<BINS>) {
         let mut cell = self.cell(at);
         cell.merge(other);
         self.put(at, cell);
@@ -193,7 +192,7 @@ impl BinnedCells {
         let cell = self.cell(at);
         match cell.special() {
             Some(special) => Exactly::special(special),
-            None => Exactly::of_bins(cell.totals(), grid(cell.top() - 2), n),
+            None => Exactly::of_bins(cell.totals(), grid(cell.top() - (BINS - 1) as u8), n),
         }
     }
 
@@ -202,7 +201,7 @@ impl BinnedCells {
         self.flags.get(at).is_some_and(|flags| flags & !HUGE != 0)
     }
 
-    pub(crate) fn cell(&self, at: usize) -> Cell {
+    pub(crate) fn cell(&self, at: usize) -> Cell<BINS> {
         Cell {
             bins: std::array::from_fn(|k| self.bins[k][at]),
             carries: std::array::from_fn(|k| self.carries[k][at]),
@@ -210,7 +209,7 @@ impl BinnedCells {
         }
     }
 
-    pub(crate) fn put(&mut self, at: usize, cell: Cell) {
+    pub(crate) fn put(&mut self, at: usize, cell: Cell<BINS>) {
         for k in 0..BINS {
             self.bins[k][at] = cell.bins[k];
             self.carries[k][at] = cell.carries[k];

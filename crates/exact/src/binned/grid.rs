@@ -2,13 +2,11 @@
 //!
 //! Bin `b` has the grid `2^(40 b - 1074)` of values times [`SCALE`], so that the lowest bit of a subnormal value is
 //! above the lowest grid. An accumulator begins at 1.5 times 2^52 units and never leaves its binade, so its spacing
-//! is the grid and adding to it rounds to the grid. A cell is named by its *top*, the first of its three bins: the
+//! is the grid and adding to it rounds to the grid. A cell is named by its *top*, the first of its bins: the
 //! lowest whose half range, 2^39 units, is above every value. Then all bins above would have taken slices of zero.
 
 use crate::round::CANONICAL_NAN;
 
-/// Bins of a cell.
-pub(crate) const BINS: usize = 3;
 /// Bits from one grid to the next.
 pub(crate) const WIDTH: i32 = 40;
 /// What values are multiplied by: 2^64.
@@ -16,7 +14,9 @@ pub(crate) const SCALE: f64 = 18_446_744_073_709_551_616.0;
 /// What values of huge cells are multiplied by: three bins less.
 pub(crate) const HUGE_SCALE: f64 = SCALE / (1u128 << 120) as f64;
 /// The top of a cell without values. Its lowest grid is below every bit of an `f64`.
-pub(crate) const LOWEST_TOP: u8 = 3;
+pub(crate) const fn lowest_top(bins: usize) -> u8 {
+    bins as u8
+}
 /// The highest top whose accumulators are finite. Cells above are *huge*: what they hold is scaled down by
 /// [`HUGE_BINS`] bins.
 pub(crate) const HIGHEST_PLAIN: u8 = 51;
@@ -46,34 +46,41 @@ pub(crate) const fn start(bin: u8) -> f64 {
     f64::from_bits((((exponent + 1023) as u64) << 52) | (1 << 51))
 }
 
+/// Where the accumulators of a cell begin whose first bin is `top`.
+pub(crate) const fn starts<const BINS: usize>(top: u8) -> [f64; BINS] {
+    let mut starts = [0.0; BINS];
+    let mut k = 0;
+    while k < BINS {
+        starts[k] = start(top - k as u8);
+        k += 1;
+    }
+    starts
+}
+
 /// Exponent of the grid of a bin, of values that are not scaled.
 pub(crate) const fn grid(bin: u8) -> i32 {
     WIDTH * bin as i32 - 1074 - 64
 }
 
-/// The top that a finite value asks for.
-pub(crate) fn top_of(x: f64) -> u8 {
+/// The top that a finite value asks for in a cell of so many bins.
+pub(crate) fn top_of(x: f64, bins: usize) -> u8 {
     let field = ((x.to_bits() >> 52) & 0x7ff) as i32;
     let exponent = field.max(1) - 1023;
     // |x| < 2^(exponent + 1), which times 2^64 shall be at most 2^39 units of the grid.
     let top = (exponent + 1 + 64 + 1074 - 39 + WIDTH - 1) / WIDTH;
-    top.clamp(LOWEST_TOP as i32, HIGHEST_TOP as i32) as u8
+    top.clamp(lowest_top(bins) as i32, HIGHEST_TOP as i32) as u8
 }
 
 /// One cell, taken out of the planes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cell {
+pub(crate) struct Cell<const BINS: usize> {
     pub(crate) bins: [f64; BINS],
     pub(crate) carries: [i64; BINS],
     pub(crate) flags: u8,
 }
 
-impl Cell {
-    pub(crate) const EMPTY: Cell = Cell {
-        bins: [start(LOWEST_TOP), start(LOWEST_TOP - 1), start(LOWEST_TOP - 2)],
-        carries: [0; BINS],
-        flags: 0,
-    };
+impl<const BINS: usize> Cell<BINS> {
+    pub(crate) const EMPTY: Cell<BINS> = Cell { bins: starts(lowest_top(BINS)), carries: [0; BINS], flags: 0 };
 
     pub(crate) fn top(&self) -> u8 {
         let exponent = ((self.bins[0].to_bits() >> 52) & 0x7ff) as i32 - 1023;
@@ -82,7 +89,7 @@ impl Cell {
     }
 
     /// The cell whose bins begin at `top` and hold these totals, in units of their grids.
-    pub(crate) fn of_totals(top: u8, totals: [i128; BINS], flags: u8) -> Cell {
+    pub(crate) fn of_totals(top: u8, totals: [i128; BINS], flags: u8) -> Cell<BINS> {
         let huge = top > HIGHEST_PLAIN;
         let stored = if huge { top - HUGE_BINS } else { top };
         let mut cell = Cell { flags: (flags & !HUGE) | if huge { HUGE } else { 0 }, ..Cell::EMPTY };
@@ -117,8 +124,8 @@ impl Cell {
     pub(crate) fn raise(&mut self, top: u8) {
         if top > self.top() {
             // What most cells begin with, without the detour.
-            if top <= HIGHEST_PLAIN && self.bins == Cell::EMPTY.bins && self.carries == Cell::EMPTY.carries {
-                self.bins = std::array::from_fn(|k| start(top - k as u8));
+            if top <= HIGHEST_PLAIN && self.bins == Self::EMPTY.bins && self.carries == Self::EMPTY.carries {
+                self.bins = starts(top);
                 return;
             }
             *self = Cell::of_totals(top, self.totals_at(top), self.flags);
@@ -138,12 +145,12 @@ impl Cell {
         if x == 0.0 {
             return;
         }
-        self.raise(top_of(x));
+        self.raise(top_of(x, BINS));
         let scale = if self.flags & HUGE != 0 { HUGE_SCALE } else { SCALE };
         deposit(&mut self.bins, x * scale);
     }
 
-    pub(crate) fn merge(&mut self, other: &Cell) {
+    pub(crate) fn merge(&mut self, other: &Cell<BINS>) {
         let top = self.top().max(other.top());
         let (mut totals, more) = (self.totals_at(top), other.totals_at(top));
         for (total, more) in totals.iter_mut().zip(more) {
@@ -169,7 +176,7 @@ impl Cell {
 /// goes would depend on what the accumulator holds. That bit is below half a unit in every bin but the last of the
 /// smallest values, which [`SCALE`] keeps away from.
 #[inline(always)]
-pub(crate) fn deposit(bins: &mut [f64; BINS], scaled: f64) {
+pub(crate) fn deposit<const BINS: usize>(bins: &mut [f64; BINS], scaled: f64) {
     let mut rest = scaled;
     for bin in bins {
         let total = *bin + f64::from_bits(rest.to_bits() | 1);

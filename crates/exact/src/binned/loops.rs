@@ -1,6 +1,6 @@
 //! The inner loops: a row of values onto as many cells, and a run of values into one.
 
-use crate::binned::grid::{BINS, LIMIT, SCALE};
+use crate::binned::grid::{LIMIT, SCALE, deposit};
 use crate::path::Work;
 use crate::vector::Vector;
 
@@ -35,25 +35,24 @@ fn scaled<T: Real, const SKIP: bool>(x: T) -> f64 {
 }
 
 /// Adds each value to its cell, if all of them are below the limits of their cells.
-pub(crate) struct Row<'a, T, const SKIP: bool> {
+pub(crate) struct Row<'a, T, const BINS: usize, const SKIP: bool> {
     pub(crate) values: &'a [T],
     /// As many accumulators in each plane.
     pub(crate) planes: [&'a mut [f64]; BINS],
 }
 
-impl<T: Real, const SKIP: bool> Work for Row<'_, T, SKIP> {
+impl<T: Real, const BINS: usize, const SKIP: bool> Work for Row<'_, T, BINS, SKIP> {
     /// Whether the values were added; if not, nothing has changed.
     type Out = bool;
 
     #[inline(always)]
     fn run<V: Vector>(self, _: V) -> bool {
-        let [first, second, third] = self.planes;
-        let n = self.values.len().min(first.len()).min(second.len()).min(third.len());
-        let (values, first) = (&self.values[..n], &mut first[..n]);
-        let (second, third) = (&mut second[..n], &mut third[..n]);
+        let n = self.planes.iter().fold(self.values.len(), |n, plane| n.min(plane.len()));
+        let values = &self.values[..n];
+        let mut planes = self.planes.map(|plane| &mut plane[..n]);
         let mut below = 1u64;
         for i in 0..n {
-            let limit = f64::from_bits(first[i].to_bits() & EXPONENT) * LIMIT;
+            let limit = f64::from_bits(planes[0][i].to_bits() & EXPONENT) * LIMIT;
             // NaN is not below.
             below &= u64::from(scaled::<T, SKIP>(values[i]).abs() < limit);
         }
@@ -61,14 +60,11 @@ impl<T: Real, const SKIP: bool> Work for Row<'_, T, SKIP> {
             return false;
         }
         for i in 0..n {
-            let mut rest = scaled::<T, SKIP>(values[i]);
-            let total = first[i] + f64::from_bits(rest.to_bits() | 1);
-            rest -= total - first[i];
-            first[i] = total;
-            let total = second[i] + f64::from_bits(rest.to_bits() | 1);
-            rest -= total - second[i];
-            second[i] = total;
-            third[i] += f64::from_bits(rest.to_bits() | 1);
+            let mut bins: [f64; BINS] = std::array::from_fn(|k| planes[k][i]);
+            deposit(&mut bins, scaled::<T, SKIP>(values[i]));
+            for (plane, bin) in planes.iter_mut().zip(bins) {
+                plane[i] = bin;
+            }
         }
         true
     }
@@ -109,36 +105,31 @@ impl<T: Real, const SKIP: bool> Work for Largest<'_, T, SKIP> {
 pub(crate) const LANES: usize = 16;
 
 /// Slices of some values, all below the limit of the first bin.
-pub(crate) struct Run<'a, T, const SKIP: bool> {
+pub(crate) struct Run<'a, T, const BINS: usize, const SKIP: bool> {
     /// Not more than [`MAX_DEPOSITS`](crate::binned::grid::MAX_DEPOSITS) for each lane.
     pub(crate) values: &'a [[T; LANES]],
     /// Where the accumulators of the bins begin.
     pub(crate) starts: [f64; BINS],
 }
 
-impl<T: Real, const SKIP: bool> Work for Run<'_, T, SKIP> {
+impl<T: Real, const BINS: usize, const SKIP: bool> Work for Run<'_, T, BINS, SKIP> {
     /// What each bin took, in units of its grid.
     type Out = [i64; BINS];
 
     #[inline(always)]
     fn run<V: Vector>(self, _: V) -> [i64; BINS] {
-        let mut first = [self.starts[0]; LANES];
-        let mut second = [self.starts[1]; LANES];
-        let mut third = [self.starts[2]; LANES];
+        let mut lanes = self.starts.map(|start| [start; LANES]);
         for group in self.values {
             for j in 0..LANES {
-                let mut rest = scaled::<T, SKIP>(group[j]);
-                let total = first[j] + f64::from_bits(rest.to_bits() | 1);
-                rest -= total - first[j];
-                first[j] = total;
-                let total = second[j] + f64::from_bits(rest.to_bits() | 1);
-                rest -= total - second[j];
-                second[j] = total;
-                third[j] += f64::from_bits(rest.to_bits() | 1);
+                let mut bins: [f64; BINS] = std::array::from_fn(|k| lanes[k][j]);
+                deposit(&mut bins, scaled::<T, SKIP>(group[j]));
+                for (lane, bin) in lanes.iter_mut().zip(bins) {
+                    lane[j] = bin;
+                }
             }
         }
         let mut out = [0i64; BINS];
-        for (out, (lanes, start)) in out.iter_mut().zip([first, second, third].into_iter().zip(self.starts)) {
+        for (out, (lanes, start)) in out.iter_mut().zip(lanes.iter().zip(self.starts)) {
             *out = lanes.iter().map(|lane| lane.to_bits() as i64 - start.to_bits() as i64).sum();
         }
         out

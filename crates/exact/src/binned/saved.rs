@@ -5,12 +5,12 @@
 //! wide     u8: whether totals have 16 bytes instead of 8
 //! tops     one u8 a cell
 //! flags    one u8 a cell
-//! totals   of each cell its three bins, signed, little-endian
+//! totals   of each cell its bins, signed, little-endian
 //! ```
 //! Everything is a function of the values, so equal cells have equal bytes.
 
-use crate::binned::BinnedCells;
-use crate::binned::grid::{BINS, Cell, HIGHEST_PLAIN, HIGHEST_TOP, HUGE, LOWEST_TOP};
+use crate::binned::Cells;
+use crate::binned::grid::{Cell, HIGHEST_PLAIN, HIGHEST_TOP, HUGE, lowest_top};
 use crate::state::DecodeError;
 
 const NAME: &str = "row of binned sums";
@@ -18,14 +18,20 @@ const NAME: &str = "row of binned sums";
 /// No total of 2^63 values is larger: 2^39 units each.
 const LARGEST_TOTAL: i128 = 1 << 102;
 
-impl BinnedCells {
+impl<const BINS: usize> Cells<BINS> {
+    /// Bytes of a saved cell of less than 2^24 values; those of one of more are [`LONG_STATE_BYTES`](Cells::LONG_STATE_BYTES).
+    pub const SHORT_STATE_BYTES: usize = 2 + 8 * BINS;
+
+    /// Most bytes of a saved cell.
+    pub const LONG_STATE_BYTES: usize = 2 + 16 * BINS;
+
     /// Most bytes of the state of so many cells.
     pub const fn state_bytes(cells: usize) -> usize {
-        5 + cells * (2 + 16 * BINS)
+        5 + cells * Self::LONG_STATE_BYTES
     }
 
-    /// Appends the state of all cells: 26 bytes a cell, or 50 where there are more than 2^24 values in one. Equal sums
-    /// give equal bytes.
+    /// Appends the state of all cells: a byte for its top, one for its flags, and 8 bytes for each bin, or 16 where there are
+    /// more than 2^24 values in one. Equal sums give equal bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let totals: Vec<[i128; BINS]> = (0..self.len()).map(|at| self.cell(at).totals()).collect();
         let wide = totals.as_flattened().iter().any(|total| i64::try_from(*total).is_err());
@@ -42,7 +48,7 @@ impl BinnedCells {
         }
     }
 
-    /// Adds a state that [`encode`](BinnedCells::encode) wrote of as many cells, from the front of `bytes`, and says
+    /// Adds a state that [`encode`](Cells::encode) wrote of as many cells, from the front of `bytes`, and says
     /// how many bytes it took.
     ///
     /// # Errors
@@ -67,7 +73,7 @@ impl BinnedCells {
         let (flags, body) = body.split_at(cells);
         for (at, (top, flags)) in tops.iter().zip(flags).enumerate() {
             let huge = *top > HIGHEST_PLAIN;
-            if !(LOWEST_TOP..=HIGHEST_TOP).contains(top) || *flags > 15 || (*flags & HUGE != 0) != huge {
+            if !(lowest_top(BINS)..=HIGHEST_TOP).contains(top) || *flags > 15 || (*flags & HUGE != 0) != huge {
                 return Err(wrong("cell"));
             }
             let mut totals = [0i128; BINS];

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::path::Path;
-use crate::{Moments, Sum};
+use crate::{Exactly, Moments, Sum};
 
 /// Values of all kinds that have gone wrong somewhere.
 fn nasty() -> impl Strategy<Value = f64> {
@@ -203,15 +203,21 @@ fn the_largest_and_the_smallest() {
     assert!(one(&[f64::INFINITY, f64::NEG_INFINITY], false).exactly(0, 1).to_f64().is_nan());
 }
 
+/// The sums of one cell, and those of its squares.
+fn spread(values: &[f64]) -> (BinnedCells, SquareCells) {
+    let (mut high, mut low) = (vec![0.0; values.len()], vec![0.0; values.len()]);
+    assert!(squares(values, &mut high, &mut low));
+    let (mut sums, mut both) = (BinnedCells::new(1), SquareCells::new(1));
+    sums.add_run(0, values, false);
+    both.add_run(0, &high, false);
+    both.add_run(0, &low, false);
+    (sums, both)
+}
+
 #[test]
 fn variance_of_one_value() {
     for x in [0.1, -1e100 / 7.0, 3.3e-150, 0.0] {
-        let (mut high, mut low) = ([0.0], [0.0]);
-        assert!(squares(&[x], &mut high, &mut low));
-        let (mut sums, mut both) = (BinnedCells::new(1), BinnedCells::new(1));
-        sums.add_run(0, &[x], false);
-        both.add_run(0, &high, false);
-        both.add_run(0, &low, false);
+        let (sums, both) = spread(&[x]);
         assert_eq!(sums.variance(&both, 0, 1, 0).to_f64(), 0.0);
         assert!(sums.variance(&both, 0, 1, 1).to_f64().is_nan());
     }
@@ -220,14 +226,98 @@ fn variance_of_one_value() {
 #[test]
 fn variance_of_values_that_differ_little() {
     let values: Vec<f64> = (0..5000).map(|i| 250.0 + 0.01 * f64::from(i * 7919 % 5000).sin()).collect();
-    let (mut high, mut low) = (vec![0.0; 5000], vec![0.0; 5000]);
-    assert!(squares(&values, &mut high, &mut low));
-    let (mut sums, mut both) = (BinnedCells::new(1), BinnedCells::new(1));
-    sums.add_run(0, &values, false);
-    both.add_run(0, &high, false);
-    both.add_run(0, &low, false);
+    let (sums, both) = spread(&values);
     let mut exact = Moments::new();
     values.iter().for_each(|x| exact.add(*x));
     assert_eq!(sums.variance(&both, 0, 5000, 1).to_f64(), exact.variance(5000, 1, false));
     assert_eq!(sums.variance(&both, 0, 5000, 0).sqrt_f64(), exact.std(5000, 0, false));
+}
+
+/// Values that lie as near to each other as `2^-step` of themselves, with any factor.
+fn near() -> impl Strategy<Value = Vec<f64>> {
+    (0i32..53, -400i32..400, 1.0..2.0f64, prop::collection::vec(-8i32..8, 2..40)).prop_map(
+        |(step, scale, x, steps)| {
+            let by = 2f64.powi(-step);
+            steps.into_iter().map(|i| (x + f64::from(i) * by) * 2f64.powi(scale)).collect()
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn variances_are_exact_however_small(values in near(), ddof in 0u64..2) {
+        let values: Vec<f64> = values.into_iter().filter(|x| *x != 0.0).collect();
+        let largest = values.iter().fold(0f64, |m, x| m.max(x.abs()));
+        prop_assume!(values.len() > 1 && values.iter().all(|x| x.abs() >= largest / 128.0));
+        let (sums, both) = spread(&values);
+        let mut exact = Moments::new();
+        values.iter().for_each(|x| exact.add(*x));
+        let n = values.len() as u64;
+        prop_assert!(same(sums.variance(&both, 0, n, ddof).to_f64(), exact.variance(n, ddof, false)));
+    }
+
+    #[test]
+    fn variances_beside_a_larger_value_keep_their_digits(
+        values in near(), large in 1i32..60, ddof in 0u64..2,
+    ) {
+        let mut values = values;
+        values.push(values[0] * 2f64.powi(large));
+        let (sums, both) = spread(&values);
+        let mut exact = Moments::new();
+        values.iter().for_each(|x| exact.add(*x));
+        let n = values.len() as u64;
+        let (got, expected) = (sums.variance(&both, 0, n, ddof).to_f64(), exact.variance(n, ddof, false));
+        prop_assert!((got - expected).abs() <= expected * 2f64.powi(-52), "{} {}", got, expected);
+    }
+
+    #[test]
+    fn comoments_are_those_of_fractions(x in near(), y in near(), wide: bool) {
+        let n = x.len().min(y.len());
+        let (mut x, y) = (x[..n].to_vec(), &y[..n]);
+        if wide {
+            x[0] *= 1e9;
+        }
+        let (mut high, mut low) = (vec![0.0; n], vec![0.0; n]);
+        assert!(products(&x, y, &mut high, &mut low));
+        let [mut sx, mut sy, mut sxy] = [(); 3].map(|()| Cells::<5>::new(1));
+        sx.add_run(0, &x, false);
+        sy.add_run(0, y, false);
+        sxy.add_run(0, &high, false);
+        sxy.add_run(0, &low, false);
+        let got = sx.comoment(&sy, &sxy, 0, n as u64).to_f64();
+        // All in units of 2^-1000, as the values are.
+        let whole = |x: f64| {
+            let Some((num, exp2)) = parts(x) else { return num_bigint::BigInt::ZERO };
+            num << (exp2 + 1000) as u32
+        };
+        let sum = |values: &mut dyn Iterator<Item = num_bigint::BigInt>| values.fold(num_bigint::BigInt::ZERO, |a, b| a + b);
+        let all_x = sum(&mut x.iter().map(|x| whole(*x)));
+        let all_y = sum(&mut y.iter().map(|y| whole(*y)));
+        let all_xy = sum(&mut x.iter().zip(y).map(|(x, y)| whole(*x) * whole(*y)));
+        let fraction = all_xy * n - all_x * all_y;
+        let expected = Exactly::ratio(fraction, (n as u64).into(), -2000).to_f64();
+        prop_assert!(same(got, expected), "{} {}", got, expected);
+    }
+
+    #[test]
+    fn a_sum_and_its_remainder_are_the_exact_sum(values in near(), more in near()) {
+        let all: Vec<f64> = values.into_iter().chain(more).collect();
+        let cells = one(&all, false);
+        let rounded = cells.exactly(0, 1).to_f64();
+        let low = cells.remainder(0, rounded);
+        prop_assert!(low.abs() <= rounded.abs() * 2f64.powi(-53));
+        // Taking both away from the exact sum leaves nothing that two numbers could hold.
+        let mut exact = Sum::new();
+        all.iter().for_each(|x| exact.add(*x));
+        let left = exact.remainder(rounded);
+        prop_assert!((left - low).abs() <= left.abs() * 2f64.powi(-50) + rounded.abs() * 2f64.powi(-75));
+    }
+}
+
+/// A finite number as `integer * 2^exponent`; `None` for 0.
+fn parts(x: f64) -> Option<(num_bigint::BigInt, i32)> {
+    let field = ((x.to_bits() >> 52) & 0x7ff) as i32;
+    let fraction = (x.to_bits() & ((1 << 52) - 1)) as i64;
+    let (num, exp2) = if field == 0 { (fraction, -1074) } else { (fraction | (1 << 52), field - 1075) };
+    (num != 0).then(|| (num_bigint::BigInt::from(if x < 0.0 { -num } else { num }), exp2))
 }

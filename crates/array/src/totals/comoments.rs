@@ -1,0 +1,125 @@
+//! Sums of two columns and of their products, for covariances.
+
+use gristmill_exact::{Cells, products};
+use gristmill_kernel::KernelError;
+use gristmill_kernel::state::StateReader;
+
+use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
+use crate::values::{Number, Values, with_values};
+
+/// Elements of which products are made at once.
+const PIECE: usize = 512;
+
+/// Five bins: products of values that are nearly equal keep all bits that their covariance needs, whatever the other column has.
+pub(crate) type PairCells = Cells<5>;
+
+/// Of each cell the number of pairs, and the sums of x, of y and of their products.
+pub(crate) struct Comoments {
+    rule: Rule,
+    counts: Vec<u64>,
+    x: PairCells,
+    y: PairCells,
+    xy: PairCells,
+}
+
+impl Comoments {
+    pub(crate) fn new(rule: &Rule, cells: usize) -> Comoments {
+        let sums = || PairCells::new(cells);
+        Comoments { rule: rule.clone(), counts: vec![0; cells], x: sums(), y: sums(), xy: sums() }
+    }
+
+    fn take(&mut self, at: usize, row: &Row<'_>, apart: bool) -> Result<(), KernelError> {
+        let Some(second) = row.second else {
+            return Err(domain("pairs have no second element; please report it"));
+        };
+        for from in (row.from..row.to).step_by(PIECE) {
+            let count = PIECE.min(row.to - from);
+            let (mut x, mut y) = ([0f64; PIECE], [0f64; PIECE]);
+            let (x, y) = (&mut x[..count], &mut y[..count]);
+            widened(row.values, from, x);
+            widened(second, from, y);
+            let mut pairs = 0;
+            for (i, (x, y)) in x.iter_mut().zip(y.iter_mut()).enumerate() {
+                let missing = self.rule.skip && (x.is_nan() || y.is_nan());
+                if missing {
+                    // Zeros add nothing.
+                    (*x, *y) = (0.0, 0.0);
+                } else if apart {
+                    self.counts[at + from - row.from + i] += 1;
+                } else {
+                    pairs += 1;
+                }
+            }
+            let (mut high, mut low) = ([0f64; PIECE], [0f64; PIECE]);
+            let (high, low) = (&mut high[..count], &mut low[..count]);
+            if !products(x, y, high, low) {
+                return Err(domain(
+                    "a covariance for each cell takes values below 2^500; divide them first, as in x / 1e200",
+                ));
+            }
+            let cell = if apart { at + from - row.from } else { at };
+            if !apart {
+                self.counts[at] = self.counts[at].wrapping_add(pairs);
+            }
+            self.add(cell, x, y, [high, low], apart);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, cell: usize, x: &[f64], y: &[f64], products: [&mut [f64]; 2], apart: bool) {
+        let add = |sums: &mut PairCells, values: &[f64]| {
+            if apart { sums.add_row(cell, values, false) } else { sums.add_run(cell, values, false) }
+        };
+        add(&mut self.x, x);
+        add(&mut self.y, y);
+        products.into_iter().for_each(|part| add(&mut self.xy, part));
+    }
+}
+
+/// The elements of a column from a place on, as f64.
+fn widened(values: &Values, from: usize, out: &mut [f64]) {
+    with_values!(values, values => {
+        for (out, value) in out.iter_mut().zip(&values[from..]) {
+            *out = value.to_f64();
+        }
+    });
+}
+
+impl Totals for Comoments {
+    fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.take(at, row, true)
+    }
+
+    fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
+        self.take(at, row, false)
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        put_counts(&self.counts, out);
+        [&self.x, &self.y, &self.xy].into_iter().for_each(|sums| sums.encode(out));
+    }
+
+    fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
+        add_counts(&mut self.counts, read)?;
+        for sums in [&mut self.x, &mut self.y, &mut self.xy] {
+            let used = sums.merge_encoded(read.rest()).map_err(|error| read.bad(error.to_string()))?;
+            read.bytes(used)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
+        let low = |sums: &PairCells| sums.remainder(at, sums.exactly(at, 1).to_f64());
+        match part {
+            0 => out.extend_from_slice(&self.counts[at].to_le_bytes()),
+            1 => self.x.exactly(at, 1).to_f64().put(out),
+            2 => low(&self.x).put(out),
+            3 => self.y.exactly(at, 1).to_f64().put(out),
+            4 => low(&self.y).put(out),
+            // Of nothing there is no distance.
+            _ if self.counts[at] == 0 => 0f64.put(out),
+            _ => self.x.comoment(&self.y, &self.xy, at, self.counts[at]).to_f64().put(out),
+        }
+        Ok(())
+    }
+}
