@@ -114,8 +114,7 @@ impl Kernel for ArrayReduce {
     fn spec(&self) -> Spec {
         let rule = &self.plan.rule;
         let sums = matches!(rule.op, Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std | Op::Moments);
-        let binned =
-            rule.weighted || rule.op == Op::Comoments || sums && is_float(rule.column) && !rule.one;
+        let binned = rule.weighted || rule.op == Op::Comoments || sums && is_float(rule.column) && !rule.one;
         let quantile = matches!(rule.op, Op::Quantile(_));
         Spec {
             order: Order::Any,

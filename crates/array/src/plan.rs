@@ -129,7 +129,8 @@ impl Plan {
             rule.digit = digit(cells, shares.len() as u64);
         }
         let keepdims = reduction.keepdims;
-        let plan = Plan { grid, meaning, others, constants, selected, expr, pair, keepdims, axes, weights, rule };
+        let plan =
+            Plan { grid, meaning, others, constants, selected, expr, pair, keepdims, axes, weights, rule };
         let bytes = plan.state_bytes();
         if bytes > MAX_STATE_BYTES {
             return Err(ArrayError::TooLarge { op, cells, bytes, most: MAX_STATE_BYTES });

@@ -214,12 +214,7 @@ impl Walk<'_> {
     }
 
     /// What the expression makes of the rows that were decoded.
-    fn computed(
-        &mut self,
-        rows: &[RowAt],
-        elements: usize,
-        stride: usize,
-    ) -> Result<Computed, KernelError> {
+    fn computed(&mut self, rows: &[RowAt], elements: usize, stride: usize) -> Result<Computed, KernelError> {
         let plan = self.plan;
         let Some(expr) = &plan.expr else { return Ok(Computed::Decoded) };
         let lead = std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()));

@@ -126,7 +126,9 @@ impl Rule {
             Op::Sum | Op::Mean | Op::Totals => chunk.binned.is_some(),
             Op::All => any_false(chunk).is_some(),
             Op::Histogram(edges) => in_one_bin(edges, chunk),
-            Op::Var | Op::Std | Op::ArgMin | Op::ArgMax | Op::Moments | Op::Comoments | Op::Quantile(_) => false,
+            Op::Var | Op::Std | Op::ArgMin | Op::ArgMax | Op::Moments | Op::Comoments | Op::Quantile(_) => {
+                false
+            }
         }
     }
 

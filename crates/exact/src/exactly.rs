@@ -84,7 +84,8 @@ impl Exactly {
     pub(crate) fn difference(num: &BigInt, exp2: i64, x: f64) -> Exactly {
         let field = ((x.to_bits() >> 52) & 0x7ff) as i64;
         let fraction = x.to_bits() & ((1 << 52) - 1);
-        let (mantissa, at) = if field == 0 { (fraction, -1074) } else { (fraction | (1 << 52), field - 1075) };
+        let (mantissa, at) =
+            if field == 0 { (fraction, -1074) } else { (fraction | (1 << 52), field - 1075) };
         let lowest = exp2.min(at);
         let taken = BigInt::from(mantissa) << (at - lowest).unsigned_abs();
         let num = num << (exp2 - lowest).unsigned_abs();

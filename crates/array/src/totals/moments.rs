@@ -96,7 +96,9 @@ impl FloatMoments {
     /// What the rounding of the sum to f64 left.
     fn sum_low(&self, at: usize) -> f64 {
         match &self.sums {
-            Sums::Exact(moments) => moments.sum().remainder(moments.sum().exactly(1, self.rule.skip).to_f64()),
+            Sums::Exact(moments) => {
+                moments.sum().remainder(moments.sum().exactly(1, self.rule.skip).to_f64())
+            }
             Sums::Binned(cells) => cells.0.remainder(at, cells.0.exactly(at, 1).to_f64()),
         }
     }

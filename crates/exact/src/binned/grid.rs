@@ -80,7 +80,8 @@ pub(crate) struct Cell<const BINS: usize> {
 }
 
 impl<const BINS: usize> Cell<BINS> {
-    pub(crate) const EMPTY: Cell<BINS> = Cell { bins: starts(lowest_top(BINS)), carries: [0; BINS], flags: 0 };
+    pub(crate) const EMPTY: Cell<BINS> =
+        Cell { bins: starts(lowest_top(BINS)), carries: [0; BINS], flags: 0 };
 
     pub(crate) fn top(&self) -> u8 {
         let exponent = ((self.bins[0].to_bits() >> 52) & 0x7ff) as i32 - 1023;

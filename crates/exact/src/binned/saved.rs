@@ -73,7 +73,8 @@ impl<const BINS: usize> Cells<BINS> {
         let (flags, body) = body.split_at(cells);
         for (at, (top, flags)) in tops.iter().zip(flags).enumerate() {
             let huge = *top > HIGHEST_PLAIN;
-            if !(lowest_top(BINS)..=HIGHEST_TOP).contains(top) || *flags > 15 || (*flags & HUGE != 0) != huge {
+            if !(lowest_top(BINS)..=HIGHEST_TOP).contains(top) || *flags > 15 || (*flags & HUGE != 0) != huge
+            {
                 return Err(wrong("cell"));
             }
             let mut totals = [0i128; BINS];
