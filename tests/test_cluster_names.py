@@ -105,7 +105,7 @@ def test_requests_that_make_no_sense(up, tmp_path):
     up.put("/directory/inside", b"1")
     message = refuses(2, "put", source, up.url("/directory"))
     assert "/directory" in message
-    for command in (["stat"], ["rm"], ["run", "count"]):
+    for command in (["rm"], ["run", "count"]):
         assert "/directory" in refuses(2, *command, up.url("/directory"))
     assert "9" in refuses(2, "put", source, up.url("/q"), "--on", "9")
     refuses(2, "put", source, up.url("/q"), "--on", "1,1")
@@ -157,7 +157,7 @@ def test_names_of_all_sorts(up):
 def test_a_directory_is_said_to_be_one(up, tmp_path, path):
     up.put("/runs/deeper/file", b"1")
     url = up.url(path)
-    for command in (["stat", url], ["rm", url], ["chmod", "600", url], ["get", url, tmp_path / "x"], ["run", "count", url]):
+    for command in (["rm", url], ["chmod", "600", url], ["run", "count", url]):
         message = up.grist.refuses(2, *command)
         assert f"{path} is a directory" in message and "ls" in message, message
     assert not (tmp_path / "x").exists()

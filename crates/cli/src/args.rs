@@ -4,6 +4,7 @@ mod array;
 mod files;
 mod nodes;
 mod run;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
 pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
+pub use tree::{CpArgs, DuArgs, MvArgs};
 
 const OVERVIEW: &str = "To begin:
   gristmill up --dir ./store --nodes 4 &
@@ -19,8 +21,9 @@ const OVERVIEW: &str = "To begin:
   gristmill run sum grist://127.0.0.1:7440/data.f64 --type f64
 
 A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:/PATH, by the entry node's address.
-GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that starts. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and
-GRISTMILL_CA names the certificate authority of nodes that speak TLS.";
+GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that is still
+starting. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and GRISTMILL_CA names the certificate authority of nodes
+that speak TLS.";
 
 const COMPLETIONS: &str =
     "The script asks gristmill itself for kernels, types and paths on storage nodes. To have it always:
@@ -48,17 +51,23 @@ pub enum Command {
     Kernels(KernelsArgs),
     /// Copy files to storage nodes, or stripe one over directories
     Put(PutArgs),
-    /// Copy a file from storage nodes, or from the directories it is striped over
+    /// Copy a file or a directory from storage nodes, or a file from the directories it is striped over
     Get(GetArgs),
+    /// Rename files and directories of a cluster, or move them into another directory
+    Mv(MvArgs),
+    /// Copy files and directories of a cluster
+    Cp(CpArgs),
+    /// Add up how much files and directories of a cluster are
+    Du(DuArgs),
     /// List the files of a directory of a cluster
     Ls(LsArgs),
-    /// Show the size, owner and stripes of a file
+    /// Show the size, owner and stripes of a file, or what is in a directory
     Stat(StatArgs),
-    /// Remove files of a cluster, or files striped over directories
+    /// Remove files and directories of a cluster, or files striped over directories
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
-    /// List the storage nodes of a cluster
+    /// List the storage nodes of a cluster, and how each is
     Nodes(NodesArgs),
     /// Watch a cluster: its nodes, their load, where requests run, bytes moved and not moved
     Top(TopArgs),

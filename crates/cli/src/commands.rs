@@ -8,13 +8,16 @@ mod get_variable;
 pub mod kernels;
 pub mod man;
 pub mod names;
+pub mod nodes;
 pub mod put;
 pub mod run;
 mod run_array;
 mod run_output;
 pub mod serve;
 pub mod stat;
+mod stat_folder;
 pub mod top;
+pub mod tree;
 pub mod up;
 mod variables;
 

@@ -48,6 +48,7 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
+            progress::clear();
             // One line, also where a library's message has more.
             eprintln!("gristmill: {}", error.to_string().split_whitespace().collect::<Vec<_>>().join(" "));
             error.code()
@@ -71,11 +72,14 @@ fn dispatch(cli: Cli, words: &[OsString]) -> Result<ExitCode, CliError> {
         Command::Kernels(args) => commands::kernels::kernels(&args),
         Command::Put(args) => commands::put::put(&args),
         Command::Get(args) => commands::get::get(&args),
+        Command::Mv(args) => commands::tree::mv(&args),
+        Command::Cp(args) => commands::tree::cp(&args),
+        Command::Du(args) => commands::tree::du(&args),
         Command::Stat(args) => commands::stat::stat(&args),
         Command::Ls(args) => commands::names::ls(&args),
         Command::Rm(args) => commands::names::rm(&args),
         Command::Chmod(args) => commands::names::chmod(&args),
-        Command::Nodes(args) => commands::names::nodes(&args),
+        Command::Nodes(args) => commands::nodes::nodes(&args),
         Command::Top(args) => commands::top::top(&args),
         Command::Up(args) => commands::up::up(&args, words),
         Command::Serve(args) => commands::serve::serve(&args),

@@ -1,13 +1,13 @@
 //! A progress bar on standard error, when a person is watching and the work is long.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gristmill_runtime::Control;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 /// Work that takes less is over before a bar could be read.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -29,8 +29,12 @@ impl Watch {
         let flag = over.clone();
         let thread = std::thread::spawn(move || {
             std::thread::park_timeout(PATIENCE);
+            if flag.load(Ordering::Relaxed) {
+                return;
+            }
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(style("{bar:40} {percent}% {elapsed} (about {eta} left)"));
+            shown(&bar);
             while !flag.load(Ordering::Relaxed) {
                 let (done, total) = control.progress();
                 bar.set_length(total);
@@ -61,7 +65,23 @@ pub fn bytes_bar(total: u64, quiet: bool) -> ProgressBar {
     }
     let bar = ProgressBar::new(total);
     bar.set_style(style("{bar:40} {bytes}/{total_bytes} {bytes_per_sec}"));
+    shown(&bar);
     bar
+}
+
+/// The bar on the terminal, for whoever ends the program.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+fn shown(bar: &ProgressBar) {
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) =
+        Some(bar.clone().with_finish(ProgressFinish::AndClear));
+}
+
+/// Takes the bar off the terminal, before the program ends in the middle of its work.
+pub fn clear() {
+    if let Some(bar) = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        bar.finish_and_clear();
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {

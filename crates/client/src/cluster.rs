@@ -180,7 +180,11 @@ impl Cluster {
         message
     }
 
-    fn wait<Q: Serialize, R: DeserializeOwned>(&self, name: &str, body: &Q) -> Result<R, ClientError> {
+    pub(crate) fn wait<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        name: &str,
+        body: &Q,
+    ) -> Result<R, ClientError> {
         Ok(self.peers.wait(self.ask(name, body))?)
     }
 
@@ -199,7 +203,11 @@ impl Cluster {
             let perhaps = error.kind() == ErrorKind::NotFound || path.ends_with('/');
             let list = List { path: path.to_owned(), after: None };
             if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
-                let message = format!("{path} is a directory; name a file in it, as 'ls' lists them");
+                let what = match name {
+                    names::REMOVE => "remove all that lies in it with -r (recursive=True)",
+                    _ => "name a file in it",
+                };
+                let message = format!("{path} is a directory; {what}, as 'ls' lists it");
                 return Err(RunError::Remote { kind: ErrorKind::NotFound, message }.into());
             }
             Err(error.into())

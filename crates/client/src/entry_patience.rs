@@ -26,7 +26,7 @@ pub(crate) struct EntryPatience {
 impl EntryPatience {
     /// For an action of this name.
     pub fn of(name: &str, wait: Duration) -> EntryPatience {
-        let repeatable = ![names::REMOVE].contains(&name);
+        let repeatable = ![names::REMOVE, names::REMOVE_ALL, names::RENAME].contains(&name);
         EntryPatience { until: Instant::now() + wait.clamp(ENTRY_PATIENCE, MAX_WAIT), repeatable }
     }
 

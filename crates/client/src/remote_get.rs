@@ -64,10 +64,22 @@ impl Cluster {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ClientError> {
         crate::copy::write_whole(destination, u32::from(opened.info.mode), stop, &mut |out: &File| {
-            let layout = self.layout(opened)?;
-            let copied = self.peers.wait(self.download(opened, &layout, out, stop, progress));
-            copied.map_err(|failure| self.failed(opened, destination, failure))
+            self.download_to(opened, destination, out, stop, progress)
         })
+    }
+
+    /// Writes all bytes of a file to `out`, which errors call `destination`.
+    pub(crate) fn download_to(
+        &self,
+        opened: &Opened,
+        destination: &Path,
+        out: &File,
+        stop: &Control,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        let layout = self.layout(opened)?;
+        let copied = self.peers.wait(self.download(opened, &layout, out, stop, progress));
+        copied.map_err(|failure| self.failed(opened, destination, failure))
     }
 
     /// All objects at once, each with one request; their bytes go where they belong in the file.

@@ -84,7 +84,7 @@ impl RemoteDataset {
     }
 }
 
-fn join(directory: &str, name: &str) -> String {
+pub(crate) fn join(directory: &str, name: &str) -> String {
     format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
@@ -128,6 +128,13 @@ impl Cluster {
         })?;
         let each = opened.into_iter().map(|one| (one.info.file, one.grant.as_str().into()));
         Ok(Files::several(each.collect())?)
+    }
+
+    /// All files below a directory, with their paths below it and their lengths, in ascending order of the paths.
+    pub(crate) fn files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
+        let mut found = self.walk(directory, "", 0, &Seen::default())?;
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// All files below a directory, with their paths below it.

@@ -42,6 +42,11 @@ impl Rules {
         if allowed { Ok(()) } else { Err(denied(who, &file.path, verb)) }
     }
 
+    /// Whether `who` may replace or remove a file of this owner and mode.
+    pub(crate) fn may_write(&self, who: &Principal, owner: &str, mode: Mode) -> bool {
+        self.is_super(who) || mode.allows(who.as_str() == owner, Access::Write)
+    }
+
     /// `Denied` with `verb` unless `who` is `owner` or above the rules.
     pub(crate) fn check_owner(
         &self,

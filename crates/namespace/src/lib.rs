@@ -74,6 +74,7 @@ mod readers;
 mod rows;
 mod schema;
 mod targets;
+mod tree;
 mod writer;
 
 pub use access::Access;
@@ -90,4 +91,5 @@ pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
 pub use puts::MAX_LEASE;
 pub use readers::READERS;
 pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
+pub use tree::{Amount, MAX_CHANGED_AT_ONCE, Moved};
 pub use writer::{MAX_GROUP, MAX_QUEUED, Pending};

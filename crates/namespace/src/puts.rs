@@ -209,7 +209,7 @@ fn commit(
 }
 
 /// Whether `who` may have a file with `mode` at `path`. Returns the row and the file that are there now.
-fn check_place(
+pub(crate) fn check_place(
     connection: &Connection,
     rules: &Rules,
     who: &Principal,

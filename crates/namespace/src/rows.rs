@@ -188,6 +188,6 @@ pub(crate) fn to_nanos(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn from_nanos(nanos: i64) -> SystemTime {
+pub(crate) fn from_nanos(nanos: i64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_nanos(nanos.max(0).unsigned_abs())).unwrap_or(UNIX_EPOCH)
 }

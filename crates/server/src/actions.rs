@@ -31,7 +31,7 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 }
 
 /// All actions: what is answered, listed and named in errors.
-pub(crate) const ACTIONS: [Action; 15] = [
+pub(crate) const ACTIONS: [Action; 18] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
         reply(&call.shared.open(call.who, &call.read::<action::Open>()?.path)?)
     }),
@@ -57,6 +57,15 @@ pub(crate) const ACTIONS: [Action; 15] = [
     }),
     action(names::ABANDON, "gives a put up", |call| reply(&call.shared.abandon(call.who, &call.read()?)?)),
     action(names::REMOVE, "removes a file", |call| reply(&call.shared.remove(call.who, &call.read()?)?)),
+    action(names::REMOVE_ALL, "removes a file, or all that lies in a directory", |call| {
+        reply(&call.shared.remove_all(call.who, &call.read()?)?)
+    }),
+    action(names::RENAME, "gives a file or a directory another path", |call| {
+        reply(&call.shared.rename(call.who, &call.read()?)?)
+    }),
+    action(names::USAGE, "how much a file or a directory is", |call| {
+        reply(&call.shared.usage(&call.read()?)?)
+    }),
     action(names::CHMOD, "changes who may read and write a file", |call| {
         reply(&call.shared.chmod(call.who, &call.read()?)?)
     }),

@@ -74,6 +74,7 @@ mod target;
 mod test_node;
 mod together;
 mod tokens;
+mod tree;
 mod turns;
 mod units;
 mod upload;

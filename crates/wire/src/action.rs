@@ -29,6 +29,12 @@ pub mod names {
     pub const LIST: &str = "list";
     /// [`PathOf`](super::PathOf) to nothing.
     pub const REMOVE: &str = "remove";
+    /// [`PathOf`](super::PathOf) to [`Amount`](super::Amount): removes a file, or all that lies in a directory.
+    pub const REMOVE_ALL: &str = "remove-all";
+    /// [`Rename`](super::Rename) to [`Renamed`](super::Renamed): a file or a directory gets another path.
+    pub const RENAME: &str = "rename";
+    /// [`PathOf`](super::PathOf) to [`Amount`](super::Amount): how much a file is, or all that lies in a directory.
+    pub const USAGE: &str = "usage";
     /// [`SetMode`](super::SetMode) to nothing.
     pub const CHMOD: &str = "chmod";
     /// Nothing to [`Nodes`](super::Nodes).
@@ -199,6 +205,38 @@ pub struct Entry {
     pub name: String,
     /// `None` for a directory.
     pub info: Option<FileInfo>,
+}
+
+/// Files, and how much they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the newest became visible, in seconds since 1970.
+    pub changed: u64,
+    /// They lie in a directory of this name.
+    pub directory: bool,
+}
+
+/// Gives a file, or all that lies in a directory, another path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// Absolute path; with a slash at its end only a directory.
+    pub from: String,
+    /// Absolute path. Into a directory that is there, or that ends with a slash, the old name goes.
+    pub to: String,
+}
+
+/// What a [`Rename`] did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renamed {
+    /// Where it is now.
+    pub path: String,
+    /// Files that have another path by it.
+    pub files: u64,
 }
 
 /// Changes permission bits.

@@ -63,11 +63,11 @@ pub struct QuietArgs {
 
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The file: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one
+    /// The file, or directory: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one
     pub path: Location,
     /// Where to write it: a file, a directory for one of the same name, or '-' for standard output
     pub destination: PathBuf,
-    /// Write one variable of a netCDF, HDF5, Zarr, .npy or .csv file of this machine, as .npy
+    /// Write one variable of a netCDF, HDF5, Zarr, .npy or .csv file, as .npy
     #[arg(long, value_name = "NAME")]
     pub var: Option<String>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub struct LsArgs {
 #[derive(Debug, Args)]
 pub struct StatArgs {
     /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one,
-    /// or a folder with Zarr. Of netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
+    /// or a folder with Zarr, or a directory of a cluster. Of netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
     pub path: Location,
     /// Show this variable only, with its attributes: its name, with the groups it is in as group/name
     #[arg(long, value_name = "NAME")]
@@ -114,6 +114,9 @@ pub struct RmArgs {
     /// The files: grist://HOST:PORT/PATH, or layout files (*.grist)
     #[arg(required = true)]
     pub paths: Vec<Location>,
+    /// Remove directories of a cluster with all that lies in them: all of a directory, or nothing
+    #[arg(short, long)]
+    pub recursive: bool,
     #[command(flatten)]
     pub reach: ReachArgs,
 }

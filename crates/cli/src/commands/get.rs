@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{ClientError, EXTENSION, Location, Url};
+use gristmill_client::{ClientError, Cluster, EXTENSION, Location, Url};
 use gristmill_runtime::Control;
 
 use crate::args::GetArgs;
@@ -26,11 +26,13 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
             get_variable::get(path, name, &destination, &*stoppable()?)?;
         }
         (Location::Remote(url), None) => get_remote(args, url)?,
-        (Location::Remote(url), Some(_)) => {
-            let why = format!(
-                "{url}: variables of files on storage nodes cannot be copied yet; get the file first"
-            );
-            return Err(CliError::Usage(why));
+        (Location::Remote(url), Some(name)) => {
+            let cluster = connect(url, args.reach)?;
+            let path = Path::new(&url.path);
+            let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
+            let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
+            let remote = cluster.dataset(&url.path)?;
+            get_variable::get_from(&remote.dataset, path, name, &destination, &*stoppable()?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -59,7 +61,13 @@ fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
 
 fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
     let cluster = connect(url, args.reach)?;
-    let opened = cluster.open(&url.path)?;
+    let opened = match cluster.open(&url.path) {
+        Ok(opened) => opened,
+        Err(error) => match cluster.usage(&url.path) {
+            Ok(amount) if amount.directory => return get_folder(args, &cluster, url, amount.bytes),
+            _ => return Err(error.into()),
+        },
+    };
     let bar = bytes_bar(opened.info.file.length, args.tuning.no_progress);
     let mut progress = |at| bar.set_position(at);
     if args.destination == Path::new(DASH) {
@@ -71,6 +79,24 @@ fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
         let stop = stoppable()?;
         cluster.get_unless(&opened, &destination, &stop, &mut progress)?;
     }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Copies all that lies in a directory.
+fn get_folder(args: &GetArgs, cluster: &Cluster, url: &Url, bytes: u64) -> Result<(), CliError> {
+    if args.destination == Path::new(DASH) {
+        return Err(CliError::Usage(format!("{url} is a directory; name a folder for what lies in it")));
+    }
+    let mut destination = args.destination.clone();
+    if destination.is_dir() {
+        let name = Path::new(&url.path).file_name();
+        let why = || CliError::Usage(format!("{url} has no name; give one for the copy"));
+        destination.push(name.ok_or_else(why)?);
+    }
+    let bar = bytes_bar(bytes, args.tuning.no_progress);
+    let stop = stoppable()?;
+    cluster.get_folder(&url.path, &destination, &stop, &mut |at| bar.set_position(at))?;
     bar.finish_and_clear();
     Ok(())
 }

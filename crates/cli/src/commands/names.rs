@@ -1,4 +1,4 @@
-//! `gristmill ls`, `rm`, `chmod` and `nodes`.
+//! `gristmill ls`, `rm` and `chmod`.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
-use crate::args::{ChmodArgs, LsArgs, NodesArgs, RmArgs};
+use crate::args::{ChmodArgs, LsArgs, RmArgs};
 use crate::commands::stat::time;
 use crate::commands::{connect, line};
 use crate::error::CliError;
@@ -79,15 +79,16 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes files.
+/// Removes files, and with `--recursive` directories.
 pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
     let mut failed: Option<CliError> = None;
     for path in &args.paths {
         let removed = match path {
             Location::Local(path) => gristmill_client::remove(path).map_err(CliError::from),
-            Location::Remote(url) => {
-                connect(url, args.reach).and_then(|cluster| Ok(cluster.remove(&url.path)?))
-            }
+            Location::Remote(url) => connect(url, args.reach).and_then(|cluster| match args.recursive {
+                true => Ok(cluster.remove_all(&url.path).map(|_| ())?),
+                false => Ok(cluster.remove(&url.path)?),
+            }),
         };
         // One that cannot be removed keeps no other.
         if let Err(error) = removed
@@ -106,21 +107,5 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
 pub fn chmod(args: &ChmodArgs) -> Result<ExitCode, CliError> {
     let url = remote(&args.path)?;
     connect(url, args.reach)?.set_mode(&url.path, args.mode)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Lists the storage nodes.
-pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
-    let nodes = connect(remote(&args.cluster)?, args.reach)?.nodes()?;
-    if args.json {
-        let nodes: Vec<_> = nodes
-            .iter()
-            .map(|node| json!({ "target": node.number, "address": node.address, "id": node.target }))
-            .collect();
-        return line(&json!({ "nodes": nodes }).to_string());
-    }
-    for node in nodes {
-        line(&format!("target {}  {}", node.number, node.address))?;
-    }
     Ok(ExitCode::SUCCESS)
 }

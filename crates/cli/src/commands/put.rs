@@ -16,11 +16,13 @@ use serde_json::json;
 use crate::args::PutArgs;
 use crate::commands::{DASH, connect, line};
 use crate::error::CliError;
+use crate::interrupt::clear_on_signal;
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
 /// Copies files to a cluster, or stripes one over directories.
 pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
+    clear_on_signal()?;
     let Some((destination, sources)) = args.paths.split_last() else {
         return Err(CliError::Usage("name a source and a destination".into()));
     };
@@ -140,14 +142,20 @@ fn put_folder(
         };
     let files = files_below(folder, &into)?;
     let begun = Instant::now();
+    let total = files.iter().filter_map(|(source, _)| source.metadata().ok()).map(|meta| meta.len()).sum();
+    let bar = bytes_bar(total, args.tuning.no_progress);
     let (mut failed, mut count, mut bytes) = (None, 0u64, 0u64);
     cluster.put_many(files, how, &mut |source, result| match result {
-        Ok(info) => (count, bytes) = (count + 1, bytes + info.file.length),
+        Ok(info) => {
+            (count, bytes) = (count + 1, bytes + info.file.length);
+            bar.set_position(bytes);
+        }
         Err(error) => {
-            eprintln!("gristmill: {}: {error}", source.display());
+            bar.suspend(|| eprintln!("gristmill: {}: {error}", source.display()));
             failed = Some(error);
         }
     });
+    bar.finish_and_clear();
     if let Some(error) = failed {
         return Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 }));
     }

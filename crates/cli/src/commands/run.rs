@@ -20,7 +20,7 @@ use crate::commands::{connect, run_array};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
 use crate::human;
-use crate::interrupt::stop_on_signal;
+use crate::interrupt::{clear_on_signal, stop_on_signal};
 use crate::progress::Watch;
 
 /// Longest checkpoint that is read, in bytes.
@@ -45,6 +45,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() || to.is_file() {
         stop_on_signal(&control)?;
+    } else {
+        clear_on_signal()?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*kernel, args.json, job.folds_here());

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
 use crate::commands::chunk_places::Lies;
-use crate::commands::{connect, line, variables};
+use crate::commands::{connect, line, stat_folder, variables};
 use crate::error::CliError;
 use crate::size::readable;
 
@@ -25,7 +25,13 @@ pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
 
 fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     let cluster = connect(url, args.reach)?;
-    let opened = cluster.open(&url.path)?;
+    let opened = match cluster.open(&url.path) {
+        Ok(opened) => opened,
+        Err(error) => match cluster.usage(&url.path) {
+            Ok(amount) if amount.directory => return stat_folder::stat(args, &cluster, url, &amount),
+            _ => return Err(error.into()),
+        },
+    };
     let layout = cluster.layout(&opened)?;
     let info = &opened.info;
     let file = &info.file;

@@ -1,0 +1,72 @@
+//! `gristmill stat` of a directory of a cluster.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use gristmill_client::{Cluster, RemoteDataset, Url};
+use gristmill_wire::action::Amount;
+use serde_json::{Value as Json, json};
+
+use crate::args::StatArgs;
+use crate::commands::stat::time;
+use crate::commands::{line, variables};
+use crate::error::CliError;
+use crate::size::readable;
+
+/// Shows how much lies in a directory, and, where that is Zarr, what is in it.
+pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> Result<ExitCode, CliError> {
+    let inside = match cluster.dataset(&url.path) {
+        Ok(inside) => Some(inside),
+        // Of no format that is known, unless a variable of it is asked for.
+        Err(_) if args.var.is_none() => None,
+        Err(error) => return Err(error.into()),
+    };
+    let (only, failed) = (args.var.as_deref(), variables::failed(Path::new(&url.path)));
+    if args.json {
+        let mut text = json!({
+            "path": url.path, "kind": "directory", "files": amount.files, "length": amount.bytes,
+            "changed": amount.changed,
+        });
+        if let (Json::Object(text), Some(inside)) = (&mut text, &inside) {
+            let mut shown = variables::to_json(&inside.dataset, only, args.chunks, None).map_err(failed)?;
+            if let (Some(name), Some(one)) = (only, shown.get_mut("variables").and_then(|all| all.get_mut(0)))
+            {
+                let held = held(inside, name)?;
+                let held = held.iter().map(|(target, node, chunks, bytes)| {
+                    json!({ "target": target, "node": node, "chunks": chunks, "bytes": bytes })
+                });
+                one["targets"] = Json::Array(held.collect());
+            }
+            text.extend(shown);
+        }
+        return line(&text.to_string());
+    }
+    let mut text = format!(
+        "{url}: a directory with {} file{}, {} ({} bytes), last changed {}",
+        amount.files,
+        if amount.files == 1 { "" } else { "s" },
+        readable(amount.bytes),
+        amount.bytes,
+        time(amount.changed)
+    );
+    if let Some(inside) = &inside {
+        text.push_str(&variables::to_text(&inside.dataset, only, args.chunks, None).map_err(failed)?);
+        for (target, node, chunks, bytes) in only.map_or(Ok(Vec::new()), |name| held(inside, name))? {
+            let s = if chunks == 1 { "" } else { "s" };
+            text.push_str(&format!(
+                "\n    on target {target} ({node}): {chunks} chunk{s}, {}",
+                readable(bytes)
+            ));
+        }
+    }
+    line(&text)
+}
+
+/// Number and address of each target that holds some of a variable, chunks and bytes. None where that takes too many
+/// questions.
+fn held(inside: &RemoteDataset, name: &str) -> Result<Vec<(u32, String, u64, u64)>, CliError> {
+    let Ok(table) = inside.dataset.table(name) else { return Ok(Vec::new()) };
+    let shares = inside.shares(&table)?.unwrap_or_default();
+    let held = shares.into_iter().filter(|(_, share)| share.chunks > 0);
+    Ok(held.map(|(target, share)| (target.number, target.address, share.chunks, share.bytes)).collect())
+}

@@ -1,0 +1,127 @@
+//! `gristmill mv`, `cp` and `du`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use gristmill_client::{ClientError, Cluster, Location, Url};
+use gristmill_runtime::{Control, ErrorKind};
+use serde_json::json;
+
+use crate::args::{CpArgs, DuArgs, MvArgs};
+use crate::commands::names::remote;
+use crate::commands::{connect, line};
+use crate::error::CliError;
+use crate::interrupt::stop_on_signal;
+use crate::progress::bytes_bar;
+use crate::size::readable;
+
+/// Sources and where they go. Several go into a directory only, as its name says.
+fn divided(paths: &[Location]) -> Result<(Vec<&Url>, &Url), CliError> {
+    let Some((destination, sources)) = paths.split_last() else {
+        return Err(CliError::Usage("name a source and a destination".into()));
+    };
+    let destination = remote(destination)?;
+    let sources: Vec<&Url> = sources.iter().map(remote).collect::<Result<_, _>>()?;
+    if sources.len() > 1 && !destination.path.ends_with('/') {
+        let text = format!("{destination}: several go to a directory; write {destination}/");
+        return Err(CliError::Usage(text));
+    }
+    Ok((sources, destination))
+}
+
+/// One that fails keeps no other; the last failure ends the command, and those before are told.
+fn each<'a>(
+    urls: impl IntoIterator<Item = &'a Url>,
+    mut work: impl FnMut(&'a Url) -> Result<(), CliError>,
+) -> Result<ExitCode, CliError> {
+    let mut failed: Option<CliError> = None;
+    for url in urls {
+        if let Err(error) = work(url)
+            && let Some(earlier) = failed.replace(error)
+        {
+            eprintln!("gristmill: {earlier}");
+        }
+    }
+    failed.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Gives files and directories other paths.
+pub fn mv(args: &MvArgs) -> Result<ExitCode, CliError> {
+    let (sources, destination) = divided(&args.paths)?;
+    let to = connect(destination, args.reach)?;
+    each(sources, |source| {
+        let from = connect(source, args.reach)?;
+        if from.entry() != to.entry() {
+            return Err(CliError::Usage(format!(
+                "{source} is on another cluster than {destination}: copy it with cp -r, then remove it with rm -r"
+            )));
+        }
+        from.rename(&source.path, &destination.path)?;
+        Ok(())
+    })
+}
+
+/// Copies files and directories.
+pub fn cp(args: &CpArgs) -> Result<ExitCode, CliError> {
+    let (sources, destination) = divided(&args.paths)?;
+    let to = connect(destination, args.reach)?;
+    let stop = Arc::new(Control::new());
+    stop_on_signal(&stop)?;
+    each(sources, |source| {
+        let from = connect(source, args.reach)?;
+        copy(args, &from, source, &to, destination, &stop)
+    })
+}
+
+fn copy(
+    args: &CpArgs,
+    from: &Cluster,
+    source: &Url,
+    to: &Cluster,
+    destination: &Url,
+    stop: &Control,
+) -> Result<(), CliError> {
+    let path = to.copy_goes_to(&destination.path, &source.path)?;
+    let is_missing =
+        |error: &ClientError| matches!(error, ClientError::Run(error) if error.kind() == ErrorKind::NotFound);
+    let opened = match from.open(&source.path) {
+        Ok(opened) => Some(opened),
+        Err(error) if is_missing(&error) && from.is_directory(&source.path)? => None,
+        Err(error) => return Err(error.into()),
+    };
+    let Some(opened) = opened else {
+        if !args.recursive {
+            return Err(CliError::Usage(format!(
+                "{source} is a directory; copy all that lies in it with -r"
+            )));
+        }
+        let bar = bytes_bar(from.usage(&source.path)?.bytes, args.tuning.no_progress);
+        from.copy_folder(&source.path, to, &path, stop, &mut |at| bar.set_position(at))?;
+        bar.finish_and_clear();
+        return Ok(());
+    };
+    let bar = bytes_bar(opened.info.file.length, args.tuning.no_progress);
+    from.copy_file(&opened, to, &path, &mut |at| bar.set_position(at))?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Adds up what lies in directories.
+pub fn du(args: &DuArgs) -> Result<ExitCode, CliError> {
+    let urls: Vec<&Url> = args.paths.iter().map(remote).collect::<Result<_, _>>()?;
+    each(urls, |url| {
+        let amount = connect(url, args.reach)?.usage(&url.path)?;
+        let text = if args.json {
+            json!({ "path": url.path, "files": amount.files, "bytes": amount.bytes, "directory": amount.directory })
+                .to_string()
+        } else {
+            format!("{:>10}  {:>8} {}  {url}", readable(amount.bytes), amount.files, plural(amount.files))
+        };
+        line(&text).map(|_| ())
+    })
+}
+
+/// `file` or `files`.
+pub fn plural(files: u64) -> &'static str {
+    if files == 1 { "file " } else { "files" }
+}
