@@ -328,7 +328,7 @@ def test_get_makes_a_file_of_the_variable(grist, tmp_path):
     grist.ok("get", path, tmp_path / "x.npy", "--var", "g/x")
     same(np.load(tmp_path / "x.npy"), some((7, 5), "<f4"))
     text = grist.ok("stat", path, "--var", "g/x", "--chunks").decode()
-    assert "g/x  f32 (7, 5) big-endian, contiguous: 1 chunk of 7x5" in text and "chunk 0 at [0, 0]: bytes" in text
+    assert "g/x  f32 (g/phony_dim_0=7, g/phony_dim_1=5) big-endian, contiguous: 1 chunk of 7x5" in text and "chunk 0 at [0, 0]: bytes" in text
 
 
 def test_one_dataset_that_cannot_be_used_leaves_the_others(grist, tmp_path):

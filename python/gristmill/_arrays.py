@@ -41,6 +41,8 @@ class Arrays(Mapping[str, Array]):
         self._decoded = decoded
         self.format = opened.format
         self.attrs = attributes(opened.attributes())
+        self._unread = unread(opened.attributes())
+        self._groups = set(opened.groups())
         self.sizes = {name: length for name, length, _ in opened.dimensions()}
         self.unlimited = {name for name, _, unlimited in opened.dimensions() if unlimited}
         self.left_out = {
@@ -62,13 +64,21 @@ class Arrays(Mapping[str, Array]):
         """The attributes of a variable."""
         return attributes(self._about[name]["attributes"])
 
+    def dims_of(self, name: str) -> tuple[str, ...]:
+        """The names of the axes of a variable in its own group, empty where there is none; also of those left out."""
+        return tuple(one.split("/")[-1] for one in self._about[name]["dims"])
+
+    def unread_of(self, name: str | None = None) -> dict[str, str]:
+        """The attributes of a variable, or of the file, that are left out: what they are."""
+        return unread(self._about[name]["attributes"]) if name is not None else self._unread
+
     def all_names(self) -> list[str]:
         """The names of all variables, also of those that are left out."""
         return list(self._about)
 
     def groups(self) -> set[str]:
-        """The groups that have variables, and those that these lie in."""
-        found = set()
+        """The groups, also those without variables, and those that they lie in."""
+        found = set(self._groups)
         for name in self._about:
             parts = name.split("/")[:-1]
             found |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
@@ -103,6 +113,8 @@ def attributes(found: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, tuple):
+            if len(value) == 1:
+                continue
             dtype, content, scalar, typed = value
             numbers = np.frombuffer(content, dtype=numpy_code(dtype))
             some: Any = numbers.copy() if typed else numbers.tolist()
@@ -110,6 +122,11 @@ def attributes(found: Mapping[str, Any]) -> dict[str, Any]:
         else:
             out[name] = value
     return out
+
+
+def unread(found: Mapping[str, Any]) -> dict[str, str]:
+    """Attributes that are neither text nor numbers: what they are."""
+    return {name: value[0] for name, value in found.items() if isinstance(value, tuple) and len(value) == 1}
 
 
 def open_arrays(url: Location, *, decoded: bool = True) -> Arrays:

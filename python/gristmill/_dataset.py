@@ -60,7 +60,8 @@ def open_dataset(
 
     Labels of axes are read, and what becomes times or is text; all else stays where it is until it is needed. Variables
     that are no numbers, and attributes of groups, are read by the package that xarray reads such files with (h5netcdf, zarr,
-    scipy), if it is installed.
+    scipy), if it is installed. What cannot be read is left out with a warning. Axes that an HDF5 file has no names for are called
+    ``phony_dim_N``, as netCDF4 calls them.
 
     chunks
         With it (``{}`` for those of the file) variables are arrays of dask, whose blocks are reduced where they are stored.
@@ -153,9 +154,9 @@ def of_group(
         for path in arrays.all_names()
         if path.startswith(prefix) and "/" not in path.removeprefix(prefix)
     }
-    if prefix and not any(path.startswith(prefix) for path in arrays.all_names()):
+    if prefix and prefix.rstrip("/") not in arrays.groups():
         groups = ", ".join(sorted(arrays.groups())) or "none"
-        raise NotFound(f"{arrays._source.url} has no group {group!r} with variables; there are: {groups}")
+        raise NotFound(f"{arrays._source.url} has no group {group!r}; there are: {groups}")
     kept = {name: path for name, path in names.items() if name not in dropped}
     others = {name for name, path in kept.items() if path in arrays.left_out}
     more: dict[str, xr.Variable] = {}
@@ -167,6 +168,10 @@ def of_group(
         attrs = attrs if attrs is not None else found or {}
     for name in sorted(others - more.keys()):
         warnings.warn(f"{name} is left out: {arrays.left_out[kept[name]]}", UserWarning, stacklevel=3)
+    if not prefix:
+        _warn_of_attributes(arrays._source.url, arrays.unread_of())
+    for name in sorted(kept.keys() - others):
+        _warn_of_attributes(name, arrays.unread_of(kept[name]))
     numbers = {name: path for name, path in kept.items() if name not in others}
     variables: dict[Any, xr.Variable]
     variables, attrs, named = decoded(arrays, numbers, more, dict(attrs or {}), how)
@@ -191,6 +196,12 @@ def of_group(
     }
     dataset.encoding["source"] = arrays._source.url
     return dataset
+
+
+def _warn_of_attributes(of: str, unread: Mapping[str, str]) -> None:
+    if unread:
+        listed = ", ".join(f"{name} ({what})" for name, what in unread.items())
+        warnings.warn(f"attributes of {of} are left out, as they are neither text nor numbers: {listed}", UserWarning, stacklevel=4)
 
 
 def _chunked(dataset: xr.Dataset, chunks: Any) -> xr.Dataset:

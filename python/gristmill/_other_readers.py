@@ -40,7 +40,8 @@ def read_others(
         try:
             with _given(url, engine) as given, xr.open_dataset(given, **how) as found:
                 loaded = found.load()
-                return {str(name): loaded.variables[name] for name in names & set(loaded.variables)}, loaded.attrs
+                read = names & set(loaded.variables)
+                return {str(name): _as_here(arrays, group, name, loaded.variables[name]) for name in read}, loaded.attrs
         except GristmillError:
             raise
         except Exception:
@@ -48,6 +49,14 @@ def read_others(
             # says which are left out.
             continue
     return {}, None
+
+
+def _as_here(arrays: Arrays, group: str, name: str, one: xr.Variable) -> xr.Variable:
+    """With the names that its axes have here: where a file has none, each reader numbers them in its own way."""
+    dims = arrays.dims_of(f"{group}/{name}" if group else name)
+    if len(dims) == one.ndim and all(dims):
+        one.dims = dims
+    return one
 
 
 def _engines(format: str, url: str) -> list[str]:

@@ -162,6 +162,11 @@ impl Dataset {
         Ok(each.map(|one| (one.name.clone(), one.length, one.unlimited)).collect())
     }
 
+    /// Its groups below the root.
+    fn groups(&self) -> PyResult<Vec<String>> {
+        Ok(self.found.get()?.parsed.groups.clone())
+    }
+
     /// Its variables, each as a dictionary.
     fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let parsed = &self.found.get()?.parsed;
@@ -273,7 +278,7 @@ fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyRe
 }
 
 /// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number, whether the file says their
-/// type)`. What is neither is left out.
+/// type)`. Of what is neither, what it is: `(words,)`.
 fn attributes<'py>(py: Python<'py>, all: &[Attribute]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for attribute in all {
@@ -283,7 +288,7 @@ fn attributes<'py>(py: Python<'py>, all: &[Attribute]) -> PyResult<Bound<'py, Py
             AttributeValue::Numbers { dtype, bytes, scalar, typed } => {
                 dict.set_item(&attribute.name, (dtype.name(), PyBytes::new(py, bytes), *scalar, *typed))?;
             }
-            AttributeValue::Other(_) => {}
+            AttributeValue::Other(what) => dict.set_item(&attribute.name, (what,))?,
         }
     }
     Ok(dict)

@@ -38,7 +38,7 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
         .dimensions
         .iter()
         .map(|dimension| Dimension {
-            name: dimension.name.clone(),
+            name: trimmed(&dimension.name),
             length: length(dimension),
             unlimited: dimension.is_unlimited,
         })
@@ -60,6 +60,7 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
     }
     Ok(Dataset {
         format,
+        groups: Vec::new(),
         dimensions,
         attributes: attributes(&header.global_attributes)?,
         variables,
@@ -131,8 +132,8 @@ fn described(
         Kind::Other(_) => None,
     };
     Ok(Variable {
-        path: variable.name.clone(),
-        dimensions: variable.dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
+        path: trimmed(&variable.name),
+        dimensions: variable.dimensions.iter().map(|dimension| trimmed(&dimension.name)).collect(),
         kind,
         order: ByteOrder::Big,
         shape: variable.dimensions.iter().map(length).collect(),
@@ -177,7 +178,7 @@ fn default_fill(dtype: DType) -> Vec<u8> {
 fn attributes(all: &[NcAttribute]) -> Result<Vec<Attribute>, FormatError> {
     FormatError::limit("attributes", all.len() as u64, MAX_VARIABLES as u64)?;
     all.iter()
-        .map(|attribute| Ok(Attribute { name: attribute.name.clone(), value: value(&attribute.value)? }))
+        .map(|attribute| Ok(Attribute { name: trimmed(&attribute.name), value: value(&attribute.value)? }))
         .collect()
 }
 
@@ -185,7 +186,7 @@ fn value(value: &NcAttrValue) -> Result<AttributeValue, FormatError> {
     let (dtype, bytes) = match value {
         NcAttrValue::Chars(text) => {
             FormatError::limit("bytes of an attribute", text.len() as u64, MAX_ATTRIBUTE_BYTES as u64)?;
-            return Ok(AttributeValue::Text(text.clone()));
+            return Ok(AttributeValue::Text(trimmed(text)));
         }
         NcAttrValue::Strings(texts) => return Ok(AttributeValue::Texts(texts.clone())),
         NcAttrValue::UserDefined { .. } => {
@@ -206,6 +207,11 @@ fn value(value: &NcAttrValue) -> Result<AttributeValue, FormatError> {
     FormatError::limit("bytes of an attribute", bytes.len() as u64, MAX_ATTRIBUTE_BYTES as u64)?;
     let scalar = bytes.len() == dtype.size();
     Ok(AttributeValue::Numbers { dtype, bytes, scalar, typed: true })
+}
+
+/// Without the zeros that programs in C write behind names and texts.
+fn trimmed(text: &str) -> String {
+    text.trim_end_matches('\0').to_owned()
 }
 
 fn bad(why: impl std::fmt::Display) -> FormatError {

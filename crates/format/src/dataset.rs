@@ -71,6 +71,15 @@ pub struct Dimension {
     pub unlimited: bool,
 }
 
+/// What the names of dimensions begin with that a file has not, as netCDF-C and h5netcdf make them up.
+pub(crate) const PHONY: &str = "phony_dim_";
+
+/// Whether a file itself names a dimension. Where it does not, two axes may be the same whatever they are called.
+pub fn is_named(dimension: &str) -> bool {
+    let name = dimension.rsplit('/').next().unwrap_or(dimension);
+    !name.is_empty() && !name.starts_with(PHONY)
+}
+
 /// What the elements of a variable are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -181,6 +190,8 @@ pub struct Dataset {
     pub format: Format,
     /// Its dimensions.
     pub dimensions: Vec<Dimension>,
+    /// Its groups below the root, also those without variables, with the groups they are in: `group/name`.
+    pub groups: Vec<String>,
     /// Its own attributes.
     pub attributes: Vec<Attribute>,
     /// Its variables, in the order of the file.

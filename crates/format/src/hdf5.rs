@@ -10,7 +10,10 @@ mod chunks;
 mod datasets;
 mod dimensions;
 mod filters;
+mod headers;
 mod links;
+mod masks;
+mod phony;
 mod types;
 mod walk;
 
@@ -23,9 +26,10 @@ use crate::attribute::Attribute;
 use crate::dataset::{Dataset, Format, Storage as Stored, Tables, Variable};
 use crate::source::{self, Source};
 use crate::table::{ChunkTable, FileRef};
-use crate::{FormatError, MAX_METADATA_BYTES};
+use crate::{FormatError, MAX_GROUP_DEPTH, MAX_METADATA_BYTES};
 
 use datasets::Object;
+use masks::Masks;
 
 /// What a file, or its part behind a user block, begins with.
 const MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
@@ -47,12 +51,21 @@ pub fn is_hdf5(source: &dyn Source) -> Result<bool, FormatError> {
 
 /// Opens a file that [`is_hdf5`].
 pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
-    let options =
-        OpenOptions::default().with_chunk_cache_bytes(0).with_max_object_header_bytes(MAX_HEADER_BYTES);
-    let file =
-        Hdf5File::from_storage_with_options(Arc::new(Bytes(Arc::clone(&source))), options).map_err(bad)?;
-    let walked = walk::walk(&file)?;
-    let dimensions = dimensions::Dimensions::of(&walked);
+    let masks = Arc::new(Masks::default());
+    let (mut blanked, mut passes) = (0, 0);
+    let (file, walked) = loop {
+        let bytes = Bytes { source: Arc::clone(&source), masks: Arc::clone(&masks) };
+        let options =
+            OpenOptions::default().with_chunk_cache_bytes(0).with_max_object_header_bytes(MAX_HEADER_BYTES);
+        let file = Hdf5File::from_storage_with_options(Arc::new(bytes), options).map_err(bad)?;
+        let walked = walk::walk(&file, &masks);
+        // The reader keeps headers, also those that it took before something in them was blanked.
+        if masks.objects() == blanked || passes > MAX_GROUP_DEPTH {
+            break (file, walked?);
+        }
+        (blanked, passes) = (masks.objects(), passes + 1);
+    };
+    let mut dimensions = dimensions::Dimensions::of(&walked);
     let format = if walked.netcdf || dimensions.netcdf { Format::Netcdf4 } else { Format::Hdf5 };
     let mut variables = Vec::new();
     let mut objects = Vec::new();
@@ -62,6 +75,8 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
             objects.push(object);
         }
     }
+    let limits: Vec<&[u64]> = objects.iter().map(|object| &*object.limits).collect();
+    phony::name(&mut dimensions.all, &mut variables, &limits);
     let mut attributes = walked.attributes;
     if format == Format::Netcdf4 {
         let all = variables.iter_mut().flat_map(|variable| &mut variable.attributes);
@@ -69,6 +84,7 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
     }
     Ok(Dataset {
         format,
+        groups: walked.groups,
         dimensions: dimensions.all,
         attributes,
         variables,
@@ -107,17 +123,21 @@ impl Tables for Index {
 }
 
 /// Our source as the reader wants it. A lie about a length is refused before it is allocated.
-struct Bytes(Arc<dyn Source>);
+struct Bytes {
+    source: Arc<dyn Source>,
+    masks: Arc<Masks>,
+}
 
 impl Storage for Bytes {
     fn len(&self) -> u64 {
-        self.0.len()
+        self.source.len()
     }
 
     fn read_range(&self, offset: u64, len: usize) -> Result<StorageBuffer, hdf5_reader::error::Error> {
-        let read = source::read(&*self.0, offset, len as u64, MAX_METADATA_BYTES);
-        read.map(StorageBuffer::from_vec)
-            .map_err(|error| hdf5_reader::error::Error::InvalidData(error.to_string()))
+        let read = source::read(&*self.source, offset, len as u64, MAX_METADATA_BYTES);
+        let mut bytes = read.map_err(|error| hdf5_reader::error::Error::InvalidData(error.to_string()))?;
+        self.masks.over(offset, &mut bytes);
+        Ok(StorageBuffer::from_vec(bytes))
     }
 }
 

@@ -70,7 +70,7 @@ mod zarr;
 
 pub use array::{Array, Edges, Extent};
 pub use attribute::{Attribute, AttributeValue};
-pub use dataset::{Dataset, Dimension, Format, Kind, Storage, Variable};
+pub use dataset::{Dataset, Dimension, Format, Kind, Storage, Variable, is_named};
 pub use decode::Decoder;
 pub use error::FormatError;
 pub use filter::{Column, Filter};

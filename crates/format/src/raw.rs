@@ -99,6 +99,7 @@ pub(crate) fn one_variable(
     };
     Dataset {
         format,
+        groups: Vec::new(),
         dimensions: Vec::<Dimension>::new(),
         attributes: Vec::new(),
         variables: vec![variable],

@@ -44,6 +44,7 @@ pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError>
     let variables: Vec<Variable> = scan.columns.iter().map(|column| column.variable(scan.rows)).collect();
     Ok(Dataset {
         format: Format::Text,
+        groups: Vec::new(),
         dimensions: vec![Dimension { name: "row".to_owned(), length: scan.rows, unlimited: false }],
         attributes: Vec::new(),
         variables,

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::attribute::Attribute;
 use crate::dataset::{Dataset, Dimension, Format, Tables, Variable};
 use crate::source::{self, Source};
 use crate::table::{ChunkTable, FileRef, Place, Places};
@@ -56,8 +55,11 @@ pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
         let why = "it is a folder without zarr.json, .zarray or .zgroup".to_owned();
         return Err(FormatError::Unrecognised { why });
     };
-    let (mut nodes, mut attributes) = (Vec::new(), Vec::new());
+    let (mut nodes, mut groups, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
     for (key, _) in &files {
+        if let Some(folder) = key.strip_suffix("/.zgroup") {
+            groups.push(folder.to_owned());
+        }
         let folder = match key.rsplit_once('/') {
             Some((folder, name)) if name == document => folder,
             None if key == document => "",
@@ -69,6 +71,8 @@ pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
             Format::Zarr3 if json.get("node_type").and_then(Value::as_str) == Some("group") => {
                 if folder.is_empty() {
                     attributes = attributes::of(json.get("attributes"));
+                } else {
+                    groups.push(folder.to_owned());
                 }
             }
             Format::Zarr3 => nodes.push(v3::node(folder, &json)?),
@@ -79,10 +83,10 @@ pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
     if format == Format::Zarr2 && !has(".zarray") {
         attributes = attributes::of(Some(&Value::Object(v2::attributes(&*tree, "")?)));
     }
-    Ok(dataset(tree, format, nodes, attributes))
+    Ok(Dataset { groups, attributes, ..dataset(tree, format, nodes) })
 }
 
-fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>, attributes: Vec<Attribute>) -> Dataset {
+fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>) -> Dataset {
     // Zarr has names of dimensions and no dimensions: those of one name and length in a group are taken for one.
     let mut dimensions: Vec<Dimension> = Vec::new();
     for node in &nodes {
@@ -94,7 +98,8 @@ fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>, attributes: Ve
         }
     }
     let variables = nodes.iter().map(|node| node.variable.clone()).collect();
-    Dataset { format, dimensions, attributes, variables, tables: Box::new(Store { tree, nodes }) }
+    let tables = Box::new(Store { tree, nodes });
+    Dataset { format, dimensions, groups: Vec::new(), attributes: Vec::new(), variables, tables }
 }
 
 /// The name of an array: its folder, and `data` for one that is the root.

@@ -1,6 +1,6 @@
 //! The values of a coordinate: a variable with one axis, whose name is that of its dimension.
 
-use gristmill_format::{Dataset, Decoder, Variable};
+use gristmill_format::{Dataset, Decoder, Variable, is_named};
 use gristmill_kernel::{ArrayType, DType};
 
 use super::{meaning, select};
@@ -23,7 +23,10 @@ pub(super) fn of<'a>(dataset: &'a Dataset, variable: &Variable, axis: usize) -> 
 /// What is wrong with it.
 pub(super) fn fits(found: &Variable, variable: &Variable, axis: usize) -> Result<(), ClientError> {
     let name = select::name(variable, axis);
-    let same_name = found.dimensions.first() == variable.dimensions.get(axis);
+    let same_name = match (found.dimensions.first(), variable.dimensions.get(axis)) {
+        (Some(a), Some(b)) => a == b || !is_named(a) && !is_named(b),
+        (a, b) => a == b,
+    };
     if found.shape.len() != 1 || found.shape.first() != variable.shape.get(axis) || !same_name {
         return Err(ClientError::Usage(format!(
             "{} has not the one dimension {name}, of length {}",

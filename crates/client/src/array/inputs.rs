@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gristmill_array::{
     ArrayReduce, Constant, Expr, Grid, Meaning, Reduction, Request as ArrayRequest, Selection,
 };
-use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Places, Variable};
+use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Places, Variable, is_named};
 use gristmill_runtime::{Chunks, reads};
 use gristmill_wire::grid;
 
@@ -56,7 +56,7 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
         return Err(usage("there is no variable".into()));
     };
     for other in inputs.iter().map(|input| &input.variable) {
-        let unlike = |(a, b): (&String, &String)| a != b && !a.is_empty() && !b.is_empty();
+        let unlike = |(a, b): (&String, &String)| a != b && is_named(a) && is_named(b);
         let dimensions = first.dimensions.iter().zip(&other.dimensions);
         if other.shape != first.shape || dimensions.into_iter().any(unlike) {
             return Err(usage(format!(

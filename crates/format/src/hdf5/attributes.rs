@@ -26,7 +26,11 @@ pub fn visible(all: &[Read]) -> Result<Vec<Attribute>, FormatError> {
     let is_scale = class_is_scale(all);
     let hidden = |name: &str| INTERNAL.contains(&name) || (is_scale && matches!(name, "CLASS" | "NAME"));
     let shown = all.iter().filter(|attribute| !hidden(&attribute.name));
-    shown.map(|attribute| Ok(Attribute { name: attribute.name.clone(), value: value(attribute)? })).collect()
+    shown
+        .map(|attribute| {
+            Ok(Attribute { name: attribute.name.trim_end_matches('\0').to_owned(), value: value(attribute)? })
+        })
+        .collect()
 }
 
 fn value(read: &Read) -> Result<AttributeValue, FormatError> {
@@ -87,6 +91,9 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 fn of_texts(read: &Read, mut texts: Vec<String>) -> AttributeValue {
+    for text in &mut texts {
+        text.truncate(text.trim_end_matches('\0').len());
+    }
     match (read.shape.is_empty(), texts.len()) {
         (true, 1) => AttributeValue::Text(texts.pop().unwrap_or_default()),
         _ => AttributeValue::Texts(texts),

@@ -9,6 +9,7 @@ use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
 use hdf5_reader::{Attribute as Read, Dataset, Hdf5File};
 
 use super::attributes::{self, Reference};
+use super::masks::Masks;
 use super::types::kind_of;
 use super::{bad, filters};
 use crate::FormatError;
@@ -59,12 +60,20 @@ pub enum Layout {
 
 impl Object {
     /// Reads a dataset's header.
-    pub fn of(file: &Hdf5File, dataset: &Dataset, path: String) -> Result<Object, FormatError> {
+    pub fn of(
+        file: &Hdf5File,
+        masks: &Masks,
+        dataset: &Dataset,
+        path: String,
+    ) -> Result<Object, FormatError> {
         let header = file.get_or_parse_header(dataset.address()).map_err(bad)?;
-        let attributes: Vec<Read> = dataset.attributes();
+        let beside = masks.beside(dataset.address());
+        let mut attributes: Vec<Read> = dataset.attributes();
+        attributes.extend(beside.read);
         let references = Reference { dataset, size: usize::from(file.superblock().offset_size) };
         let scale = attributes::Scale::of(&attributes, &references);
-        let visible = attributes::visible(&attributes)?;
+        let mut visible = attributes::visible(&attributes)?;
+        visible.extend(beside.refused);
         let shape = dataset.shape().to_vec();
         let limits = dataset.max_dims().map_or_else(|| shape.clone(), <[u64]>::to_vec);
         let (mut layout, mut pipeline, mut fill, mut external, mut null) =

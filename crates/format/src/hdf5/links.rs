@@ -19,6 +19,8 @@ use crate::{FormatError, MAX_VARIABLES};
 /// A name in a group.
 pub struct Link {
     pub name: String,
+    /// Where the header lies that it leads to, where the link says so itself.
+    pub address: Option<u64>,
     /// The other file, where it leads out of this one.
     pub external: Option<String>,
     /// Its place in the order of creation, where the group keeps it.
@@ -27,11 +29,12 @@ pub struct Link {
 
 impl From<LinkMessage> for Link {
     fn from(message: LinkMessage) -> Link {
-        let external = match message.target {
-            LinkTarget::External { filename, .. } => Some(filename),
-            LinkTarget::Hard { .. } | LinkTarget::Soft { .. } => None,
+        let (address, external) = match message.target {
+            LinkTarget::External { filename, .. } => (None, Some(filename)),
+            LinkTarget::Hard { address } => (Some(address), None),
+            LinkTarget::Soft { .. } => (None, None),
         };
-        Link { name: message.name, external, order: message.creation_order }
+        Link { name: message.name, address, external, order: message.creation_order }
     }
 }
 
@@ -77,7 +80,9 @@ fn old(file: &Hdf5File, table: &SymbolTableMessage, out: &mut Vec<Link>) -> Resu
             let name = names.get(at..).and_then(|rest| rest.split(|byte| *byte == 0).next());
             let name = name.ok_or_else(|| bad("a name lies outside its heap"))?;
             let name = std::str::from_utf8(name).map_err(bad)?.to_owned();
-            out.push(Link { name, external: None, order: None });
+            // A soft link has no address.
+            let address = (entry.cache_type != 2).then_some(entry.object_header_address);
+            out.push(Link { name, address, external: None, order: None });
         }
         FormatError::limit("links of a group", out.len() as u64, MAX_VARIABLES as u64)?;
     }

@@ -9,7 +9,8 @@ use hdf5_reader::group::Group;
 use super::attributes;
 use super::bad;
 use super::datasets::Object;
-use super::links::links;
+use super::links::{Link, links};
+use super::masks::Masks;
 use crate::attribute::Attribute;
 use crate::{FormatError, MAX_GROUP_DEPTH, MAX_GROUPS, MAX_VARIABLES};
 
@@ -17,6 +18,8 @@ use crate::{FormatError, MAX_GROUP_DEPTH, MAX_GROUPS, MAX_VARIABLES};
 pub struct Walked {
     /// The attributes of the root.
     pub attributes: Vec<Attribute>,
+    /// The groups below the root.
+    pub groups: Vec<String>,
     /// The datasets, each once for every name that leads to it.
     pub objects: Vec<Object>,
     /// Whether a netCDF library says that it wrote the file.
@@ -24,30 +27,40 @@ pub struct Walked {
 }
 
 /// Walks all groups, each once, however many names lead to it.
-pub fn walk(file: &Hdf5File) -> Result<Walked, FormatError> {
+pub fn walk(file: &Hdf5File, masks: &Masks) -> Result<Walked, FormatError> {
     let root = file.root_group().map_err(bad)?;
-    let own = root.attributes().map_err(bad)?;
+    let own = match root.attributes() {
+        Err(_) if masks.blank(file, &root, root.address())? => root.attributes(),
+        read => read,
+    };
+    let beside = masks.beside(root.address());
+    let mut own = own.map_err(bad)?;
+    own.extend(beside.read);
     let netcdf = own.iter().any(|attribute| attribute.name == "_NCProperties");
-    let mut walked = Walked { attributes: attributes::visible(&own)?, objects: Vec::new(), netcdf };
+    let mut visible = attributes::visible(&own)?;
+    visible.extend(beside.refused);
+    let mut walked = Walked { attributes: visible, groups: Vec::new(), objects: Vec::new(), netcdf };
     let mut seen = HashSet::from([root.address()]);
     // Groups whose names are still to be looked at, with their paths; the next one is the last.
     let mut left = vec![(root, String::new(), 0)];
     while let Some((group, path, depth)) = left.pop() {
         let mut below = Vec::new();
         for link in links(file, &group)? {
-            let path = if path.is_empty() { link.name.clone() } else { format!("{path}/{}", link.name) };
+            let name = link.name.trim_end_matches('\0');
+            let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
             if let Some(other) = link.external {
                 walked.objects.push(Object::unreadable(path, format!("a link to the file {other:?}")));
             } else {
-                match member(&group, &link.name) {
+                match unmasked(file, masks, &group, &link) {
                     // One that cannot be used leaves the others as they are.
                     Member::Dataset(dataset) => {
-                        let object = Object::of(file, &dataset, path.clone());
+                        let object = Object::of(file, masks, &dataset, path.clone());
                         walked
                             .objects
                             .push(object.unwrap_or_else(|why| Object::unreadable(path, why.to_string())));
                     }
                     Member::Group(child) if seen.insert(child.address()) => {
+                        walked.groups.push(path.clone());
                         below.push((child, path, depth + 1))
                     }
                     Member::Group(_) | Member::Nothing => {}
@@ -71,6 +84,16 @@ enum Member {
     /// A named type, or a soft link that leads nowhere.
     Nothing,
     Unreadable(String),
+}
+
+/// What a name leads to, without the attributes that the reader does not take.
+fn unmasked(file: &Hdf5File, masks: &Masks, group: &Group, link: &Link) -> Member {
+    match (member(group, &link.name), link.address) {
+        (Member::Unreadable(_), Some(address)) if masks.blank(file, group, address).unwrap_or(false) => {
+            member(group, &link.name)
+        }
+        (member, _) => member,
+    }
 }
 
 fn member(group: &Group, name: &str) -> Member {
