@@ -147,7 +147,7 @@ def test_what_cannot_be_drawn_is_said(grist, tmp_path, op, args, word):
 def test_a_picture_is_a_png_of_a_variable(grist, tmp_path):
     path = made(tmp_path / "x.nc", np.arange(32.0).reshape(4, 8))
     assert ".png" in grist.refuses(2, "run", "mean", path, "--var", "x", "--axes", "time", "--plot", "x.jpg")
-    assert "--var" in grist.refuses(2, "run", "mean", path, "--plot", "x.png")
+    assert "--var" in grist.refuses(2, "run", "mean", path, "--plot", "x.png", "--type", "f64")
 
 
 def test_texts_have_a_line_for_each_row(grist, tmp_path):

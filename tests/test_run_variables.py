@@ -230,7 +230,7 @@ def test_any_number_of_lanes_gives_the_same_bits(grist, file):
         (["mean", "FILE", "--var", "tos", "--output", "mean.txt"], ".nc"),
         (["quantile", "FILE", "--var", "tos"], "q="),
         (["mean", "FILE", "--var", "tos", "--param", "ddoff=1"], "ddoff"),
-        (["mean", "FILE", "--axes", "time"], "--var"),
+        (["mean", "FILE", "--axes", "time", "--type", "f32"], "--var"),
         (["mean", "FILE", "--var", "tos", "--param", "q=0.9"], "no such parameter"),
         (["median", "FILE", "--var", "tos", "--param", "q=0.9"], "no such parameter"),
         (["sum", "FILE", "--var", "tos", "--param", "ddof=1"], "no such parameter"),

@@ -1,8 +1,10 @@
 //! The command line.
 
 mod array;
+mod element;
 mod files;
 mod nodes;
+mod parameters;
 mod run;
 mod tree;
 
@@ -10,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use element::Element;
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
 pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};

@@ -13,8 +13,13 @@ use crate::size::readable;
 /// Items of a list that are shown on one line.
 const LIST_ON_A_LINE: usize = 12;
 
-/// Writes an answer, one named value a line.
-pub fn value(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+/// Elements of a list, lines of an array and elements of each that a terminal shows of a longer one.
+const SHOWN: usize = 96;
+const SHOWN_LINES: usize = 20;
+const SHOWN_ON_A_LINE: usize = 12;
+
+/// Writes an answer, one named value a line. `terminal`: what is too long for one is cut.
+pub fn value(out: &mut dyn Write, value: &Value, terminal: bool) -> io::Result<()> {
     let Value::Map(entries) = value else {
         scalar(out, value)?;
         return writeln!(out);
@@ -22,10 +27,50 @@ pub fn value(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     let width = entries.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     for (key, value) in entries {
         write!(out, "{key:width$}  ")?;
-        scalar(out, value)?;
+        match value {
+            Value::Array(array) if terminal => some(out, array)?,
+            _ => scalar(out, value)?,
+        }
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The beginning of an array that is too long for a terminal, and a word how to see all of it.
+fn some(out: &mut dyn Write, array: &Array) -> io::Result<()> {
+    let lines: u64 = array.shape.iter().rev().skip(1).product();
+    let all = array.shape.iter().product::<u64>();
+    let columns = array.shape.last().copied().unwrap_or(1) as usize;
+    let cut = match array.shape.len() {
+        0 => return scalar(out, &Value::Array(array.clone())),
+        1 if columns <= SHOWN => return scalar(out, &Value::Array(array.clone())),
+        1 => {
+            scalar(out, &Value::List(array.values().take(SHOWN).collect()))?;
+            format!("{SHOWN} of {all}")
+        }
+        _ if lines <= SHOWN_LINES as u64 && columns <= SHOWN_ON_A_LINE => {
+            return scalar(out, &Value::Array(array.clone()));
+        }
+        _ => {
+            let mut elements = array.values();
+            for _ in 0..lines.min(SHOWN_LINES as u64) {
+                write!(out, "\n  ")?;
+                for column in 0..columns {
+                    let Some(value) = elements.next() else { break };
+                    if column < SHOWN_ON_A_LINE {
+                        write!(out, "{}", if column == 0 { "" } else { " " })?;
+                        scalar(out, &value)?;
+                    }
+                }
+                if columns > SHOWN_ON_A_LINE {
+                    write!(out, " ...")?;
+                }
+            }
+            let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
+            format!("the beginning of {}", shape.join("x"))
+        }
+    };
+    write!(out, "\n  ... {cut}; --output FILE.nc or FILE.npy, --json, or a pipe gives all")
 }
 
 fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
@@ -153,7 +198,8 @@ fn decided(node: &NodeDecision) -> String {
 
 /// What a request reports about itself, in one line. Lanes are told only of folds of this process: storage nodes have
 /// their own.
-pub fn report(report: &Report, folded_here: bool, numerics: Numerics) -> String {
+/// `rounded`: the type that an answer was rounded to at its end, where that loses digits.
+pub fn report(report: &Report, folded_here: bool, numerics: Numerics, rounded: Option<&str>) -> String {
     let seconds = report.elapsed.as_secs_f64();
     let speed = readable((report.bytes_read as f64 / seconds.max(1e-9)) as u64);
     let mut text = format!("read {} in {seconds:.3} s ({speed}/s)", readable(report.bytes_read));
@@ -178,5 +224,10 @@ pub fn report(report: &Report, folded_here: bool, numerics: Numerics) -> String 
     if report.rounds > 1 {
         text.push_str(&format!(", {} passes", report.rounds));
     }
-    format!("{text}; {numerics}")
+    let rounded = rounded.map_or(String::new(), |to| format!(", rounded to {to}"));
+    match numerics {
+        Numerics::Exact => format!("{text}; {numerics}{rounded}"),
+        // What few people have met before is explained.
+        _ => format!("{text}; {numerics}{rounded} ('gristmill kernels {numerics}' says what that is)"),
+    }
 }

@@ -1,5 +1,6 @@
 //! A quick look at an answer: one dimension as a line, two as a map. The same answer is the same bytes on every machine.
 
+mod bars;
 mod canvas;
 mod colours;
 mod frame;
@@ -42,6 +43,8 @@ pub struct Picture {
     pub dimensions: Vec<Dimension>,
     /// In C order; NaN is missing.
     pub values: Vec<f64>,
+    /// Of counts in bins, the edges of these: one more than there are values. Else none.
+    pub edges: Vec<f64>,
 }
 
 impl Picture {
@@ -56,6 +59,7 @@ impl Picture {
         }
         let mut canvas = Canvas::new(WIDTH, HEIGHT);
         match &self.dimensions[..] {
+            [across] if self.edges.len() == self.values.len() + 1 => bars::draw(&mut canvas, self, across),
             [across] => line::draw(&mut canvas, self, across),
             [down, across] => map::draw(&mut canvas, self, down, across),
             _ => {

@@ -16,12 +16,14 @@ mod meaning;
 mod netcdf;
 mod npy;
 mod output;
+mod partial_date;
 mod reduce;
 mod resample;
 mod select;
 mod shares;
 mod slab;
 mod source;
+mod spread;
 mod time;
 mod weight;
 mod whole;
@@ -43,6 +45,7 @@ pub use folder::{Folder, nowhere};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;
+pub use partial_date::PartialDate;
 pub use reduce::{Operands, ReductionPlan, meaning_of, plan_reduction};
 pub use resample::Frequency;
 pub use select::Part;
@@ -70,7 +73,7 @@ pub struct ArrayQuestion {
     pub parts: Vec<(String, Part)>,
     /// Groups, windows and bins of axes, and weights.
     pub mapping: Mapping,
-    /// Computed of each element first; see [`gristmill_array::Expr`]. The variable is `x`.
+    /// Computed of each element first; see [`gristmill_array::Expr`]. The variable is `x`, or has its own name.
     pub expr: Option<String>,
     /// Further variables with the same dimensions, and what the expression calls them.
     pub others: Vec<(String, String)>,
@@ -117,6 +120,8 @@ pub struct AnswerAxis {
     pub reduced: bool,
     /// What its elements stand for, where they were made of several of the file.
     pub coordinate: Option<AxisCoordinate>,
+    /// Its elements that something was asked about, where not all are: the others are bins of time without any times.
+    pub asked: Option<Vec<usize>>,
 }
 
 /// A question worked out.
@@ -198,6 +203,7 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
                 length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
                 reduced: is_reduced(place),
                 coordinate: None,
+                asked: None,
             })
         })
         .collect();
@@ -209,9 +215,10 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
     for (name, path) in &question.others {
         inputs.push(input(name, dataset.variable(path)?)?);
     }
+    let spoken = question.expr.as_deref().map(|text| inputs::by_its_name(text, &variable, &question.others));
     let asked = Asked {
         selection,
-        expr: question.expr.as_deref(),
+        expr: spoken.as_deref(),
         constants: Vec::new(),
         reduction: mapped.reduction(Reduction {
             axes: reduced,

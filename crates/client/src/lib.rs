@@ -50,9 +50,9 @@ mod seen;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Operands, Part, ReductionPlan, Share, Slab,
-    TimeUnits, VariableError, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction, read_dataset,
-    read_slab, shares, write_variable,
+    Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Operands, Part, PartialDate, ReductionPlan,
+    Share, Slab, TimeUnits, VariableError, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction,
+    read_dataset, read_slab, shares, write_variable,
 };
 pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions, parse_wait};

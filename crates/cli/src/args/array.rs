@@ -10,47 +10,67 @@ use gristmill_client::{Frequency, Part};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Variables of netCDF, HDF5, Zarr, .npy and .csv files")]
 pub struct ArrayArgs {
-    /// The variable, with its groups: GROUP/NAME; 'gristmill stat FILE' lists them
+    /// The variable, with its groups: GROUP/NAME; 'gristmill stat FILE' lists them [default: the only one that is no coordinate]
     #[arg(long, value_name = "NAME")]
     pub var: Option<String>,
     /// The dimensions that are reduced, by name or by number
     /// [default: all; beside --groupby, --coarsen and --resample none]
-    #[arg(long, value_name = "DIM,...", value_delimiter = ',', allow_hyphen_values = true, requires = "var")]
+    #[arg(long, value_name = "DIM,...", value_delimiter = ',', allow_hyphen_values = true)]
     pub axes: Option<Vec<String>>,
-    /// Elements by coordinate: DIM=LOW:HIGH, both included, or DIM=VALUE; may be given several times
-    #[arg(long, value_name = "DIM=LOW:HIGH", value_parser = parse_select, requires = "var")]
+    /// Elements by coordinate: DIM=LOW:HIGH, both included, or DIM=VALUE; may be given several times. Of times also dates, as far
+    /// as they are written: time=2001-01, time=2001-01:2001-06, time=2001-01-15T06
+    #[arg(long, value_name = "DIM=LOW:HIGH", value_parser = parse_select)]
     pub select: Vec<(String, Part)>,
     /// Elements by index: DIM=START:STOP:STEP as in Python, but STEP at least 1, or DIM=INDEX; may be given several times
-    #[arg(long, value_name = "DIM=START:STOP", value_parser = parse_isel, requires = "var")]
+    #[arg(long, value_name = "DIM=START:STOP", value_parser = parse_isel)]
     pub isel: Vec<(String, Part)>,
-    /// Computed of each element x first, as in 'where(x > 273.15, x - 273.15, nan)'
-    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, requires = "var")]
+    /// Computed of each element first, which is x, or has the name of its variable: 'where(tos > 273.15, tos - 273.15, nan)'
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expr: Option<String>,
     /// A further variable with the same dimensions, for the expression: NAME=VARIABLE, as in --with b=pr --expr 'x * b'; may
     /// be given several times
     #[arg(long, value_name = "NAME=VARIABLE", value_parser = parse_with, requires = "expr")]
     pub with: Vec<(String, String)>,
     /// Read all chunks, also those that storage nodes know enough about from requests before, and have them keep nothing
-    #[arg(long, requires = "var")]
+    #[arg(long)]
     pub no_statistics: bool,
     /// One answer for each group: DIM=VARIABLE by the values of a variable along DIM, or TIME.PART by a part of its dates:
     /// year, season, quarter, month, day, dayofyear, hour. Several dimensions may be grouped
-    #[arg(long, value_name = "DIM=VARIABLE|TIME.PART", value_parser = parse_groupby, requires = "var")]
+    #[arg(long, value_name = "DIM=VARIABLE|TIME.PART", value_parser = parse_groupby)]
     pub groupby: Vec<(String, String)>,
     /// One answer for every LENGTH elements of a dimension; 'trim' leaves out what is over at its end, 'pad' makes it a
     /// shorter one, and without either there must be none
-    #[arg(long, value_name = "DIM=LENGTH[,trim|pad]", value_parser = parse_coarsen, requires = "var")]
+    #[arg(long, value_name = "DIM=LENGTH[,trim|pad]", value_parser = parse_coarsen)]
     pub coarsen: Vec<(String, u64, Boundary)>,
     /// One answer for every length of time, labelled by its beginning: a number of hours (6h) or days (5D), months (MS),
     /// quarters (QS, QS-DEC) or years (YS)
-    #[arg(long, value_name = "TIME=LENGTH", value_parser = parse_resample, requires = "var")]
+    #[arg(long, value_name = "TIME=LENGTH", value_parser = parse_resample)]
     pub resample: Vec<(String, Frequency)>,
     /// For sum and mean, what elements weigh: DIM=VARIABLE along DIM, or LAT=coslat, the cosine of latitudes in degrees
-    #[arg(long, value_name = "DIM=VARIABLE|LAT=coslat", value_parser = parse_weights, requires = "var")]
+    #[arg(long, value_name = "DIM=VARIABLE|LAT=coslat", value_parser = parse_weights)]
     pub weights: Vec<(String, String)>,
-    /// Draw the answer: one of one dimension as a line, one of two as a map
-    #[arg(long, value_name = "FILE.png", requires = "var")]
+    /// Draw the answer: one of one dimension as a line, counts of a histogram as bars, one of two dimensions as a map
+    #[arg(long, value_name = "FILE.png")]
     pub plot: Option<PathBuf>,
+}
+
+impl ArrayArgs {
+    /// The first option that is given beside the variable.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--axes", self.axes.is_some()),
+            ("--select", !self.select.is_empty()),
+            ("--isel", !self.isel.is_empty()),
+            ("--expr", self.expr.is_some()),
+            ("--no-statistics", self.no_statistics),
+            ("--groupby", !self.groupby.is_empty()),
+            ("--coarsen", !self.coarsen.is_empty()),
+            ("--resample", !self.resample.is_empty()),
+            ("--weights", !self.weights.is_empty()),
+            ("--plot", self.plot.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
 }
 
 fn parse_select(text: &str) -> Result<(String, Part), String> {

@@ -4,22 +4,25 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gristmill_client::Location;
-use gristmill_kernel::DType;
 use gristmill_runtime::MAX_LANES;
 use gristmill_wire::Place;
 
 use super::array::ArrayArgs;
+use super::element::Element;
 use super::files::ReachArgs;
+use super::parameters::ParamArgs;
 use crate::size::{ByteRange, Size};
 
 const RUN_EXAMPLES: &str = "Examples:
   gristmill run sum data.f64 --type f64
   gristmill run sum wide.bin --type f32 --big-endian --skip 80 --record 40 --range 1GiB:512MiB
-  gristmill run grep corpus.txt --param pattern='[A-Z]{12,}K' --param count_only=true
-  gristmill run lookup data.f64 --type f64 --param where='> 3.5'
+  gristmill run grep corpus.txt --pattern '[A-Z]{12,}K' --count-only
+  gristmill run lookup data.f64 --type f64 --where '> 3.5'
+  gristmill run quantile data.f64 --type f64 -q 0.1,0.9
   gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
   gristmill run gaussian photo.raw --type u8 --param shape=1080,1920,3 --output blurred.raw
-  gristmill run mean tos.nc --var tos --axes time --select lat=-30:30 --output mean.nc
+  gristmill run mean tos.nc --axes time --select lat=-30:30 --select time=2001-01:2001-06 --output mean.nc
+  gristmill run max tos.nc --var tos --axes lat,lon --expr 'tos - 273.15'
   gristmill run mean tos.nc --var tos --groupby time.season --output seasons.nc
   gristmill run mean tos.nc --var tos --axes lat,lon --weights lat=coslat --resample time=QS --plot tos.png
 
@@ -40,6 +43,8 @@ pub struct RunArgs {
     /// A parameter of the kernel, NAME=VALUE; may be given several times
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<(String, String)>,
+    #[command(flatten)]
+    pub named: ParamArgs,
     /// Where the bytes go that a kernel gives: a file of this machine, or one on storage nodes (grist://HOST:PORT/PATH),
     /// where each node keeps what it made [default: standard output]
     #[arg(short, long, value_name = "PATH")]
@@ -68,9 +73,10 @@ pub struct RunArgs {
 /// What the records are, and which of them.
 #[derive(Debug, Args)]
 pub struct SelectionArgs {
-    /// Type of the elements: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64; without it the file is text
+    /// Type of the elements: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or as NumPy calls it: float64, int32, '>f4'; without it the
+    /// file is text, or of a scientific format by its name
     #[arg(long = "type", value_name = "TYPE")]
-    pub dtype: Option<DType>,
+    pub dtype: Option<Element>,
     /// The elements are big-endian
     #[arg(long, requires = "dtype")]
     pub big_endian: bool,

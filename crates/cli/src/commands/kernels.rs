@@ -7,7 +7,11 @@ use gristmill_kernel::catalog::{Accepts, BUILT_IN, Declaration, find};
 use serde_json::{Value as Json, json};
 
 use crate::args::KernelsArgs;
+use crate::commands::operations::{self, OPERATIONS, Operation};
 use crate::error::CliError;
+
+/// Most characters of a line of an explanation.
+const WIDTH: usize = 90;
 
 /// Lists the kernels, or explains one.
 pub fn kernels(args: &KernelsArgs) -> Result<ExitCode, CliError> {
@@ -17,8 +21,22 @@ pub fn kernels(args: &KernelsArgs) -> Result<ExitCode, CliError> {
         (None, true) => {
             writeln!(out, "{}", Json::Array(BUILT_IN.iter().map(|decl| describe(decl)).collect()))
         }
-        (Some(name), true) => writeln!(out, "{}", describe(find(name)?)),
-        (Some(name), false) => explain(&mut out, find(name)?),
+        (Some(name), false) if operations::word(name).is_some() => {
+            writeln!(out, "{}", wrapped(operations::word(name).unwrap_or_default(), WIDTH))
+        }
+        (Some(name), json) => match (find(name), operations::find(name)) {
+            (Err(_), Some(operation)) if json => writeln!(out, "{}", operation.describe()),
+            (Err(_), Some(operation)) => explain_operation(&mut out, operation),
+            (Err(error), None) => return Err(error.into()),
+            (Ok(decl), _) if json => writeln!(out, "{}", describe(decl)),
+            (Ok(decl), operation) => explain(&mut out, decl).and_then(|()| match operation {
+                Some(operation) => {
+                    writeln!(out)?;
+                    explain_operation(&mut out, operation)
+                }
+                None => Ok(()),
+            }),
+        },
     };
     written.and_then(|()| io::stdout().write_all(&out)).map_err(CliError::Output)?;
     Ok(ExitCode::SUCCESS)
@@ -28,7 +46,26 @@ fn list(out: &mut dyn Write) -> io::Result<()> {
     for decl in BUILT_IN {
         writeln!(out, "{:10} {}", decl.name, decl.summary)?;
     }
-    writeln!(out, "\n'gristmill kernels NAME' explains one.")
+    writeln!(
+        out,
+        "\nOver a variable of a netCDF, HDF5, Zarr, .npy or .csv file (--var), along any of its dimensions:"
+    )?;
+    for operation in OPERATIONS {
+        writeln!(out, "  {:10} {}", operation.name, operation.summary)?;
+    }
+    writeln!(
+        out,
+        "\n'gristmill kernels NAME' explains one, and the words 'exact', 'binned' and 'fixed' of a report."
+    )
+}
+
+fn explain_operation(out: &mut dyn Write, operation: &Operation) -> io::Result<()> {
+    writeln!(out, "{} of a variable (--var): {}\n", operation.name, operation.summary)?;
+    writeln!(out, "{}\n\nParameters (--param NAME=VALUE):", wrapped(operation.details, WIDTH))?;
+    for (name, help, example) in operation.all_params() {
+        writeln!(out, "  {name}\n      {help}; for example {name}={example}")?;
+    }
+    Ok(())
 }
 
 fn accepts(decl: &Declaration) -> String {
@@ -68,7 +105,7 @@ fn explain(out: &mut dyn Write, decl: &Declaration) -> io::Result<()> {
         writeln!(out, "  {} ({}{default})", param.name, param.kind.describe())?;
         writeln!(out, "      {}; for example {}={}", param.help, param.name, param.example)?;
     }
-    writeln!(out, "\n{}", wrapped(decl.details, 90))
+    writeln!(out, "\n{}", wrapped(decl.details, WIDTH))
 }
 
 /// Breaks text into lines of at most `width` characters, where words allow.

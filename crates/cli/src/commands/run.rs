@@ -14,9 +14,9 @@ use gristmill_runtime::{
 use gristmill_store::write_atomic;
 use gristmill_wire::{InputSpec, Place};
 
-use crate::args::{RunArgs, SelectionArgs};
+use crate::args::{Element, RunArgs, SelectionArgs};
 use crate::commands::run_output::{BytesTo, Printer};
-use crate::commands::{connect, run_array};
+use crate::commands::{connect, run_array, run_variable};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
 use crate::human;
@@ -29,8 +29,8 @@ const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let options = Config::load()?.options(&args.tuning);
-    if let Some(variable) = &args.array.var {
-        return run_array::run(args, variable, options);
+    if let Some(variable) = run_variable::of(args)? {
+        return run_array::run(args, &variable, options);
     }
     let input = input(&args.selection)?;
     let params = params(args)?;
@@ -87,7 +87,12 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 
 /// What the records are.
 pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
-    let input = match (args.dtype, args.record) {
+    if let Some(Element { order: Some(ByteOrder::Little), .. }) = args.dtype.filter(|_| args.big_endian) {
+        return Err(CliError::Usage(
+            "--type says little-endian and --big-endian the other; leave one out".into(),
+        ));
+    }
+    let input = match (args.dtype.map(|element| element.dtype), args.record) {
         (Some(dtype), None) => Input::elements(dtype),
         (Some(dtype), Some(record)) => Input::typed_records(dtype, record.0)?,
         (None, Some(record)) => Input::records(record.0)?,
@@ -98,7 +103,7 @@ pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
 
 /// The parameters, with the bytes of files in the place of their names.
 fn params(args: &RunArgs) -> Result<Vec<(String, String)>, CliError> {
-    let mut params = args.params.clone();
+    let mut params = args.named.with(&args.params)?;
     inline_files(catalog::find(&args.kernel)?.params, &mut params, |name| {
         let path = PathBuf::from(name);
         let fail = |source| CliError::File { verb: "read", path: path.clone(), source };
@@ -222,5 +227,6 @@ impl Job {
 }
 
 fn byte_order(args: &SelectionArgs) -> ByteOrder {
-    if args.big_endian { ByteOrder::Big } else { ByteOrder::Little }
+    let named = args.dtype.and_then(|element| element.order).unwrap_or_default();
+    if args.big_endian { ByteOrder::Big } else { named }
 }

@@ -6,8 +6,11 @@ mod question;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use gristmill_client::{ArrayFile, Folder, Location, nowhere, open, plan_array, plan_dataset};
+use gristmill_client::{
+    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, nowhere, open, plan_array, plan_dataset,
+};
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
@@ -16,12 +19,14 @@ use crate::args::RunArgs;
 use crate::commands::connect;
 use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
+use crate::commands::stat;
 use crate::commands::variables::{failed, is_zarr};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
 
-use question::{MEDIAN, question};
+pub(super) use question::{HISTOGRAM, MEDIAN, QUANTILE};
+use question::{between, ends, question};
 
 /// Runs an operation on a variable and prints, or writes, its answer.
 pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<ExitCode, CliError> {
@@ -56,40 +61,24 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
             return usage("an answer is written to a file of this machine; name one with --output".into());
         }
     };
-    let question = question(args, variable)?;
-    let (plan, job) = match &args.path {
-        Location::Local(path) => {
-            if args.place == Place::Storage {
-                let text = "is a file of this machine and is folded here; leave --place out";
-                return usage(format!("{} {text}", path.display()));
-            }
-            let (plan, file) = if is_zarr(path) {
-                let folder = Folder::open(path).map_err(failed(path))?;
-                let plan = plan_dataset(folder.dataset.clone(), &question)?;
-                let file = folder.parts(plan.files())?;
-                (plan, file)
-            } else {
-                let file = open(path)?;
-                (plan_array(&file, &question)?, file)
-            };
-            let request = Request { options, ..plan.request(file) };
-            (plan, Job::Here(Box::new(request)))
+    let (mut question, pending) = question(args, variable)?;
+    let control = Arc::new(Control::new());
+    stop_on_signal(&control)?;
+    if let Some(bins) = pending {
+        let mut found = Vec::new();
+        for asked in ends(&question) {
+            let (plan, job) = planned(args, &options, &asked)?;
+            let watch = Watch::start(control.clone(), args.tuning.no_progress);
+            let mut unseen = Printer::new(&*plan.kernel, args.json, job.folds_here());
+            let outcome =
+                job.run(&mut unseen, &control).map_err(|error| CliError::of_request(&args.path, error));
+            drop(watch);
+            let Outcome::Done(answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
+            found.push(answer.value);
         }
-        Location::Remote(url) => {
-            let cluster = connect(url, args.reach)?;
-            let remote = cluster.dataset(&url.path)?;
-            let plan = remote.plan(&question)?;
-            let job = match remote.files(plan.files())? {
-                Some(files) => {
-                    let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
-                    let (planned, options) = (Box::new(planned), Box::new(options));
-                    Job::Cluster { cluster, planned, options }
-                }
-                None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
-            };
-            (plan, job)
-        }
-    };
+        question.op = between(bins, &found)?;
+    }
+    let (plan, job) = planned(args, &options, &question)?;
     if let Some((_, format)) = to {
         plan.fits(format)?;
     }
@@ -100,19 +89,22 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     if args.explain {
         eprintln!("{}\n{}", answer::explanation(&plan), job.explanation(false));
     }
-    let control = Arc::new(Control::new());
-    stop_on_signal(&control)?;
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
     printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
     let outcome = job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
+    if args.array.var.is_none() && !args.json {
+        eprintln!("variable {variable}");
+    }
+    answer.value = plan.spread(answer.value);
     if args.kernel == MEDIAN {
         answer.value = answer::median(answer.value);
     }
+    printer.rounded = answer::rounded(&answer.value, &question.op);
     if let Some((path, format)) = to {
-        let bytes = plan.file(&answer.value, format, &args.kernel)?;
+        let bytes = plan.file(&answer.value, format, &args.kernel, &history())?;
         write_atomic(path, &bytes)?;
         eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, answer::shape(&plan));
     }
@@ -126,4 +118,65 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         printer.finish(&answer)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A question worked out, and what runs it.
+fn planned(
+    args: &RunArgs,
+    options: &Options,
+    question: &ArrayQuestion,
+) -> Result<(ArrayPlan, Job), CliError> {
+    let options = options.clone();
+    Ok(match &args.path {
+        Location::Local(path) => {
+            if args.place == Place::Storage {
+                let text = "is a file of this machine and is folded here; leave --place out";
+                return Err(CliError::Usage(format!("{} {text}", path.display())));
+            }
+            let (plan, file) = if is_zarr(path) {
+                let folder = Folder::open(path).map_err(failed(path))?;
+                let plan = plan_dataset(folder.dataset.clone(), question)?;
+                let file = folder.parts(plan.files())?;
+                (plan, file)
+            } else {
+                let file = open(path)?;
+                (plan_array(&file, question)?, file)
+            };
+            let request = Request { options, ..plan.request(file) };
+            (plan, Job::Here(Box::new(request)))
+        }
+        Location::Remote(url) => {
+            let cluster = connect(url, args.reach)?;
+            let remote = cluster.dataset(&url.path)?;
+            let plan = remote.plan(question)?;
+            let job = match remote.files(plan.files())? {
+                Some(files) => {
+                    let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
+                    let (planned, options) = (Box::new(planned), Box::new(options));
+                    Job::Cluster { cluster, planned, options }
+                }
+                None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
+            };
+            (plan, job)
+        }
+    })
+}
+
+/// A line of history: when, and by which command.
+fn history() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let when = stat::time(now).replacen(' ', "T", 1).replace(" UTC", "Z");
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    format!("{when}: gristmill {}", words.collect::<Vec<_>>().join(" "))
+}
+
+/// A word as a shell takes it, on one line.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=:/.,+@%".contains(c);
+    let word: String = word.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

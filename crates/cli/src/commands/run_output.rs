@@ -165,6 +165,8 @@ pub(super) struct Printer {
     pub begun: bool,
     /// Lanes of this process folded, and not those of storage nodes.
     folded_here: bool,
+    /// The type that sums were rounded to at their end, where that loses digits.
+    pub rounded: Option<&'static str>,
 }
 
 impl Printer {
@@ -188,6 +190,7 @@ impl Printer {
             taken,
             begun: false,
             folded_here,
+            rounded: None,
         }
     }
 
@@ -199,7 +202,7 @@ impl Printer {
     pub fn finish(mut self, answer: &Answer) -> Result<(), CliError> {
         self.answer(answer).and_then(|()| self.out.flush()).map_err(CliError::Output)?;
         if !self.json {
-            eprintln!("{}", human::report(&answer.report, self.folded_here, self.numerics));
+            eprintln!("{}", human::report(&answer.report, self.folded_here, self.numerics, self.rounded));
         }
         Ok(())
     }
@@ -207,11 +210,13 @@ impl Printer {
     fn answer(&mut self, answer: &Answer) -> io::Result<()> {
         let report = json::report(&answer.report, self.folded_here);
         match (self.json, self.shape, &answer.value) {
-            (false, None, value) if !self.taken => human::value(&mut self.out, value),
+            (false, None, value) if !self.taken => {
+                human::value(&mut self.out, value, io::stdout().is_terminal())
+            }
             (false, _, value) => {
                 // Rows are the answer; what there is beside them goes where it does not mix with them.
                 self.out.flush()?;
-                human::value(&mut io::stderr(), value)
+                human::value(&mut io::stderr(), value, io::stderr().is_terminal())
             }
             (true, None, value) => {
                 let (kernel, numerics) = (self.kernel, self.numerics);

@@ -9,6 +9,7 @@ use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Places, Variable, is_nam
 use gristmill_runtime::{Chunks, reads};
 use gristmill_wire::grid;
 
+use super::LEAD;
 use crate::ClientError;
 
 /// A variable as an input of an expression.
@@ -109,6 +110,29 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
     let beside = beside.collect::<Result<Vec<_>, _>>()?;
     let chunks = Chunks::beside_others(Arc::new(table.only(&numbers)), beside, numbers)?;
     Ok(Bound { table, chunks, kernel, asked: request })
+}
+
+/// An expression in which the variable that is asked about may have its own name, without its groups, where nothing else is
+/// called so.
+pub(super) fn by_its_name(text: &str, variable: &Variable, others: &[(String, String)]) -> String {
+    let name = variable.path.rsplit('/').next().unwrap_or(&variable.path);
+    let taken = name == LEAD || name == "nan" || others.iter().any(|(other, _)| other == name);
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| !in_word(c)).unwrap_or(rest.len());
+        if end == 0 {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let (word, behind) = rest.split_at(end);
+        // The end of a number, as in 1.5e3, and a function are no variables.
+        let variable = !taken && word == name && !out.ends_with('.') && !behind.trim_start().starts_with('(');
+        out.push_str(if variable { LEAD } else { word });
+        rest = behind;
+    }
+    out
 }
 
 /// A table with the chunks of the lead, where its own are only our choice and the lead's are runs of its bytes too.

@@ -93,12 +93,13 @@ pub(super) fn of(
     for (said, by) in &mapping.groups {
         let axis = axis(said)?;
         let found = group::by(dataset, variable, axis.at, &axis.taken, by)?;
-        mapped.groups(&axis, found.labels, found.coordinate)?;
+        mapped.groups(&axis, found.labels, found.coordinate, None)?;
     }
     for (said, frequency) in &mapping.bins {
         let axis = axis(said)?;
         let (labels, coordinate) = axis.bins(said, *frequency)?;
-        mapped.groups(&axis, labels, coordinate)?;
+        let (labels, asked) = of_those_there(labels, coordinate.labels.len());
+        mapped.groups(&axis, labels, coordinate, asked)?;
     }
     for (said, length, boundary) in &mapping.windows {
         let axis = axis(said)?;
@@ -115,11 +116,18 @@ pub(super) fn of(
 }
 
 impl Mapped {
-    fn groups(&mut self, axis: &Axis, labels: Vec<i64>, found: AxisCoordinate) -> Result<(), ClientError> {
-        let count = found.labels.len() as u64;
+    fn groups(
+        &mut self,
+        axis: &Axis,
+        labels: Vec<i64>,
+        found: AxisCoordinate,
+        asked: Option<Vec<usize>>,
+    ) -> Result<(), ClientError> {
+        let length = found.labels.len() as u64;
+        let count = asked.as_ref().map_or(length, |asked| asked.len() as u64);
         self.groups.push(Groups { axis: axis.place as i64, labels, count });
-        let (name, length) = (found.name.clone(), count);
-        self.add(axis, AnswerAxis { name, length, reduced: false, coordinate: Some(found) })
+        let name = found.name.clone();
+        self.add(axis, AnswerAxis { name, length, reduced: false, coordinate: Some(found), asked })
     }
 
     fn add(&mut self, axis: &Axis, answer: AnswerAxis) -> Result<(), ClientError> {
@@ -171,8 +179,27 @@ impl Axis<'_> {
                 Some(AxisCoordinate::of(found, &name, means))
             }
         };
-        Ok(AnswerAxis { name, length: count, reduced: false, coordinate })
+        Ok(AnswerAxis { name, length: count, reduced: false, coordinate, asked: None })
     }
+}
+
+/// Labels of the bins that have any elements, counted among these, and which those are where not all of `count` are.
+fn of_those_there(mut labels: Vec<i64>, count: usize) -> (Vec<i64>, Option<Vec<usize>>) {
+    let mut there = vec![false; count];
+    for label in &labels {
+        if let Some(bin) = usize::try_from(*label).ok().and_then(|bin| there.get_mut(bin)) {
+            *bin = true;
+        }
+    }
+    if there.iter().all(|any| *any) {
+        return (labels, None);
+    }
+    let asked: Vec<usize> = (0..count).filter(|bin| there[*bin]).collect();
+    for label in &mut labels {
+        let place = usize::try_from(*label).ok().and_then(|bin| asked.binary_search(&bin).ok());
+        *label = place.map_or(-1, |place| place as i64);
+    }
+    (labels, Some(asked))
 }
 
 /// The mean of what is not missing.

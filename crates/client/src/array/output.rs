@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gristmill_array::Op;
-use gristmill_format::{AttributeValue, Variable};
+use gristmill_format::{Attribute, AttributeValue, Variable};
 use gristmill_kernel::{Array, ArrayType, DType, Value};
 
 use super::labels::{AxisCoordinate, Labels};
@@ -52,20 +52,27 @@ impl ArrayPlan {
         }
     }
 
-    /// The bytes of a file with the answer. `op`: how it was made, for the attribute `cell_methods`.
+    /// The bytes of a file with the answer. `op`: how it was made, for the attribute `cell_methods`; `made`: when and by which
+    /// command, a line of the attribute `history`.
     ///
     /// # Errors
     /// Several arrays where the format has one; a coordinate that cannot be read.
-    pub fn file(&self, answer: &Value, format: ArrayFile, op: &str) -> Result<Vec<u8>, ClientError> {
+    pub fn file(
+        &self,
+        answer: &Value,
+        format: ArrayFile,
+        op: &str,
+        made: &str,
+    ) -> Result<Vec<u8>, ClientError> {
         self.fits(format)?;
         let arrays = arrays(answer);
         match (format, &arrays[..]) {
             (ArrayFile::Npy, [(_, array), ..]) => Ok(npy::file(array)),
-            _ => self.netcdf(&arrays, op),
+            _ => self.netcdf(&arrays, op, made),
         }
     }
 
-    fn netcdf(&self, arrays: &[(&str, Array)], op: &str) -> Result<Vec<u8>, ClientError> {
+    fn netcdf(&self, arrays: &[(&str, Array)], op: &str, history: &str) -> Result<Vec<u8>, ClientError> {
         let mut made = Made::default();
         let mut axes = Vec::new();
         for axis in &self.axes {
@@ -84,8 +91,29 @@ impl ArrayPlan {
             let (kind, data) = (Kind::Elements(array.dtype), array.data.clone());
             made.variables.push(Written { name, dimensions, kind, data, attributes });
         }
-        let about = [("Conventions".to_owned(), Stated::Text("CF-1.8".into()))];
-        Ok(netcdf::file(&made.dimensions, &made.variables, &about))
+        Ok(netcdf::file(&made.dimensions, &made.variables, &self.about(history)))
+    }
+
+    /// The attributes of the file, with one more line of its history: before the others, as other tools write it.
+    fn about(&self, history: &str) -> Vec<(String, Stated)> {
+        // One that names variables, which are not in the answer.
+        let kept = self.dataset.attributes.iter().filter(|attribute| attribute.name != "coordinates");
+        let mut about: Vec<(String, Stated)> =
+            kept.filter_map(|attribute| Some((attribute.name.clone(), stated(attribute)?))).collect();
+        let place =
+            |about: &[(String, Stated)], name: &str| about.iter().position(|(other, _)| other == name);
+        if place(&about, "Conventions").is_none() {
+            about.insert(0, ("Conventions".to_owned(), Stated::Text("CF-1.8".into())));
+        }
+        let line = |before: Option<&Stated>| match before {
+            Some(Stated::Text(before)) if !before.is_empty() => Stated::Text(format!("{history}\n{before}")),
+            _ => Stated::Text(history.to_owned()),
+        };
+        match place(&about, "history") {
+            Some(at) => about[at].1 = line(Some(&about[at].1)),
+            None => about.push(("history".to_owned(), line(None))),
+        }
+        about
     }
 
     /// The variables that the expression reads, each with what it is called there.
@@ -125,7 +153,7 @@ impl ArrayPlan {
         units.and_then(|attribute| attribute.value.text())
     }
 
-    /// As CF section 7.3 and appendix E have it: the dimensions that were reduced, and how.
+    /// As CF section 7.3 and appendix E have it: what was done before, and behind it the dimensions that were reduced, and how.
     fn cell_methods(&self, op: &str) -> Option<String> {
         let method = match op {
             "min" => "minimum",
@@ -146,7 +174,10 @@ impl ArrayPlan {
             true => String::new(),
             false => format!(" (comment: weighted along {})", weighted.join(", ")),
         };
-        (!over.is_empty()).then(|| format!("{over}{method}{comment}"))
+        let before = self.variable.attribute("cell_methods").filter(|_| self.question.expr.is_none());
+        let before = before.and_then(|attribute| attribute.value.text()).unwrap_or_default().trim();
+        let joint = if before.is_empty() { "" } else { " " };
+        (!over.is_empty()).then(|| format!("{before}{joint}{over}{method}{comment}"))
     }
 }
 
@@ -249,12 +280,25 @@ fn plain(name: &str) -> String {
 
 /// These attributes of a variable, as it has them.
 pub(super) fn kept(variable: &Variable, names: &[&str]) -> Vec<(String, Stated)> {
-    let stated = |name: &&str| {
-        let stated = match &variable.attribute(name)?.value {
-            AttributeValue::Numbers { dtype, bytes, .. } => Stated::Numbers(*dtype, bytes.clone()),
-            value => Stated::Text(value.text()?.to_owned()),
-        };
-        Some(((*name).to_owned(), stated))
+    names.iter().filter_map(|name| Some(((*name).to_owned(), stated(variable.attribute(name)?)?))).collect()
+}
+
+/// An attribute as classic netCDF has it; `None` for what it has not. Whole numbers without a type are small ones where that does.
+fn stated(attribute: &Attribute) -> Option<Stated> {
+    let small = |value: &Value| match value {
+        Value::Int(n) => i32::try_from(*n).ok(),
+        _ => None,
     };
-    names.iter().filter_map(stated).collect()
+    Some(match &attribute.value {
+        AttributeValue::Numbers { dtype, bytes, typed, .. } => {
+            let numbers = attribute.value.numbers().unwrap_or_default();
+            match numbers.iter().map(small).collect::<Option<Vec<i32>>>() {
+                Some(all) if !typed => {
+                    Stated::Numbers(DType::I32, all.into_iter().flat_map(i32::to_le_bytes).collect())
+                }
+                _ => Stated::Numbers(*dtype, bytes.clone()),
+            }
+        }
+        value => Stated::Text(value.text()?.to_owned()),
+    })
 }

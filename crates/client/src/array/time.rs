@@ -154,7 +154,7 @@ fn offset(text: &str) -> Option<i64> {
 }
 
 /// `6`, `6:30`, `6:30:15.5`, in microseconds.
-fn of_day(text: &str) -> Option<i64> {
+pub(super) fn of_day(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let mut whole = |most: u32| match parts.next() {
         None => Some(0),

@@ -2,7 +2,7 @@
 
 use gristmill_array::Op;
 use gristmill_client::{ArrayPlan, AxisCoordinate, Labels};
-use gristmill_kernel::Value;
+use gristmill_kernel::{ArrayType, DType, Value};
 
 use super::question::MEDIAN;
 use crate::size::readable;
@@ -35,6 +35,15 @@ pub(super) fn median(answer: Value) -> Value {
     Value::Map(entries)
 }
 
+/// The type that sums and what is made of them were rounded to at their end, where that is narrower than f64.
+pub(super) fn rounded(answer: &Value, op: &Op) -> Option<&'static str> {
+    let Value::Map(entries) = answer else { return None };
+    let single =
+        |value: &Value| matches!(value, Value::Array(array) if array.dtype == ArrayType::Number(DType::F32));
+    let sums = matches!(op, Op::Sum | Op::Mean | Op::Var | Op::Std);
+    (sums && entries.iter().any(|(_, value)| single(value))).then_some("f32")
+}
+
 /// The answer with the names of its axes, which the kernel does not know.
 pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Value {
     let Value::Map(mut entries) = answer else { return answer };
@@ -44,7 +53,10 @@ pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Va
         Op::Quantile(_) if entries.iter().any(|(name, _)| *name == "quantile") => {
             names.insert(0, Value::Text("quantile".into()));
         }
-        Op::Histogram(_) => names.push(Value::Text("bin".into())),
+        Op::Histogram(edges) => {
+            names.push(Value::Text("bin".into()));
+            entries.push(("edges", Value::List(edges.iter().map(|edge| Value::float(*edge)).collect())));
+        }
         _ => {}
     }
     if json || !names.is_empty() {
@@ -77,10 +89,12 @@ fn labels(coordinate: &AxisCoordinate, json: bool) -> Value {
 
 /// The axes of the answer.
 pub(super) fn shape(plan: &ArrayPlan) -> String {
-    match &plan.axes[..] {
-        [] => "one number".into(),
-        axes => {
-            axes.iter().map(|axis| format!("{} {}", axis.name, axis.length)).collect::<Vec<_>>().join(", ")
-        }
+    let mut axes: Vec<String> =
+        plan.axes.iter().map(|axis| format!("{} {}", axis.name, axis.length)).collect();
+    match &plan.question.op {
+        Op::Histogram(edges) => axes.push(format!("bin {}", edges.len() - 1)),
+        Op::Quantile(shares) if shares.len() > 1 => axes.insert(0, format!("quantile {}", shares.len())),
+        _ => {}
     }
+    if axes.is_empty() { "one number".into() } else { axes.join(", ") }
 }

@@ -80,6 +80,17 @@ pub(super) fn png(
         None => format!("{op} of {path}"),
         Some(expr) => format!("{op} of {expr}, {}", plan.inputs()),
     };
+    // Bins beside another dimension are a map.
+    let edges = match &plan.question.op {
+        Op::Histogram(edges)
+            if dimensions.len() == 1
+                && array.values().count() + 1 == edges.len()
+                && edges.iter().all(|edge| edge.is_finite()) =>
+        {
+            edges.clone()
+        }
+        _ => Vec::new(),
+    };
     let attribute = |name| plan.variable.attribute(name).and_then(|attribute| attribute.value.text());
     let picture = Picture {
         title: match units {
@@ -90,6 +101,7 @@ pub(super) fn png(
         quantity: units.map_or_else(|| op.to_owned(), |units| format!("{op} [{units}]")),
         dimensions,
         values: array.values().map(|one| float(&one)).collect(),
+        edges,
     };
     picture.png()
 }

@@ -2,19 +2,27 @@
 
 use gristmill_array::Op;
 use gristmill_client::{ArrayQuestion, Mapping};
+use gristmill_kernel::Value;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
 
-/// The quantile that has a name.
-pub(super) const MEDIAN: &str = "median";
+/// The quantile that has a name, and the operations that take numbers of their own.
+pub(in crate::commands) const MEDIAN: &str = "median";
+pub(in crate::commands) const QUANTILE: &str = "quantile";
+pub(in crate::commands) const HISTOGRAM: &str = "histogram";
 
-/// What is asked, from the operation's name, its parameters, and the options.
-pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, CliError> {
+/// Bins of a histogram where nothing is said, as of the kernel for plain files.
+const BINS: usize = 10;
+
+/// What is asked, from the operation's name, its parameters, and the options. Of a histogram whose ends are not told also its
+/// bins: the smallest and the largest element are asked for first.
+pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion, Option<usize>), CliError> {
     let usage = |text: String| CliError::Usage(text);
     let mut question = ArrayQuestion::new(variable, Op::Count);
     let (mut shares, mut edges, mut bins, mut ends) = (None, None, None, (None, None));
-    for (name, value) in &args.params {
+    let mut pending = None;
+    for (name, value) in &args.named.with(&args.params)? {
         let wrong = |what: &str| usage(format!("--param {name}={value}: {what}"));
         let number = || value.parse::<f64>().map_err(|_| wrong("it is no number"));
         let count = || value.parse::<u64>().map_err(|_| wrong("it is no whole number"));
@@ -32,6 +40,14 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, 
             "q" => shares = Some(numbers().map_err(|_| wrong("write shares from 0 to 1, as in 0.5,0.9"))?),
             "edges" => edges = Some(numbers().map_err(|_| wrong("write numbers in order, as in 0,10,20"))?),
             "bins" => bins = Some(count()?),
+            "range" => {
+                let parted =
+                    value.split_once(':').map(|(low, high)| (low.trim().parse(), high.trim().parse()));
+                let Some((Ok(low), Ok(high))) = parted else {
+                    return Err(wrong("write LOW:HIGH, for example 0:1"));
+                };
+                ends = (Some(low), Some(high));
+            }
             "low" => ends.0 = Some(number()?),
             "high" => ends.1 = Some(number()?),
             _ => return Err(wrong("there is no such parameter")),
@@ -39,17 +55,26 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, 
     }
     question.op = match args.kernel.as_str() {
         MEDIAN => Op::Quantile(vec![0.5]),
-        "quantile" => Op::Quantile(shares.ok_or_else(|| usage("quantile needs --param q=0.5,0.9".into()))?),
-        "histogram" => {
+        QUANTILE => Op::Quantile(
+            shares.ok_or_else(|| usage("quantile needs shares: -q 0.5,0.9, or --param q=0.5,0.9".into()))?,
+        ),
+        HISTOGRAM => {
+            let count =
+                |bins: Option<u64>| bins.map_or(BINS, |bins| usize::try_from(bins).unwrap_or(usize::MAX));
             match (edges, bins, ends) {
                 (Some(edges), None, (None, None)) => Op::Histogram(edges),
-                (None, Some(bins), (Some(low), Some(high))) => {
-                    Op::histogram(usize::try_from(bins).unwrap_or(usize::MAX), low, high)?
+                (None, bins, (Some(low), Some(high))) => Op::histogram(count(bins), low, high)?,
+                (None, bins, (None, None)) => {
+                    pending = Some(count(bins));
+                    // Refuses too many at once. The ends are put in the place of these.
+                    Op::histogram(count(bins), 0.0, 1.0)?
                 }
-                _ => return Err(usage(
-                    "histogram needs --param bins=10 --param low=0 --param high=1, or --param edges=0,1,5"
-                        .into(),
-                )),
+                _ => {
+                    return Err(usage(
+                        "histogram takes --bins 10 and --param range=0:1, or --param edges=0,1,5 alone"
+                            .into(),
+                    ));
+                }
             }
         }
         name => Op::named(name).ok_or_else(|| {
@@ -69,7 +94,59 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<ArrayQuestion, 
         bins: args.array.resample.clone(),
         weights: args.array.weights.clone(),
     };
-    Ok(question)
+    Ok((question, pending))
+}
+
+/// The questions for the smallest and the largest of all elements that a histogram counts.
+pub(super) fn ends(question: &ArrayQuestion) -> [ArrayQuestion; 2] {
+    let all = |op| {
+        let mapping = Mapping::default();
+        ArrayQuestion { op, axes: None, mapping, keepdims: false, skipna: None, ..question.clone() }
+    };
+    [all(Op::Min), all(Op::Max)]
+}
+
+/// The histogram between the ends that the answers to [`ends`] tell.
+///
+/// # Errors
+/// No elements, and infinite ones.
+pub(super) fn between(bins: usize, answers: &[Value]) -> Result<Op, CliError> {
+    let number = |name: &str| {
+        let entries = answers.iter().filter_map(|answer| match answer {
+            Value::Map(entries) => entries.iter().find(|(key, _)| *key == name),
+            _ => None,
+        });
+        entries
+            .filter_map(
+                |(_, value)| if let Value::Array(array) = value { array.values().next() } else { None },
+            )
+            .next()
+    };
+    // 64-bit integers may round to the wrong side.
+    let low = match number("min") {
+        Some(Value::Int(n)) if (n as f64) as i128 > n => (n as f64).next_down(),
+        Some(Value::Int(n)) => n as f64,
+        Some(Value::Float(x)) => x,
+        _ => f64::NAN,
+    };
+    let high = match number("max") {
+        Some(Value::Int(n)) if ((n as f64) as i128) < n => (n as f64).next_up(),
+        Some(Value::Int(n)) => n as f64,
+        Some(Value::Float(x)) => x,
+        _ => f64::NAN,
+    };
+    if low.is_nan() || high.is_nan() {
+        let text =
+            "all elements are missing, so there is no smallest one to begin at; give --param range=LOW:HIGH";
+        return Err(CliError::Usage(text.into()));
+    }
+    if !(high - low).is_finite() {
+        let text = format!("the elements reach from {low} to {high}; give --param range=LOW:HIGH");
+        return Err(CliError::Usage(text));
+    }
+    // As NumPy has it where all are one number.
+    let (low, high) = if low == high { (low - 0.5, high + 0.5) } else { (low, high) };
+    Ok(Op::histogram(bins, low, high)?)
 }
 
 /// Whether an operation on a variable takes a parameter.
@@ -80,8 +157,8 @@ fn takes(operation: &str, parameter: &str) -> bool {
         "min_count" => {
             matches!(operation, "sum" | "mean" | "totals" | "var" | "std" | "min" | "max" | "moments")
         }
-        "q" => operation == "quantile",
-        "bins" | "low" | "high" | "edges" => operation == "histogram",
+        "q" => operation == QUANTILE,
+        "bins" | "range" | "low" | "high" | "edges" => operation == HISTOGRAM,
         _ => false,
     }
 }

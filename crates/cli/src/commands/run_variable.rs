@@ -1,0 +1,115 @@
+//! Which variable of a scientific file `run` is about, where none is named.
+
+use std::sync::Arc;
+
+use gristmill_array::Op;
+use gristmill_client::Location;
+use gristmill_format::{Dataset, Variable};
+
+use crate::args::RunArgs;
+use crate::commands::connect;
+use crate::commands::run_array::{HISTOGRAM, MEDIAN, QUANTILE};
+use crate::commands::variables::{failed, is_zarr};
+use crate::error::CliError;
+
+/// Ends of names of files that have variables.
+const SCIENTIFIC: [&str; 9] = ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy", "zarr"];
+
+/// Attributes that name variables which say something of others.
+const REFERRING: [&str; 9] = [
+    "bounds",
+    "climatology",
+    "coordinates",
+    "grid_mapping",
+    "cell_measures",
+    "ancillary_variables",
+    "formula_terms",
+    "nodes",
+    "node_coordinates",
+];
+
+/// At most so many variables are listed.
+const LISTED: usize = 20;
+
+/// The variable: the one that is named; else, of a file that is of a scientific format by its name, the only one that is
+/// neither a coordinate nor said to belong to another. `None` for a request about plain records.
+///
+/// # Errors
+/// A file with none, or with several: the message lists them.
+pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
+    if args.array.var.is_some() {
+        return Ok(args.array.var.clone());
+    }
+    let selection = &args.selection;
+    let plain = selection.dtype.is_some()
+        || selection.record.is_some()
+        || selection.range.is_some()
+        || selection.skip.0 > 0;
+    let option = args.array.first();
+    if plain || !operation(&args.kernel) || !is_scientific(&args.path) {
+        return match option {
+            Some(option) => Err(CliError::Usage(format!(
+                "{option} is about a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var"
+            ))),
+            None => Ok(None),
+        };
+    }
+    let dataset = match &args.path {
+        Location::Local(path) if is_zarr(path) => {
+            Arc::new(gristmill_format::open_path(path).map_err(failed(path))?)
+        }
+        Location::Local(path) => {
+            let file = gristmill_client::open(path)?;
+            Arc::new(gristmill_client::read_dataset(&file, &file.name).map_err(failed(path))?)
+        }
+        Location::Remote(url) => connect(url, args.reach)?.dataset(&url.path)?.dataset,
+    };
+    only(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
+}
+
+/// Whether variables can be asked for this.
+fn operation(name: &str) -> bool {
+    Op::named(name).is_some() || [MEDIAN, QUANTILE, HISTOGRAM].contains(&name)
+}
+
+fn is_scientific(location: &Location) -> bool {
+    let ends = |path: &std::path::Path| {
+        path.extension().is_some_and(|end| SCIENTIFIC.iter().any(|known| end.eq_ignore_ascii_case(known)))
+    };
+    match location {
+        Location::Local(path) => ends(path) || is_zarr(path),
+        Location::Remote(url) => ends(std::path::Path::new(url.path.trim_end_matches('/'))),
+    }
+}
+
+/// The only variable with data of its own.
+fn only(dataset: &Dataset) -> Result<String, String> {
+    let numbers = || dataset.variables.iter().filter(|variable| variable.dtype().is_ok());
+    let known = dataset.variables.iter().flat_map(|variable| REFERRING.map(|name| variable.attribute(name)));
+    let referred: Vec<String> = known
+        .flatten()
+        .filter_map(|attribute| attribute.value.text())
+        .flat_map(|text| text.split_whitespace().map(str::to_owned))
+        .collect();
+    let own_name =
+        |variable: &Variable| variable.path.rsplit('/').next().unwrap_or(&variable.path).to_owned();
+    let is_data = |variable: &&Variable| {
+        !variable.shape.is_empty()
+            && !variable.dimensions.contains(&variable.path)
+            && !referred.contains(&own_name(variable))
+    };
+    let data: Vec<&Variable> = numbers().filter(is_data).collect();
+    let (data, several) = match &data[..] {
+        [one] => return Ok(one.path.clone()),
+        [] => (numbers().collect(), "has no variable with data of its own"),
+        _ => (data, "has several variables"),
+    };
+    let mut listed: Vec<&str> = data.iter().take(LISTED).map(|variable| &*variable.path).collect();
+    if data.len() > LISTED {
+        listed.push("and more");
+    }
+    match listed.is_empty() {
+        true => Err("it has no variable that is made of numbers".to_owned()),
+        false => Err(format!("it {several}; name one with --var: {}", listed.join(", "))),
+    }
+}
