@@ -132,3 +132,20 @@ def test_a_damaged_header_is_no_attribute_of_another_type(grist, tmp_path):
     path.write_bytes(data)
     done = grist("stat", path, "--json")
     assert b"hecksum" in done.stdout + done.stderr
+
+
+def test_what_get_cannot_copy_is_said(grist, plain, tmp_path):
+    (tmp_path / "plain.bin").write_bytes(b"\1\2\3\4" * 9)
+    assert "leave --var out" in grist.refuses(2, "get", tmp_path / "plain.bin", tmp_path / "x.npy", "--var", "a")
+    (tmp_path / "folder").mkdir()
+    assert "leave --var out" in grist.refuses(2, "get", tmp_path / "folder", tmp_path / "x.npy", "--var", "a")
+    assert "g/x, g/y, g/h/z" in grist.refuses(2, "get", plain, tmp_path / "x.npy", "--var", "g")
+    assert "text of 2 bytes" in grist.refuses(1, "get", plain, tmp_path / "x.npy", "--var", "text")
+    assert not (tmp_path / "x.npy").exists()
+    # A striped file is a file.
+    for one in ("t0", "t1"):
+        (tmp_path / one).mkdir()
+    striped = grist.put(plain, tmp_path / "plain.grist", (tmp_path / "t0", tmp_path / "t1"), 1024)
+    grist.ok("get", striped, tmp_path / "d.npy", "--var", "d")
+    with h5py.File(plain) as file:
+        same(np.load(tmp_path / "d.npy"), file["d"][:])

@@ -31,7 +31,10 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
             let path = Path::new(&url.path);
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
-            let remote = cluster.dataset(&url.path)?;
+            let remote = cluster.dataset(&url.path).map_err(|error| match error {
+                ClientError::Format(error) => get_variable::without(path, error),
+                error => error.into(),
+            })?;
             get_variable::get_from(&remote.dataset, path, name, &destination, &*stoppable()?)?;
         }
     }

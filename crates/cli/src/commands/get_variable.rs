@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use gristmill_client::{ClientError, VariableError, write_variable, write_whole};
-use gristmill_format::{Dataset, open_path};
+use gristmill_client::{ClientError, VariableError, open, read_dataset, write_variable, write_whole};
+use gristmill_format::{Dataset, FormatError, open_path};
 use gristmill_runtime::Control;
 
 use crate::commands::DASH;
@@ -14,9 +14,30 @@ use crate::error::CliError;
 /// Permission bits of the file that is made, before the process's mask is taken off.
 const MODE: u32 = 0o644;
 
-/// Writes a variable of a file.
+/// At most so many variables of a group are listed.
+const LISTED: usize = 12;
+
+/// Writes a variable of a file, striped or not, or of a folder with Zarr.
 pub fn get(path: &Path, name: &str, destination: &Path, stop: &Control) -> Result<(), CliError> {
-    get_from(&open_path(path).map_err(failed(path))?, path, name, destination, stop)
+    let dataset = if path.is_dir() {
+        open_path(path).map_err(|error| without(path, error))?
+    } else {
+        let file = open(path)?;
+        read_dataset(&file, &file.name).map_err(|error| without(path, error))?
+    };
+    get_from(&dataset, path, name, destination, stop)
+}
+
+/// A file that has no variables is copied without naming one.
+pub fn without(path: &Path, error: FormatError) -> CliError {
+    match error {
+        FormatError::Unrecognised { why } => CliError::Usage(format!(
+            "{} has no variables, as it is no netCDF, HDF5, Zarr, .npy, .csv or .tsv file ({why}); leave --var out to copy it as \
+             it is",
+            path.display()
+        )),
+        error => failed(path)(error),
+    }
 }
 
 /// Writes a variable of an opened file, which errors call `path`.
@@ -27,6 +48,17 @@ pub fn get_from(
     destination: &Path,
     stop: &Control,
 ) -> Result<(), CliError> {
+    let group = name.trim_matches('/');
+    if dataset.variable(name).is_err() && dataset.groups.iter().any(|known| known == group) {
+        let inside = |path: &&str| path.strip_prefix(group).is_some_and(|rest| rest.starts_with('/'));
+        let names = dataset.variables.iter().map(|variable| &*variable.path).filter(inside);
+        let names: Vec<&str> = names.take(LISTED).collect();
+        return Err(CliError::Usage(format!(
+            "{}: {group} is a group, and one variable is copied; it has {}",
+            path.display(),
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        )));
+    }
     dataset.table(name).map_err(failed(path))?;
     if destination == Path::new(DASH) {
         let mut out = io::stdout().lock();

@@ -100,9 +100,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation {
         name: "moments",
         summary: "what means and variances are made of: n, sum, m2, min, max",
-        details: "Five arrays at once: n, i64; sum; m2, the sum of squared distances from the mean, f64; min and max. m2 / n is the \
+        details: "Five arrays at once: n, i64; sum; m2, the sum of squared distances from the mean, f64; min and max. Of f64 a sixth, sum_low: what the rounding of the sum left. m2 / n is the \
                   variance.",
         params: &[MIN_COUNT],
+    },
+    Operation {
+        name: "comoments",
+        summary: "what covariances are made of, of an expression that is a product",
+        details: "Of --expr 'x * y', with --with y=OTHER: n, the pairs of which neither is missing; the sums x and y, and what \
+                  their rounding left, x_low and y_low; xy, the sum of (x - mean of x) * (y - mean of y). xy / n is the \
+                  covariance.",
+        params: &[],
     },
     Operation { name: "median", summary: "the median", details: "f64. In a few passes.", params: &[] },
     Operation {
@@ -134,9 +142,10 @@ const WORDS: [(&str, &str); 3] = [
     ),
     (
         "binned",
-        "Binned: the same bits whatever the parts that the data was read in, and within a stated bound of the exact number. Sums \
-         of grids of floats are kept in three bins for each cell, which are set by the largest value of that cell: what a value \
-         has below 2^-80 of that one is left out.",
+        "Binned: the same bits whatever the parts that the data was read in, and within a bound of the exact number that the \
+         elements of the cell alone set. A sum of floats of a grid is kept in three bins for each cell, which are set by the \
+         largest element of that cell: what an element has below 2^-80 of that one is left out. Variances have four bins, for \
+         squares down to 2^-105 of the largest.",
     ),
     (
         "fixed",

@@ -71,6 +71,10 @@ pub fn chunks(file: &Hdf5File, address: u64) -> Result<Vec<Chunk>, FormatError> 
                 return Err(bad("an object header goes round in a circle"));
             }
             FormatError::limit("chunks of an object header", seen.len() as u64, MAX_CHUNKS)?;
+            let bytes = all
+                .iter()
+                .fold(more.length, |sum, chunk: &Chunk| sum.saturating_add(chunk.bytes.len() as u64));
+            FormatError::limit("bytes of an object header", bytes, MAX_HEADER_BYTES as u64)?;
             all.push(further(file, more.offset, more.length, form)?);
         }
         at += 1;
