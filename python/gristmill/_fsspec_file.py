@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 import tempfile
 import warnings
 from typing import Any, cast
 
 from fsspec.compression import compr
-from fsspec.core import get_compression
+from fsspec.core import OpenFile, get_compression
 from fsspec.spec import AbstractBufferedFile
 
 from ._errors import Stale, Usage
@@ -17,6 +18,9 @@ from ._open import BUFFER_BYTES, Stored
 
 #: Options of :func:`gristmill.put` that may be given when a file is written.
 PUT_OPTIONS = ("stripe", "record", "targets", "on")
+
+#: Calls between the end of a ``with fsspec.open(...)`` and the end of its file, at most.
+MAX_FRAMES = 16
 
 #: Bytes of a file being written that are kept in memory; the rest goes to a temporary file.
 MEMORY_BYTES = 8 << 20
@@ -72,6 +76,13 @@ class GristmillFile(AbstractBufferedFile):  # type: ignore[misc]
             self._written.seek(0)
             put(self._written, self.fs.unstrip_protocol(self.path), **options)
 
+    def close(self) -> None:
+        """Stores what was written, unless the ``with`` of :func:`fsspec.open` that wrote it ends with an exception."""
+        if not self.closed and self.mode != "rb" and _left_by_an_exception(self):
+            self.discard()
+        else:
+            super().close()
+
     def discard(self) -> None:
         """Throws away what was written."""
         self._written.close()
@@ -93,6 +104,20 @@ class GristmillFile(AbstractBufferedFile):  # type: ignore[misc]
     def __reduce__(self) -> Any:
         make, (*first, more) = super().__reduce__()
         return make, (*first, {**more, "id": self._stored.id})
+
+
+def _left_by_an_exception(file: GristmillFile) -> bool:
+    """Whether a ``with fsspec.open(...)`` is being left by an exception: it closes its files and does not say why."""
+    frame = sys._getframe(1)
+    for _ in range(MAX_FRAMES):
+        if frame.f_code is OpenFile.__exit__.__code__:
+            # What the file is written through lies before it, and it is the first.
+            ours: Any = getattr(frame.f_locals.get("self"), "fobjects", ())
+            return bool(ours) and ours[0] is file and any(part is not None for part in frame.f_locals.get("args", ()))
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
 
 
 class Text(io.TextIOWrapper):
