@@ -7,7 +7,7 @@
 True
 
 ``run`` asks a kernel about a file; ``open_dataset`` and ``open_arrays`` open files of scientific formats, whose arrays are
-reduced where they are stored; ``put``, ``get``, ``open``, ``ls``, ``stat`` and ``remove`` handle files; ``up``
+reduced where they are stored; ``put``, ``get``, ``open``, ``ls``, ``stat``, ``move``, ``copy``, ``disk_usage`` and ``remove`` handle files and folders; ``up``
 starts storage nodes on this machine. Files are named by URL (``grist://HOST:PORT/PATH``) or by path. Everything may be
 called from several threads at once, and in a forked child.
 """
@@ -34,7 +34,7 @@ from ._errors import (
     Unavailable,
     Usage,
 )
-from ._files import Entry, FileInfo, get, ls, put, remove, stat
+from ._files import DiskUsage, Entry, FileInfo, FolderInfo, copy, disk_usage, get, ls, move, put, remove, stat
 from ._gristmill import VERSION as __version__
 from ._open import open
 from ._options import Trace, set_options, trace
@@ -67,8 +67,10 @@ __all__ = [
     "Conflict",
     "DataError",
     "Denied",
+    "DiskUsage",
     "Entry",
     "FileInfo",
+    "FolderInfo",
     "GristmillError",
     "NoSpace",
     "NotFound",
@@ -81,9 +83,12 @@ __all__ = [
     "Unavailable",
     "Usage",
     "__version__",
+    "copy",
+    "disk_usage",
     "explain",
     "get",
     "ls",
+    "move",
     "open",
     "open_arrays",
     "open_dataset",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union, overload
 
 from . import _gristmill
-from ._errors import Usage
-from ._place import Location, Size, integer, located, size
+from ._errors import NotFound, Usage
+from ._place import Location, Size, here, integer, located, size
+from ._watching import watching
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]
@@ -51,6 +53,11 @@ class FileInfo:
     #: Changes whenever the file is replaced, in a cluster.
     id: str | None = None
 
+    @property
+    def is_dir(self) -> bool:
+        """``False``: see :class:`FolderInfo`."""
+        return False
+
     def __repr__(self) -> str:
         text = f"FileInfo(url={self.url!r}, length={self.length}, stripe_unit={self.stripe_unit}"
         text += f", targets={self.targets}, mode=0o{self.mode:o}, created='{self.created:%Y-%m-%d %H:%M:%S} UTC'"
@@ -59,6 +66,35 @@ class FileInfo:
         if self.record is not None:
             text += f", record={self.record}"
         return text + ")"
+
+
+@dataclass(frozen=True)
+class FolderInfo:
+    """What is known about a directory of a cluster: all that lies in it."""
+
+    #: Its name with the address of its cluster.
+    url: str
+    #: Files, those of directories in it too.
+    files: int
+    #: Their bytes.
+    length: int
+    #: When the newest of them became visible.
+    changed: datetime
+
+    @property
+    def is_dir(self) -> bool:
+        """``True``: it is no file."""
+        return True
+
+
+@dataclass(frozen=True)
+class DiskUsage:
+    """How much a file is, or all that lies in a directory."""
+
+    #: Files.
+    files: int
+    #: Their bytes.
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -78,6 +114,28 @@ class Entry:
         return self.info is None
 
 
+@overload
+def put(
+    source: Union["Buffer", "np.ndarray[Any, Any]", Readable],
+    url: Location,
+    *,
+    stripe: Size | None = None,
+    record: Size | None = None,
+    targets: int | None = None,
+    on: Iterable[int | str | os.PathLike[str]] | None = None,
+    mode: int | None = None,
+) -> FileInfo: ...
+@overload
+def put(
+    source: Union[str, "os.PathLike[str]"],
+    url: Location,
+    *,
+    stripe: Size | None = None,
+    record: Size | None = None,
+    targets: int | None = None,
+    on: Iterable[int | str | os.PathLike[str]] | None = None,
+    mode: int | None = None,
+) -> FileInfo | FolderInfo: ...
 def put(
     source: Union[str, "os.PathLike[str]", "Buffer", "np.ndarray[Any, Any]", Readable],
     url: Location,
@@ -87,9 +145,9 @@ def put(
     targets: int | None = None,
     on: Iterable[int | str | os.PathLike[str]] | None = None,
     mode: int | None = None,
-) -> FileInfo:
-    """Copies a file, bytes or an array to storage nodes. It becomes visible, or replaces what was there, when all of
-    it is durable.
+) -> FileInfo | FolderInfo:
+    """Copies a file, bytes, an array or a folder to storage nodes. A file becomes visible, or replaces what was there, when
+    all of it is durable; of a folder each file does by itself.
 
     >>> import gristmill, numpy as np
     >>> info = gristmill.put(np.arange(1000.0), cluster.path("thousand.f64"), stripe="4KiB")
@@ -97,8 +155,9 @@ def put(
     (8000, 4096, (0, 1))
 
     source
-        A path, anything with the buffer protocol, a NumPy array (its elements in C order, in its own byte order), or a
-        binary file that is open for reading.
+        A path, anything with the buffer protocol, a NumPy array (its elements in C order, in its own byte order; as NumPy
+        saves it where the name ends in ``.npy``), or a binary file that is open for reading. A folder, Zarr for example, is
+        copied with all that lies in it, and gives a :class:`FolderInfo`.
     url
         ``grist://HOST:PORT/PATH``; or a layout file of this machine (``*.grist``), with directories ``on``.
     stripe, record
@@ -112,14 +171,17 @@ def put(
     unit = None if stripe is None else size(stripe, "stripe")
     whole = None if record is None else size(record, "record")
     connection, path = located(url)
-    readable = _source(source)
+    folder = isinstance(source, (str, os.PathLike)) and os.path.isdir(source)
+    readable = _source(source, path)
     if connection is None:
         if on is None:
             raise Usage(f"say which directories {path} is to be striped over: on=[...]; or name a cluster")
         if targets is not None or mode is not None:
             raise Usage("targets and mode are for files of a cluster")
+        if folder:
+            raise Usage(f"{readable} is a folder; name a directory of a cluster for it")
         _put_local(readable, path, [os.fsdecode(directory) for directory in on], unit, whole)  # type: ignore[arg-type]
-        return stat(path)
+        return stat_file(path)
     if targets is not None and on is not None:
         raise Usage("give either targets or on")
     if mode is not None and not 0 <= integer(mode, "mode") <= 0o777:
@@ -131,7 +193,13 @@ def put(
         "on": None if on is None else [_number(number, "on") for number in on],
         "mode": None if mode is None else integer(mode, "mode"),
     }
-    return described(_gristmill.put(connection, readable, path, how), connection)
+    with watching() as watch:
+        if folder:
+            where, files, length = _gristmill.put_folder(connection, str(readable), path, how, watch)
+        else:
+            total = readable.length if isinstance(readable, _Slices) else None
+            return described(_gristmill.put(connection, readable, path, how, total, watch), connection)
+    return FolderInfo(_root(connection) + where, files, length, datetime.now(timezone.utc))
 
 
 def _number(given: object, name: str) -> int:
@@ -141,16 +209,19 @@ def _number(given: object, name: str) -> int:
     return number
 
 
-def _source(source: Any) -> str | Readable:
-    """A path, or something with ``read``."""
+def _source(source: Any, name: str) -> str | Readable:
+    """A path, or something with ``read``. ``name``: of the file that it becomes."""
+    head = b""
     if isinstance(source, (str, os.PathLike)):
-        return os.fsdecode(source)
+        return here(source)
     if hasattr(source, "__array_interface__"):
         import numpy as np
 
-        array = np.ascontiguousarray(source)
+        array = np.asarray(source, order="C")
         if array.dtype.hasobject:
             raise Usage(f"an array of {array.dtype} holds references, not values; give it a type with values")
+        if name.endswith(".npy"):
+            head = _npy_head(array)
         source = array.reshape(-1).view(np.uint8) if array.size else b""
     elif hasattr(source, "read"):
         return source  # type: ignore[no-any-return]
@@ -159,20 +230,42 @@ def _source(source: Any) -> str | Readable:
     except TypeError as error:
         raise Usage(f"{type(source).__name__} is neither a path, nor bytes, nor an array, nor a file") from error
     flat = view.cast("B") if view.c_contiguous and view.nbytes else view.tobytes()
-    return _Slices(memoryview(flat))
+    return _Slices(head, memoryview(flat))
+
+
+def _npy_head(array: np.ndarray[Any, Any]) -> bytes:
+    """What stands before the elements of an array in C order, as ``numpy.save`` writes it."""
+    import numpy as np
+
+    whole = io.BytesIO()
+    about = np.lib.format.header_data_from_array_1_0(array)
+    about["fortran_order"] = False
+    try:
+        np.lib.format.write_array_header_1_0(whole, about)
+    except ValueError:
+        # Of types with so many fields that it is longer than the first version allows.
+        whole = io.BytesIO()
+        np.lib.format.write_array_header_2_0(whole, about)
+    return whole.getvalue()
 
 
 class _Slices:
     """Bytes in memory, as a file."""
 
-    def __init__(self, view: memoryview) -> None:
-        self._view = view
-        self._at = 0
+    def __init__(self, head: bytes, view: memoryview) -> None:
+        self._parts = [memoryview(head), view]
+        #: All of them.
+        self.length = len(head) + len(view)
 
     def read(self, size: int, /) -> bytes:
-        part = self._view[self._at : self._at + size].tobytes()
-        self._at += len(part)
-        return part
+        while self._parts:
+            part, rest = self._parts[0][:size].tobytes(), self._parts[0][size:]
+            self._parts[0] = rest
+            if not rest:
+                del self._parts[0]
+            if part:
+                return part
+        return b""
 
 
 def _put_local(source: str | Readable, path: str, on: list[str], unit: int | None, record: int | None) -> None:
@@ -185,8 +278,13 @@ def _put_local(source: str | Readable, path: str, on: list[str], unit: int | Non
         _gristmill.put_local(file.name, path, on, unit, record)
 
 
+@overload
+def get(url: Location, path: None = None) -> bytes: ...
+@overload
+def get(url: Location, path: str | os.PathLike[str]) -> None: ...
 def get(url: Location, path: str | os.PathLike[str] | None = None) -> bytes | None:
-    """Copies a file to ``path``, where it appears when it is whole and durable; or gives its bytes.
+    """Copies a file to ``path``, where it appears when it is whole and durable; or gives its bytes. A directory becomes a
+    new folder, which appears when all that lies in it is there.
 
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("abc"))
@@ -197,12 +295,47 @@ def get(url: Location, path: str | os.PathLike[str] | None = None) -> bytes | No
     connection, name = located(url)
     if path is None:
         return _gristmill.get_bytes(connection, name)
-    _gristmill.get(connection, name, os.fsdecode(path))
+    destination = here(path)
+    try:
+        _gristmill.get(connection, name, destination)
+    except NotFound:
+        if connection is None or not _is_directory(connection, name):
+            raise
+        with watching() as watch:
+            _gristmill.get_folder(connection, name, destination, watch)
     return None
 
 
-def stat(url: Location) -> FileInfo:
-    """What is known about a file, of a cluster or of this machine."""
+def _is_directory(connection: _gristmill.Connection, path: str) -> bool:
+    try:
+        return _gristmill.usage(connection, path)[3]
+    except NotFound:
+        return False
+
+
+def stat(url: Location) -> FileInfo | FolderInfo:
+    """What is known about a file, of a cluster or of this machine, or about a directory of a cluster.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("some/abc"))
+    >>> gristmill.stat(cluster.path("some/abc")).length, gristmill.stat(cluster.path("some")).is_dir
+    (3, True)
+    """
+    connection, path = located(url)
+    try:
+        return stat_file(url)
+    except NotFound:
+        if connection is None:
+            raise
+        files, length, changed, is_directory = _gristmill.usage(connection, path)
+        if not is_directory:
+            raise
+        when = datetime.fromtimestamp(changed, timezone.utc)
+        return FolderInfo(_root(connection) + path, files, length, when)
+
+
+def stat_file(url: Location) -> FileInfo:
+    """What is known about a file; of a directory nothing is."""
     connection, path = located(url)
     found = _gristmill.stat(connection, path)
     if connection is None:
@@ -232,9 +365,63 @@ def ls(url: Location) -> list[Entry]:
     return entries
 
 
-def remove(url: Location) -> None:
-    """Removes a file of a cluster, or a layout file (``*.grist``) and its objects."""
-    _gristmill.remove(*located(url))
+def remove(url: Location, *, recursive: bool = False) -> None:
+    """Removes a file of a cluster, or a layout file (``*.grist``) and its objects. With ``recursive`` a directory of a cluster
+    too: all that lies in it, in one step, or nothing where one may not remove some of it."""
+    connection, path = located(url)
+    if recursive and connection is not None:
+        _gristmill.remove_all(connection, path)
+    else:
+        _gristmill.remove(connection, path)
+
+
+def move(source: Location, destination: Location) -> str:
+    """Gives a file or a directory of a cluster another name, in one step, and returns its URL then.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("old/abc"))
+    >>> gristmill.move(cluster.path("old"), cluster.path("new")) == cluster.path("new")
+    True
+
+    A file takes the place of another. Into a directory that is there, or whose name ends with ``/``, the old name goes.
+    """
+    connection, path = _of_cluster(source)
+    to, where = _of_cluster(destination)
+    if to.entry != connection.entry:
+        raise Usage(f"{source} is on another cluster than {destination}; copy it, and then remove it")
+    return _root(connection) + _gristmill.rename(connection, path, where)
+
+
+def copy(source: Location, destination: Location, *, recursive: bool = False) -> str:
+    """Copies a file of a cluster within it or to another, or with ``recursive`` a directory file by file, and returns the
+    URL of the copy. The bytes pass through this process, a few at a time.
+
+    Stripes, records and, of a new file, permission bits are those of the source. Into a directory that is there, or whose
+    name ends with ``/``, the name of the source goes.
+    """
+    connection, path = _of_cluster(source)
+    to, where = _of_cluster(destination)
+    with watching() as watch:
+        return _root(to) + _gristmill.copy(connection, path, to, where, recursive, watch)
+
+
+def disk_usage(url: Location) -> DiskUsage:
+    """How much a file of a cluster is, or all that lies in a directory.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("sized/abc"))
+    >>> gristmill.disk_usage(cluster.path("sized"))
+    DiskUsage(files=1, bytes=3)
+    """
+    files, length, _, _ = _gristmill.usage(*_of_cluster(url))
+    return DiskUsage(files, length)
+
+
+def _of_cluster(url: Location) -> tuple[_gristmill.Connection, str]:
+    connection, path = located(url)
+    if connection is None:
+        raise Usage(f"{path} is no file of a cluster; write grist://HOST:PORT/PATH")
+    return connection, path
 
 
 def _root(connection: _gristmill.Connection) -> str:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from glob import has_magic
+from typing import TYPE_CHECKING, Any
 
 from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
@@ -14,7 +15,7 @@ from fsspec.utils import isfilelike, stringify_path
 
 from . import _gristmill
 from ._errors import NotFound, Usage
-from ._files import FileInfo, described, get, put, remove, stat
+from ._files import FileInfo, described, get, move, put, remove, stat_file
 from ._fsspec_file import PUT_OPTIONS, Compressed, GristmillFile, Text
 from ._open import Stored, open
 from ._place import located
@@ -46,8 +47,7 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     There are no empty directories: one is there as long as files lie in it, and making one does nothing. A file is
     replaced whole, when what was written to it is closed; there is no appending. If a ``with fs.open(...)`` ends with an
-    exception nothing is stored; ``fsspec.open`` closes its files without saying why, and then what there is becomes the
-    file. Options when a file is written are those of :func:`gristmill.put`: ``stripe``, ``record``, ``targets``, ``on``.
+    exception nothing is stored, nor if a ``with fsspec.open(...)`` does. Options when a file is written are those of :func:`gristmill.put`: ``stripe``, ``record``, ``targets``, ``on``.
     """
 
     protocol = ("grist", "grist+unix")
@@ -94,7 +94,7 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if name == "/":
             return _directory(path)
         try:
-            return _described(path, stat(url))
+            return _described(path, stat_file(url))
         except NotFound:
             if not _gristmill.is_directory(connection, name):
                 raise
@@ -123,14 +123,14 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def created(self, path: str) -> datetime:
         """When the file became visible."""
-        return stat(self._file(path)).created
+        return stat_file(self._file(path)).created
 
     #: Files are replaced whole.
     modified = created
 
     def ukey(self, path: str) -> str:
         """Changes whenever the file is replaced."""
-        info = stat(self._file(path))
+        info = stat_file(self._file(path))
         return info.id or f"{info.length} {info.created}"
 
     def checksum(self, path: str) -> int:
@@ -145,7 +145,7 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """Bytes of a file; negative positions count from its end."""
         if start is None and end is None:
-            return cast(bytes, get(self._file(path)))
+            return get(self._file(path))
         stored = Stored(self._file(path))
         return stored.all(*_range(stored.length, start, end))
 
@@ -272,10 +272,20 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def mv(
         self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **more: Any
     ) -> None:
-        """Moves files: copies them, and then removes them where they were."""
+        """Moves a file or a directory in one step; files of a pattern, and to another cluster, by copying and removing."""
+        one, other = self._strip_protocol(path1), self._strip_protocol(path2)
         # Under two names of the same file it would be removed at last.
-        if self._strip_protocol(path1) != self._strip_protocol(path2):
+        if one == other:
+            return
+        if not isinstance(one, str) or has_magic(one) or maxdepth is not None or not self._one_cluster(one, other):
             super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **more)
+            return
+        slash = "/" if stringify_path(path2).endswith("/") else ""
+        move(self._file(one), self._file(other).rstrip("/") + slash)
+
+    def _one_cluster(self, one: str, other: str) -> bool:
+        (here, _), (there, _) = _remote(self._file(one)), _remote(self._file(other))
+        return here.entry == there.entry
 
     def rm_file(self, path: str) -> None:
         """Removes a file."""
@@ -289,6 +299,10 @@ class GristmillFileSystem(AbstractFileSystem):  # type: ignore[misc]
         for one in given:
             if not recursive and self.isdir(one):
                 raise IsADirectoryError(f"{one} is a directory; use recursive=True to remove all that lies in it")
+        if recursive and maxdepth is None and not any(has_magic(stringify_path(one)) for one in given):
+            for one in given:
+                remove(self._file(stringify_path(one)), recursive=True)
+            return
         for one in self.expand_path(given, recursive=recursive, maxdepth=maxdepth):
             if not (recursive and self.isdir(one)):
                 self.rm_file(one)

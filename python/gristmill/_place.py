@@ -33,7 +33,7 @@ _UNITS = {
 }
 
 #: What a connection depends on besides its address.
-_ENVIRONMENT = ("GRISTMILL_CLUSTER", "GRISTMILL_TOKEN", "GRISTMILL_TOKEN_FILE", "GRISTMILL_CA")
+_ENVIRONMENT = ("GRISTMILL_CLUSTER", "GRISTMILL_TOKEN", "GRISTMILL_TOKEN_FILE", "GRISTMILL_CA", "GRISTMILL_WAIT")
 
 _Key = tuple[Union[str, None], ...]
 _connections: OrderedDict[_Key, _gristmill.Connection] = OrderedDict()
@@ -69,9 +69,17 @@ def located(url: Location) -> tuple[_gristmill.Connection | None, str]:
     text = os.fsdecode(url)
     found = _gristmill.parse(text) if "://" in text else None
     if found is None:
-        return None, text
+        return None, here(text)
     entry, path = found
     return connection(entry), path
+
+
+def here(path: str | os.PathLike[str]) -> str:
+    """A path of this machine as text, which no system takes with a NUL in it."""
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise Usage(f"the path {text!r} is not allowed, it holds a NUL character: leave it out")
+    return text
 
 
 def connection(entry: str | None) -> _gristmill.Connection:

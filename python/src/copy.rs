@@ -14,6 +14,7 @@ use crate::errors::Failure;
 use crate::files::{info, remote};
 use crate::source::Source;
 use crate::wait::wait;
+use crate::watch::{Watch, Watched};
 
 /// How a file is to lie on the targets, as the Python side puts it.
 #[derive(FromPyObject)]
@@ -34,36 +35,59 @@ pub enum What {
     Object(Py<PyAny>),
 }
 
-/// Copies to a cluster. Given up, it leaves nothing visible.
+impl How {
+    /// Bytes of a stripe, where that is said, with or without it of records.
+    pub fn unit(&self) -> Option<u64> {
+        self.unit.or_else(|| self.record.map(|_| DEFAULT_UNIT))
+    }
+}
+
+/// The same with this stripe unit.
+pub fn planned(how: &How, unit: u64) -> RemotePut {
+    RemotePut {
+        unit: how.unit.unwrap_or(unit),
+        record: how.record,
+        targets: how.targets,
+        on: how.on.clone(),
+        mode: how.mode,
+    }
+}
+
+/// Copies to a cluster, `total` bytes if that is known. Given up, it leaves nothing visible.
 #[pyfunction]
+#[pyo3(signature = (connection, source, path, how, total=None, watch=None))]
 pub fn put<'py>(
     py: Python<'py>,
     connection: &Bound<'py, Connection>,
     source: What,
     path: String,
     how: How,
+    total: Option<u64>,
+    watch: Option<&Bound<'py, Watch>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let cluster = connection.get().cluster()?;
-    let stop = Arc::new(Control::new());
-    let told = stop.clone();
-    let put = wait(py, &stop, None, move || {
-        let how = RemotePut {
-            unit: match (how.unit, &source) {
-                (Some(unit), _) => unit,
-                (None, What::Path(path)) if how.record.is_none() => fitting(path, targets(&cluster, &how)),
-                (None, _) => DEFAULT_UNIT,
-            },
-            record: how.record,
-            targets: how.targets,
-            on: how.on,
-            mode: how.mode,
+    let watched = Watched::by(py, watch);
+    let (stop, told) = (watched.control.clone(), watched.told.clone());
+    let put = watched.wait(None, move || {
+        let unit = match (how.unit(), &source) {
+            (Some(unit), _) => unit,
+            (None, What::Path(path)) => fitting(path, targets(&cluster, &how)),
+            (None, What::Object(_)) => DEFAULT_UNIT,
         };
+        let how = planned(&how, unit);
+        let total = match &source {
+            What::Path(path) => std::fs::metadata(path).ok().map(|meta| meta.len()),
+            What::Object(_) => total,
+        };
+        if let Some(total) = total {
+            told.copies(total);
+        }
         let source = match source {
-            What::Path(path) => Source::file(&path, &told)?,
-            What::Object(object) => Source::object(object, &told),
+            What::Path(path) => Source::file(&path, &stop)?,
+            What::Object(object) => Source::object(object, &stop),
         };
         let why = source.why();
-        cluster.put_from(source, &path, &how, &mut |_| ()).map_err(|error| {
+        cluster.put_from(source, &path, &how, &mut |at| told.copied(at)).map_err(|error| {
             let said = why.lock().unwrap_or_else(PoisonError::into_inner).take();
             said.unwrap_or_else(|| error.into())
         })
@@ -72,12 +96,12 @@ pub fn put<'py>(
 }
 
 /// The stripe unit for a file on so many targets, of which nothing was said.
-fn fitting(path: &Path, targets: u64) -> u64 {
+pub fn fitting(path: &Path, targets: u64) -> u64 {
     chunk_unit(path, targets).unwrap_or(DEFAULT_UNIT)
 }
 
 /// Targets that a file gets. A cluster that cannot be asked refuses the put itself, with a better word.
-fn targets(cluster: &Cluster, how: &How) -> u64 {
+pub fn targets(cluster: &Cluster, how: &How) -> u64 {
     match (how.targets, &how.on) {
         (Some(targets), _) => u64::from(targets),
         (None, Some(on)) => on.len() as u64,

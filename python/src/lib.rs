@@ -19,6 +19,7 @@ mod reduction;
 mod rows;
 mod run;
 mod source;
+mod tree;
 mod wait;
 mod watch;
 
@@ -40,6 +41,8 @@ mod _gristmill {
     use super::reader::Reader;
     #[pymodule_export]
     use super::run::{parameters, run};
+    #[pymodule_export]
+    use super::tree::{copy, get_folder, put_folder, remove_all, rename, usage};
     #[pymodule_export]
     use super::watch::Watch;
 

@@ -1,5 +1,6 @@
 //! How far a request is, and giving it up, for whoever asked.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ pub struct Watch {
 pub struct Told {
     place: OnceLock<&'static str>,
     bytes: OnceLock<u64>,
+    /// Of a copy: bytes that are copied, and all of them.
+    copied: AtomicU64,
+    copies: OnceLock<u64>,
 }
 
 impl Told {
@@ -31,6 +35,18 @@ impl Told {
     pub fn begins(&self, place: &'static str, bytes: u64) {
         let _ = self.place.set(place);
         let _ = self.bytes.set(bytes);
+    }
+}
+
+impl Told {
+    /// So many bytes are to be copied.
+    pub fn copies(&self, bytes: u64) {
+        let _ = self.copies.set(bytes);
+    }
+
+    /// So many are.
+    pub fn copied(&self, bytes: u64) {
+        self.copied.store(bytes, Ordering::Relaxed);
     }
 }
 
@@ -61,6 +77,9 @@ impl Watch {
     /// Where it runs, once that is known; stored bytes that it is through with; all of them, 0 before that is known.
     #[getter]
     fn state(&self) -> (Option<&'static str>, u64, u64) {
+        if let Some(all) = self.told.copies.get() {
+            return (None, self.told.copied.load(Ordering::Relaxed).min(*all), *all);
+        }
         let (done, total) = self.control.progress();
         // Positions are bytes, records or chunks; of a first pass. Those of later ones are shown from the beginning.
         let bytes = self.told.bytes.get().copied().unwrap_or(total);
