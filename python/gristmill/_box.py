@@ -170,9 +170,9 @@ class Form:
     def ask(self, box: Box) -> dict[str, NDArray[Any]]:
         """The answer about a box: arrays with the axes of :attr:`layout`.
 
-        Raises :class:`NotPushed` if it does not fit into a request.
+        Raises :class:`NotPushed` if a window reaches from one block into the next.
         """
-        if not self.fits(box):
+        if any((counts % axis.window).any() for axis, counts in zip(self.axes, self._counts(box))):
             raise NotPushed("its blocks are not asked about together")
         leaf, masks = self.what.leaf, self.what.masks
         place = {axis: at for at, axis in enumerate(self.shown)}

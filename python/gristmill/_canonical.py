@@ -216,8 +216,12 @@ def mask_of(node: Node) -> tuple[int, NDArray[Any], Node] | None:
 
 def squared_distance(node: Node) -> tuple[Node, Const] | None:
     """``D`` and ``C`` of ``(D - C)**2`` with an array ``C`` that is here."""
-    if (cast_of := called(node, "cast")) and same_numbers(cast_of[0].dtype, node.dtype):
-        return squared_distance(cast_of[0])
+    # Squares have one sign, so rounding each to the type of their sum changes no more than the sum is rounded by.
+    width = node.dtype.itemsize
+    while (cast_of := called(node, "cast")) and cast_of[0].dtype.kind == node.dtype.kind == "f":
+        if not 4 <= width <= node.dtype.itemsize:
+            break
+        node = cast_of[0]
     args = called(node, "power", "square", "multiply")
     if not args:
         return None
