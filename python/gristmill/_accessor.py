@@ -1,15 +1,15 @@
-"""``gristmill`` of arrays and datasets of xarray: several statistics by one request."""
+"""``gristmill`` of arrays and datasets of xarray: several statistics by one request, and what there is of files."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Union
 
-import numpy as np
 import xarray as xr
 
 from ._chunks import unwrapped
 from ._errors import Usage
+from ._loading import teach
 from ._stats import STATS, explain, stats
 
 #: Names of dimensions: one, several, or all.
@@ -50,8 +50,8 @@ class OfArray:
         return xr.Dataset({name: (left, values[name]) for name in names}, coords, array.attrs)
 
     def load(self) -> xr.DataArray:
-        """The same with its elements here. xarray's own ``load`` leaves arrays of Gristmill as they are."""
-        return self._array.copy(data=np.asarray(self._array.data))
+        """The same with its elements here, as ``compute`` of xarray gives it."""
+        return self._array.compute()
 
     def explain(self) -> str:
         """What a reduction would do; see :func:`gristmill.explain`."""
@@ -65,9 +65,8 @@ class OfDataset:
         self._dataset = dataset
 
     def load(self) -> xr.Dataset:
-        """The same with all elements here. xarray's own ``load`` leaves arrays of Gristmill as they are."""
-        there = {name: one for name, one in self._dataset.variables.items() if name not in self._dataset.xindexes}
-        return self._dataset.assign({name: one.copy(data=np.asarray(one.data)) for name, one in there.items()})
+        """The same with all elements here, as ``compute`` of xarray gives it."""
+        return self._dataset.compute()
 
     def stats(self, dim: Dims = None, names: Sequence[str] = STATS, *, ddof: float = 0) -> xr.Dataset:
         """Statistics of each variable of numbers, over those of the dimensions that it has: ``tos_mean`` and so on. Each variable is a
@@ -98,6 +97,7 @@ def _by_xarray(array: xr.DataArray, name: str, dims: list[Hashable], ddof: float
     return getattr(array, name)(dims, **({"ddof": ddof} if name in ("std", "var") else {}))
 
 
+teach()
 _of_arrays: Any = xr.register_dataarray_accessor
 _of_datasets: Any = xr.register_dataset_accessor
 _of_arrays("gristmill")(OfArray)

@@ -35,6 +35,9 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
     >>> a = gm.open_arrays("field.npy")["data"]
     >>> a
     <gristmill.Array (3, 4) float64>
+    [[ 0.  1.  2.  3.]
+     [ 4.  5.  6.  7.]
+     [ 8.  9. 10. 11.]]
     >>> float((a[1:] * 2).mean())
     15.0
     >>> np.nanmax(a, axis=0)
@@ -142,7 +145,7 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
     conjugate = conj
 
     def __repr__(self) -> str:
-        return f"<gristmill.Array {self.shape} {self.dtype}>"
+        return _shown.in_short(self)
 
     def __str__(self) -> str:
         return _shown.text(_shown.of_array(self), "gristmill.Array")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from xarray import Dataset, DataTree
 from xarray.backends import BackendEntrypoint
 
+from ._cut_later import cut_later
 from ._dataset import open_dataset, open_groups
 
 
@@ -35,18 +36,19 @@ class GristmillBackend(BackendEntrypoint):
     def open_dataset(
         self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
     ) -> Dataset:
-        return open_dataset(filename_or_obj, drop_variables=drop_variables, **options)
+        return cut_later(open_dataset(filename_or_obj, drop_variables=drop_variables, **options))
 
     def open_groups_as_dict(
         self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
     ) -> dict[str, Dataset]:
         """The groups of a file as datasets, by their paths."""
-        return open_groups(filename_or_obj, drop_variables=drop_variables, **options)
+        groups = open_groups(filename_or_obj, drop_variables=drop_variables, **options)
+        return {path: cut_later(dataset) for path, dataset in groups.items()}
 
     def open_datatree(
         self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
     ) -> DataTree:
-        groups = open_groups(filename_or_obj, drop_variables=drop_variables, **options)
+        groups = self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, **options)
         return DataTree.from_dict(groups)
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:

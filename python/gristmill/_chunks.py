@@ -1,8 +1,7 @@
 """Arrays of dask whose blocks stay where they are stored, and xarray's way to ask for them.
 
-``xr.open_dataset(url, engine="gristmill", chunks={}, chunked_array_type="gristmill")`` and ``xr.open_mfdataset`` with the same
-give what :func:`gristmill.open_dataset` gives with ``chunks``. Without ``chunked_array_type`` xarray takes dask's own manager, with
-which blocks are read.
+Variables that the engine opens ask for it by themselves. Of those that :func:`gristmill.open_dataset` gives without ``chunks``
+``ds.chunk(..., chunked_array_type="gristmill")`` makes blocks that are asked about together.
 """
 
 from __future__ import annotations

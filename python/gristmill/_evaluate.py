@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._block_reads import read_blocks
+from ._chunk_reads import read_taken
 from ._expr import Apply, Const, Leaf, Node, Opaque, Picked, Take, Windows
 from ._source import Taken
 from ._watching import in_threads
@@ -64,7 +65,7 @@ def _together(leaves: list[Leaf]) -> dict[Hashable, list[Leaf]]:
     return out
 
 
-def _ends(take: Take) -> tuple[int, int]:
+def ends(take: Take) -> tuple[int, int]:
     """The first element that is taken, and the one behind the last."""
     if isinstance(take, int):
         return take, take + 1
@@ -76,7 +77,7 @@ def _ends(take: Take) -> tuple[int, int]:
 
 def _hull(leaves: list[Leaf]) -> list[tuple[int, int, int]]:
     """The hyperslab that holds all of these."""
-    each = [[_ends(take) for take in leaf.takes] for leaf in leaves]
+    each = [[ends(take) for take in leaf.takes] for leaf in leaves]
     return [(min(a for a, _ in axis), max(b for _, b in axis), 1) for axis in zip(*each)]
 
 
@@ -84,7 +85,7 @@ def _read_together(leaves: list[Leaf]) -> dict[Hashable, NDArray[Any]]:
     if len(leaves) == 1:
         return {leaves[0].key: read(leaves[0])}
     hull = _hull(leaves)
-    values = leaves[0].variable.read(tuple(hull))
+    values = read_taken(leaves[0].variable, tuple(hull))
     out = {}
     for leaf in leaves:
         part = values
@@ -108,7 +109,7 @@ def read(leaf: Leaf) -> NDArray[Any]:
     if leaf.blocks is not None:
         return arranged(read_blocks(leaf), leaf, [at for at, take in enumerate(leaf.takes) if not isinstance(take, int)])
     taken: list[Taken] = [_hull_of(leaf, axis) for axis in range(len(leaf.takes))]
-    values = leaf.variable.read(tuple(taken))
+    values = read_taken(leaf.variable, tuple(taken))
     left = [axis for axis, take in enumerate(leaf.takes) if not isinstance(take, int)]
     for at, axis in enumerate(left):
         take, whole = leaf.takes[axis], taken[axis]

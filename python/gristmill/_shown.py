@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ._errors import GristmillError
+from ._evaluate import ends, evaluate
 from ._layout import Held, Layout, layout_of, together
 from ._size import readable
 from ._spoken import MORE, shortened, spoken, variables
@@ -13,6 +15,7 @@ from ._spoken import MORE, shortened, spoken, variables
 if TYPE_CHECKING:
     from ._array import Array
     from ._arrays import Arrays
+    from ._expr import Leaf
     from ._source import Variable
 
 #: Nodes, variables and attributes that are shown; variables of one expression.
@@ -20,6 +23,9 @@ NODES, VARIABLES, ATTRIBUTES, PARTS = 16, 200, 100, 4
 
 #: Characters of a name and of an attribute that are shown.
 NAME, TEXT = 200, 400
+
+#: Elements of an array that are shown, and bytes of the chunks that are read for them.
+ELEMENTS, READ = 100, 4 << 20
 
 #: Characters of a bar.
 _BAR = 24
@@ -49,6 +55,29 @@ def of_array(array: Array) -> Facts:
     if layouts and any("://" in leaf.variable.source.url or layout.stripe_unit for leaf, layout in zip(leaves, layouts)):
         nodes = list(together(layouts).nodes.values())
     return Facts(spoken(node), lines, nodes)
+
+
+def in_short(array: Array) -> str:
+    """What an array is, and its elements if these are few: they are read."""
+    head = f"<gristmill.Array {array.shape} {array.dtype}>"
+    if array.size > ELEMENTS or sum(map(_to_read, variables(array._node))) > READ:
+        return head
+    try:
+        # Nobody asked for them, so it is no fallback.
+        return f"{head}\n{evaluate(array._node)}"
+    except GristmillError:
+        # It has a description wherever its elements are.
+        return head
+
+
+def _to_read(leaf: Leaf) -> int:
+    """Bytes of the chunks of which some elements are taken."""
+    most = leaf.variable.stored.itemsize
+    for take, chunk, length in zip(leaf.takes, leaf.variable.chunks or leaf.variable.shape, leaf.variable.shape):
+        chunk = max(chunk, 1)
+        first, last = ends(take)
+        most *= min(-(-last // chunk) * chunk, length) - first // chunk * chunk
+    return most
 
 
 def of_arrays(arrays: Arrays) -> Facts:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, Union
 from uuid import uuid4
 
@@ -188,17 +189,41 @@ class Variable:
         """The elements of a hyperslab; those that were read lately are not read again. Not to be written to."""
 
         def make() -> tuple[NDArray[Any], int]:
-            with watching() as watch:
-                dtype, shape, content, size = self.source.asked(
-                    lambda opened: opened.read(self.name, list(taken), self.decoded, watch)
-                )
-            _options.note(reads=1, bytes_in=size)
-            array = np.frombuffer(content, dtype=numpy_code(dtype)).reshape(shape)
-            if array.dtype != self.dtype:
-                raise Stale(f"{self.name} of {self.source.url} has other elements than before; open it again")
+            array = self._read(taken)
             return array, array.nbytes
 
         return elements.get((self.key, taken), make, _options.current.cache_bytes)  # type: ignore[no-any-return]
+
+    def _read(self, taken: tuple[Taken, ...]) -> NDArray[Any]:
+        with watching() as watch:
+            dtype, shape, content, size = self.source.asked(
+                lambda opened: opened.read(self.name, list(taken), self.decoded, watch)
+            )
+        _options.note(reads=1, bytes_in=size)
+        array = np.frombuffer(content, dtype=numpy_code(dtype)).reshape(shape)
+        if array.dtype != self.dtype:
+            raise Stale(f"{self.name} of {self.source.url} has other elements than before; open it again")
+        return array
+
+    def chunk(self, place: tuple[int, ...]) -> NDArray[Any] | None:
+        """The elements of a chunk, by its number along each axis, if they are here."""
+        return elements.known((self.key, "chunk", place))  # type: ignore[no-any-return]
+
+    def read_chunks(self, low: Sequence[int], high: Sequence[int]) -> dict[tuple[int, ...], NDArray[Any]]:
+        """The elements of the chunks from ``low`` to the ones before ``high``, by their numbers; they are kept."""
+        bounds = [
+            [min(number * chunk, length) for number in range(first, last + 1)]
+            for first, last, chunk, length in zip(low, high, self.chunks, self.shape)
+        ]
+        every = self._read(tuple((of_axis[0], of_axis[-1], 1) for of_axis in bounds))
+        found = {}
+        for place in product(*(range(first, last) for first, last in zip(low, high))):
+            at = [number - first for number, first in zip(place, low)]
+            part = tuple(slice(ends[n] - ends[0], ends[n + 1] - ends[0]) for n, ends in zip(at, bounds))
+            # A copy, or all would stay here with each of them.
+            one = found[place] = every[part].copy()
+            elements.get((self.key, "chunk", place), lambda one=one: (one, one.nbytes), _options.current.cache_bytes)  # type: ignore[misc]
+        return found
 
     def reduce(self, asked: dict[str, Any], key: Hashable | None) -> dict[str, NDArray[Any]]:
         """The answer of a reduction, as arrays by name; remembered under the key, if there is one."""

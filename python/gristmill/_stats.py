@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,12 @@ from ._errors import Usage
 from ._expr import Windows
 from ._reduce import stats as of_node
 from ._reductions import reduction
+
+#: How an explanation begins of what is not read.
+STORED = "reduced where it is stored"
+
+#: Tasks of one layer of a graph that are looked at.
+LOOKED_AT = 64
 
 #: What :func:`stats` gives.
 STATS = ("count", "sum", "mean", "std", "var", "min", "max")
@@ -52,10 +60,43 @@ def explain(array: Any) -> str:
     if not isinstance(array, Array):
         data = getattr(array, "variable", array)
         array = getattr(data, "_data", data)
-        while not isinstance(array, Array) and hasattr(array, "array"):
-            array = array.array
+        if type(array).__module__.startswith("xarray."):
+            from ._chunks import unwrapped
+
+            array = unwrapped(array)
+    if "dask.array" in sys.modules and isinstance(array, sys.modules["dask.array"].Array):
+        return _of_blocks(array)
     if not isinstance(array, Array):
         return "it is here"
+    return _of_array(array)
+
+
+def _of_blocks(blocks: Any) -> str:
+    """What becomes of an array of dask."""
+    from ._whole import Question, Whole
+
+    count = f"{blocks.npartitions} block{'' if blocks.npartitions == 1 else 's'} of dask"
+    whole = blocks._is() if isinstance(blocks, Whole) else None
+    if whole is not None:
+        text = _of_array(whole)
+        return f"{text}, with one request for all {count}" if text.startswith(STORED) else f"{text} ({count}, one by one)"
+    names, asked = set(), 0
+    for layer in blocks.dask.layers.values():
+        if not layer.is_materialized():
+            continue
+        for task in islice(layer.values(), LOOKED_AT):
+            if isinstance(task, Array):
+                names |= {leaf.variable.name for leaf in task._node.leaves()}
+            asked += sum(isinstance(one, Question) for one in getattr(task, "args", ()))
+    if asked:
+        return f"{count} made of {asked} reduction{'' if asked == 1 else 's'} where the data is stored"
+    if not names:
+        return f"it is here, or where dask computes it: {count}, none of which Gristmill stores"
+    text = "those that dask reduces before it does anything else with them are reduced where they are stored, others are read"
+    return f"{count} over {', '.join(sorted(names))}, one by one: {text}"
+
+
+def _of_array(array: Array) -> str:
     try:
         what = canonical(array._node)
     except NotPushed as error:
@@ -76,4 +117,4 @@ def explain(array: Any) -> str:
         text += f", {name} = {constant.size} numbers that are sent"
     if isinstance(array._node, Windows):
         text += f", in windows of {', '.join(str(n) for n in what.split if n)}"
-    return f"reduced where it is stored: {text}"
+    return f"{STORED}: {text}"
