@@ -1,0 +1,106 @@
+"""Pages of the documentation do what they say: commands in a shell, examples in Python, programs that are files."""
+
+import doctest
+import re
+import shlex
+import shutil
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from conftest import ROOT, binary
+from pages import HOW, Shell, same, typed
+from python_package import gm
+from test_guide import NOTES, examples, ocean  # noqa: F401
+
+DOCS = ROOT / "docs"
+CONSOLE = sorted(page for page in DOCS.glob("*.md") if "```console\n" in page.read_text())
+PYTHON = sorted(page for page in DOCS.glob("*.md") if "```pycon\n" in page.read_text())
+FILE = re.compile(r"^`([\w./-]+)`:\n\n```(?:rust|toml|ini)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def named(page):
+    return page.stem
+
+
+@pytest.mark.parametrize("page", CONSOLE, ids=named)
+def test_commands_print_what_the_page_shows(page, tmp_path):
+    shell = Shell(tmp_path)
+    try:
+        for command in typed(page.read_text()):
+            got = shell.run(command)
+            assert same(command.wanted, got), (
+                f"{page.name}, line {command.line}\n{command.command}\nwanted:\n{command.wanted}\ngot:\n{got}"
+            )
+    finally:
+        shell.end()
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=named)
+def test_examples_in_python_give_what_the_page_shows(page, ocean, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ocean.nc").symlink_to(ocean)
+    (tmp_path / "notes.txt").write_text(NOTES)
+    test = examples(page)
+    test.globs = {"gm": gm, "np": np, "xr": xr}
+    assert test.examples
+    said = []
+    with warnings.catch_warnings(), gm.set_options(place="storage"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        done = doctest.DocTestRunner(optionflags=HOW).run(test, out=said.append)
+    assert done.failed == 0, "".join(said)
+
+
+def test_programs_on_pages_are_the_files_that_are_built():
+    found = {name: text for page in DOCS.glob("*.md") for name, text in FILE.findall(page.read_text())}
+    assert {"examples/sign-changes/Cargo.toml", "examples/sign-changes/src/lib.rs"} <= set(found)
+    for name, text in found.items():
+        assert (ROOT / name).read_text() == text, name
+
+
+def test_units_are_what_systemd_reads(tmp_path):
+    page = (DOCS / "administration.md").read_text()
+    units = re.findall(r"gristmill\.service > /dev/null <<'EOF'\n(.*?)^EOF$", page, re.DOTALL | re.MULTILINE)
+    assert len(units) == 2
+    for unit in units:
+        path = tmp_path / "gristmill.service"
+        path.write_text(unit.replace("/usr/local/bin/gristmill", str(binary())))
+        for word in ("[Unit]", "[Service]", "ExecStart=", "[Install]", "WantedBy=multi-user.target"):
+            assert f"\n{word}" in f"\n{unit}"
+        if shutil.which("systemd-analyze"):
+            done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
+            assert "gristmill.service" not in done.stderr, done.stderr
+
+
+def fenced(text):
+    """Blocks that say no language."""
+    language = None
+    for line in text.splitlines(keepends=True):
+        if line.startswith("```"):
+            if language == "":
+                yield block
+            language, block = (line[3:].strip(), "") if language is None else (None, "")
+        elif language is not None:
+            block += line
+
+
+def commands():
+    """Every command of ours in the README and on pages that are not run, as words."""
+    for page in [ROOT / "README.md", *DOCS.glob("*.md")]:
+        for block in fenced(page.read_text().replace("\\\n", " ")):
+            for line in block.splitlines():
+                found = re.match(r"(?:\$ )?(gristmill .*)$", line)
+                if found:
+                    words = shlex.split(re.split(r"\s&(?:&|$)|\s\||\s2?>|\s#", found[1])[0])
+                    yield page.name, [word for word in words[1:] if word != "..."]
+
+
+def test_every_other_command_is_one():
+    seen = list(commands())
+    assert len(seen) > 15
+    for page, words in seen:
+        # Words are read from the left, so what is wrong before --help is told.
+        done = subprocess.run([binary(), *words, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0, (page, words, done.stderr)
