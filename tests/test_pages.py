@@ -53,6 +53,31 @@ def test_examples_in_python_give_what_the_page_shows(page, ocean, tmp_path, monk
     assert done.failed == 0, "".join(said)
 
 
+def programs():
+    """The programs in Python of the README, each with what is shown behind it."""
+    return re.findall(r"^```python\n(.*?)^```\n(?:```\n(.*?)^```)?", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_runs_kernels_from_python(capsys):
+    program, wanted = programs()[0]
+    exec(compile(program, "README.md", "exec"), {})
+    got = capsys.readouterr().out.splitlines()
+    # What is moved depends on where the nodes and this process, which share a machine, compute.
+    assert got[:-1] == wanted.splitlines()[:-1]
+    assert len(got) == len(wanted.splitlines()) and all(int(number) >= 0 for number in got[-1].split())
+
+
+def test_the_readme_reduces_variables_from_python(ocean, capsys):  # noqa: F811
+    program, _ = programs()[1]
+    with gm.up(nodes=2) as nodes, gm.set_options(place="storage"):
+        gm.put(ocean, nodes.path("tos.nc"))
+        program = program.replace("grist://HOST:PORT/tos.nc", nodes.path("tos.nc"))
+        exec(compile(program, "README.md", "exec"), {"gristmill": gm})
+    requests, bytes_in, *explained = capsys.readouterr().out.split()
+    assert int(requests) == 2 and int(bytes_in) > 0
+    assert " ".join(explained).startswith("reduced where it is stored")
+
+
 def test_programs_on_pages_are_the_files_that_are_built():
     found = {name: text for page in DOCS.glob("*.md") for name, text in FILE.findall(page.read_text())}
     assert {"examples/sign-changes/Cargo.toml", "examples/sign-changes/src/lib.rs"} <= set(found)
