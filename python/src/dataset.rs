@@ -59,7 +59,7 @@ pub struct Found {
 pub enum Where {
     File(FileParts),
     Folder(Folder),
-    Cluster { cluster: Arc<Cluster>, remote: RemoteDataset, path: String },
+    Cluster { cluster: Arc<Cluster>, remote: Box<RemoteDataset>, path: String },
 }
 
 impl Found {
@@ -68,7 +68,7 @@ impl Found {
             let path = remote(path)?;
             let remote = cluster.dataset(&path)?;
             let parsed = remote.dataset.clone();
-            return Ok(Found { parsed, place: Where::Cluster { cluster, remote, path } });
+            return Ok(Found { parsed, place: Where::Cluster { cluster, remote: Box::new(remote), path } });
         }
         if path.is_dir() {
             let folder = Folder::open(path).map_err(gristmill_client::ClientError::from)?;
