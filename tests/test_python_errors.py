@@ -104,3 +104,21 @@ def test_a_busy_node_says_when_to_try_again():
     # Older nodes do not say.
     assert of("busy", "a sentence", None).retry_after is None and of("busy", "a sentence").retry_after is None
     assert not hasattr(of("stale", "a sentence"), "retry_after")
+
+
+def test_sentences_are_in_the_words_of_python(tmp_path):
+    (tmp_path / "odd").write_bytes(bytes(21))
+    for ask, words in (
+        (lambda: gm.run("sum", tmp_path / "odd"), "type="),
+        (lambda: gm.run("sum", tmp_path / "odd", type="f64"), "skip=N for a header, range=(START, LENGTH)"),
+        (lambda: gm.run("wc", tmp_path / "odd", type="f64"), "leave type= "),
+        (lambda: gm.up(nodes=1, bogus=3), "bogus="),
+    ):
+        with pytest.raises(gm.Usage) as failed:
+            ask()
+        assert words in str(failed.value) and "--" not in str(failed.value) and "Usage:" not in str(failed.value)
+
+
+def test_names_of_files_are_left_as_they_are(tmp_path):
+    with pytest.raises(gm.NotFound, match="/--type"):
+        gm.stat(tmp_path / "--type")

@@ -59,7 +59,7 @@ def test_nodes_end_when_the_interpreter_is_killed(tmp_path):
 
 def test_why_nodes_do_not_start_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(gm.Usage, match="--bogus"):
+    with pytest.raises(gm.Usage, match="'bogus='"):
         gm.up(nodes=1, bogus=True)
     with pytest.raises(gm.Usage, match="7743"):
         gm.up(nodes=1, listen="7743")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,10 @@ STOP_TIMEOUT = 30.0
 
 #: Lines of the nodes' messages that are kept.
 MESSAGES_KEPT = 100
+
+#: A flag of the command, and where its advice about the command line begins.
+_FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z-]*)")
+_ADVICE = re.compile(r"\s*(?:tip:|Usage:|For more information)")
 
 #: Exit code of the command for a request that makes no sense.
 _USAGE = 2
@@ -71,7 +76,7 @@ class Cluster:
                 code = process.wait(STOP_TIMEOUT)
                 listening.join(STOP_TIMEOUT)
                 text = " ".join(line.removeprefix("gristmill: ").removeprefix("error: ") for line in self.messages)
-                raise (Usage if code == _USAGE else GristmillError)(text or f"the nodes ended with code {code}")
+                raise (Usage if code == _USAGE else GristmillError)(_sentence(text) or f"the nodes ended with code {code}")
         except BaseException:
             self.stop()
             raise
@@ -132,6 +137,11 @@ def _flags(given: dict[str, Any]) -> list[str]:
         elif value is not None and value is not False:
             words += [flag, str(value) if isinstance(value, int) else os.fsdecode(value)]
     return words
+
+
+def _sentence(said: str) -> str:
+    """What the command said, in the words of Python, without its advice about the command line."""
+    return _FLAG.sub(lambda found: f"{found[1].replace('-', '_')}=", _ADVICE.split(said)[0].strip())
 
 
 def _hear(pipe: IO[bytes], messages: deque[str]) -> None:

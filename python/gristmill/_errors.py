@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from errno import EACCES, EBUSY, EEXIST, EHOSTUNREACH, ENOENT, ENOSPC, ESTALE, ETIMEDOUT
 from typing import Any, ClassVar
 
@@ -81,9 +82,33 @@ class PushdownWarning(UserWarning):
     """An operation on an array reads its elements, and ``fallback="warn"`` was set."""
 
 
+#: Flags of the command that are keywords of :func:`gristmill.run` and of others.
+_KEYWORDS = "type|record|skip|range|place|lanes|max-record|timeout|big-endian|stripe|targets|on|mode"
+
+#: One in a sentence, and what it is given there.
+_GIVEN = r"(?:[ =]((?:[A-Z]+|[0-9]\w*)(?::[A-Z]+)?(?!\w)|(?<=place.)(?:client|storage|auto)\b))?"
+_FLAG = re.compile(rf"(?<![\w/-])--({_KEYWORDS})(?![\w-]){_GIVEN}")
+
+
+def in_words(message: str) -> str:
+    """A sentence of the command in the words of Python: its flags are keywords here.
+
+    >>> in_words("say which with --type, or use --place client; give --range START:LENGTH")
+    "say which with type=, or use place='client'; give range=(START, LENGTH)"
+    """
+
+    def keyword(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2] or ""
+        if ":" in value:
+            value = f"({', '.join(value.split(':'))})"
+        return f"{name}={value!r}" if value.islower() and value.isalpha() else f"{name}={value}"
+
+    return _FLAG.sub(keyword, message)
+
+
 def of(kind: str, message: str, retry_after: int | None = None) -> GristmillError:
     """The exception for a failure of this kind."""
-    error = _BY_KIND.get(kind, GristmillError)(message)
+    error = _BY_KIND.get(kind, GristmillError)(in_words(message))
     if isinstance(error, Busy):
         error.retry_after = retry_after
     return error
