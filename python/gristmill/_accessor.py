@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Union
+from typing import Any, Union, cast
 
 import xarray as xr
 
 from ._chunks import unwrapped
 from ._errors import Usage
+from ._files import FileInfo, FolderInfo
 from ._loading import teach
+from ._place import Location
+from ._put_dataset import NETCDF, put_dataset
 from ._stats import STATS, explain, stats
 
 #: Names of dimensions: one, several, or all.
@@ -53,6 +57,14 @@ class OfArray:
         """The same with its elements here, as ``compute`` of xarray gives it."""
         return self._array.compute()
 
+    def to_netcdf(self, url: Location, **how: Any) -> FileInfo:
+        """Stores it as a file of netCDF-4; ``how`` is as for :meth:`xarray.DataArray.to_netcdf`."""
+        return cast("FileInfo", _stored(self._array, url, NETCDF, how))
+
+    def to_zarr(self, url: Location, **how: Any) -> FolderInfo:
+        """Stores it as a Zarr folder; ``how`` is as for :meth:`xarray.DataArray.to_zarr`."""
+        return cast("FolderInfo", _stored(self._array, url, (".zarr",), how))
+
     def explain(self) -> str:
         """What a reduction would do; see :func:`gristmill.explain`."""
         return explain(self._array)
@@ -67,6 +79,21 @@ class OfDataset:
     def load(self) -> xr.Dataset:
         """The same with all elements here, as ``compute`` of xarray gives it."""
         return self._dataset.compute()
+
+    def to_netcdf(self, url: Location, **how: Any) -> FileInfo:
+        """Stores it as a file of netCDF-4; ``how`` is as for :meth:`xarray.Dataset.to_netcdf`."""
+        return cast("FileInfo", _stored(self._dataset, url, NETCDF, how))
+
+    def to_zarr(self, url: Location, **how: Any) -> FolderInfo:
+        """Stores it as a Zarr folder; ``how`` is as for :meth:`xarray.Dataset.to_zarr`.
+
+        >>> import gristmill as gm, numpy as np, xarray as xr
+        >>> np.save("some.npy", np.arange(6.0))
+        >>> info = gm.open_dataset("some.npy").gristmill.to_zarr(cluster.path("some.zarr"))
+        >>> float(gm.open_dataset(cluster.path("some.zarr")).data.sum())
+        15.0
+        """
+        return cast("FolderInfo", _stored(self._dataset, url, (".zarr",), how))
 
     def stats(self, dim: Dims = None, names: Sequence[str] = STATS, *, ddof: float = 0) -> xr.Dataset:
         """Statistics of each variable of numbers, over those of the dimensions that it has: ``tos_mean`` and so on. Each variable is a
@@ -84,6 +111,13 @@ class OfDataset:
                 parts.append(found.rename({one: f"{name}_{one}" for one in found.data_vars}).drop_attrs(deep=False))
         together: xr.Dataset = xr.merge(parts, compat="override", join="exact")
         return together.assign_attrs(dataset.attrs)
+
+
+def _stored(source: xr.Dataset | xr.DataArray, url: Location, ends: tuple[str, ...], how: dict[str, Any]) -> FileInfo | FolderInfo:
+    name = os.fsdecode(url).rstrip("/")
+    if not name.lower().endswith(ends):
+        raise Usage(f"{name}: let the name end in {ends[0]}, for it says which format a file has")
+    return put_dataset(source, url, how=how)
 
 
 def _named(dim: Dims, every: Iterable[Hashable]) -> list[Hashable]:

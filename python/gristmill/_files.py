@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
+    import xarray as xr
 
 #: Bytes copied at once from one local file to another.
 _COPY_BYTES = 1 << 20
@@ -127,7 +129,7 @@ def put(
 ) -> FileInfo: ...
 @overload
 def put(
-    source: Union[str, "os.PathLike[str]"],
+    source: Union[str, "os.PathLike[str]", "xr.Dataset", "xr.DataArray"],
     url: Location,
     *,
     stripe: Size | None = None,
@@ -137,7 +139,7 @@ def put(
     mode: int | None = None,
 ) -> FileInfo | FolderInfo: ...
 def put(
-    source: Union[str, "os.PathLike[str]", "Buffer", "np.ndarray[Any, Any]", Readable],
+    source: Union[str, "os.PathLike[str]", "Buffer", "np.ndarray[Any, Any]", "xr.Dataset", "xr.DataArray", Readable],
     url: Location,
     *,
     stripe: Size | None = None,
@@ -157,7 +159,8 @@ def put(
     source
         A path, anything with the buffer protocol, a NumPy array (its elements in C order, in its own byte order; as NumPy
         saves it where the name ends in ``.npy``), or a binary file that is open for reading. A folder, Zarr for example, is
-        copied with all that lies in it, and gives a :class:`FolderInfo`.
+        copied with all that lies in it, and gives a :class:`FolderInfo`. A dataset or an array of xarray becomes a file of netCDF-4
+        (``.nc``, ``.nc4``, ``.h5``) or a Zarr folder (``.zarr``), by the name.
     url
         ``grist://HOST:PORT/PATH``; or a layout file of this machine (``*.grist``), with directories ``on``.
     stripe, record
@@ -168,6 +171,10 @@ def put(
     mode
         Permission bits, as ``0o640``; where nothing is said those of the file that is replaced, or ``0o644``.
     """
+    if "xarray" in sys.modules and isinstance(source, (sys.modules["xarray"].Dataset, sys.modules["xarray"].DataArray)):
+        from ._put_dataset import put_dataset
+
+        return put_dataset(source, url, stripe=stripe, record=record, targets=targets, on=on, mode=mode)
     unit = None if stripe is None else size(stripe, "stripe")
     whole = None if record is None else size(record, "record")
     connection, path = located(url)

@@ -61,8 +61,53 @@ class GristmillFile(AbstractBufferedFile):  # type: ignore[misc]
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self._stored.all(start, end)
 
+    # A file that is written is at hand until it is closed: in any order, and what was written can be read.
+
+    def _at_hand(self) -> tempfile.SpooledTemporaryFile[bytes] | None:
+        if self.closed:
+            raise ValueError(f"{self.path} is closed; open it again")
+        return None if self.mode == "rb" else self._written
+
+    def seekable(self) -> bool:
+        return not self.closed
+
+    def seek(self, loc: int, whence: int = io.SEEK_SET) -> int:
+        written = self._at_hand()
+        return int(super().seek(loc, whence) if written is None else written.seek(loc, whence))
+
+    def tell(self) -> int:
+        written = self._at_hand()
+        return int(super().tell() if written is None else written.tell())
+
+    def read(self, length: int = -1) -> bytes:
+        written = self._at_hand()
+        return cast(bytes, super().read(length) if written is None else written.read(length))
+
+    def readinto(self, buffer: Any) -> int:
+        written = self._at_hand()
+        if written is None:
+            return int(super().readinto(buffer))
+        view = memoryview(buffer).cast("B")
+        found = written.read(len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    def write(self, data: Any) -> int:
+        written = self._at_hand()
+        if written is None:
+            raise ValueError(f"{self.path} is open for reading; open it with mode 'wb'")
+        return written.write(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Cuts or lengthens what was written."""
+        written = self._at_hand()
+        if written is None:
+            raise ValueError(f"{self.path} is open for reading; open it with mode 'wb'")
+        size = written.tell() if size is None else size
+        written.truncate(size)
+        return size
+
     def _upload_chunk(self, final: bool = False) -> bool:
-        self._written.write(self.buffer.getbuffer())
         if final and self.autocommit:
             self.commit()
         return True

@@ -1,8 +1,8 @@
-"""``load`` and ``compute`` of xarray, for arrays that are stored.
+"""``load``, ``compute`` and ``to_netcdf`` of xarray, where arrays or files are stored.
 
 xarray takes them for arrays that are in memory, as they have all that such arrays have, and leaves them as they are; and what
 dask puts together of blocks that nothing was done with is such an array too. Variables and datasets of xarray are taught here to
-read them. Those of other arrays load as before.
+read them. Those of other arrays load as before. Files of netCDF-4 are written beside and put, where they are to be in a cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ import numpy as np
 import xarray as xr
 
 from ._array import Array
+from ._errors import Usage
+from ._put_dataset import put_dataset
+
+#: What names of files of clusters begin with.
+URLS = ("grist://", "grist+unix://")
 
 
 def _read(variable: xr.Variable) -> xr.Variable:
@@ -55,9 +60,25 @@ def _then_read_all(load: Callable[..., xr.Dataset]) -> Callable[..., xr.Dataset]
     return loaded
 
 
+def _put_there(to_netcdf: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(to_netcdf)
+    def written(self: Any, path: Any = None, mode: str = "w", *given: Any, **how: Any) -> Any:
+        if not isinstance(path, str) or not path.startswith(URLS):
+            return to_netcdf(self, path, mode, *given, **how)
+        if mode != "w" or given or how.get("compute") is False:
+            raise Usage(f"{path} is written whole and at once; leave out mode and compute, and name what else is given")
+        put_dataset(self, path, how={name: value for name, value in how.items() if value is not None})
+        return None
+
+    return written
+
+
 def teach() -> None:
     """From now on. Once is enough."""
     datasets: Any = xr.Dataset
+    arrays: Any = xr.DataArray
+    for one in (datasets, arrays):
+        one.to_netcdf = _put_there(one.to_netcdf)
     datasets.load = _then_read_all(datasets.load)
     variables: Any = xr.Variable
     variables.load = _then_read(variables.load)
