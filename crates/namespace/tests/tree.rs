@@ -42,7 +42,8 @@ fn into_a_directory_and_over_a_file() {
     assert_eq!(moved(&cluster, "alice", "/b", "/d").unwrap(), "/d/b 1");
     assert_eq!(moved(&cluster, "alice", "/d/e", "/new/").unwrap(), "/new/e 1");
     assert_eq!(moved(&cluster, "alice", "/new/e/f", "/").unwrap(), "/f 1");
-    for (from, to) in [("/d", "/d/b/x"), ("/d", "/f"), ("/f", "/f"), ("/f", "/"), ("/", "/x"), ("/f/", "/x")] {
+    for (from, to) in [("/d", "/d/b/x"), ("/d", "/f"), ("/f", "/f"), ("/f", "/"), ("/", "/x"), ("/f/", "/x")]
+    {
         assert!(moved(&cluster, "alice", from, to).unwrap_err().is_usage(), "{from} {to}");
     }
     assert_eq!(cluster.names("/", None, 10).unwrap(), ["d/", "f"]);
@@ -57,7 +58,10 @@ fn all_or_nothing_where_one_file_is_somebody_elses() {
         cluster.namespace.remove_all(&who("bob"), "/d").unwrap_err(),
         cluster.namespace.remove_all(&who("bob"), "/d/mine").unwrap_err(),
     ] {
-        assert!(matches!(&error, NamespaceError::Denied { path, .. } if path.as_str() == "/d/mine"), "{error}");
+        assert!(
+            matches!(&error, NamespaceError::Denied { path, .. } if path.as_str() == "/d/mine"),
+            "{error}"
+        );
     }
     assert_eq!(cluster.namespace.usage("/d").unwrap().files, 2);
     assert_eq!(moved(&cluster, "bob", "/d/open", "/x").unwrap(), "/x 1");
