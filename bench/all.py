@@ -23,7 +23,7 @@ PROGRAMS = {
     "python_fields": [],
     "python_blocks": [],
     **dict.fromkeys(
-        ("nodes", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
+        ("nodes", "placement", "link", "transfer", "latency", "normal", "small", "scale", "collectives", "reductionist"),
         ["probe", "gristmill"],
     ),
 }

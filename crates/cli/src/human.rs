@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use gristmill_client::Planned;
 use gristmill_kernel::{Array, Numerics, Position, RowShape, RowValue, Value};
 use gristmill_peers::NodeDecision;
-use gristmill_runtime::Report;
+use gristmill_runtime::{Report, RevisionReport};
 use gristmill_wire::Place;
 
 use crate::size::readable;
@@ -17,6 +17,9 @@ const LIST_ON_A_LINE: usize = 12;
 const SHOWN: usize = 96;
 const SHOWN_LINES: usize = 20;
 const SHOWN_ON_A_LINE: usize = 12;
+
+/// Characters of a reason that are shown.
+const MAX_WHY: usize = 300;
 
 /// Writes an answer, one named value a line. `terminal`: what is too long for one is cut.
 pub fn value(out: &mut dyn Write, value: &Value, terminal: bool) -> io::Result<()> {
@@ -156,7 +159,8 @@ pub fn plan(planned: &Planned, stays: bool) -> String {
             readable(plan.pulled_bytes)
         ),
     };
-    let client = format!("a plain read would move {} to the client", readable(plan.client_bytes));
+    let each = if plan.several { " in each of its passes" } else { "" };
+    let client = format!("a plain read would move {} to the client{each}", readable(plan.client_bytes));
     let mut text = match plan.place {
         Place::Client => format!("place: client ({}); {client}; {storage}", plan.why),
         _ => format!("place: storage ({}); {storage}; {client}", plan.why),
@@ -182,6 +186,8 @@ fn decided(node: &NodeDecision) -> String {
         seconds(node.storage_seconds),
         seconds(node.client_seconds)
     );
+    let near = if node.near { ", on the processors of this process" } else { "" };
+    let costs = format!("{costs}{near}");
     let Some(load) = &node.load else { return format!("{costs}; the node did not say what it has to do") };
     let link = if load.link_measured { "measured" } else { "assumed" };
     let known = if load.measured { "measured" } else { "not measured yet" };
@@ -225,9 +231,21 @@ pub fn report(report: &Report, folded_here: bool, numerics: Numerics, rounded: O
         text.push_str(&format!(", {} passes", report.rounds));
     }
     let rounded = rounded.map_or(String::new(), |to| format!(", rounded to {to}"));
-    match numerics {
-        Numerics::Exact => format!("{text}; {numerics}{rounded}"),
+    text.push_str(&format!("; {numerics}{rounded}"));
+    if numerics != Numerics::Exact {
         // What few people have met before is explained.
-        _ => format!("{text}; {numerics}{rounded} ('gristmill kernels {numerics}' says what that is)"),
+        text.push_str(&format!(" ('gristmill kernels {numerics}' says what that is)"));
     }
+    for revision in &report.revisions {
+        text.push_str(&revised(revision));
+    }
+    text
+}
+
+/// A part that was folded somewhere else than was decided first, and why, on a line of its own.
+fn revised(revision: &RevisionReport) -> String {
+    let (nodes, seconds) = (revision.nodes.join(", "), revision.after.as_secs_f64());
+    // A node said it, and it goes to a terminal.
+    let why: String = revision.why.chars().filter(|c| !c.is_control()).take(MAX_WHY).collect();
+    format!("\nfolded here since {seconds:.3} s, of node {nodes}: {why}")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_layout::Layout;
-use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions};
+use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions, Received};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
 use gristmill_wire::action::{Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode, names};
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
 use crate::entry_patience::EntryPatience;
+use crate::own_rates::OwnRates;
 use crate::{ClientError, Location, MAX_WAIT, Url};
 
 /// Threads that drive connections; folds have their own.
@@ -90,6 +91,7 @@ pub struct Cluster {
     pub(crate) entry: String,
     wait: Duration,
     tls: bool,
+    pub(crate) rates: OwnRates,
 }
 
 /// A runtime that is shut down without waiting for what nobody wants any more.
@@ -106,9 +108,12 @@ impl Drop for Running {
 impl Cluster {
     /// Gets ready to talk to a cluster; nothing is sent yet.
     pub fn connect(options: ClusterOptions) -> Result<Cluster, ClientError> {
+        let received = Received::default();
+        let drove = received.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(NETWORK_THREADS)
             .thread_name("gristmill net")
+            .on_thread_park(move || drove.drove())
             .enable_all()
             .build()
             .map_err(|e| {
@@ -116,7 +121,7 @@ impl Cluster {
             })?;
         let mut dial = DialerOptions::default();
         dial.tls = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
-        let mut how = PeersOptions { token: options.token, ..PeersOptions::default() };
+        let mut how = PeersOptions { token: options.token, received, ..PeersOptions::default() };
         if let Some(stall) = options.stall {
             (dial.stall, how.stall) = (stall, stall);
         }
@@ -127,7 +132,8 @@ impl Cluster {
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
         let peers = peers.owning(Arc::new(Running(Some(runtime))));
-        Ok(Cluster { peers, entry: entry.to_string(), wait: options.wait, tls })
+        let rates = OwnRates::of_user();
+        Ok(Cluster { peers, entry: entry.to_string(), wait: options.wait, tls, rates })
     }
 
     /// Address of the entry node.

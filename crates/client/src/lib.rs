@@ -37,6 +37,7 @@ mod error;
 mod location;
 mod node_state;
 mod open;
+mod own_rates;
 mod put;
 mod remote_folder;
 mod remote_get;

@@ -10,6 +10,7 @@ use gristmill_runtime::{
 };
 use gristmill_wire::Place;
 
+use crate::own_rates::FoldedHere;
 use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
@@ -100,7 +101,13 @@ impl Cluster {
         let mut plan = Plan::make(&question, files.map(), &layout, place)?;
         let mut movable = place == Place::Auto && plan.place == Place::Storage;
         let decision = match movable {
-            true => self.peers.decide((&question.kernel, &spec), &plan, &files, &layout, options.lanes),
+            true => self.peers.decide(
+                (&question.kernel, &spec),
+                &plan,
+                &files,
+                &layout,
+                &self.rates.asking(&question.kernel, options.lanes),
+            ),
             false => None,
         };
         if decision.as_ref().is_some_and(Decision::all_here) {
@@ -145,6 +152,25 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
+        let before = self.peers.received().now();
+        let outcome = self.run_where_planned(planned, options, by_parts, rows, control)?;
+        if let Outcome::Done(answer) = &outcome {
+            let (bytes, time) = answer.report.folded_here;
+            let received = self.peers.received().now().since(before);
+            let folded = FoldedHere { bytes, seconds: time.as_secs_f64(), received };
+            self.rates.learn(&planned.question.kernel, folded);
+        }
+        Ok(outcome)
+    }
+
+    fn run_where_planned(
+        &self,
+        planned: &Planned,
+        options: Options,
+        by_parts: bool,
+        rows: &mut dyn RowOutput,
+        control: &Control,
+    ) -> Result<Outcome, RunError> {
         let Planned { question, files, plan, movable, decision, .. } = planned;
         if plan.place == Place::Client {
             run(self.at_client(planned, options)?, rows, control)
@@ -157,7 +183,9 @@ impl Cluster {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
                     let here = decision.as_ref().map(Decision::here).unwrap_or_default();
                     let why = "its node has more to do than this process".to_owned();
-                    crew.taking_over(self.peers.asker(options.lanes), own).folding_here(here, why)
+                    let rate = self.rates.asking(&question.kernel, options.lanes).taken_in();
+                    let asker = self.peers.asker(options.lanes, rate);
+                    crew.taking_over(asker, own).folding_here(here, why)
                 }
                 false => crew,
             });

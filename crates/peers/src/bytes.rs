@@ -119,6 +119,7 @@ impl RemotePart {
             room.copy_from_slice(&chunk);
             done += chunk.len();
         }
+        self.peers.received().add(done);
         if done < out.len() {
             return Err(unavailable(&self.node, format_args!("it sent {done} of {} bytes", out.len())));
         }
@@ -156,7 +157,7 @@ fn built(request: Result<Request<Bytes>, http::Error>) -> Result<Request<Bytes>,
 
 impl Part for RemotePart {
     fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        self.peers.wait(self.fetch_range(offset, buffer))
+        self.peers.received().waits(|| self.peers.wait(self.fetch_range(offset, buffer)))
     }
 
     fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
@@ -176,7 +177,8 @@ impl Part for RemotePart {
             }
             let (buffer, after) = rest.split_at_mut(bytes.min(rest.len()));
             let request = self.request(Method::POST, "/extents").body(Bytes::from(body));
-            self.peers.wait(self.fetch(built(request)?, buffer))?;
+            let request = built(request)?;
+            self.peers.received().waits(|| self.peers.wait(self.fetch(request, buffer)))?;
             rest = after;
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
-use gristmill_runtime::{RunError, quota};
+use gristmill_runtime::{RunError, processors, quota};
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
 use serde::Serialize;
@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
+use crate::Received;
 use crate::error::{transport, unavailable};
 use crate::layouts::Layouts;
 use crate::unanswered::Unanswered;
@@ -32,11 +33,13 @@ pub struct PeersOptions {
     pub token: Option<String>,
     /// How long a node at work may give no sign of life.
     pub stall: Duration,
+    /// Counts what is received of files.
+    pub received: Received,
 }
 
 impl Default for PeersOptions {
     fn default() -> PeersOptions {
-        PeersOptions { token: None, stall: Duration::from_secs(10) }
+        PeersOptions { token: None, stall: Duration::from_secs(10), received: Received::default() }
     }
 }
 
@@ -50,6 +53,7 @@ pub struct Peers {
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
+    received: Received,
     /// What the runtime ends with. Last, for all else runs on it.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -74,6 +78,7 @@ impl Peers {
             layouts: Layouts::default(),
             name,
             stall: options.stall,
+            received: options.received,
             _owner: None,
         })
     }
@@ -84,17 +89,24 @@ impl Peers {
         Peers { _owner: Some(owner), ..self }
     }
 
-    /// This process as one that folds with so many threads what nodes hand back.
-    pub fn asker(&self, lanes: usize) -> Asker {
+    /// This process as one that folds with so many threads what nodes hand back. `rate`: bytes a second that one processor
+    /// takes in and folds, if that was measured.
+    pub fn asker(&self, lanes: usize, rate: Option<f64>) -> Asker {
         let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
         let millicores =
             quota().map(|cores| (cores * 1000.0).ceil() as u32).filter(|cores| *cores / 1000 < lanes);
-        Asker { name: self.name.to_string(), lanes, millicores, rate: None, link: None }
+        let rate = rate.map(|rate| rate as u64);
+        Asker { name: self.name.to_string(), lanes, millicores, rate, link: None, processors: processors() }
     }
 
     /// Says who asks, as the value of a header.
     pub(crate) fn token(&self) -> Option<&[u8]> {
         self.token.as_ref().map(MetadataValue::as_bytes)
+    }
+
+    /// What is received of files.
+    pub fn received(&self) -> &Received {
+        &self.received
     }
 
     /// The runtime that drives the connections.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gristmill_kernel::{Order, Output, Record, RecordRule};
+use gristmill_kernel::{Kernel, Order, Output, Passes, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
 use gristmill_runtime::{ErrorKind, RunError, Share};
 use gristmill_wire::{FileMap, Place};
@@ -40,6 +40,8 @@ pub struct Plan {
     pub answer_bytes: Option<u64>,
     /// Whether the figures were scaled up from a part of the file.
     pub estimated: bool,
+    /// Whether the kernel takes several passes, each of which would move so much.
+    pub several: bool,
     /// What each target has of the chunks of an array, in the order of the layout; empty for other records.
     pub shares: Vec<Share>,
 }
@@ -109,6 +111,7 @@ impl Plan {
             pull_messages: messages,
             answer_bytes,
             estimated,
+            several: spec.passes == Passes::Several,
             shares: Vec::new(),
         };
         let moved = pulled.saturating_add(answer_bytes.unwrap_or(0));
@@ -167,6 +170,7 @@ impl Plan {
             pull_messages: sum(|share| share.pulls),
             answer_bytes: Some(states),
             estimated: false,
+            several: work.kernel.spec().passes == Passes::Several,
             shares,
         })
     }

@@ -81,7 +81,7 @@ impl Part for WholeFile {
             let part = self.parts.get(stretch.target)?;
             Some(part.fetch_range(stretch.offset, &mut stretch.bytes))
         });
-        self.peers.wait(try_join_all(reads))?;
+        self.peers.received().waits(|| self.peers.wait(try_join_all(reads)))?;
         let mut done = 0;
         for extent in self.layout.extents(offset..offset.saturating_add(buffer.len() as u64)) {
             let len = (extent.file.end - extent.file.start) as usize;

@@ -3,6 +3,9 @@
 use std::fs::{File, read_to_string};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Longest file of a control group that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 10;
@@ -18,35 +21,62 @@ pub fn whole_cores() -> usize {
 /// Processors that control groups let this process use, a part of one included; `None` where they set no quota. A quota
 /// may be changed at any time. Linux, control groups of versions 1 and 2.
 pub fn quota() -> Option<f64> {
-    quota_below(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"))
+    limiting(Path::new(GROUPS), Path::new(GROUP_ROOT)).ok().flatten().map(|(quota, _)| quota)
 }
+
+/// Processor time that the calling thread has used.
+pub fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0).min(999_999_999);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+}
+
+/// Which groups this process is in, as the kernel says, and where groups are.
+pub(crate) const GROUPS: &str = "/proc/self/cgroup";
+pub(crate) const GROUP_ROOT: &str = "/sys/fs/cgroup";
+
+/// A control group lies where it cannot be seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unseen;
 
 /// Reads the quota of a group.
 type ReadQuota = fn(&Path) -> Option<f64>;
 
-/// The least quota of the groups that `groups` (as `/proc/self/cgroup`) names, and of those they are in.
-fn quota_below(groups: &Path, root: &Path) -> Option<f64> {
-    let groups = read_to_string(groups).ok()?;
-    let least = |least: Option<f64>, quota: f64| Some(least.map_or(quota, |least| least.min(quota)));
-    groups
-        .lines()
-        .filter_map(|line| {
-            let (_, line) = line.split_once(':')?;
-            let (controllers, path) = line.split_once(':')?;
-            let path = path.trim_start_matches('/');
-            let (roots, quota): (Vec<PathBuf>, ReadQuota) = match controllers {
-                "" => (vec![root.to_owned(), root.join("unified")], second),
-                names if names.split(',').any(|name| name == "cpu") => {
-                    (vec![root.join(names), root.join("cpu")], first)
-                }
-                _ => return None,
-            };
-            // A group that cannot be seen from here has a path that leads upwards.
-            let seen = !path.split('/').any(|part| part == "..");
-            let roots = roots.iter().filter(|_| seen);
-            roots.flat_map(|root| levels(root, path)).filter_map(|group| quota(&group)).fold(None, least)
-        })
-        .fold(None, least)
+/// The least quota of the groups that `groups` (as `/proc/self/cgroup`) names and of those they are in, and the group that
+/// sets it: the innermost one of several.
+///
+/// # Errors
+/// No quota was found, but there is a group that cannot be seen from here and may set one.
+pub(crate) fn limiting(groups: &Path, root: &Path) -> Result<Option<(f64, PathBuf)>, Unseen> {
+    let groups = read_to_string(groups).map_err(|_| Unseen)?;
+    let (mut found, mut unseen): (Option<(f64, PathBuf)>, bool) = (None, false);
+    for line in groups.lines() {
+        let Some((controllers, path)) = line.split_once(':').and_then(|(_, line)| line.split_once(':'))
+        else {
+            continue;
+        };
+        let path = path.trim_start_matches('/');
+        let (roots, quota): (Vec<PathBuf>, ReadQuota) = match controllers {
+            "" => (vec![root.to_owned(), root.join("unified")], second),
+            names if names.split(',').any(|name| name == "cpu") => {
+                (vec![root.join(names), root.join("cpu")], first)
+            }
+            _ => continue,
+        };
+        // A group that cannot be seen from here has a path that leads upwards.
+        if path.split('/').any(|part| part == "..") {
+            unseen = true;
+            continue;
+        }
+        for group in roots.iter().flat_map(|root| levels(root, path)) {
+            if let Some(quota) = quota(&group)
+                && found.as_ref().is_none_or(|(least, _)| quota < *least)
+            {
+                found = Some((quota, group));
+            }
+        }
+    }
+    if found.is_none() && unseen { Err(Unseen) } else { Ok(found) }
 }
 
 /// A group and those that it is in.
@@ -87,6 +117,10 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    fn quota_below(groups: &Path, root: &Path) -> Option<f64> {
+        limiting(groups, root).ok().flatten().map(|(quota, _)| quota)
+    }
 
     fn write(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

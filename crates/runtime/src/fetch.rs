@@ -1,6 +1,7 @@
 //! Bytes of a file from the parts that hold them, and the count of what that took.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use gristmill_layout::{Extent, TargetIndex};
 
@@ -23,6 +24,8 @@ pub struct Tally {
     pub messages: u64,
     /// Bytes that storage sent to whoever asked; 0 where nothing crossed a network.
     pub sent: u64,
+    /// Processor time that lanes of this process used.
+    pub lanes: Duration,
 }
 
 impl Tally {
@@ -44,6 +47,7 @@ impl Tally {
         self.moved = self.moved.saturating_add(other.moved);
         self.messages = self.messages.saturating_add(other.messages);
         self.sent = self.sent.saturating_add(other.sent);
+        self.lanes = self.lanes.saturating_add(other.lanes);
     }
 
     /// Bytes that a target read of its own part.

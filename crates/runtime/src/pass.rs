@@ -16,7 +16,7 @@ use crate::row_lane::RowLane;
 use crate::rows::{Delivery, Queued, RowOutput};
 use crate::units::{Cut, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
-use crate::{Control, ExtentSet, Partial, RunError};
+use crate::{Control, ExtentSet, Partial, RunError, thread_time};
 
 /// What a pass came to.
 pub(crate) struct PassEnd {
@@ -136,8 +136,10 @@ impl<'a> Pass<'a> {
         meanwhile: impl FnOnce() -> R,
     ) -> Result<(Tally, R), RunError> {
         let lane = &|| {
+            let begun = thread_time();
             let _lane = self.control.lane_begins();
-            lane()
+            let tally = lane();
+            Tally { lanes: thread_time().saturating_sub(begun), ..tally }
         };
         std::thread::scope(|scope| {
             let mut handles = Vec::new();

@@ -29,6 +29,8 @@ pub struct Report {
     pub bytes_to_client: u64,
     /// Bytes that a plain read over a network would have moved besides; 0 where there is no network.
     pub bytes_not_moved: u64,
+    /// Bytes that lanes of this process folded, in all passes, and the processor time that they used for it.
+    pub folded_here: (u64, Duration),
     /// One entry a target, and one more for a target of which a part was folded somewhere else.
     pub places: Vec<PlaceReport>,
     /// What was decided anew while the request ran.
@@ -100,6 +102,8 @@ impl Report {
         let bytes_to_client =
             if job.file.place.remote { bytes_read } else { tally.sent.saturating_add(read_here) };
         let across = bytes_to_client > 0;
+        // What nodes fold, their own lanes fold.
+        let on_nodes = across && !job.file.place.remote;
         Report {
             elapsed,
             rounds,
@@ -110,6 +114,10 @@ impl Report {
             messages: tally.messages.saturating_add(here.tally.messages),
             bytes_to_client,
             bytes_not_moved: if across { bytes_read.saturating_sub(bytes_to_client) } else { 0 },
+            folded_here: (
+                if on_nodes { read_here } else { bytes_read },
+                tally.lanes.saturating_add(here.tally.lanes),
+            ),
             places: all,
             revisions: here.revisions.iter().map(revision).collect(),
         }

@@ -36,7 +36,7 @@ fn main() -> Result<(), ScheduleError> {
 fn queue(works: usize) -> (Cluster, Vec<Shard>, Vec<paper::Work>) {
     let world = World { nodes: 1, clients: 16, requests: works, ..World::default() };
     let mut cluster = Cluster::default();
-    cluster.storage_node(Node { cores: 2.0, busy: 0.5, link: world.node_link, link_busy: 0.5 });
+    cluster.storage_node(Node { cores: 2.0, busy: 0.5, link: world.node_link, link_busy: 0.5, ..Node::IDLE });
     cluster.data_node(Node { cores: 4.0, link: 4.0 * world.node_link, ..Node::IDLE });
     for _ in 0..world.clients {
         cluster.client(Client { link: world.client_link, ..Client::IDLE });

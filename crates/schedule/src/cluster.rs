@@ -6,19 +6,27 @@
 //! |---|---|---|
 //! | storage | `bytes / (storage_rate * cores) + overhead / cores` of the node | `result + pulled` of the node, `result` of the client |
 //! | data node | the same of the data node | `bytes` of the storage node, `bytes + result` of the data node, `result` of the client |
-//! | client | `bytes / (client_rate * speed) + overhead` of the client | `bytes` of the node and of the client |
+//! | client | `bytes / (client_rate * speed) + bytes * receiving / cores + overhead` of the client | `bytes` of the node and of the client |
 //!
 //! What a shard pulls leaves the links of its neighbours; as nodes pull from each other alike it is counted
 //! at its own. A fold uses at most `parallel` cores, so alone it takes longer than its share of them. All
 //! rates are bytes a second.
+//!
+//! **Machines.** Nodes and clients that run on the same processors say so, and what they take of these is a
+//! load of one more resource, so no core is counted twice. Where node and client share a machine it has to
+//! send and to receive what is moved between them too: `bytes * (sending + receiving)` for a shard at the
+//! client. Elsewhere what sends goes before what folds, and only limits how fast a link is ([`sendable`]).
 
+mod costs;
 mod shard;
 mod worth;
 
-pub use shard::{Client, Node, Shard};
+pub use shard::{Client, Machine, Node, RECEIVING, SENDING, Shard, received, sendable};
 pub use worth::{LEAST_GAIN, LEAST_SHARE, worth_while};
 
 use crate::{Choice, MAX_WORKS, Place, Places, Problem, ScheduleError, Use, error, overlap};
+
+use costs::costs;
 
 /// What a shard costs at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +57,7 @@ pub struct Cluster {
     storage: Vec<Node>,
     data: Vec<Node>,
     clients: Vec<Client>,
+    machines: Vec<Machine>,
 }
 
 impl Cluster {
@@ -70,6 +79,12 @@ impl Cluster {
         self.clients.len() - 1
     }
 
+    /// Adds a machine that several share; gives its number.
+    pub fn machine(&mut self, machine: Machine) -> usize {
+        self.machines.push(machine);
+        self.machines.len() - 1
+    }
+
     /// Where these shards should run.
     ///
     /// # Errors
@@ -88,7 +103,7 @@ impl Cluster {
 
     /// The shards as a problem, and the number of the work that each became: shards that must run together
     /// are one. Resources are cores and link of each storage node, then of each data node, then of each
-    /// client.
+    /// client, and then the cores of each machine that several share.
     ///
     /// # Errors
     /// Rates, seconds, cores that cannot be; nodes or clients that are not there; a shard without a place, or
@@ -117,18 +132,26 @@ impl Cluster {
 
     /// Seconds that each resource has to do.
     fn busy(&self) -> Result<Vec<f64>, ScheduleError> {
-        let mut busy = Vec::with_capacity(2 * (self.storage.len() + self.data.len() + self.clients.len()));
+        let pairs = self.storage.len() + self.data.len() + self.clients.len();
+        let mut busy = Vec::with_capacity(2 * pairs + self.machines.len());
         for (kind, nodes) in [("storage", &self.storage), ("data", &self.data)] {
             for (i, node) in nodes.iter().enumerate() {
                 speed(node.cores, || format!("the number of cores of {kind} node {i}"))?;
                 error::rate(node.link, || format!("the link of {kind} node {i}"))?;
+                error::seconds(node.sending, || format!("what {kind} node {i} takes to send a byte"))?;
                 busy.extend([node.busy, node.link_busy]);
             }
         }
         for (i, client) in self.clients.iter().enumerate() {
             speed(client.speed, || format!("the speed of client {i}"))?;
+            speed(client.cores, || format!("the number of cores of client {i}"))?;
             error::rate(client.link, || format!("the link of client {i}"))?;
+            error::seconds(client.receiving, || format!("what client {i} takes to receive a byte"))?;
             busy.extend([client.busy, client.link_busy]);
+        }
+        for (i, machine) in self.machines.iter().enumerate() {
+            speed(machine.cores, || format!("the number of cores of machine {i}"))?;
+            busy.push(machine.busy);
         }
         Ok(busy)
     }
@@ -173,22 +196,31 @@ impl Cluster {
         let client = there(&self.clients, shard.client, request, "client")?;
         let (node_at, data_at) = (2 * shard.node, 2 * self.storage.len());
         let client_at = data_at + 2 * self.data.len() + 2 * shard.client;
+        let machine_at = data_at + 2 * self.data.len() + 2 * self.clients.len();
         let rate = |rate, of| error::rate(rate, || format!("the {of} rate of request {request}"));
         let overhead = shard.overhead[place.number()];
         error::seconds(overhead, || format!("the overhead of request {request} at {place}"))?;
         speed(shard.parallel, || format!("the number of cores that request {request} can use"))?;
-        let (bytes, result) = (shard.bytes as f64, shard.result_bytes as f64);
+        let (bytes, result, pulled) =
+            (shard.bytes as f64, shard.result_bytes as f64, shard.pulled_bytes as f64);
         let mut add = |resource: usize, seconds: f64| uses.push(Use { resource: resource as u32, seconds });
         let fold = |node: &Node, rate: f64| {
             let alone = bytes / (rate * node.cores.min(shard.parallel)) + overhead;
             (bytes / (rate * node.cores) + overhead / node.cores, alone)
         };
+        // Seconds of cores, and whose; what has a machine of its own has nobody to share them with.
+        let mut on: [(Option<usize>, f64); 4] = [(None, 0.0); 4];
+        let near = node.machine.is_some() && node.machine == client.machine;
+        let sending = if near { node.sending } else { 0.0 };
         let alone = match place {
             Place::Storage => {
                 let (cores, alone) = fold(node, rate(shard.storage_rate, "storage")?);
                 add(node_at, cores);
-                add(node_at + 1, (result + shard.pulled_bytes as f64) / node.link);
+                add(node_at + 1, (result + pulled) / node.link);
                 add(client_at + 1, result / client.link);
+                on[0] = (node.machine, cores * node.cores + pulled * (node.sending + client.receiving));
+                on[1] = (node.machine, result * sending);
+                on[2] = (client.machine, result * client.receiving);
                 alone
             }
             Place::Data => {
@@ -199,16 +231,25 @@ impl Cluster {
                 add(data_at + 2 * number, cores);
                 add(data_at + 2 * number + 1, (bytes + result) / data.link);
                 add(client_at + 1, result / client.link);
+                on[0] = (data.machine, cores * data.cores);
                 alone
             }
             Place::Client => {
-                let alone = bytes / (rate(shard.client_rate, "client")? * client.speed) + overhead;
+                let takes = bytes / (rate(shard.client_rate, "client")? * client.speed) + overhead;
+                let alone = takes + bytes * client.receiving / client.cores;
                 add(node_at + 1, bytes / node.link);
                 add(client_at, alone);
                 add(client_at + 1, bytes / client.link);
+                on[0] = (node.machine, bytes * sending);
+                on[1] = (client.machine, alone * client.cores);
                 alone
             }
         };
+        for (number, seconds) in on {
+            let Some(number) = number else { continue };
+            let machine = there(&self.machines, number, request, "machine")?;
+            add(machine_at + number, seconds / machine.cores);
+        }
         Ok(alone)
     }
 }
@@ -226,29 +267,4 @@ fn there<'a, T>(
 /// A number of cores or a factor that a machine may have.
 fn speed(given: f64, what: impl FnOnce() -> String) -> Result<f64, ScheduleError> {
     if (1e-6..=1e6).contains(&given) { Ok(given) } else { Err(ScheduleError::Speed { what: what(), given }) }
-}
-
-/// What each work costs at each place if all others stay where they are.
-fn costs(problem: &Problem, places: &[Place]) -> Vec<[Option<Cost>; 3]> {
-    let Some((mut loads, _)) = problem.outcome(places) else { return Vec::new() };
-    let (mut costs, mut before) = (Vec::with_capacity(places.len()), Vec::new());
-    for (work, here) in places.iter().enumerate() {
-        let taken = problem.uses(work, *here);
-        before.clear();
-        before.extend(taken.iter().map(|one| loads[one.resource as usize]));
-        for one in taken {
-            let load = &mut loads[one.resource as usize];
-            *load = (*load - one.seconds).max(0.0);
-        }
-        costs.push(Place::ALL.map(|place| {
-            let alone = problem.least(work, place)?;
-            let uses = problem.uses(work, place).iter();
-            let queued = uses.fold(alone, |most, one| most.max(loads[one.resource as usize] + one.seconds));
-            Some(Cost { alone, queued })
-        }));
-        for (one, load) in taken.iter().zip(&before) {
-            loads[one.resource as usize] = *load;
-        }
-    }
-    costs
 }

@@ -55,6 +55,21 @@ impl Learned {
         Ok(Learned { rate, weight: PRIOR_SECONDS, prior: 1.0, pooled: (0.0, 0.0) })
     }
 
+    /// A rate that was measured before, by so many seconds of work.
+    ///
+    /// # Errors
+    /// A rate that no machine has; less than no seconds.
+    pub fn remembered(rate: f64, seconds: f64) -> Result<Learned, ScheduleError> {
+        let seconds = error::seconds(seconds, || "what a rate was measured in".into())?;
+        let prior = PRIOR_SECONDS / (PRIOR_SECONDS + seconds);
+        Ok(Learned { weight: PRIOR_SECONDS + seconds.min(HALF_LIFE), prior, ..Learned::new(rate)? })
+    }
+
+    /// Seconds of work that it was measured by, those of long ago counting less.
+    pub fn seconds(&self) -> f64 {
+        (self.weight - PRIOR_SECONDS * self.prior).max(0.0)
+    }
+
     /// `bytes` were done in so many seconds.
     pub fn observe(&mut self, bytes: u64, seconds: f64) {
         if bytes == 0 || !(seconds > 0.0 && seconds.is_finite()) {

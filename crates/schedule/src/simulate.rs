@@ -190,14 +190,20 @@ impl Names {
         for node in nodes {
             let at = 2 * node;
             let (busy, link_busy) = (busy(at), busy(at + 1));
-            cluster.storage_node(Node { cores: world.cores, busy, link: world.node_link, link_busy });
+            cluster.storage_node(Node {
+                cores: world.cores,
+                busy,
+                link: world.node_link,
+                link_busy,
+                ..Node::IDLE
+            });
             resources.extend([at, at + 1]);
             self.nodes[node] = ABSENT;
         }
         for client in clients {
             let at = 2 * (world.nodes + client);
             let (busy, link_busy) = (busy(at), busy(at + 1));
-            cluster.client(Client { speed: 1.0, busy, link: world.client_link, link_busy });
+            cluster.client(Client { busy, link: world.client_link, link_busy, ..Client::IDLE });
             resources.extend([at, at + 1]);
             self.clients[client] = ABSENT;
         }

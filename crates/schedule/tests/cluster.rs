@@ -8,9 +8,11 @@ const FOLD: f64 = 100e6;
 /// A storage node, a data node and a client, and a shard of a gigabyte that may run at any of them.
 fn three() -> (Cluster, Shard) {
     let mut cluster = Cluster::default();
-    let node = cluster.storage_node(Node { cores: 2.0, busy: 1.0, link: 500e6, link_busy: 0.5 });
-    let data = cluster.data_node(Node { cores: 4.0, busy: 0.0, link: 1e9, link_busy: 0.0 });
-    let client = cluster.client(Client { speed: 0.5, busy: 0.0, link: 250e6, link_busy: 0.0 });
+    let node =
+        cluster.storage_node(Node { cores: 2.0, busy: 1.0, link: 500e6, link_busy: 0.5, ..Node::IDLE });
+    let data = cluster.data_node(Node { cores: 4.0, busy: 0.0, link: 1e9, link_busy: 0.0, ..Node::IDLE });
+    let client =
+        cluster.client(Client { speed: 0.5, busy: 0.0, link: 250e6, link_busy: 0.0, ..Client::IDLE });
     let shard = Shard {
         data: Some(data),
         result_bytes: 100_000_000,

@@ -119,3 +119,16 @@ fn what_is_expected_of_a_kernel_holds_until_it_is_measured() {
     assert_eq!(rates.get("fast").rate(), measured);
     assert!(rates.expect("broken", f64::NAN).is_err());
 }
+
+#[test]
+fn a_rate_that_is_remembered_counts_for_what_it_was_measured_by() {
+    let mut rate = Learned::new(1e9).unwrap();
+    (0..20).for_each(|_| rate.observe(50_000_000, 0.5));
+    let again = Learned::remembered(rate.rate(), rate.seconds()).unwrap();
+    assert_eq!(again.rate(), rate.rate());
+    assert!((again.seconds() / rate.seconds() - 1.0).abs() < 0.01, "{rate:?} {again:?}");
+    assert!(again.confidence() > 0.99);
+    for (rate, seconds) in [(f64::NAN, 1.0), (0.0, 1.0), (1e9, -1.0), (1e9, f64::INFINITY)] {
+        assert!(Learned::remembered(rate, seconds).is_err(), "{rate} {seconds}");
+    }
+}

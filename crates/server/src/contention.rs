@@ -12,6 +12,7 @@
 //! - [`queue`]: how long the work is, and when somebody who was refused had better come again;
 //! - [`counts`]: what was done with them since the node started;
 //! - [`decide`]: where each had better run, by `gristmill-schedule`;
+//! - [`sending`]: what it costs to send a byte;
 //! - [`terms`]: how a node was told to share its machine;
 //! - [`given`]: what was handed back and is not done yet;
 //! - [`prior`]: how fast kernels are taken to be before they were measured;
@@ -34,6 +35,7 @@ mod prior;
 pub(crate) mod priority;
 pub(crate) mod queue;
 pub(crate) mod sample;
+mod sending;
 pub(crate) mod terms;
 pub(crate) mod thread;
 

@@ -47,7 +47,7 @@ impl TestNode {
             let options = Options { lanes: 2, ..Options::default() };
             let request = own.request(&peers, &file, ON_STORAGE, options.clone()).unwrap();
             let crew = own.crew(&peers, &file, options.max_record, None).unwrap();
-            let crew = crew.taking_over(peers.asker(2), options);
+            let crew = crew.taking_over(peers.asker(2, None), options);
             let mut rows = RowBatch::default();
             let done = run_on(request, &crew, &mut rows, &Control::new()).unwrap();
             let Outcome::Done(answer) = done else { panic!("nobody stopped it") };
@@ -187,7 +187,7 @@ fn a_node_that_takes_nothing_says_so_or_hands_it_back() {
             let options = Options::default();
             let crew = |movable: bool| {
                 let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
-                if movable { crew.taking_over(peers.asker(1), options.clone()) } else { crew }
+                if movable { crew.taking_over(peers.asker(1, None), options.clone()) } else { crew }
             };
             let ask = |movable| {
                 let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();

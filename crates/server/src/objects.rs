@@ -231,7 +231,7 @@ async fn write(
     has_length(&headers, version)?;
     let object = object(&shared, &name, &headers, Rights::Write)?;
     let _seat = shared.seat(&shared.uploads, &object.grant.principal.as_str().into())?;
-    let _normal = shared.contention.normal.begin();
+    let _normal = shared.contention.normal.begin_write();
     let receipt = upload::receive(&shared, object, body).await?;
     let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::decode_versioned;
 use crate::{
     ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
-    PROTOCOL, WireError,
+    PROTOCOL, WireError, names_processors,
 };
 
 /// Targets that one node folds.
@@ -47,12 +47,15 @@ pub struct Asker {
     /// Thousandths of a processor that they may use, where that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millicores: Option<u32>,
-    /// Bytes a second that one of them folds with this kernel, if it knows.
+    /// Bytes a second that one of them takes in and folds with this kernel, if it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
     /// Bytes a second that its link takes in, if it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u64>,
+    /// The processors that it runs on, if it can tell; see [`names_processors`](crate::names_processors).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<String>,
 }
 
 /// Asks a node to fold its targets, and other nodes theirs: it joins what they send back with its own.
@@ -208,6 +211,14 @@ impl FoldRequest {
                 asker.name.len(),
                 asker.lanes
             )));
+        }
+        if fold
+            .asker
+            .iter()
+            .filter_map(|asker| asker.processors.as_deref())
+            .any(|name| !names_processors(name))
+        {
+            return Err(malformed("an asker on processors whose name is not 16 hexadecimal digits".into()));
         }
         if fold.more.len() >= MAX_FILES_OF_REQUEST {
             return Err(malformed(format!("it is about {} files", fold.more.len() + 1)));

@@ -52,7 +52,7 @@ pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
 pub use grant::{Grant, Key, Rights};
 pub use input::InputSpec;
 pub use limits::*;
-pub use load::{MAX_LOAD_BYTES, NodeLoad};
+pub use load::{MAX_LOAD_BYTES, NodeLoad, Processors, names_processors};
 pub use map::{FileMap, OBJECT_PREFIX, TargetPlace};
 pub use run::{Place, RunRequest};
 pub use status::{

@@ -44,4 +44,31 @@ pub struct NodeLoad {
     /// Share of the last ten seconds in which something waited for I/O, 0 to 1, if it knows.
     #[serde(default)]
     pub io: Option<f64>,
+    /// The processors that it runs on, if it can tell.
+    #[serde(default)]
+    pub processors: Option<Processors>,
+    /// Bytes that one processor sends in a second, reading them included; 0: it does not say.
+    #[serde(default)]
+    pub sends: f64,
+}
+
+/// The processors that a process runs on, which others may run on too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Processors {
+    /// The same for all that run on them; see [`names_processors`].
+    pub name: String,
+    /// How many there are for all of these together, whatever they do.
+    pub cores: f64,
+    /// Of these, what active work of the process may use if nobody else uses any.
+    pub most: f64,
+    /// Of these, what its active work used lately.
+    pub used: f64,
+}
+
+/// Digits of the name of some processors.
+const NAME_DIGITS: usize = 16;
+
+/// Whether processors may be named so: 16 hexadecimal digits, a digest that tells nothing but which are the same.
+pub fn names_processors(name: &str) -> bool {
+    name.len() == NAME_DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -2,6 +2,21 @@
 
 use crate::{Place, Places};
 
+/// Seconds of a core that it takes to read a byte and send it, where it was not measured: what it takes over loopback.
+pub const SENDING: f64 = 0.4e-9;
+
+/// The same to receive one.
+pub const RECEIVING: f64 = 0.4e-9;
+
+/// Processors on which several nodes, clients or both run. What they do there is counted once, here.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Cores for all of them together.
+    pub cores: f64,
+    /// Seconds for which all of these have to work already.
+    pub busy: f64,
+}
+
 /// A storage node or a data node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
@@ -13,11 +28,26 @@ pub struct Node {
     pub link: f64,
     /// Seconds for which the link has to work already, normal requests among it.
     pub link_busy: f64,
+    /// Seconds of a core that it takes to read a byte and send it.
+    pub sending: f64,
+    /// Number of the machine that it shares with others.
+    pub machine: Option<usize>,
 }
 
 impl Node {
-    /// One core, 1 GB/s, nothing to do.
-    pub const IDLE: Node = Node { cores: 1.0, busy: 0.0, link: 1e9, link_busy: 0.0 };
+    /// One core of its own, 1 GB/s, nothing to do.
+    pub const IDLE: Node =
+        Node { cores: 1.0, busy: 0.0, link: 1e9, link_busy: 0.0, sending: 0.0, machine: None };
+}
+
+/// Rate of a link behind so many cores that take `sending` seconds of one for a byte.
+pub fn sendable(link: f64, cores: f64, sending: f64) -> f64 {
+    if sending > 0.0 { link.min(cores / sending) } else { link }
+}
+
+/// Bytes a second that a core receives and folds, of the rate at which it folds alone.
+pub fn received(rate: f64, receiving: f64) -> f64 {
+    rate / (1.0 + rate * receiving)
 }
 
 /// Who asks.
@@ -31,11 +61,25 @@ pub struct Client {
     pub link: f64,
     /// Seconds for which the link has to work already.
     pub link_busy: f64,
+    /// Cores that the client rates of shards are of.
+    pub cores: f64,
+    /// Seconds of a core that it takes to receive a byte.
+    pub receiving: f64,
+    /// Number of the machine that it shares with others.
+    pub machine: Option<usize>,
 }
 
 impl Client {
-    /// The usual speed, 1 GB/s, nothing to do.
-    pub const IDLE: Client = Client { speed: 1.0, busy: 0.0, link: 1e9, link_busy: 0.0 };
+    /// One core of its own of the usual speed, 1 GB/s, nothing to do.
+    pub const IDLE: Client = Client {
+        speed: 1.0,
+        busy: 0.0,
+        link: 1e9,
+        link_busy: 0.0,
+        cores: 1.0,
+        receiving: 0.0,
+        machine: None,
+    };
 }
 
 /// The part of a request that one target owns.

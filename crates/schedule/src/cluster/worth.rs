@@ -1,5 +1,7 @@
 //! Whether it is worth while to have anything run away from its data.
 
+use std::collections::HashSet;
+
 use super::{Cluster, Placement, Shard};
 use crate::{Place, Places, ScheduleError};
 
@@ -15,7 +17,16 @@ pub const LEAST_SHARE: f64 = 0.25;
 /// What [`Cluster::problem`] refuses.
 pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, ScheduleError> {
     let best = cluster.place(shards)?;
-    let stays = |shard: &Shard| match shard.places.has(Place::Storage) {
+    // Of those that run together none stays if one of them cannot.
+    let goes: HashSet<u64> = shards
+        .iter()
+        .filter(|shard| !shard.places.has(Place::Storage))
+        .filter_map(|shard| shard.together)
+        .collect();
+    let may_stay = |shard: &Shard| {
+        shard.places.has(Place::Storage) && shard.together.is_none_or(|together| !goes.contains(&together))
+    };
+    let stays = |shard: &Shard| match may_stay(shard) {
         true => Shard { places: Places::NONE.with(Place::Storage), ..*shard },
         false => *shard,
     };
@@ -65,6 +76,15 @@ mod tests {
         assert_eq!(placed(0.015, &[1 << 16]).places, [Place::Storage]);
         // What the node has to do besides takes longer than both, and is no reason to wait for it.
         assert_eq!(placed(30.0, &[128 << 20]).places, [Place::Client]);
+    }
+
+    #[test]
+    fn of_those_that_run_together_none_stays_if_one_cannot() {
+        let mut cluster = Cluster::default();
+        let (node, client) = (cluster.storage_node(Node::IDLE), cluster.client(Client::IDLE));
+        let shard = Shard { together: Some(0), ..Shard::of(node, client, 1 << 20) };
+        let moves = Shard { places: Places::NONE.with(Place::Client), ..shard };
+        assert_eq!(worth_while(&cluster, &[shard, moves]).unwrap().places, [Place::Client; 2]);
     }
 
     proptest! {

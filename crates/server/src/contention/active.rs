@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use gristmill_kernel::{Output, Record, RecordRule};
+use gristmill_kernel::{Output, Passes, Record, RecordRule};
 use gristmill_runtime::{Request, RunError};
 use gristmill_schedule::{Place, Revision};
 use gristmill_wire::{Asker, FoldRequest};
@@ -32,6 +32,8 @@ pub(crate) struct Work {
     pub result_bytes: u64,
     /// Bytes of a position, to tell from positions how far it is.
     pub record: u64,
+    /// Whether it is of several passes, each of which reads all of them.
+    pub several: bool,
 }
 
 impl Work {
@@ -77,6 +79,7 @@ impl Work {
             bytes,
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,
+            several: spec.passes == Passes::Several,
         })
     }
 }
@@ -191,6 +194,7 @@ mod tests {
             bytes: 8000,
             result_bytes: 8,
             record: 8,
+            several: true,
         };
         let active = ActiveList::default().add(work, moving, 0.0);
         for _ in 0..3 {

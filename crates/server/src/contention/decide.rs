@@ -5,7 +5,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use gristmill_schedule::cluster::{Client, Cluster, Node, Shard, worth_while};
+use gristmill_schedule::cluster::{
+    Client, Cluster, Machine, Node, RECEIVING, Shard, received, sendable, worth_while,
+};
 use gristmill_schedule::{Place, Places, Rates, ScheduleError, paper};
 use gristmill_wire::Asker;
 
@@ -61,7 +63,31 @@ pub(crate) struct Situation {
     pub clients: HashMap<String, f64>,
     /// Bytes a second that clients at these addresses take in, where that was measured.
     pub peers: HashMap<IpAddr, f64>,
+    /// The processors that this is about.
+    pub machine: Beside,
+    /// Bytes a second that one of them sends.
+    pub sends: f64,
     pub objective: Objective,
+}
+
+/// The processors that a node runs on, for whoever runs beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Beside {
+    /// Their name, if it can be told.
+    pub processors: Option<String>,
+    /// Those that others leave to folds, wherever they run.
+    pub cores: f64,
+    /// Those that control groups allow.
+    pub usable: f64,
+    /// Those that active work took lately.
+    pub used: f64,
+}
+
+impl Beside {
+    /// Whether whoever asks runs on them too.
+    fn has(&self, asker: &Asker) -> bool {
+        self.processors.is_some() && self.processors == asker.processors
+    }
 }
 
 /// What is said of one request.
@@ -82,20 +108,32 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
         bytes: active.left(),
         result_bytes: active.work.result_bytes,
         storage_rate: rate,
-        client_rate: asker.map_or(rate, |asker| client_rate(asker, rate)),
+        client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
         overhead: [0.0, 0.0, HAND_BACK_SECONDS],
-        places: if asker.is_some() && !stays { places } else { places.without(Place::Client) },
+        // What is folded in several passes would be moved in each.
+        places: match asker.is_some() && !stays && !active.work.several {
+            true => places,
+            false => places.without(Place::Client),
+        },
         ..Shard::of(0, client, 0)
     }
 }
 
-/// Bytes a second that whoever asks folds with all its threads.
-fn client_rate(asker: &Asker, rate: f64) -> f64 {
-    let said = asker.rate.map_or(rate, |said| said as f64);
+/// Bytes a second that whoever asks takes in and folds with all its threads. Who runs on the node's own processors is no
+/// faster on them than the node is.
+fn client_rate(asker: &Asker, rate: f64, beside: &Beside) -> f64 {
+    let here = received(rate, RECEIVING);
+    let said = asker.rate.map_or(here, |said| said as f64);
+    let most = if beside.has(asker) { here } else { here * BELIEVED };
+    said.clamp(here / BELIEVED, most) * asker_cores(asker, beside)
+}
+
+/// Processors that whoever asks folds with.
+fn asker_cores(asker: &Asker, beside: &Beside) -> f64 {
     let lanes = f64::from(asker.lanes.clamp(1, MAX_LANES));
-    let cores = asker.millicores.map_or(lanes, |cores| f64::from(cores) / 1000.0);
-    said.clamp(rate / BELIEVED, rate * BELIEVED) * cores.clamp(LEAST_CORES, lanes)
+    let cores = asker.millicores.map_or(lanes, |cores| f64::from(cores) / 1000.0).clamp(LEAST_CORES, lanes);
+    if beside.has(asker) { cores.min(beside.cores.max(LEAST_CORES)) } else { cores }
 }
 
 /// Decides for all of them at once. Those with a number in `staying` stay: a plan in which something moves that is not moved
@@ -110,8 +148,13 @@ pub(crate) fn decide(
     staying: &HashSet<u64>,
 ) -> Result<Vec<Verdict>, ScheduleError> {
     let mut cluster = Cluster::default();
-    let (cores, link) = (situation.cores.max(LEAST_OWN_CORES), situation.link);
-    cluster.storage_node(Node { cores, busy: 0.0, link, link_busy: situation.link_busy });
+    let (cores, beside) = (situation.cores.max(LEAST_OWN_CORES), &situation.machine);
+    let sending = 1.0 / situation.sends;
+    let link = sendable(situation.link, beside.usable.max(LEAST_OWN_CORES), sending);
+    let machine = Machine { cores: beside.cores.max(LEAST_OWN_CORES), busy: 0.0 };
+    let machine = Some(cluster.machine(machine));
+    let link_busy = situation.link_busy;
+    cluster.storage_node(Node { cores, busy: 0.0, link, link_busy, sending, machine });
     let mut clients: HashMap<&str, usize> = HashMap::new();
     let mut shards = Vec::with_capacity(actives.len());
     for active in actives {
@@ -124,10 +167,11 @@ pub(crate) fn decide(
             let busy = situation.clients.get(name).copied().unwrap_or(0.0);
             // It takes in what this node sends at most.
             cluster.client(Client {
-                speed: 1.0,
                 busy,
                 link: known.clamp(link / BELIEVED, link),
-                link_busy: 0.0,
+                cores: asker.map_or(1.0, |asker| asker_cores(asker, beside)),
+                machine: machine.filter(|_| asker.is_some_and(|asker| beside.has(asker))),
+                ..Client::IDLE
             })
         });
         shards.push(shard(active, client, rates, situation, staying.contains(&active.number)));
@@ -179,6 +223,9 @@ mod tests {
     use crate::contention::pace::Cap;
     use crate::moving::Moving;
 
+    /// The processors of the node.
+    const HERE: &str = "0123456789abcdef";
+
     /// Filters of 128 MB at the paper's rates: 80 MB/s a core, 118 MB/s a link, one core.
     fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
         staying(count, objective, change, &HashSet::new())
@@ -196,8 +243,14 @@ mod tests {
             Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default())),
         );
         for number in 0..count {
-            let asker =
-                Asker { name: format!("{number}"), lanes: 1, millicores: None, rate: None, link: None };
+            let asker = Asker {
+                name: format!("{number}"),
+                lanes: 1,
+                millicores: None,
+                rate: None,
+                link: None,
+                processors: None,
+            };
             let mut work = Work {
                 kernel: "filter".into(),
                 principal: "anonymous".into(),
@@ -207,6 +260,7 @@ mod tests {
                 bytes: 128 << 20,
                 result_bytes: 64,
                 record: 1,
+                several: false,
             };
             change(number, &mut work);
             list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), &cap)), 0.0);
@@ -219,6 +273,8 @@ mod tests {
             link_busy: 0.0,
             clients: HashMap::new(),
             peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
+            machine: Beside { processors: Some(HERE.into()), cores: 1.0, usable: 1.0, used: 0.0 },
+            sends: 1e9,
             objective,
         };
         decide(&list.all(), &rates, &situation, staying).unwrap()
@@ -234,6 +290,35 @@ mod tests {
         let crowd = verdicts(64, Objective::Overlap, |_, _| ());
         let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
         assert!((20..60).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn nothing_goes_to_who_runs_on_the_same_processors() {
+        for count in [1, 8, 64] {
+            let crowd = verdicts(count, Objective::Overlap, |_, work| {
+                if let Some(asker) = &mut work.asker {
+                    // However fast it says it is.
+                    (asker.processors, asker.rate, asker.lanes) = (Some(HERE.into()), Some(u64::MAX), 64);
+                }
+            });
+            assert!(crowd.iter().all(|one| one.place == Place::Storage), "{count}: {crowd:?}");
+        }
+        let others = verdicts(64, Objective::Overlap, |_, work| {
+            if let Some(asker) = &mut work.asker {
+                asker.processors = Some("fedcba9876543210".into());
+            }
+        });
+        assert!(others.iter().any(|one| one.place == Place::Client));
+    }
+
+    #[test]
+    fn what_is_folded_in_several_passes_is_not_moved_in_each() {
+        for objective in [Objective::Paper, Objective::Overlap] {
+            let crowd = verdicts(64, objective, |number, work| work.several = number % 2 == 0);
+            let stays = |(number, one): (usize, &Verdict)| number % 2 == 1 || one.place == Place::Storage;
+            assert!(crowd.iter().enumerate().all(stays), "{crowd:?}");
+            assert!(crowd.iter().any(|one| one.place == Place::Client));
+        }
     }
 
     #[test]
@@ -283,6 +368,6 @@ mod tests {
             })
         };
         assert_eq!(lies(u64::MAX), lies(640_000_000));
-        assert_eq!(lies(0), lies(10_000_000));
+        assert_eq!(lies(0), lies(9_000_000));
     }
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{quota, whole_cores};
+use gristmill_runtime::{processors, quota, whole_cores};
 use gristmill_schedule::Rates;
 use gristmill_transport::Senders;
-use gristmill_wire::NodeLoad;
+use gristmill_wire::{NodeLoad, Processors};
 
 use super::active::{Active, ActiveList};
 use super::counts::Counts;
-use super::decide::Situation;
+use super::decide::{Beside, Situation};
 use super::given::Given;
 use super::links::Links;
 use super::normal::NormalCount;
@@ -21,6 +21,7 @@ use super::pressure;
 use super::prior;
 use super::queue::Queue;
 use super::sample::Sample;
+use super::sending::Sending;
 use super::terms::Terms;
 
 /// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
@@ -45,6 +46,9 @@ pub(crate) struct Contention {
     pub(super) sample: Mutex<Sample>,
     /// Processors that this process may use: those of the machine, or fewer if control groups say so.
     pub(super) usable: Mutex<f64>,
+    /// Which they are.
+    pub(super) processors: Mutex<Option<String>>,
+    pub(super) sending: Mutex<Sending>,
     pub(super) given: Mutex<Given>,
     pub(super) begun: Instant,
     pub(super) signal: Mutex<Signal>,
@@ -92,6 +96,8 @@ impl Contention {
             rates: Mutex::new(prior::rates().map_err(|_| unknown())?),
             sample: Mutex::default(),
             usable: Mutex::new(usable),
+            processors: Mutex::new(processors()),
+            sending: Mutex::new(Sending::new().map_err(|_| unknown())?),
             given: Mutex::default(),
             begun: Instant::now(),
             signal: Mutex::default(),
@@ -164,10 +170,19 @@ impl Contention {
         let sample = *lock(&self.sample);
         let free = cores * (1.0 - sample.others).max(self.terms.priority.least_share());
         let usable = *lock(&self.usable);
+        let short = pressure::left(&sample, self.normal.now());
         let link = lock(&self.links).link();
         let given = lock(&self.given);
         Situation {
-            cores: free.min(usable * self.terms.share) * pressure::left(&sample, self.normal.now()),
+            cores: free.min(usable * self.terms.share) * short,
+            machine: Beside {
+                processors: lock(&self.processors).clone(),
+                // Who folds beside it is short of the same.
+                cores: free.min(usable) * short,
+                used: sample.ours * cores,
+                usable,
+            },
+            sends: lock(&self.sending).rate(),
             lanes: self.terms.lanes as f64,
             link,
             link_busy: given.link(now),
@@ -216,6 +231,13 @@ impl Contention {
             others: sample.others,
             memory: sample.memory,
             io: sample.io,
+            processors: situation.machine.processors.map(|name| Processors {
+                name,
+                cores: situation.machine.usable,
+                most: situation.machine.usable * self.terms.share,
+                used: situation.machine.used,
+            }),
+            sends: situation.sends,
             ..NodeLoad::default()
         }
     }

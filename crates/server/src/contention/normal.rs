@@ -17,24 +17,46 @@ struct Count {
     /// When the last one ended, in microseconds since `begun`; 0 if none did.
     ended: AtomicU64,
     begun: Instant,
+    /// Writes that began or ended, and those that are on.
+    writes: AtomicU64,
+    writing: AtomicU64,
 }
 
 impl Default for NormalCount {
     fn default() -> NormalCount {
-        let count = Count { now: AtomicU64::new(0), ended: AtomicU64::new(0), begun: Instant::now() };
-        NormalCount(Arc::new(count))
+        let [now, ended, writes, writing] = [const { AtomicU64::new(0) }; 4];
+        NormalCount(Arc::new(Count { now, ended, begun: Instant::now(), writes, writing }))
     }
 }
 
 /// One of them, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Normal(NormalCount);
+pub(crate) struct Normal {
+    count: NormalCount,
+    write: bool,
+}
 
 impl NormalCount {
     /// One more, until what is given is dropped.
     pub fn begin(&self) -> Normal {
+        self.one(false)
+    }
+
+    /// One more, that writes.
+    pub fn begin_write(&self) -> Normal {
+        self.0.writing.fetch_add(1, Ordering::Relaxed);
+        self.0.writes.fetch_add(1, Ordering::Relaxed);
+        self.one(true)
+    }
+
+    fn one(&self, write: bool) -> Normal {
         self.0.now.fetch_add(1, Ordering::Relaxed);
-        Normal(self.clone())
+        Normal { count: self.clone(), write }
+    }
+
+    /// How many writes are on, and a number that was another one before if any was since.
+    pub fn writes(&self) -> (u64, u64) {
+        (self.0.writing.load(Ordering::Relaxed), self.0.writes.load(Ordering::Relaxed))
     }
 
     /// How many there are now.
@@ -57,8 +79,13 @@ impl NormalCount {
 
 impl Drop for Normal {
     fn drop(&mut self) {
-        self.0.0.ended.store(self.0.up().max(1), Ordering::Relaxed);
-        self.0.0.now.fetch_sub(1, Ordering::Relaxed);
+        let count = &self.count.0;
+        if self.write {
+            count.writes.fetch_add(1, Ordering::Relaxed);
+            count.writing.fetch_sub(1, Ordering::Relaxed);
+        }
+        count.ended.store(self.count.up().max(1), Ordering::Relaxed);
+        count.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -78,5 +105,15 @@ mod tests {
         while count.expected() > 0 {
             std::thread::yield_now();
         }
+    }
+    #[test]
+    fn a_write_is_seen_even_if_it_came_and_went() {
+        let count = NormalCount::default();
+        drop(count.begin());
+        assert_eq!(count.writes(), (0, 0));
+        let write = count.begin_write();
+        assert_eq!((count.now(), count.writes()), (1, (1, 1)));
+        drop(write);
+        assert_eq!((count.now(), count.writes()), (0, (0, 2)));
     }
 }

@@ -7,8 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::Pace;
-use rustix::time::{ClockId, clock_gettime};
+use gristmill_runtime::{Pace, thread_time};
 
 use super::at_work::{self, AtWork, Lane};
 use super::normal::NormalCount;
@@ -131,17 +130,10 @@ fn rate(share: f64, cores: f64) -> f64 {
     if share >= 1.0 { f64::INFINITY } else { share.max(0.0) * cores }
 }
 
-/// Processor time that the calling thread has used.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0).min(999_999_999);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
-}
-
 impl Cap {
     /// Counts what the calling thread has used since it came here last, and waits until it may go on. Gives what it used.
     fn spend(&self, stopped: &dyn Fn() -> bool) -> Duration {
-        let now = cpu_time();
+        let now = thread_time();
         let used = COUNTED.with(|counted| now.saturating_sub(counted.replace(now)));
         let mut state = self.state();
         let mut wait = self.book(&mut state, used.as_secs_f64(), Instant::now());

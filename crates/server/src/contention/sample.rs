@@ -12,8 +12,10 @@ const MAX_BYTES: u64 = 16 << 10;
 pub(crate) struct Sample {
     /// Share of all processors that was used, 0 to 1.
     pub cpu: f64,
-    /// Of these, what is not active work.
+    /// Of these, what is not active work of this node, and what is.
     pub others: f64,
+    /// See [`others`](Sample::others).
+    pub ours: f64,
     /// Bytes of memory that can be had, and all of them.
     pub memory: Option<(u64, u64)>,
     /// Share of the last ten seconds in which something waited for I/O, 0 to 1.
@@ -44,7 +46,7 @@ impl Sampler {
         self.ticks = ticks.or(self.ticks);
         let memory = self.text("meminfo").as_deref().and_then(memory);
         let io = self.text("pressure/io").as_deref().and_then(pressure);
-        Sample { cpu, others: cpu, memory, io }
+        Sample { cpu, others: cpu, ours: 0.0, memory, io }
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -103,7 +105,7 @@ mod tests {
         let first = sampler.sample();
         assert_eq!(
             first,
-            Sample { cpu: 0.0, others: 0.0, memory: Some((512_000, 2_048_000)), io: Some(0.125) }
+            Sample { memory: Some((512_000, 2_048_000)), io: Some(0.125), ..Sample::default() }
         );
         fs::write(proc.path().join("stat"), "cpu  40 0 20 130 10 0 0 0 0 0\n").unwrap();
         assert_eq!(sampler.sample().cpu, 0.4);

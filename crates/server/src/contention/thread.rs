@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use gristmill_runtime::processors;
 use gristmill_schedule::{Place, ScheduleError};
 
 use super::active::Active;
 use super::decide::{Situation, Verdict, decide};
 use super::estimator::{Contention, Signal, lock, usable};
 use super::sample::{Sample, Sampler};
+use super::sending::{Looked, process_seconds};
 
 /// How often the machine is looked at, and running work decided anew.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -44,10 +46,17 @@ impl Contention {
                 let share = (ours - std::mem::replace(&mut used, ours)) / (lasted * self.cores as f64);
                 let others = if lasted > 0.0 { (sample.cpu - share).clamp(0.0, 1.0) } else { 0.0 };
                 let mut known = lock(&self.sample);
-                *known = Sample { others: smoothed(known.others, others, lasted), ..sample };
+                let share = if lasted > 0.0 { share.clamp(0.0, 1.0) } else { 0.0 };
+                *known = Sample {
+                    others: smoothed(known.others, others, lasted),
+                    ours: smoothed(known.ours, share, lasted),
+                    ..sample
+                };
                 drop(known);
                 let sent = self.senders.sent();
                 lock(&self.links).learn(self.now(), &sent);
+                let looked = Looked { process: process_seconds(), lanes: ours, writes: self.normal.writes() };
+                lock(&self.sending).learn(sent.iter().map(|sent| sent.bytes).sum(), looked);
                 sampled = Some(Instant::now());
                 self.active.all().iter().for_each(|active| self.learn(active));
                 self.retry_after.store(self.queue().retry_after(), Ordering::Relaxed);
@@ -56,6 +65,7 @@ impl Contention {
                 let now = usable(self.cores);
                 self.cap.set_cores(now);
                 *lock(&self.usable) = now;
+                *lock(&self.processors) = processors();
                 quota_read = Some(Instant::now());
             }
             let begun = Instant::now();
@@ -151,7 +161,8 @@ impl Contention {
         lock(&self.given).add(&asker.name, now, there, active.left() as f64 / link);
         let why = if self.terms.share > 0.0 {
             format!(
-                "the node has {count} active requests; here it would take {:.2} s, where it was asked {there:.2} s",
+                "the node has {count} active requests; here it would take {:.2} s, where it was asked {there:.2} s with \
+                 all that is moved for it",
                 verdict.here
             )
         } else {

@@ -81,7 +81,7 @@ impl Nodes {
         let (opened, options) = (Files::from(&self.cluster.open(path).unwrap()), Options::default());
         let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
         let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
-        let crew = crew.taking_over(peers.asker(2), options);
+        let crew = crew.taking_over(peers.asker(2, None), options);
         let mut rows = RowBatch::default();
         match run_on(request, &crew, &mut rows, &Control::new()).unwrap() {
             Outcome::Done(answer) => (answer.value, rows, answer.report),

@@ -1,0 +1,99 @@
+//! Which processes share processors: those with the same kernel, the same control group that limits their processor time,
+//! and the same processors that they may run on.
+
+use std::fs::{File, metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::cores::{GROUP_ROOT, GROUPS, Unseen, limiting};
+use crate::job::fnv1a;
+
+/// Longest file of `/proc` that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Names the processors that this process runs on: 16 hexadecimal digits, the same in two processes if both run on one
+/// kernel, below the same control group that sets a quota (or none), on the same processors. It is a digest that tells
+/// nothing else. Groups and quotas may be changed at any time. `None` where it cannot be told; Linux only.
+pub fn processors() -> Option<String> {
+    let boot = text(Path::new("/proc/sys/kernel/random/boot_id"))?;
+    let status = text(Path::new("/proc/self/status"))?;
+    named(boot.trim(), &status, limit_of(Path::new(GROUPS), Path::new(GROUP_ROOT)).ok()?)
+}
+
+/// The number of the group that limits this process; the same wherever the group is seen from.
+fn limit_of(groups: &Path, root: &Path) -> Result<Option<u64>, Unseen> {
+    let Some((_, group)) = limiting(groups, root)? else { return Ok(None) };
+    metadata(group).map(|about| Some(about.ino())).map_err(|_| Unseen)
+}
+
+fn named(boot: &str, status: &str, group: Option<u64>) -> Option<String> {
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
+    let group = group.map_or_else(|| "none".to_owned(), |group| group.to_string());
+    let all = format!("{boot} {allowed} {group}");
+    (!boot.is_empty()).then(|| format!("{:016x}", fnv1a(all.as_bytes())))
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    const STATUS: &str = "Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n";
+
+    #[test]
+    fn kernel_group_and_processors_tell_processes_apart() {
+        let here = named("boot", STATUS, None).unwrap();
+        assert_eq!((here.len(), named("boot", STATUS, None)), (16, Some(here.clone())));
+        assert!(here.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let others = [
+            named("other", STATUS, None),
+            named("boot", &STATUS.replace("0-3", "0-1"), None),
+            named("boot", STATUS, Some(7)),
+            named("boot", STATUS, Some(8)),
+        ];
+        for (i, other) in others.iter().enumerate() {
+            assert!(*other != Some(here.clone()) && !others[..i].contains(other), "{others:?}");
+        }
+        assert_eq!((named("", STATUS, None), named("boot", "Name:\tx\n", None)), (None, None));
+    }
+
+    #[test]
+    fn the_group_that_limits_counts_and_not_the_one_within_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
+        for path in ["host/node", "host/client", "other/client"] {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        let limit = |path: &str| {
+            fs::write(&groups, format!("0::/{path}\n")).unwrap();
+            limit_of(&groups, &root)
+        };
+        assert_eq!((limit("host/node"), limit("other/client")), (Ok(None), Ok(None)));
+        for host in ["host", "other"] {
+            fs::write(root.join(host).join("cpu.max"), "50000 100000\n").unwrap();
+        }
+        assert_eq!(limit("host/node"), limit("host/client"));
+        assert_ne!(limit("host/client"), limit("other/client"));
+        // A group of its own that limits it further.
+        fs::write(root.join("host/client/cpu.max"), "10000 100000\n").unwrap();
+        assert_ne!(limit("host/node"), limit("host/client"));
+        // What cannot be seen may be limited by anything.
+        assert_eq!(limit("../elsewhere"), Err(Unseen));
+    }
+
+    #[test]
+    fn two_processes_beside_each_other_share() {
+        let Some(here) = processors() else { return };
+        assert_eq!(processors(), Some(here));
+    }
+}

@@ -1,0 +1,89 @@
+//! What it costs a node to send a byte: processor time of everything but lanes, divided by what was sent meanwhile.
+
+use gristmill_schedule::cluster::SENDING;
+use gristmill_schedule::{Learned, MAX_RATE, MIN_RATE, ScheduleError};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes that one core reads and sends in a second, before it was measured.
+const UNKNOWN: f64 = 1.0 / SENDING;
+
+/// Bytes that must have been sent since the last look to tell anything.
+const LEAST_SENT: u64 = 8 << 20;
+
+/// What sending costs, as far as is known.
+#[derive(Debug)]
+pub(super) struct Sending {
+    rate: Learned,
+    last: Looked,
+}
+
+/// What was counted at a look.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Looked {
+    /// Seconds of processor time of this process.
+    pub process: f64,
+    /// Those of its lanes.
+    pub lanes: f64,
+    /// Writes that are on, and a number that changes with each.
+    pub writes: (u64, u64),
+}
+
+impl Sending {
+    /// Nothing measured yet.
+    ///
+    /// # Errors
+    /// None: a rate that machines have is believed.
+    pub fn new() -> Result<Sending, ScheduleError> {
+        Ok(Sending { rate: Learned::new(UNKNOWN)?, last: Looked::default() })
+    }
+
+    /// So many bytes were sent since the last look. What is written meanwhile costs time too, so nothing is learned then.
+    pub fn learn(&mut self, sent: u64, now: Looked) {
+        let last = std::mem::replace(&mut self.last, now);
+        let seconds = (now.process - last.process) - (now.lanes - last.lanes);
+        let wrote = now.writes.0 > 0 || now.writes != last.writes;
+        if sent >= LEAST_SENT && !wrote && last.process > 0.0 {
+            self.rate.observe(sent, seconds);
+        }
+    }
+
+    /// Bytes a second that one core sends.
+    pub fn rate(&self) -> f64 {
+        self.rate.rate().clamp(MIN_RATE, MAX_RATE)
+    }
+}
+
+/// Seconds of processor time that this process has used.
+pub(super) fn process_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn at(process: f64, lanes: f64, writes: u64) -> Looked {
+        Looked { process, lanes, writes: (0, writes) }
+    }
+
+    #[test]
+    fn what_lanes_and_writes_take_is_not_what_sending_costs() {
+        let mut sending = Sending::new().unwrap();
+        sending.learn(0, at(1.0, 0.5, 0));
+        assert_eq!(sending.rate(), UNKNOWN);
+        for n in 1..50 {
+            let n = f64::from(n);
+            // A second for a gigabyte, and two for lanes.
+            sending.learn(1_000_000_000, at(1.0 + 3.0 * n, 0.5 + 2.0 * n, 0));
+        }
+        assert!((sending.rate() / 1e9 - 1.0).abs() < 0.05, "{sending:?}");
+        let known = sending.rate();
+        sending.learn(1_000_000_000, at(1000.0, 98.5, 1));
+        sending.learn(100, at(2000.0, 98.5, 1));
+        assert_eq!(sending.rate(), known);
+        assert!(process_seconds() > 0.0);
+    }
+}
