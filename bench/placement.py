@@ -17,8 +17,8 @@ import pairs
 from cluster import GRISTMILL, STRIPE, Nodes
 from probe import Probe
 
-SIZE, QUICK_SIZE = 256 * data.MIB, 16 * data.MIB
-NODES, QUICK_NODES = (1, 2, 4), (1, 4)
+SIZE, QUICK_SIZE = 256 * data.MIB, 8 * data.MIB
+NODES, QUICK_NODES = (1, 2, 4), (4,)
 OTHERS, QUICK_OTHERS = (1, 2, 4, 8), (2,)
 PLACES = ("storage", "client", "auto")
 GOAL, MIDDLE_GOAL = 1.10, 1.03
