@@ -144,6 +144,20 @@ fn over_records_of_several_elements() {
 }
 
 #[test]
+fn over_integers_that_no_float_holds() {
+    for first in [(1 << 53) - 15, i64::MAX - 29, i64::MIN] {
+        let data: Vec<u8> = (0..30).flat_map(|n| (first + n).to_le_bytes()).collect();
+        for decl in over_elements() {
+            for dtype in [DType::I64, DType::U64] {
+                for params in choices(decl.name, Some(dtype)) {
+                    keeps(decl.name, &params, Input::elements(dtype), data.clone());
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn over_no_elements_and_one() {
     for decl in over_elements() {
         for count in [0, 1] {
