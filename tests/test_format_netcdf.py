@@ -4,6 +4,7 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import scipy.io
 import xarray
 from formats import cut, elements, fill, same, stat, table, variables
 
@@ -215,3 +216,17 @@ def test_two_unlimited_dimensions_longer_than_a_variable(grist, tmp_path):
     want = np.full((10, 6), -1, "f4")
     want[:2, :4] = some((2, 4))
     same(elements(grist, path, "two"), want)
+
+
+def test_zeros_that_c_writes_behind_names_and_texts(grist, tmp_path):
+    path = tmp_path / "c.nc"
+    with scipy.io.netcdf_file(path, "w") as file:
+        file.createDimension("x\0", 3)
+        data = file.createVariable("a\0", "f8", ("x\0",))
+        data[:] = [1, 2, 3]
+        data.units = b"K\0"
+        setattr(data, "long_name\0", b"warm\0\0")
+    (ours,) = stat(grist, path)["variables"]
+    assert (ours["name"], ours["dimensions"]) == ("a", ["x"])
+    assert ours["attributes"] == {"units": "K", "long_name": "warm"}
+    same(elements(grist, path, "a"), np.array([1.0, 2.0, 3.0]))

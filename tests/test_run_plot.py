@@ -109,6 +109,19 @@ def test_lines_go_up_where_numbers_do_and_break_where_they_are_missing(grist, tm
     assert gap > 2.5 * len(columns) / 7
 
 
+def test_histograms_are_bars_from_zero(grist, tmp_path):
+    data = np.repeat([0.5, 1.5, 2.5], [4, 8, 20]).reshape(4, 8)
+    image = coloured(drawn(grist, tmp_path, made(tmp_path / "x.nc", data), "--param", "edges=0,1,3,5", op="histogram"))
+    columns = np.flatnonzero(image.sum(axis=0) > 20)
+    bars = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
+    # Each as wide as its bin and as high as its count, and all stand on one line; nothing is in the last bin.
+    assert len(bars) == 2
+    high = [image[:, bar[len(bar) // 2]].sum() for bar in bars]
+    foot = [np.flatnonzero(image[:, bar[len(bar) // 2]]).max() for bar in bars]
+    assert foot[0] == foot[1] and len(bars[1]) / len(bars[0]) == pytest.approx(2, rel=0.05)
+    assert high[1] / high[0] == pytest.approx(28 / 4, rel=0.05)
+
+
 def test_answers_that_are_odd_are_drawn(grist, tmp_path):
     nothing = made(tmp_path / "nan.nc", np.full((4, 8), np.nan))
     assert (cells(field(drawn(grist, tmp_path, nothing, "--axes", "time")), 3, 3) == MISSING).all()
