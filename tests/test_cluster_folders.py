@@ -102,6 +102,15 @@ def test_zarr_is_at_home(up, tmp_path):
     assert up.grist.answer("sum", url, "--var", "t")["result"]["sum"]["values"] == [276.0]
 
 
+def test_zarr_that_is_damaged_is_shown_for_what_it_is(up, tmp_path):
+    zarr.open_group(tmp_path / "bad.zarr", mode="w").create_array("v", data=np.zeros(3))
+    (tmp_path / "bad.zarr" / "zarr.json").write_text("{")
+    up.grist.ok("put", tmp_path / "bad.zarr", up.url("/bad.zarr"))
+    assert "cannot be shown" in up.grist.ok("stat", up.url("/bad.zarr")).decode()
+    assert json.loads(up.grist.ok("stat", up.url("/bad.zarr"), "--json"))["unreadable"]
+    assert up.grist("stat", up.url("/bad.zarr"), "--var", "v").returncode == 1
+
+
 @pytest.mark.parametrize("kind", ["zarr", "nc", "npy"])
 def test_get_of_a_variable_is_as_of_a_local_file(up, tmp_path, kind):
     data = np.arange(60, dtype="f4").reshape(3, 20)

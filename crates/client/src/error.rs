@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gristmill_array::ArrayError;
 use gristmill_format::FormatError;
 use gristmill_layout::LayoutError;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::StoreError;
 
 /// An error of a file operation.
@@ -79,6 +79,11 @@ impl ClientError {
             }
             _ => None,
         }
+    }
+
+    /// Whether there is nothing of the name that was asked for, or a directory where a file is wanted.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, ClientError::Run(error) if error.kind() == ErrorKind::NotFound)
     }
 
     /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).

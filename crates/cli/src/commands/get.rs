@@ -66,10 +66,11 @@ fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
     let cluster = connect(url, args.reach)?;
     let opened = match cluster.open(&url.path) {
         Ok(opened) => opened,
-        Err(error) => match cluster.usage(&url.path) {
+        Err(error) if error.is_missing() => match cluster.usage(&url.path) {
             Ok(amount) if amount.directory => return get_folder(args, &cluster, url, amount.bytes),
             _ => return Err(error.into()),
         },
+        Err(error) => return Err(error.into()),
     };
     let bar = bytes_bar(opened.info.file.length, args.tuning.no_progress);
     let mut progress = |at| bar.set_position(at);

@@ -27,10 +27,11 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     let cluster = connect(url, args.reach)?;
     let opened = match cluster.open(&url.path) {
         Ok(opened) => opened,
-        Err(error) => match cluster.usage(&url.path) {
+        Err(error) if error.is_missing() => match cluster.usage(&url.path) {
             Ok(amount) if amount.directory => return stat_folder::stat(args, &cluster, url, &amount),
             _ => return Err(error.into()),
         },
+        Err(error) => return Err(error.into()),
     };
     let layout = cluster.layout(&opened)?;
     let info = &opened.info;

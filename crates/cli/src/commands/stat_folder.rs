@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gristmill_client::{Cluster, RemoteDataset, Url};
+use gristmill_client::{ClientError, Cluster, RemoteDataset, Url};
 use gristmill_wire::action::Amount;
 use serde_json::{Value as Json, json};
 
@@ -15,10 +15,12 @@ use crate::size::readable;
 
 /// Shows how much lies in a directory, and, where that is Zarr, what is in it.
 pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> Result<ExitCode, CliError> {
-    let inside = match cluster.dataset(&url.path) {
-        Ok(inside) => Some(inside),
-        // Of no format that is known, unless a variable of it is asked for.
-        Err(_) if args.var.is_none() => None,
+    let (inside, unreadable) = match cluster.dataset(&url.path) {
+        Ok(inside) => (Some(inside), None),
+        Err(error) if args.var.is_some() => return Err(error.into()),
+        // Of no format that is known.
+        Err(error) if error.is_missing() => (None, None),
+        Err(ClientError::Format(error)) => (None, Some(error.to_string())),
         Err(error) => return Err(error.into()),
     };
     let (only, failed) = (args.var.as_deref(), variables::failed(Path::new(&url.path)));
@@ -27,6 +29,9 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
             "path": url.path, "kind": "directory", "files": amount.files, "length": amount.bytes,
             "changed": amount.changed,
         });
+        if let Some(why) = &unreadable {
+            text["unreadable"] = json!(why);
+        }
         if let (Json::Object(text), Some(inside)) = (&mut text, &inside) {
             let mut shown = variables::to_json(&inside.dataset, only, args.chunks, None).map_err(failed)?;
             if let (Some(name), Some(one)) = (only, shown.get_mut("variables").and_then(|all| all.get_mut(0)))
@@ -49,6 +54,9 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         amount.bytes,
         time(amount.changed)
     );
+    if let Some(why) = unreadable {
+        text.push_str(&format!("\n  its contents cannot be shown: {why}"));
+    }
     if let Some(inside) = &inside {
         text.push_str(&variables::to_text(&inside.dataset, only, args.chunks, None).map_err(failed)?);
         for (target, node, chunks, bytes) in only.map_or(Ok(Vec::new()), |name| held(inside, name))? {

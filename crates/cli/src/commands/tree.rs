@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{ClientError, Cluster, Location, Url};
-use gristmill_runtime::{Control, ErrorKind};
+use gristmill_client::{Cluster, Location, Url};
+use gristmill_runtime::Control;
 use serde_json::json;
 
 use crate::args::{CpArgs, DuArgs, MvArgs};
@@ -82,11 +82,9 @@ fn copy(
     stop: &Control,
 ) -> Result<(), CliError> {
     let path = to.copy_goes_to(&destination.path, &source.path)?;
-    let is_missing =
-        |error: &ClientError| matches!(error, ClientError::Run(error) if error.kind() == ErrorKind::NotFound);
     let opened = match from.open(&source.path) {
         Ok(opened) => Some(opened),
-        Err(error) if is_missing(&error) && from.is_directory(&source.path)? => None,
+        Err(error) if error.is_missing() && from.is_directory(&source.path)? => None,
         Err(error) => return Err(error.into()),
     };
     let Some(opened) = opened else {
