@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_array::{Meaning, Selection, Take, Values};
+use gristmill_array::{Meaning, Selection, Take};
 use gristmill_client::{
     Cluster, Folder, ReductionPlan, RemoteDataset, meaning_of, nowhere, plan_reduction, read_dataset,
     read_slab,
@@ -241,17 +241,13 @@ fn client(error: gristmill_format::FormatError) -> Failure {
 fn decode(meaning: &Meaning, raw: Vec<u8>) -> Result<Vec<u8>, Failure> {
     let plain = !meaning.masks() && meaning.scale.is_none() && meaning.offset.is_none();
     let size = match meaning.decoded() {
-        ArrayType::Number(dtype) if dtype.is_float() && !plain => dtype.size(),
+        ArrayType::Number(dtype) if !plain => dtype.size(),
         // With or without a sign the bits are the same.
         _ => return Ok(raw),
     };
     let mut out = Vec::with_capacity(raw.len() / meaning.raw.size() * size);
     for part in raw.chunks(DECODED_AT_ONCE * meaning.raw.size()) {
-        match meaning.decode(part).map_err(gristmill_client::ClientError::from)? {
-            Values::F32(values) => values.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Values::F64(values) => values.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            _ => return Err(Failure::usage("what is scaled or may be missing is a float")),
-        }
+        meaning.decode(part).map_err(gristmill_client::ClientError::from)?.append_le(&mut out);
     }
     Ok(out)
 }

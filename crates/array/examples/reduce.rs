@@ -11,8 +11,8 @@ use std::error::Error;
 use std::io::{BufRead, Write};
 
 use gristmill_array::{
-    ArrayReduce, Boundary, EdgeChunks, Exact, Factor, Grid, Groups, Meaning, Op, Reduction, Request, Weights,
-    Windows,
+    ArrayReduce, Boundary, EdgeChunks, Exact, Factor, FactorType, Grid, Groups, Meaning, Op, Reduction,
+    Request, Weights, Windows,
 };
 use gristmill_kernel::{Block, Ctx, Kernel, Next, NoRows, Value, saved};
 use serde::Deserialize;
@@ -83,7 +83,12 @@ impl Asked {
 
     fn request(&self) -> Result<Request, Box<dyn Error>> {
         let edges = if self.clipped { EdgeChunks::Clipped } else { EdgeChunks::Whole };
-        let factor = |given: Option<(f64, bool)>| given.map(|(value, single)| Factor { value, single });
+        let factor = |given: Option<(f64, bool)>| {
+            given.map(|(value, single)| {
+                let dtype = if single { FactorType::F32 } else { FactorType::F64 };
+                Factor { value, dtype }
+            })
+        };
         let meaning = Meaning {
             unsigned: self.unsigned,
             missing: self.missing.iter().map(exact).collect::<Result<_, _>>()?,

@@ -3,6 +3,7 @@
 use gristmill_kernel::{ArrayType, DType};
 
 use crate::error::ArrayError;
+use crate::expr::{Arithmetic, CastFrom, cast};
 use crate::meaning::{Exact, Meaning};
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_number};
@@ -162,9 +163,21 @@ impl Meaning {
         match out {
             Values::F32(out) => self.decode_to::<T, f32>(raw, out),
             Values::F64(out) => self.decode_to::<T, f64>(raw, out),
-            // Whatever is scaled or may be missing is a float.
-            _ => {}
+            // Nothing of them is missing, and they are scaled by an integer.
+            whole => self.decode_whole::<T>(raw, whole),
         }
+    }
+
+    fn decode_whole<T: Stored>(&self, raw: &[u8], out: &mut Values) {
+        let ArrayType::Number(dtype) = self.decoded() else { return };
+        let factor = self.scale.map_or(1.0, |scale| scale.value) as i64;
+        let mut stored = Values::empty(T::TYPE);
+        copy::<T>(raw, &mut stored);
+        *out = with_number!(dtype, U => {
+            let mut values = cast::<U>(stored);
+            values.iter_mut().for_each(|x| *x = x.times(U::cast_from(factor)));
+            U::wrap(values)
+        });
     }
 
     fn decode_to<T: Stored, F: Decoded>(&self, raw: &[u8], out: &mut Vec<F>) {
@@ -176,11 +189,11 @@ impl Meaning {
             None => convert(raw, out, F::of::<T>),
         }
         if let Some(scale) = self.scale {
-            let single = scale.single;
+            let single = scale.dtype.keeps_f32();
             out.iter_mut().for_each(|x| *x = x.scaled(scale.value, single));
         }
         if let Some(offset) = self.offset {
-            let single = offset.single;
+            let single = offset.dtype.keeps_f32();
             out.iter_mut().for_each(|x| *x = x.moved(offset.value, single));
         }
         for missing in self.missing.iter().filter_map(|one| T::nearest(*one)).skip(usize::from(plain)) {

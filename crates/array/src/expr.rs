@@ -31,7 +31,9 @@ mod parse;
 
 pub use ast::{Expr, MAX_DEPTH, MAX_TEXT};
 pub use check::Typed;
+pub(crate) use check::promoted;
 pub(crate) use image::Image;
+pub(crate) use operators::{Arithmetic, CastFrom, cast};
 
 #[cfg(test)]
 mod tests;

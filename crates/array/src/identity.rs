@@ -4,7 +4,7 @@ use gristmill_kernel::ArrayType;
 use gristmill_kernel::state::StateWriter;
 
 use crate::grid::EdgeChunks;
-use crate::meaning::{Exact, Factor};
+use crate::meaning::{Exact, Factor, FactorType};
 use crate::plan::Plan;
 
 /// Changes with what statistics mean.
@@ -52,7 +52,12 @@ fn factor(out: &mut Vec<u8>, factor: Option<Factor>) {
     match factor {
         None => out.put_u64(0),
         Some(factor) => {
-            out.put_u64(1 + u64::from(factor.single));
+            out.put_u64(match factor.dtype {
+                FactorType::F64 => 1,
+                FactorType::F32 => 2,
+                FactorType::Untyped => 3,
+                FactorType::Integer { bytes, signed } => 4 + u64::from(bytes) + 16 * u64::from(signed),
+            });
             out.put_u64(factor.value.to_bits());
         }
     }

@@ -12,7 +12,7 @@
 //! // Two months of three days at two places, an i16 in tenths; 0 is what is missing.
 //! let mut meaning = Meaning::of(DType::I16);
 //! meaning.missing = vec![Exact::Int(0)];
-//! meaning.scale = Some(Factor { value: 0.1, single: false });
+//! meaning.scale = Some(Factor { value: 0.1, dtype: FactorType::F64 });
 //! let request = Request {
 //!     grid: Grid::new(vec![6, 2], vec![2, 2], EdgeChunks::Whole)?,
 //!     meaning,
@@ -86,7 +86,7 @@ pub use expr::{Expr, MAX_DEPTH, MAX_TEXT, Typed};
 pub use grid::{EdgeChunks, Grid, MAX_AXES, MAX_CHUNK_ELEMENTS};
 pub use inputs::{Constant, MAX_CONSTANT_BYTES, MAX_INPUTS};
 pub use kernel::ArrayReduce;
-pub use meaning::{Exact, Factor, MAX_MISSING, Meaning};
+pub use meaning::{Exact, Factor, FactorType, MAX_MISSING, Meaning};
 pub use plan::{BLOCK_ELEMENTS, MAX_STATE_BYTES, Memory, Request};
 pub use reduction::{
     Boundary, Groups, MAX_BINS, MAX_LABELS, MAX_QUANTILES, MAX_WEIGHTS, Op, Reduction, Weights, Windows,

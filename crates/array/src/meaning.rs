@@ -17,6 +17,7 @@ use gristmill_kernel::{ArrayType, DType};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ArrayError;
+use crate::expr::promoted;
 
 /// Most missing values of one variable.
 pub const MAX_MISSING: usize = 64;
@@ -35,19 +36,78 @@ pub enum Exact {
 pub struct Factor {
     /// The number.
     pub value: f64,
-    /// Whether the attribute is an f32; then f32 data stays f32. Integers count as f64.
-    pub single: bool,
+    /// Its type in the file.
+    pub dtype: FactorType,
+}
+
+/// The type of a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FactorType {
+    /// f32: data that is scaled by it alone is f32.
+    F32,
+    /// f64.
+    F64,
+    /// A number of a format that gives its numbers no type, as JSON. It counts as f64 where the type of the values is chosen, and
+    /// takes their type where it is computed with, as a `float` of Python does.
+    Untyped,
+    /// An integer of so many bytes. Integers that are scaled by it alone stay integers.
+    Integer {
+        /// Bytes of it.
+        bytes: u8,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+}
+
+impl FactorType {
+    /// The type of a number in a file.
+    pub const fn of(dtype: DType) -> FactorType {
+        match dtype {
+            DType::F32 => FactorType::F32,
+            DType::F64 => FactorType::F64,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+                FactorType::Integer { bytes: dtype.size() as u8, signed: true }
+            }
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+                FactorType::Integer { bytes: dtype.size() as u8, signed: false }
+            }
+        }
+    }
+
+    /// The integer type, if it is one.
+    const fn integer(self) -> Option<DType> {
+        match self {
+            FactorType::Integer { bytes: 1, signed: true } => Some(DType::I8),
+            FactorType::Integer { bytes: 2, signed: true } => Some(DType::I16),
+            FactorType::Integer { bytes: 4, signed: true } => Some(DType::I32),
+            FactorType::Integer { bytes: 8, signed: true } => Some(DType::I64),
+            FactorType::Integer { bytes: 1, .. } => Some(DType::U8),
+            FactorType::Integer { bytes: 2, .. } => Some(DType::U16),
+            FactorType::Integer { bytes: 4, .. } => Some(DType::U32),
+            FactorType::Integer { bytes: 8, .. } => Some(DType::U64),
+            _ => None,
+        }
+    }
+
+    /// Whether an f32 that it is computed with stays one on the way.
+    pub(crate) const fn keeps_f32(self) -> bool {
+        match self {
+            FactorType::F32 | FactorType::Untyped => true,
+            FactorType::F64 => false,
+            FactorType::Integer { bytes, .. } => bytes <= 2,
+        }
+    }
 }
 
 /// The attributes of one variable.
 ///
 /// ```
-/// use gristmill_array::{Exact, Factor, Meaning, Values};
+/// use gristmill_array::{Exact, Factor, FactorType, Meaning, Values};
 /// use gristmill_kernel::{ArrayType, DType};
 ///
 /// let mut meaning = Meaning::of(DType::I16);
 /// meaning.missing = vec![Exact::Int(0), Exact::Int(-999)];
-/// meaning.scale = Some(Factor { value: 0.5, single: true });
+/// meaning.scale = Some(Factor { value: 0.5, dtype: FactorType::F32 });
 /// assert_eq!(meaning.decoded(), ArrayType::Number(DType::F32));
 /// let raw: Vec<u8> = [0i16, 3, -999].iter().flat_map(|x| x.to_le_bytes()).collect();
 /// let Values::F32(values) = meaning.decode(&raw)? else { unreachable!() };
@@ -98,8 +158,10 @@ impl Meaning {
     }
 
     /// The type of the decoded values. With a scale and an offset of one float type that type, but f64 for integers of 32
-    /// bits; with an offset otherwise f64; with a scale alone its type. Without either, integers that may be missing
-    /// are f32 up to 16 bits, else f64, and all else stays what it is. So do floats whose only missing value is NaN.
+    /// bits; with an offset otherwise f64; with a scale alone its type. Integers with an integer scale alone have the type that
+    /// holds both, and wrap around (xarray brings them to the type of the scale, where larger ones are lost); floats with one,
+    /// and integers that may be missing, are f64. Without either, integers that may be missing are f32 up to 16 bits, else f64,
+    /// and all else stays what it is. So do floats whose only missing value is NaN.
     pub fn decoded(&self) -> ArrayType {
         let (stored, masks) = (self.stored(), self.masks());
         let float = |single| ArrayType::Number(if single { DType::F32 } else { DType::F64 });
@@ -111,10 +173,15 @@ impl Meaning {
             (None, None) => ArrayType::Number(stored),
             (Some(scale), Some(offset)) => {
                 let narrow = stored.is_float() || stored.size() != 4;
-                float(scale.single && offset.single && narrow)
+                float(scale.dtype == FactorType::F32 && offset.dtype == FactorType::F32 && narrow)
             }
             (None, Some(_)) => float(false),
-            (Some(scale), None) => float(scale.single),
+            (Some(scale), None) => match scale.dtype.integer() {
+                Some(integer) if !masks && !stored.is_float() => {
+                    promoted(ArrayType::Number(stored), ArrayType::Number(integer))
+                }
+                _ => float(scale.dtype == FactorType::F32),
+            },
         }
     }
 

@@ -13,7 +13,7 @@ use crate::reduction::Reduction;
 use crate::selection::Selection;
 
 /// Version of the bytes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What is asked of an array, wherever it lies: attributes, selection, expression, reduction.
 ///
@@ -157,6 +157,7 @@ mod tests {
     use gristmill_kernel::ArrayType;
 
     use super::*;
+    use crate::meaning::FactorType;
     use crate::reduction::{Boundary, Groups, Op, Weights, Windows};
     use crate::selection::Take;
 
@@ -164,8 +165,8 @@ mod tests {
         let mut meaning = Meaning::of(DType::I16);
         meaning.unsigned = Some(true);
         meaning.missing = vec![Exact::Int(i128::from(i64::MIN)), Exact::Float(f64::NEG_INFINITY)];
-        meaning.scale = Some(Factor { value: 0.1, single: true });
-        meaning.offset = Some(Factor { value: -0.0, single: false });
+        meaning.scale = Some(Factor { value: 0.1, dtype: FactorType::F32 });
+        meaning.offset = Some(Factor { value: -0.0, dtype: FactorType::F64 });
         meaning.valid = (Some(Exact::Int(i128::from(u64::MAX))), None);
         let mut reduction = Reduction::new(Op::Histogram(vec![f64::NEG_INFINITY, 1e-310, 5.0])).over(&[-1]);
         reduction.weights = vec![Weights { axis: 0, values: vec![0.1, 1e300] }];

@@ -253,6 +253,11 @@ impl Values {
         self.len() == 0
     }
 
+    /// Appends the elements, little-endian; a byte for each of true and false.
+    pub fn append_le(&self, out: &mut Vec<u8>) {
+        with_values!(self, values => values.iter().for_each(|x| x.put(out)));
+    }
+
     /// The elements as f64; integers beyond 2^53 are rounded to nearest.
     pub fn to_f64(&self) -> Vec<f64> {
         with_values!(self, values => values.iter().map(|x| x.to_f64()).collect())

@@ -19,7 +19,7 @@ fn constant(lengths: &[u64], values: &[f64]) -> Constant {
 fn packed() -> Meaning {
     let mut meaning = Meaning::of(DType::I16);
     meaning.missing = vec![Exact::Int(0)];
-    meaning.scale = Some(Factor { value: 0.5, single: true });
+    meaning.scale = Some(Factor { value: 0.5, dtype: FactorType::F32 });
     meaning
 }
 

@@ -119,7 +119,7 @@ fn of_huge_values_and_of_integers() {
 fn of_missing_values_selections_and_expressions() {
     let mut meaning = Meaning::of(DType::I16);
     meaning.missing = vec![Exact::Int(0), Exact::Int(7)];
-    meaning.scale = Some(Factor { value: 0.25, single: true });
+    meaning.scale = Some(Factor { value: 0.25, dtype: FactorType::F32 });
     for op in [Op::Sum, Op::Var, Op::Max] {
         let expr = Some("where(x > 3, sqrt(abs(x)), x * 2)");
         holds(DType::I16, meaning.clone(), "1:4,-1,::2", expr, Reduction::new(op.clone()).over(&[0]));

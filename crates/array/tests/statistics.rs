@@ -107,10 +107,10 @@ fn meaning(dtype: DType, kind: u8) -> Meaning {
     let mut meaning = Meaning::of(dtype);
     match kind {
         0 => meaning.missing = vec![Exact::Int(0), Exact::Int(7)],
-        1 => meaning.scale = Some(Factor { value: 0.25, single: true }),
+        1 => meaning.scale = Some(Factor { value: 0.25, dtype: FactorType::F32 }),
         2 => {
-            meaning.scale = Some(Factor { value: -0.1, single: false });
-            meaning.offset = Some(Factor { value: 3.0, single: false });
+            meaning.scale = Some(Factor { value: -0.1, dtype: FactorType::F64 });
+            meaning.offset = Some(Factor { value: 3.0, dtype: FactorType::F64 });
             meaning.missing = vec![Exact::Float(f64::NAN)];
         }
         3 => meaning.valid = (Some(Exact::Int(-20)), Some(Exact::Int(50))),
@@ -396,8 +396,8 @@ fn another_meaning_has_another_key() {
         &|meaning| meaning.valid.1 = Some(Exact::Int(0)),
         &|meaning| meaning.missing = vec![Exact::Int(0)],
         &|meaning| meaning.missing = vec![Exact::Float(0.0)],
-        &|meaning| meaning.scale = Some(Factor { value: 1.0, single: true }),
-        &|meaning| meaning.offset = Some(Factor { value: 1.0, single: true }),
+        &|meaning| meaning.scale = Some(Factor { value: 1.0, dtype: FactorType::F32 }),
+        &|meaning| meaning.offset = Some(Factor { value: 1.0, dtype: FactorType::F32 }),
     ];
     let mut keys: Vec<Vec<u8>> =
         others.iter().map(|other| key(*other, Reduction::new(Op::Sum), None)).collect();

@@ -1,8 +1,8 @@
 //! The attributes of the CF conventions, from a file's to those that chunks are decoded by.
 
-use gristmill_array::{Exact, Factor, Meaning};
+use gristmill_array::{Exact, Factor, FactorType, Meaning};
 use gristmill_format::{AttributeValue, Variable};
-use gristmill_kernel::{DType, Value};
+use gristmill_kernel::Value;
 
 use crate::ClientError;
 
@@ -59,10 +59,14 @@ fn numbers(variable: &Variable, name: &str) -> Vec<Exact> {
 
 fn factor(variable: &Variable, name: &str) -> Result<Option<Factor>, ClientError> {
     let Some(attribute) = variable.attribute(name) else { return Ok(None) };
-    let single = matches!(&attribute.value, AttributeValue::Numbers { dtype: DType::F32, .. });
+    let dtype = match &attribute.value {
+        AttributeValue::Numbers { typed: true, dtype, .. } => FactorType::of(*dtype),
+        AttributeValue::Numbers { dtype, .. } if !dtype.is_float() => FactorType::of(*dtype),
+        _ => FactorType::Untyped,
+    };
     match numbers(variable, name).first() {
-        Some(Exact::Int(n)) => Ok(Some(Factor { value: *n as f64, single })),
-        Some(Exact::Float(x)) => Ok(Some(Factor { value: *x, single })),
+        Some(Exact::Int(n)) => Ok(Some(Factor { value: *n as f64, dtype })),
+        Some(Exact::Float(x)) => Ok(Some(Factor { value: *x, dtype })),
         None => Err(ClientError::Usage(format!(
             "attribute {name} of {} is no number, so its values cannot be told",
             variable.path
