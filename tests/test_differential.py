@@ -9,7 +9,7 @@ from conftest import binary
 
 gm = pytest.importorskip("gristmill", reason="the package is not installed: pip install .")
 
-from differential import known, runner  # noqa: E402
+from differential import known, runner, ways  # noqa: E402
 
 SEED = "continuous"
 PROGRAMS = 2000
@@ -20,7 +20,8 @@ def test_random_programs_answer_as_those_of_xarray(monkeypatch):
     with gm.up(nodes=2) as nodes:
         summary = runner.run(runner.Plan(SEED, PROGRAMS, cluster=nodes.url))
     assert summary.programs == PROGRAMS
-    assert all(count == PROGRAMS for count in summary.ways.values())
+    assert summary.ways["plain"] == summary.ways["blocks"] == summary.ways["pieces"] == PROGRAMS
+    assert sum(summary.ways[way] for way in ways.ON_NODES) == PROGRAMS
     # Each text says how to repeat it, and ends with a small script.
     if summary.unexplained:
         pytest.fail("\n\n".join([f"{len(summary.unexplained)} programs differ", *summary.unexplained]), pytrace=False)

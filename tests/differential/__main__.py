@@ -18,7 +18,8 @@ def main():
     parser.add_argument("--number", type=int, help="this program alone")
     parser.add_argument("--first", type=int, default=0, help="the number of the first program (0)")
     parser.add_argument("--jobs", type=int, help="processes (one for each processor)")
-    parser.add_argument("--ways", default="plain,blocks,pieces,cluster", help="some of plain,blocks,pieces,cluster")
+    every = "plain,blocks,pieces,nodes,storage,far"
+    parser.add_argument("--ways", default=every, help=f"some of {every}")
     parser.add_argument("--no-scripts", action="store_true", help="do not make small scripts of what differs")
     parser.add_argument("--everything", action="store_true", help="tell what is on the list of known differences too")
     given = parser.parse_args()
@@ -32,7 +33,7 @@ def main():
     seed = given.seed if given.seed is not None else str(random.SystemRandom().randrange(10**9))
     first, programs = (given.first, given.programs) if given.number is None else (given.number, 1)
     print(f"seed {seed}", flush=True)
-    nodes = gm.up(nodes=2) if "cluster" in asked else None
+    nodes = gm.up(nodes=2) if set(asked) & set(ways.ON_NODES) else None
     try:
         plan = runner.Plan(seed, programs, first, asked, nodes and nodes.url, not given.no_scripts, given.everything)
         summary = runner.run(plan, 1 if given.number is not None else given.jobs, tell)

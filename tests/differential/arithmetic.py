@@ -132,6 +132,16 @@ def anomaly(state):
     return [first, Step(choose.choice(["x - m", "x - m", "m - x", "x + m"]), "apart")]
 
 
+def standardised(state):
+    """Three steps: a mean, a deviation, and each element without the one in units of the other."""
+    dim = state.dim()
+    if state.kinds() != {"f"} or dim is None or "m" in state.names or not state.exact:
+        return None
+    mean = Step(f"x.mean({dim!r})", "linear", "m")
+    std = Step(f"x.std({dim!r})", "spread", "s", size=f"x.mean({dim!r})")
+    return [mean, std, Step("x - m", "apart"), Step("x / s", "divided", more={"other": "s"})]
+
+
 def difference(state):
     dim = state.dim()
     if dim is None or not state.kinds() <= set("iuf") or not state.exact:
@@ -150,5 +160,6 @@ STEPS = [
     (cast, 1.5),
     (bounded, 2),
     (anomaly, 1.2),
+    (standardised, 0.4),
     (difference, 0.4),
 ]

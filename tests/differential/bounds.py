@@ -170,6 +170,16 @@ def apart(step, value, x, names, ds):
     return Near(value, there, error + eps_of(value) * abs(there))
 
 
+def divided(step, value, x, names, ds):
+    """By a reduction."""
+    by = names[step.more["other"]]
+    there = x.wide / by.wide
+    loose = finite(x.error / abs(by.wide)) + abs(there) * finite(by.error / abs(by.wide))
+    # By what may as well be nothing.
+    loose = xr.where(2 * by.error >= abs(by.wide), np.inf, 2 * loose)
+    return Near(value, there, finite(loose + eps_of(value) * abs(there)))
+
+
 def linear(step, value, x, names, ds):
     """Sums and means, also within groups and with weights."""
     there = evaluated(step.text, ds, x=x.wide)
@@ -228,12 +238,18 @@ def product_error(value, there, x, wides):
 
 def running(step, value, x, names, ds):
     """Running sums depend on each other: a bound of all that there is."""
-    all_of = float(abs(wide(x.value)).sum()) if not isinstance(x.value, xr.Dataset) else None
-    if all_of is None or not np.isfinite(all_of):
-        raise Unbounded("running sums beside infinities")
-    factor = np.sqrt(all_of * all_of * EPS * size_of(x.value)) if ".std(" in step.text else all_of * EPS * size_of(x.value)
-    own = max(EPS, eps_of(value)) / EPS
-    return Near(value, wide(value), finite(without(value)) + 4 * own * factor + like(x.error, value))
+    return Near(value, wide(value), running_error(step, value, x.value) + like(x.error, value))
+
+
+def running_error(step, value, x):
+    if isinstance(value, xr.Dataset):
+        return value.map(lambda one: running_error(step, one, x[one.name]))
+    all_of = float(abs(wide(x)).sum())
+    if not np.isfinite(all_of):
+        # Whatever has an infinity beside it.
+        return finite(without(value)) + np.inf
+    factor = all_of * (np.sqrt(EPS * x.size) if ".std(" in step.text else EPS * x.size)
+    return finite(without(value)) + 4 * max(EPS, eps_of(value)) / EPS * factor
 
 
 def twin(step, value, x, names, ds):
@@ -250,6 +266,7 @@ KINDS = {
     "scale": scaled,
     "square": squared,
     "apart": apart,
+    "divided": divided,
     "linear": linear,
     "spread": spread,
     "ends": ends,

@@ -70,7 +70,7 @@ class Place:
 
     def answer(self, way, program):
         """What Gristmill answers in one way, in memory."""
-        with ways.opened(way, self.path, self.url, self.chunks) as ds:
+        with ways.opened(way, self.path, self.url, self.chunks) as ds, ways.options(way):
             return programs.run(program.steps, ds).as_numpy()
 
 
@@ -122,7 +122,7 @@ def as_otherwise(case, place, way, got, error, bound):
     """Whether xarray does the same in another way of its own: over the same blocks of dask, whose types and refusals are dask's,
     or without flox, whose types and empty groups those of Gristmill are not."""
     chunks = [None]
-    if way in ("blocks", "pieces"):
+    if way in ways.OF_DASK:
         with ways.opened(way, place.path, place.url, place.chunks) as ds:
             # A variable of its own may have others; then these are those that were asked for.
             try:
@@ -155,4 +155,5 @@ def data_of(seed, number, folder, cluster=None):
 def run(seed, number, place, which):
     """The program of a seed with a number, in some ways."""
     program, expected, refusal = programs.make(seed, number, place.theirs)
-    return compare(Case(seed, number, place.made, program, expected, refusal), place, which)
+    case = Case(seed, number, place.made, program, expected, refusal)
+    return compare(case, place, ways.of_program(number, which))

@@ -1,10 +1,14 @@
 """What differs between two answers."""
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
 #: Characters of a value in a text.
 MAX_SHOWN = 300
+#: A mean of some labels is added up in any order.
+ROUNDINGS_OF_LABELS = 32
 
 
 def differences(got, expected, bound):
@@ -52,9 +56,16 @@ def of_arrays(got, expected, bound):
     for name in expected.coords:
         if name in got.coords:
             one, two = got.coords[name].variable, expected.coords[name].variable
-            said += [f"coord {name}: {text}" for text in of_variables(one, two, lambda: None)]
+            said += [f"coord {name}: {text}" for text in of_variables(one, two, partial(of_labels, two))]
             said += attributes(f"attrs of coord {name}", one.attrs, two.attrs)
     return said + of_variables(got.variable, expected.variable, bound)
+
+
+def of_labels(expected):
+    """The bound of coordinates, of which coarsening makes means."""
+    there = np.asarray(expected.values).astype(np.longdouble)
+    largest = np.abs(np.where(np.isfinite(there), there, 0)).max(initial=0)
+    return there, np.full(there.shape, ROUNDINGS_OF_LABELS * float(np.finfo(expected.dtype).eps) * largest)
 
 
 def of_variables(got, expected, bound):
@@ -67,9 +78,13 @@ def of_variables(got, expected, bound):
 
 def attributes(what, got, expected):
     same = got.keys() == expected.keys() and all(
-        np.array_equal(got[name], expected[name]) or got[name] is expected[name] for name in expected
+        np.array_equal(got[name], expected[name]) or is_nan(got[name]) and is_nan(expected[name]) for name in expected
     )
     return [] if same else [f"{what}: {got}, expected {expected}"]
+
+
+def is_nan(value):
+    return isinstance(value, float | np.floating) and np.isnan(value)
 
 
 def of_values(got, expected, bound):

@@ -1,6 +1,6 @@
 """Random data sets: dimensions, coordinates and variables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -10,7 +10,7 @@ from .variables import Stored, stored, variable
 FORMATS = ("NETCDF4", "NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA", "zarr2", "zarr3")
 CALENDARS = ("standard", "standard", "noleap", "360_day", "proleptic_gregorian")
 #: Lengths of dimensions. Short ones often: edges are where things go wrong.
-LENGTHS = (1, 2, 3, 4, 5, 5, 7, 8, 11)
+LENGTHS = (1, 2, 3, 4, 5, 5, 7, 8, 11, 17)
 MAX_VARIABLES = 4
 
 
@@ -38,7 +38,9 @@ def make(seed, number):
     choose = Random(f"data {seed} {number}")
     rng = np.random.default_rng(choose.getrandbits(64))
     form = choose.choice(FORMATS)
-    dims = ["time", "y", "x"][: choose.choice([1, 2, 3, 3, 3])]
+    dims = ["time", "y", "x", "k"][: choose.choice([1, 2, 3, 3, 3, 3, 4])]
+    if choose.random() < 0.3:
+        choose.shuffle(dims)
     sizes = {dim: choose.choice(LENGTHS) for dim in dims}
     if "time" in sizes and choose.random() < 0.6:
         sizes["time"] = choose.choice([6, 13, 24, 30])
@@ -50,18 +52,56 @@ def make(seed, number):
         within = [dim for dim in dims if choose.random() < 0.9]
         if choose.random() < 0.03:
             within = []
+        if choose.random() < 0.1:
+            choose.shuffle(within)
         variables.append(variable(rng, choose, form, name, tuple(within), sizes))
-    unlimited = (dims[0],) if form.startswith("NETCDF3") and not sizes[dims[0]] else ()
-    if form == "NETCDF4" and choose.random() < 0.3 or form.startswith("NETCDF3") and choose.random() < 0.5:
-        unlimited = ("time",)
-        if form == "NETCDF4":
-            # What has no end is stored in chunks.
-            variables = [one if one.chunks or "time" not in one.dims else stored_in_chunks(one) for one in variables]
+    variables += auxiliary(rng, choose, form, dims, sizes)
+    variables = beside(choose, variables)
+    first = dims[0]
+    unlimited = ()
+    if form == "NETCDF4" and choose.random() < 0.3:
+        unlimited = (first,)
+        # What has no end is stored in chunks.
+        variables = [one if one.chunks or first not in one.dims else stored_in_chunks(one) for one in variables]
+    if form.startswith("NETCDF3") and (not sizes[first] or choose.random() < 0.5):
+        # In netCDF-3 that is the first dimension of whatever has it.
+        variables = [one if first not in one.dims[1:] else first_of_all(one, first) for one in variables]
+        unlimited = (first,)
     return Made(form, sizes, tuple(variables), unlimited)
+
+
+def auxiliary(rng, choose, form, dims, sizes):
+    """Coordinates of more dimensions than one, and of none."""
+    made = []
+    if choose.random() < 0.15 and len(dims) > 1:
+        pair = tuple(choose.sample(dims, 2))
+        made.append(Stored("place", pair, rng.normal(0, 30, [sizes[dim] for dim in pair])))
+    if choose.random() < 0.1:
+        made.append(Stored("height", (), np.array(2.0)))
+    return [stored(choose, form, one) for one in made]
+
+
+def beside(choose, variables):
+    """With the names of such coordinates at the variables that have their dimensions."""
+    extra = [one for one in variables if one.name in ("place", "height")]
+    named = []
+    for one in variables:
+        names = [more.name for more in extra if set(more.dims) <= set(one.dims)]
+        if one.name in "abcd" and names:
+            one = replace(one, attrs=one.attrs | {"coordinates": " ".join(names)})
+        named.append(one)
+    return named
 
 
 def stored_in_chunks(one):
     return Stored(one.name, one.dims, one.values, one.attrs, tuple(max(1, n) for n in one.values.shape), one.codec)
+
+
+def first_of_all(one, dim):
+    """With another dimension first."""
+    at = one.dims.index(dim)
+    dims = (dim, *one.dims[:at], *one.dims[at + 1 :])
+    return replace(one, dims=dims, values=np.ascontiguousarray(np.moveaxis(one.values, at, 0)))
 
 
 def coordinate(rng, choose, form, dim, size):

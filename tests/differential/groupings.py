@@ -59,6 +59,11 @@ def grouped(state):
         return None
     dim = choose.choice(dims)
     size = state.x.sizes[dim]
+    whole = [name for name in state.peers() if state.ds[name].dtype.kind in "iub" and 0 < state.ds[name].ndim]
+    if whole and choose.random() < 0.12 and state.exact and set(state.ds[whole[0]].dims) <= set(dims):
+        if len(np.unique(state.ds[whole[0]].values)) > 12:
+            return None
+        return reduced(state, f"x.groupby(ds[{whole[0]!r}])")
     if dim == "time" and "time" in state.x.coords and choose.random() < 0.6:
         by = repr(choose.choice(["time.month", "time.year", "time.season", "time.dayofyear"]))
     elif dim in state.x.coords and choose.random() < 0.3 and size:
@@ -109,7 +114,9 @@ def weighted(state):
     if kind < 0.6 or not state.exact or dim not in state.x.coords or dim == "time":
         dtype = choose.choice(["f8", "f8", "f4", "i4"])
         by = f"xr.DataArray(np.array({weights}).astype({dtype!r}), dims={dim!r})"
-    elif kind < 0.8:
+    elif kind < 0.7 and state.peers():
+        by = f"abs(ds[{choose.choice(state.peers())!r}].fillna(0))"
+    elif kind < 0.85:
         by = f"np.cos(np.deg2rad(x[{dim!r}]))"
     else:
         by = f"abs(x[{dim!r}]).fillna(0)"

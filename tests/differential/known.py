@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .ways import OF_DASK
+
 
 @dataclass(frozen=True)
 class Known:
@@ -40,7 +42,7 @@ def nothing_picked(case, difference):
 def scalars_of_dask(case, difference):
     refused = raised("NotImplementedError", "only works along an axis")(case, difference)
     refused = refused or raised("ValueError", "Provided chunks have")(case, difference)
-    return refused and difference.way in ("blocks", "pieces")
+    return refused and difference.way in OF_DASK
 
 
 KNOWN = [

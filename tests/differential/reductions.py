@@ -98,6 +98,28 @@ def product(state):
     return Step(f"x.prod({arguments(state.some_dims(), *options(state, 'skipna', 'min_count'))})", kind)
 
 
+def combined(state):
+    """What people write out of reductions."""
+    choose, dim = state.choose, state.dim()
+    if not numbers(state) or not state.exact or dim is None:
+        return None
+    number = state.number()
+    made = [
+        Step(f"x.max({dim!r}) - x.min({dim!r})", "exact"),
+        Step(f"(x > {number}).sum({dim!r})", "count"),
+        Step(f"(x > {number}).mean({dim!r})", "exact"),
+        Step(f"x.where(x > {number}).mean({dim!r})", "linear"),
+        Step(f"x.notnull().sum({dim!r})", "count"),
+        Step(f"x.reduce(np.nansum, {dim!r})", "linear") if floats(state) else None,
+        Step(f"x.reduce(np.max, {dim!r})", "ends"),
+        Step(f"np.abs(x).max({dim!r})", "ends"),
+        Step(f"(x * x).sum({dim!r})", "linear") if floats(state) else None,
+        Step(f"x.isel({dim}=slice(1, None)).count()", "count"),
+        Step(f"x.sum({dim!r}) > {number}", "count") if not floats(state) else None,
+    ]
+    return choose.choice(made)
+
+
 def running(state):
     """What is not reduced, but read and computed: running sums, windows, ranks."""
     choose, dim = state.choose, state.dim()
@@ -127,4 +149,5 @@ STEPS = [
     (quantile, 1),
     (product, 0.4),
     (running, 0.8),
+    (combined, 1.5),
 ]

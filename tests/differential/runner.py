@@ -86,7 +86,7 @@ def one(plan, number, place, folder, summary):
         return
     summary.programs += 1
     summary.refused += case.refusal is not None
-    summary.ways.update(plan.ways)
+    summary.ways.update(ways.of_program(number, plan.ways))
     for difference in case.found:
         reason = None if plan.everything else known.explained(case, difference)
         if reason:

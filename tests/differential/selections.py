@@ -14,7 +14,9 @@ def by_place(state):
     if kind < 0.6:
         ends = [None, *range(-size - 1, size + 2)]
         step = choose.choice([None, 1, 2, 3, -1, -2, -3])
-        return Step(f"x.isel({dim}=slice({choose.choice(ends)}, {choose.choice(ends)}, {step}))", "pick")
+        # dask takes the first element where NumPy takes none, if the start is before it and the step goes back.
+        start = choose.choice([end for end in ends if end is None or end >= -size])
+        return Step(f"x.isel({dim}=slice({start}, {choose.choice(ends)}, {step}))", "pick")
     if kind < 0.8:
         count = choose.choice([0, 1, 2, 3, size])
         places = [choose.randrange(-size, size) for _ in range(count if size else 0)]
@@ -50,6 +52,8 @@ def by_label(state):
         return Step(f"x.sel({dim}=[{labels[0]}, {labels[1]}])", "pick")
     if kind < 0.75:
         return Step(f"x.sel({dim}={labels[0]})", "pick")
+    if dim == "time" and choose.random() < 0.3:
+        return Step(f"x.sel(time=x['time.month'].isin([1, {choose.randint(2, 12)}]))", "pick")
     if dim == "time":
         return Step(f"x.sel(time={choose.choice(['2000', '2000-02', '2001-01', '2000-12'])!r})", "pick")
     return Step(f"x.sel({dim}={choose.choice([1, 10, -3.5, 40])}, method='nearest')", "pick")
@@ -79,6 +83,15 @@ def masked(state):
         condition = f"xr.DataArray(np.array({mask}, bool), dims={dim!r})"
     elif kind < 0.5 and dim in state.x.indexes and dim != "time":
         condition = f"x[{dim!r}] {compare} {choose.choice([0, 1, 2, 10, -3.5])}"
+    elif kind < 0.55 and "time" in state.x.indexes and "time" in state.x.dims:
+        condition = f"x['time.month'] {compare} {choose.choice([1, 2, 3, 6])}"
+    elif kind < 0.62 and dim is not None:
+        condition = f"x {choose.choice(['==', '>=', '<'])} x.{choose.choice(['max', 'min', 'median'])}({dim!r})"
+    elif kind < 0.7:
+        joined = choose.choice(["&", "|"])
+        condition = f"(x {compare} {state.number()}) {joined} (x {choose.choice(['<', '>='])} {state.number()})"
+    elif kind < 0.75:
+        condition = choose.choice(["x.notnull()", "x.isnull()", "~(x > 1)"])
     other = choose.choice(["", "", "", "drop=True", "0", "-1.5", "np.float32(7)", "x * 2"])
     return Step(f"x.where({arguments_of(condition, other)})", "exact")
 
@@ -124,4 +137,20 @@ def shape(state):
     return None
 
 
-STEPS = [(by_place, 5), (pointwise, 0.7), (by_label, 2.5), (ends, 0.7), (masked, 4), (dropped, 1), (shape, 2.5)]
+def moved(state):
+    """Other labels, gaps, edges."""
+    dims, choose = state.dims(), state.choose
+    if not dims or not state.exact or state.kinds() - set("iuf"):
+        return None
+    dim, kind = choose.choice(dims), choose.randrange(4)
+    if kind == 0:
+        mode = choose.choice(["mode='edge'", "constant_values=0", "constant_values=-1"])
+        return Step(f"x.pad({dim}=({choose.randint(0, 2)}, {choose.randint(0, 2)}), {mode})", "exact")
+    if kind == 1 and dim in state.x.indexes and dim in ("x", "y"):
+        return Step(f"x.reindex({dim}=[0, 10, 1, -3.5])", "exact")
+    if kind == 2 and state.x.sizes[dim]:
+        return Step(f"x.isel({{{dim!r}: {choose.randrange(state.x.sizes[dim])}}}, drop=True)", "pick")
+    return Step(f"x.interpolate_na({dim!r}, use_coordinate=False)", "ulps") if kind == 3 and not state.dataset else None
+
+
+STEPS = [(by_place, 5), (pointwise, 0.7), (by_label, 2.5), (ends, 0.7), (masked, 4), (dropped, 1), (shape, 2.5), (moved, 0.8)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import cases, known
+from . import cases, known, ways
 from .datasets import Made
 from .programs import Program, run
 from .variables import Stored
@@ -28,7 +28,7 @@ def shrunk(case, difference, folder, cluster=None, chunks=None):
             return False
         try:
             with tempfile.TemporaryDirectory(dir=folder) as within:
-                there = cluster if difference.way == "cluster" else None
+                there = cluster if difference.way in ways.ON_NODES else None
                 place = cases.Place(made, within, "small", there, chunks)
                 expected = refusal = None
                 try:
@@ -118,14 +118,16 @@ def script(made, program, way, chunks):
     lines += ["    return x.as_numpy()", ""]
     engine = "engine='zarr', consolidated=False" if made.suffix == ".zarr" else "engine='netcdf4'"
     lines.append(f"print('expected', program(xr.open_dataset({path!r}, {engine})))")
-    if way == "cluster":
+    name = repr(path)
+    if way in ways.ON_NODES:
         lines += ["nodes = gm.up(nodes=2)", f"url = nodes.path({path!r})"]
         if made.suffix == ".zarr":
             lines += ["import subprocess", f"subprocess.run(['gristmill', 'put', {path!r}, url], check=True)"]
         else:
-            lines.append(f"gm.put({path!r}, url, stripe='4KiB')")
-        lines.append("print('got', program(gm.open_dataset(url)))")
-    else:
-        how = {"plain": "", "blocks": ", chunks={}", "pieces": f", chunks={chunks}"}[way]
-        lines.append(f"print('got', program(gm.open_dataset({path!r}{how})))")
+            lines.append(f"gm.put({path!r}, url, stripe={ways.STRIPE!r})")
+        name = "url"
+    if way == "storage":
+        lines.append("option = gm.set_options(place='storage')")
+    how = {"blocks": ", chunks={}", "pieces": f", chunks={chunks}", "far": ", chunks={}"}.get(way, "")
+    lines.append(f"print('got', program(gm.open_dataset({name}{how})))")
     return "\n".join(lines)

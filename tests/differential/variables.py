@@ -29,6 +29,8 @@ CODECS = {
         "{'compressors': None}",
         "{'compressors': [zarr.codecs.GzipCodec(level=1)]}",
         "{'compressors': [zarr.codecs.BloscCodec(cname='zstd', shuffle='shuffle')]}",
+        "{'compressors': [zarr.codecs.ZstdCodec(level=1)]}",
+        "sharded",
     ],
 }
 
@@ -55,9 +57,14 @@ def variable(rng, choose, form, name, dims, sizes):
         made = packed(rng, choose, made)
     elif dtype.kind == "f" and choose.random() < 0.3:
         made = filled(rng, choose, made)
+        if choose.random() < 0.3:
+            kind = choose.choice([np.float64, np.float32])
+            made = replace(made, attrs=made.attrs | {"scale_factor": kind(choose.choice([0.1, 2.0, 1e-7]))})
     more = {}
     if choose.random() < 0.3:
         more["units"] = choose.choice(["K", "m s-1", "1"])
+    if choose.random() < 0.05:
+        more["missing_number"] = choose.choice([np.nan, np.inf, -1.5])
     if choose.random() < 0.1 and dtype.kind != "b":
         more["valid_range"] = np.array([0, 100], dtype)
     made = replace(made, attrs=made.attrs | more)
@@ -83,10 +90,13 @@ def packed(rng, choose, made):
         values = np.where(rng.random(values.shape) < choose.choice([0.1, 0.3, 1]), fill, values).astype(dtype)
         attrs[choose.choice(["_FillValue", "_FillValue", "missing_value"])] = fill
     if choose.random() < 0.35 and dtype.itemsize < 8:
-        kind = choose.choice([np.float64, np.float64, np.float32])
-        attrs["scale_factor"] = kind(choose.choice([0.01, 0.5, 2.0, 1e-3]))
+        # xarray itself cannot read whole numbers times whole numbers of which some are missing.
+        kind = choose.choice([np.float64, np.float64, np.float32, np.float64 if attrs else np.int16])
+        attrs["scale_factor"] = kind(choose.choice([0.01, 0.5, 2.0, 1e-3]) if kind is not np.int16 else 3)
         if choose.random() < 0.6:
             attrs["add_offset"] = kind(choose.choice([0.0, 273.15, -5.0, 100.0]))
+    if choose.random() < 0.1 and dtype.itemsize < 8 and "missing_value" not in attrs:
+        attrs["_Unsigned"] = "true" if dtype.kind == "i" else "false"
     return replace(made, values=values, attrs=attrs)
 
 
@@ -97,4 +107,7 @@ def stored(choose, form, made):
     if form == "NETCDF4" and choose.random() < 0.25:
         return made
     chunks = tuple(choose.randint(1, max(1, size)) for size in made.values.shape)
-    return replace(made, chunks=chunks, codec=choose.choice(CODECS[form]))
+    codec = choose.choice(CODECS[form])
+    if codec == "sharded":
+        codec = f"{{'shards': {tuple(n * choose.randint(1, 3) for n in chunks)!r}}}"
+    return replace(made, chunks=chunks, codec=codec)

@@ -9,8 +9,11 @@ import xarray as xr
 
 import gristmill as gm
 
-#: All ways. ``blocks`` are those of the file, ``pieces`` are made up.
-WAYS = ("plain", "blocks", "pieces", "cluster")
+#: All ways. ``blocks`` are those of the file, ``pieces`` are made up. On ``nodes`` Gristmill finds out where to compute, in ``storage``
+#: it is told to do so where the file is, and ``far`` are blocks of a file on nodes.
+WAYS = ("plain", "blocks", "pieces", "nodes", "storage", "far")
+ON_NODES = ("nodes", "storage", "far")
+OF_DASK = ("blocks", "pieces", "far")
 #: Long enough for a folder of chunks; a bound on a hang, not a measure of speed.
 TIMEOUT = 120
 STRIPE = "4KiB"
@@ -29,15 +32,24 @@ def pieces(seed, number, sizes):
     return {dim: choose.randint(1, max(1, size)) for dim, size in sizes.items()}
 
 
+def of_program(number, asked):
+    """The ways of a program: all from here, and of those on nodes one in turn, as each costs much the same."""
+    on_nodes = [way for way in asked if way in ON_NODES]
+    turn = [on_nodes[number % len(on_nodes)]] if on_nodes else []
+    return [way for way in asked if way not in ON_NODES] + turn
+
+
 def opened(way, path, url, chunks):
     """As Gristmill opens it in one way."""
-    if way == "cluster":
-        return gm.open_dataset(url)
-    if way == "blocks":
-        return gm.open_dataset(path, chunks={})
-    if way == "pieces":
-        return gm.open_dataset(path, chunks=chunks)
-    return gm.open_dataset(path)
+    name = url if way in ON_NODES else path
+    if way in OF_DASK:
+        return gm.open_dataset(name, chunks=chunks if way == "pieces" else {})
+    return gm.open_dataset(name)
+
+
+def options(way):
+    """What is set while a program runs."""
+    return gm.set_options(place="storage") if way == "storage" else gm.set_options()
 
 
 def put(path, url):
