@@ -277,36 +277,36 @@ class Array(Methods, np.lib.mixins.NDArrayOperatorsMixin):
     def clip(self, min: Any = None, max: Any = None) -> Array:
         return _functions.clip(self, min, max)
 
-    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
         """The mean, NaN where an element is NaN; :func:`numpy.nanmean` leaves these out."""
-        return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims)
+        return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims, **more)
 
-    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims)
+    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims, **more)
 
-    def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
 
-    def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
 
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("min", self, axis, keepdims=keepdims)
+    def min(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("min", self, axis, keepdims=keepdims, **more)
 
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("max", self, axis, keepdims=keepdims)
+    def max(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("max", self, axis, keepdims=keepdims, **more)
 
-    def argmin(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("argmin", self, axis, keepdims=keepdims)
+    def argmin(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("argmin", self, axis, keepdims=keepdims, **more)
 
-    def argmax(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("argmax", self, axis, keepdims=keepdims)
+    def argmax(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("argmax", self, axis, keepdims=keepdims, **more)
 
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("any", self, axis, keepdims=keepdims)
+    def any(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("any", self, axis, keepdims=keepdims, **more)
 
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reduction("all", self, axis, keepdims=keepdims)
+    def all(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        return reduction("all", self, axis, keepdims=keepdims, **more)
 
 
 def node_of(value: Any) -> Node:
