@@ -198,7 +198,9 @@ def spread(step, value, x, names, ds):
     """Variances and their roots: two passes, of which the second sees the rounding of the first, squared."""
     there = evaluated(step.text, ds, x=x.wide)
     mean = evaluated(step.size, ds, x=abs(x.wide))
-    first = 2 * (size_of(x.value) + MORE) * EPS * mean
+    # xarray keeps the mean with weights in the type of the elements before it takes distances from it.
+    rounding = EPS + (eps_of(x.value) if ".weighted(" in step.text else 0)
+    first = 2 * (size_of(x.value) + MORE) * rounding * mean
     root = ".std(" in step.text
     variance = there**2 if root else there
     second = 2 * (size_of(x.value) + MORE) * EPS * variance + MORE * first**2
