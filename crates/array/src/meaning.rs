@@ -43,10 +43,10 @@ pub struct Factor {
 /// The type of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FactorType {
-    /// f32: data that is scaled by it alone is f32.
-    F32,
     /// f64.
     F64,
+    /// f32: data that is scaled by it alone is f32.
+    F32,
     /// A number of a format that gives its numbers no type, as JSON. It counts as f64 where the type of the values is chosen, and
     /// takes their type where it is computed with, as a `float` of Python does.
     Untyped,
