@@ -24,8 +24,6 @@ WRAPPED = "xarray's wrappers are to hold NumPy's arrays in the end, and hold our
 
 #: Of all files.
 LEFT_OUT = {
-    "test_load": NOT_IN_MEMORY,
-    "test_dataset_compute": NOT_IN_MEMORY,
     "test_write_store": NOT_OPENED,
 }
 #: With the caches that xarray puts around what an engine gives.

@@ -90,6 +90,9 @@ impl Beside {
     }
 }
 
+/// Cores that a node needs to keep what is folded in several passes.
+const CORES_FOR_PASSES: f64 = 0.05;
+
 /// What is said of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
@@ -111,8 +114,11 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
         overhead: [0.0, 0.0, HAND_BACK_SECONDS],
-        // What is folded in several passes would be moved in each.
-        places: match asker.is_some() && !stays && !active.work.several {
+        // What is folded in several passes would be moved in each. Where there is next to no processor for it, it would not end.
+        places: match asker.is_some()
+            && !stays
+            && !(active.work.several && situation.cores >= CORES_FOR_PASSES)
+        {
             true => places,
             false => places.without(Place::Client),
         },
