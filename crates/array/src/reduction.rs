@@ -52,8 +52,9 @@ pub enum Op {
     /// What sums and means are made of, at once: `n`, i64, and `sum`, which is f64 for f32. With weights `weights` instead of
     /// `n`: the sum of those of the elements that are not missing, f64.
     Totals,
-    /// Of an expression that is a product, `x * y`, its two factors as pairs of f64: `n`, pairs of which neither is missing; the
-    /// sums `x` and `y`, and what their rounding left, `x_low` and `y_low`; `xy`, the sum of `(x - mean of x) * (y - mean of y)`.
+    /// Sums over pairs of f64, which are the two factors of an expression that is a product, `x * y`. `n` counts the pairs without
+    /// a missing element. `x` and `y` are the sums of the factors, and `x_low` and `y_low` what their rounding left. `xy` is the
+    /// sum of `(x - mean of x) * (y - mean of y)`.
     Comoments,
 }
 

@@ -213,7 +213,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What the expression makes of the rows that were decoded.
+    /// Computes the expression over the rows that were decoded.
     fn computed(&mut self, rows: &[RowAt], elements: usize, stride: usize) -> Result<Computed, KernelError> {
         let plan = self.plan;
         let Some(expr) = &plan.expr else { return Ok(Computed::Decoded) };

@@ -1,6 +1,6 @@
 //! Files below a directory of a cluster: as a tree that a format is read from, opened together, and put from a folder.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
@@ -149,6 +149,10 @@ impl Cluster {
         let mut found = Vec::new();
         let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
         for entry in self.list(&join(&below, ""))? {
+            if !is_one_name(&entry.name) {
+                let message = format!("a node lists {:?} in {below}, which is no name of a file", entry.name);
+                return Err(RunError::Remote { kind: ErrorKind::Failed, message }.into());
+            }
             let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.info {
                 Some(info) => {
@@ -161,6 +165,13 @@ impl Cluster {
         }
         Ok(found)
     }
+}
+
+/// Whether it names one file or directory, and does not lead out of the one that it is joined to. Nodes give names, and files of
+/// this machine are written under them.
+fn is_one_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
 }
 
 /// The files below a directory of a cluster.
@@ -234,4 +245,19 @@ fn below(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_one_name;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_none() {
+        for name in ["a", ".zarray", "0.0", "a b", "\u{fc}"] {
+            assert!(is_one_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "/", "/etc", "../a", "a/b", "a/", "./a"] {
+            assert!(!is_one_name(name), "{name}");
+        }
+    }
 }

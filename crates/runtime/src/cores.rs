@@ -104,7 +104,8 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
 
-fn text(path: &Path) -> Option<String> {
+/// A short file of the kernel.
+pub(crate) fn text(path: &Path) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)

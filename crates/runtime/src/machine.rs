@@ -1,16 +1,12 @@
 //! Which processes share processors: those with the same kernel, the same control group that limits their processor time,
 //! and the same processors that they may run on.
 
-use std::fs::{File, metadata};
-use std::io::Read;
+use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::cores::{GROUP_ROOT, GROUPS, Unseen, limiting};
+use crate::cores::{GROUP_ROOT, GROUPS, Unseen, limiting, text};
 use crate::job::fnv1a;
-
-/// Longest file of `/proc` that is read, in bytes.
-const MAX_BYTES: u64 = 64 << 10;
 
 /// Names the processors that this process runs on: 16 hexadecimal digits, the same in two processes if both run on one
 /// kernel, below the same control group that sets a quota (or none), on the same processors. It is a digest that tells
@@ -32,12 +28,6 @@ fn named(boot: &str, status: &str, group: Option<u64>) -> Option<String> {
     let group = group.map_or_else(|| "none".to_owned(), |group| group.to_string());
     let all = format!("{boot} {allowed} {group}");
     (!boot.is_empty()).then(|| format!("{:016x}", fnv1a(all.as_bytes())))
-}
-
-fn text(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 #[cfg(test)]

@@ -89,6 +89,15 @@ fn passes_of_busy_nodes_go_on_with_whoever_asked() {
 }
 
 #[test]
+fn passes_on_nodes_that_take_no_work_are_refused() {
+    // They are handed back at the end of a pass, and none would end.
+    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0, ..options });
+    nodes.put("/numbers", &mixed(5_000), &stripes(512));
+    let error = nodes.try_movable("/numbers", &numbers("median")).unwrap_err();
+    assert!(error.to_string().contains("--place client"), "{error}");
+}
+
+#[test]
 fn more_requests_than_a_node_passes_on_at_once_are_all_answered() {
     let nodes = Nodes::start(NODES);
     nodes.put("/numbers", &mixed(5_000), &stripes(512));

@@ -13,7 +13,7 @@ const PIECE: usize = 512;
 /// Five bins: products of values that are nearly equal keep all bits that their covariance needs, whatever the other column has.
 pub(crate) type PairCells = Cells<5>;
 
-/// Of each cell the number of pairs, and the sums of x, of y and of their products.
+/// The number of pairs of each cell, and the sums of x, of y and of their products.
 pub(crate) struct Comoments {
     rule: Rule,
     counts: Vec<u64>,

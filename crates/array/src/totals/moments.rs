@@ -93,7 +93,7 @@ impl FloatMoments {
         }
     }
 
-    /// What the rounding of the sum to f64 left.
+    /// The part of the sum that its rounding to f64 left out.
     fn sum_low(&self, at: usize) -> f64 {
         match &self.sums {
             Sums::Exact(moments) => {

@@ -53,9 +53,10 @@ impl Contention {
     /// Takes an active request in at the node of this address.
     ///
     /// # Errors
-    /// The node takes no active work, and nobody can go on with it.
+    /// The node takes no active work, and nobody can go on with it. Passes are handed back when one of them is over, which
+    /// none would ever be here.
     pub fn admit(self: &Arc<Self>, mut work: Work, moving: Arc<Moving>, node: &str) -> Answer<Admitted> {
-        if self.terms.share == 0.0 && work.asker.is_none() {
+        if self.terms.share == 0.0 && (work.asker.is_none() || work.several) {
             let text = format!(
                 "storage node {node} takes no active work (--active-share 0), and this cannot be handed back; \
                  ask with --place client"

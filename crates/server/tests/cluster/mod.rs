@@ -73,6 +73,14 @@ impl Nodes {
 
     /// Has the nodes of a file fold, which may hand back what they like to.
     pub fn ask_movable(&self, path: &str, question: &Question) -> (Value, RowBatch, Report) {
+        self.try_movable(path, question).unwrap()
+    }
+
+    pub fn try_movable(
+        &self,
+        path: &str,
+        question: &Question,
+    ) -> Result<(Value, RowBatch, Report), RunError> {
         let runtime = self.runtime.as_ref().unwrap();
         let inside = runtime.enter();
         let dialer = Dialer::new(DialerOptions::default());
@@ -83,8 +91,8 @@ impl Nodes {
         let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
         let crew = crew.taking_over(peers.asker(2, None), options);
         let mut rows = RowBatch::default();
-        match run_on(request, &crew, &mut rows, &Control::new()).unwrap() {
-            Outcome::Done(answer) => (answer.value, rows, answer.report),
+        match run_on(request, &crew, &mut rows, &Control::new())? {
+            Outcome::Done(answer) => Ok((answer.value, rows, answer.report)),
             Outcome::Stopped(_) => panic!("nobody stopped it"),
         }
     }
