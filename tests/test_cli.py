@@ -1,6 +1,7 @@
 """The command line: the shape of answers, help, settings, striped files, stopping and going on."""
 
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -237,6 +238,19 @@ def test_a_reader_that_has_seen_enough_is_no_failure(grist, tmp_path):
         assert process.stdout.readline() == b"0:foo bar\n"
         process.stdout.close()
         assert process.wait(60) == 0, process.stderr.read()
+
+
+@pytest.mark.parametrize("words, code", [(["sum", "x.f64", "--type", "f64"], 0), (["nope", "x.f64"], 2), (["sum", "--nope"], 2)])
+def test_nobody_reads_what_is_said_beside_the_answer(tmp_path, words, code):
+    np.arange(4.0).tofile(tmp_path / "x.f64")
+    reader, closed = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run([binary(), "run", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=closed, text=True)
+    finally:
+        os.close(closed)
+    assert done.returncode == code
+    assert ("6.0" in done.stdout) == (code == 0)
 
 
 @pytest.mark.parametrize("name", ["bad name", "storage0:7440", "192.0.2.256", "https://storage0"])

@@ -14,6 +14,7 @@ mod error;
 mod human;
 mod interrupt;
 mod json;
+mod notice;
 mod plot;
 mod progress;
 mod size;
@@ -27,6 +28,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::error::CliError;
+pub(crate) use crate::notice::notice;
 
 /// How this program starts itself again: the words before its arguments.
 static MYSELF: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -50,7 +52,10 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
         Err(error) => {
             progress::clear();
             // One line, also where a library's message has more.
-            eprintln!("gristmill: {}", error.to_string().split_whitespace().collect::<Vec<_>>().join(" "));
+            notice(format_args!(
+                "gristmill: {}",
+                error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+            ));
             error.code()
         }
     }
@@ -60,7 +65,7 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
 /// it, nothing is lost.
 fn refused(error: &clap::Error) -> ExitCode {
     match error.render().to_string().strip_prefix("error: ") {
-        Some(mistake) => eprint!("gristmill: {mistake}"),
+        Some(mistake) => notice(format_args!("gristmill: {}", mistake.trim_end())),
         None => drop(error.print()),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

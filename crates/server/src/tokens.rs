@@ -1,6 +1,7 @@
 //! The file of names and tokens, which is read again when it changes.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -106,7 +107,11 @@ impl TokenFile {
         match parse(&self.path) {
             Ok(tokens) => known.tokens = tokens,
             Err(error) if again => {
-                eprintln!("gristmill: {error}; the tokens that were read before stay in use");
+                // Where nobody reads the log the line is lost, and nothing else.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "gristmill: {error}; the tokens that were read before stay in use"
+                );
             }
             Err(_) => {}
         }

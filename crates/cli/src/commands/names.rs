@@ -94,7 +94,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
         if let Err(error) = removed
             && let Some(earlier) = failed.replace(error)
         {
-            eprintln!("gristmill: {earlier}");
+            crate::notice(format_args!("gristmill: {earlier}"));
         }
     }
     match failed {

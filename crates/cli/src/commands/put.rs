@@ -116,7 +116,7 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
                 }
             }
             Err(error) => {
-                eprintln!("gristmill: {}: {error}", source.display());
+                crate::notice(format_args!("gristmill: {}: {error}", source.display()));
                 failed = Some(error);
             }
         });
@@ -151,7 +151,7 @@ fn put_folder(
             bar.set_position(bytes);
         }
         Err(error) => {
-            bar.suspend(|| eprintln!("gristmill: {}: {error}", source.display()));
+            bar.suspend(|| crate::notice(format_args!("gristmill: {}: {error}", source.display())));
             failed = Some(error);
         }
     });

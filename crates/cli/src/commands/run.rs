@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let to = BytesTo::of(args, &spec)?;
     let job = Job::open(args, params, kernel.clone(), input, options)?;
     if args.explain {
-        eprintln!("{}", job.explanation(to.stays(&job)?));
+        crate::notice(format_args!("{}", job.explanation(to.stays(&job)?)));
     }
     let control = Arc::new(Control::new());
     if args.checkpoint.is_some() || to.is_file() {
@@ -78,7 +78,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
             printer.out.flush().map_err(CliError::Output)?;
             if let Some(path) = &args.checkpoint {
                 write_atomic(path, &checkpoint.encode())?;
-                eprintln!("gristmill: stopped; the same command goes on from {}", path.display());
+                crate::notice(format_args!(
+                    "gristmill: stopped; the same command goes on from {}",
+                    path.display()
+                ));
             }
             Ok(ExitCode::from(INTERRUPTED))
         }

@@ -87,7 +87,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         None => None,
     };
     if args.explain {
-        eprintln!("{}\n{}", answer::explanation(&plan), job.explanation(false));
+        crate::notice(format_args!("{}\n{}", answer::explanation(&plan), job.explanation(false)));
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
@@ -96,7 +96,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
     if args.array.var.is_none() && !args.json {
-        eprintln!("variable {variable}");
+        crate::notice(format_args!("variable {variable}"));
     }
     answer.value = plan.spread(answer.value);
     if args.kernel == MEDIAN {
@@ -106,12 +106,22 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     if let Some((path, format)) = to {
         let bytes = plan.file(&answer.value, format, &args.kernel, &history())?;
         write_atomic(path, &bytes)?;
-        eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, answer::shape(&plan));
+        crate::notice(format_args!(
+            "{}: {} of {variable}, {}",
+            path.display(),
+            args.kernel,
+            answer::shape(&plan)
+        ));
     }
     let printed = (to.is_none() && drawn.is_none()) || args.json;
     if let Some((path, dimensions)) = drawn {
         write_atomic(path, &picture::png(&plan, dimensions, &answer.value, &args.kernel)?)?;
-        eprintln!("{}: {} of {variable}, {}", path.display(), args.kernel, answer::shape(&plan));
+        crate::notice(format_args!(
+            "{}: {} of {variable}, {}",
+            path.display(),
+            args.kernel,
+            answer::shape(&plan)
+        ));
     }
     if printed {
         answer.value = answer::with_dimensions(answer.value, &plan, args.json);

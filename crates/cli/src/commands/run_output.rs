@@ -143,7 +143,7 @@ fn to_cluster(
     })?;
     let (made, nodes) = (info.file.length, info.file.targets.len());
     if !printer.json {
-        eprintln!("{url}: {} ({made} bytes) on {nodes} targets", readable(made));
+        crate::notice(format_args!("{url}: {} ({made} bytes) on {nodes} targets", readable(made)));
     }
     Ok(outcome)
 }
@@ -202,7 +202,10 @@ impl Printer {
     pub fn finish(mut self, answer: &Answer) -> Result<(), CliError> {
         self.answer(answer).and_then(|()| self.out.flush()).map_err(CliError::Output)?;
         if !self.json {
-            eprintln!("{}", human::report(&answer.report, self.folded_here, self.numerics, self.rounded));
+            crate::notice(format_args!(
+                "{}",
+                human::report(&answer.report, self.folded_here, self.numerics, self.rounded)
+            ));
         }
         Ok(())
     }

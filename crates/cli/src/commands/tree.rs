@@ -39,7 +39,7 @@ fn each<'a>(
         if let Err(error) = work(url)
             && let Some(earlier) = failed.replace(error)
         {
-            eprintln!("gristmill: {earlier}");
+            crate::notice(format_args!("gristmill: {earlier}"));
         }
     }
     failed.map_or(Ok(ExitCode::SUCCESS), Err)

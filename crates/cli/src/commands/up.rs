@@ -143,7 +143,7 @@ fn look_after(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()
             if node.child.is_none() && Instant::now() >= node.start_at {
                 let entry = (node.number > 0).then_some(&entry);
                 if let Err(error) = node.start(entry, shared, None) {
-                    eprintln!("gristmill: node {} cannot be started: {error}", node.number);
+                    crate::notice(format_args!("gristmill: node {} cannot be started: {error}", node.number));
                     node.wait_longer();
                 }
             }
@@ -271,7 +271,10 @@ impl Supervised {
         self.hear();
         let Some(running) = &mut self.child else { return };
         if let Ok(Some(status)) = running.child.try_wait() {
-            eprintln!("gristmill: node {} ended ({status}); it is started again", self.number);
+            crate::notice(format_args!(
+                "gristmill: node {} ended ({status}); it is started again",
+                self.number
+            ));
             if running.begun.elapsed() > HEALTHY {
                 self.pause = FIRST_PAUSE;
             }
