@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
-use gristmill_runtime::{RunError, processors, quota};
+use gristmill_runtime::RunError;
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
 use serde::Serialize;
@@ -21,6 +21,7 @@ use tonic::transport::Channel;
 use crate::Received;
 use crate::error::{transport, unavailable};
 use crate::layouts::Layouts;
+use crate::placement::{Machine, NearLoads};
 use crate::unanswered::Unanswered;
 
 /// Room for what gRPC and Arrow put around a frame.
@@ -50,6 +51,7 @@ pub struct Peers {
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
+    pub(crate) near: NearLoads,
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
@@ -76,6 +78,7 @@ impl Peers {
             runtime,
             token,
             layouts: Layouts::default(),
+            near: NearLoads::default(),
             name,
             stall: options.stall,
             received: options.received,
@@ -93,10 +96,11 @@ impl Peers {
     /// takes in and folds, if that was measured.
     pub fn asker(&self, lanes: usize, rate: Option<f64>) -> Asker {
         let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
+        let Machine { quota, processors, .. } = Machine::now();
         let millicores =
-            quota().map(|cores| (cores * 1000.0).ceil() as u32).filter(|cores| *cores / 1000 < lanes);
+            quota.map(|cores| (cores * 1000.0).ceil() as u32).filter(|cores| *cores / 1000 < lanes);
         let rate = rate.map(|rate| rate as u64);
-        Asker { name: self.name.to_string(), lanes, millicores, rate, link: None, processors: processors() }
+        Asker { name: self.name.to_string(), lanes, millicores, rate, link: None, processors }
     }
 
     /// Says who asks, as the value of a header.

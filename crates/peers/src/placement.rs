@@ -4,6 +4,8 @@
 
 mod asking;
 mod decide;
+mod machine;
+mod near;
 mod said;
 
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use gristmill_runtime::RunError;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
 pub use asking::Asking;
+pub(crate) use machine::Machine;
+pub(crate) use near::NearLoads;
 
 use crate::bytes::node_name;
 use crate::error::unavailable;
@@ -71,9 +75,22 @@ impl Decision {
 
 impl Peers {
     /// What the nodes of a file say of their load; nothing of those that do not answer in time.
-    fn loads(&self, nodes: &[String], grant: &Arc<str>, kernel: &str) -> Vec<Option<NodeLoad>> {
+    fn loads(
+        &self,
+        nodes: &[String],
+        grant: &Arc<str>,
+        kernel: &str,
+        here: Option<&str>,
+    ) -> Vec<Option<NodeLoad>> {
+        let near: Option<Vec<NodeLoad>> =
+            nodes.iter().map(|address| self.near.get(address, kernel)).collect();
+        if let Some(loads) = near {
+            return loads.into_iter().map(Some).collect();
+        }
         let asked = nodes.iter().map(|address| async move {
-            tokio::time::timeout(LOAD_WAIT, self.load(address, grant, kernel)).await.ok()?.ok()
+            let load = tokio::time::timeout(LOAD_WAIT, self.load(address, grant, kernel)).await.ok()?.ok()?;
+            self.near.learn(address, kernel, &load, here);
+            Some(load)
         });
         self.wait(async { join_all(asked).await })
     }
@@ -105,7 +122,7 @@ impl Peers {
             }
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
-        let loads = self.loads(&addresses, &grant, kernel);
+        let loads = self.loads(&addresses, &grant, kernel, asking.processors.as_deref());
         let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
             let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
             let node = node_name(number.map_or(0, |target| target.number), &shard.address);

@@ -7,6 +7,7 @@ use gristmill_runtime::ErrorKind;
 
 use super::active::{Active, Work};
 use super::estimator::{Contention, lock};
+use super::thread::DECIDE_EVERY;
 use crate::error::{Answer, Refusal};
 use crate::moving::Moving;
 
@@ -23,10 +24,11 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Waits until it was decided on, but not long.
+    /// Waits until the node has decided where this request runs, at most [`ADMIT`]. It does not wait where the decision is
+    /// known, or costs more than it can gain.
     pub async fn decided(&self) {
-        if self.active.work.asker.is_some() {
-            // Late is as good as here.
+        if self.contention.may_hand_back(&self.active.work) {
+            // A request that is still undecided begins here.
             let _ = tokio::time::timeout(ADMIT, self.active.decided.notified()).await;
         }
     }
@@ -70,5 +72,75 @@ impl Contention {
         let active = self.active.add(work, moving, self.now());
         self.tell();
         Ok(Admitted { contention: self.clone(), active })
+    }
+
+    /// Whether a request that has not begun may be better off with its asker. An asker on the processors of this node
+    /// gains nothing unless a cap keeps the node from using them. A request that takes less time than a
+    /// decision is done before it.
+    fn may_hand_back(&self, work: &Work) -> bool {
+        let Some(asker) = &work.asker else { return false };
+        let situation = self.situation();
+        if self.terms.share >= 1.0 && situation.machine.has(asker) {
+            return false;
+        }
+        let folded = self.rate(&work.kernel).0 * situation.cores * DECIDE_EVERY.as_secs_f64();
+        work.bytes as f64 >= folded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+
+    use gristmill_runtime::processors;
+    use gristmill_wire::Asker;
+
+    use super::*;
+    use crate::NodeOptions;
+    use crate::contention::terms::Terms;
+
+    fn work(bytes: u64, processors: Option<String>) -> Work {
+        let name = "asker".to_owned();
+        let asker = Asker { name, lanes: 1, millicores: None, rate: None, link: None, processors };
+        Work {
+            kernel: "kmeans".into(),
+            principal: "anonymous".into(),
+            asked_by: None,
+            asker: Some(asker),
+            from: None,
+            bytes,
+            result_bytes: 64,
+            record: 8,
+            several: false,
+        }
+    }
+
+    #[test]
+    fn only_what_may_go_waits_for_a_decision() {
+        let (here, elsewhere) = (processors(), Some("fedcba9876543210".to_owned()));
+        assert!(here.is_some());
+        for (share, bytes, asker, waits) in [
+            (1.0, 1 << 40, elsewhere.clone(), true),
+            (1.0, 1 << 12, elsewhere.clone(), false),
+            (1.0, 1 << 40, None, true),
+            (1.0, 1 << 40, here.clone(), false),
+            (0.5, 1 << 40, here.clone(), true),
+            (0.0, 1 << 12, here, true),
+        ] {
+            let listen = "127.0.0.1:0".parse().unwrap();
+            let node = NodeOptions::entry(Path::new("target"), listen);
+            let options = NodeOptions { active_share: share, ..node };
+            let contention = Contention::start(Terms::of(&options, 2).unwrap()).unwrap();
+            assert_eq!(
+                contention.may_hand_back(&work(bytes, asker.clone())),
+                waits,
+                "{share} {bytes} {asker:?}"
+            );
+            let nobody = Work { asker: None, ..work(bytes, None) };
+            assert!(!contention.may_hand_back(&nobody));
+            contention.stop();
+        }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Whether whoever asks runs on them too.
-    fn has(&self, asker: &Asker) -> bool {
+    pub(super) fn has(&self, asker: &Asker) -> bool {
         self.processors.is_some() && self.processors == asker.processors
     }
 }

@@ -26,7 +26,7 @@ const QUOTA_EVERY: Duration = Duration::from_millis(50);
 const OTHERS_SECONDS: f64 = 5.0;
 
 /// Decisions are at least so far apart: what comes meanwhile is decided together.
-const DECIDE_EVERY: Duration = Duration::from_millis(10);
+pub(super) const DECIDE_EVERY: Duration = Duration::from_millis(10);
 
 /// Decisions take at most one part of a core's time in so many.
 const DECIDING: u32 = 100;
@@ -69,11 +69,13 @@ impl Contention {
                 quota_read = Some(Instant::now());
             }
             let begun = Instant::now();
-            self.decide();
-            if begun.elapsed() * DECIDING > rest {
-                rest = (begun.elapsed() * DECIDING).min(SAMPLE_EVERY);
+            // A node without work decides at once when some comes.
+            if self.decide() {
+                if begun.elapsed() * DECIDING > rest {
+                    rest = (begun.elapsed() * DECIDING).min(SAMPLE_EVERY);
+                }
+                decided = decided.max(Instant::now());
             }
-            decided = decided.max(Instant::now());
             let signal = lock(&self.signal);
             let quiet = |signal: &mut Signal| !signal.changed && !signal.stop;
             let due = SAMPLE_EVERY.saturating_sub(sampled.map_or(Duration::ZERO, |at| at.elapsed()));
@@ -92,11 +94,11 @@ impl Contention {
         }
     }
 
-    /// Decides for all that are here, and hands back what had better go.
-    fn decide(&self) {
+    /// Decides for all that are here, and hands back what had better go. False if nothing is here.
+    fn decide(&self) -> bool {
         let actives = self.active.all();
         if actives.is_empty() {
-            return;
+            return false;
         }
         let begun = Instant::now();
         let (now, count) = (self.now(), actives.len());
@@ -121,6 +123,7 @@ impl Contention {
             self.carry_out(active, &verdict, now, count);
         }
         actives.iter().for_each(|active| active.decided.notify_one());
+        true
     }
 
     fn verdicts(
