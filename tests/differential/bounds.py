@@ -80,7 +80,7 @@ def wide(value):
 def eps_of(value):
     """The rounding of each variable's own type."""
     if isinstance(value, xr.Dataset):
-        return value.map(lambda one: xr.zeros_like(one, dtype=WIDE) + eps_of(one))
+        return value.map(lambda one: xr.DataArray(WIDE(eps_of(one))))
     return float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else 0.0
 
 
@@ -180,6 +180,13 @@ def divided(step, value, x, names, ds):
     return Near(value, there, finite(loose + eps_of(value) * abs(there)))
 
 
+def of_weights(step, names, ds):
+    """The rounding of the weights' type: xarray adds them up in it."""
+    if "by" not in step.more:
+        return 0.0
+    return eps_of(evaluated(step.more["by"], ds, **{name: one.value for name, one in names.items()}))
+
+
 def linear(step, value, x, names, ds):
     """Sums and means, also within groups and with weights."""
     there = evaluated(step.text, ds, x=x.wide)
@@ -190,7 +197,7 @@ def linear(step, value, x, names, ds):
         added = evaluated(step.text.replace("ds[", "abs(ds[").replace("]", "])", 1), ds, x=abs(x.wide))
         inner = max(inner, eps_of(ds[step.more["other"]]))
     error = evaluated(step.text, ds, x=finite(x.error)) if largest(x.error) else 0.0
-    own = (size_of(x.value) + MORE) * EPS * added + inner * added
+    own = (size_of(x.value) + MORE) * (EPS + of_weights(step, names, ds)) * added + inner * added
     return Near(value, there, finite(own + error + eps_of(value) * abs(there)))
 
 
@@ -199,11 +206,12 @@ def spread(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
     mean = evaluated(step.size, ds, x=abs(x.wide))
     # xarray keeps the mean with weights in the type of the elements before it takes distances from it.
-    rounding = EPS + (eps_of(x.value) if ".weighted(" in step.text else 0)
+    rounding = EPS + of_weights(step, names, ds) + (eps_of(x.value) if "by" in step.more else 0)
     first = 2 * (size_of(x.value) + MORE) * rounding * mean
     root = ".std(" in step.text
     variance = there**2 if root else there
-    second = 2 * (size_of(x.value) + MORE) * EPS * variance + MORE * first**2
+    adding = EPS + of_weights(step, names, ds)
+    second = 2 * (size_of(x.value) + MORE) * adding * variance + MORE * first**2
     error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
     if largest(x.error):
         # A deviation is a norm: it moves by no more than that of what is added.

@@ -125,7 +125,7 @@ def weighted(state):
     kind = {"std": "spread", "var": "spread", "sum_of_weights": "linear"}.get(name, "linear")
     if name == "sum_of_weights" and not state.exact:
         return None
-    more = {"turned": True} if name == "sum_of_weights" else {}
+    more = {"by": by, "turned": True} if name == "sum_of_weights" else {"by": by}
     size = f"x.weighted({by}).mean({over})" if kind == "spread" else None
     return Step(f"x.weighted({by}).{name}({arguments(over)})", kind, size=size, more=more)
 

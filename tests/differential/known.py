@@ -1,5 +1,6 @@
 """Differences that have a reason: each as narrow as it can be said."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,15 +26,18 @@ def raised(kind, *words):
     return told
 
 
-def nothing_picked(case, difference):
-    here = raised("ValueError", "zero-size array to reduction", "remapped shapes")(case, difference)
-    return here and any(call in case.text for call in (".weighted(", "xr.dot(", ".coarsen("))
+def rounded_fill(case, difference):
+    """Whether a variable of the program has f8 elements, a scale in f4, and a missing value that is no f4."""
 
+    def has(one):
+        scaled = getattr(one.attrs.get("scale_factor"), "dtype", None) == np.float32
+        fills = [one.attrs[name] for name in ("_FillValue", "missing_value") if name in one.attrs]
+        return one.values.dtype == np.float64 and scaled and any(np.float32(fill) != fill for fill in fills)
 
-def whole_scale(case, difference):
-    """Whether types differ, or what follows from them, where a scale is a whole number."""
-    scales = (one.attrs.get("scale_factor") for one in case.made.variables if f"'{one.name}'" in case.text)
-    return any(getattr(scale, "dtype", np.dtype("f8")).kind in "iu" for scale in scales) and difference.error is None
+    # A program may name the whole data set.
+    whole = re.search(r"\bds\b(?!\[)", case.text) is not None
+    used = (one for one in case.made.variables if whole or f"'{one.name}'" in case.text)
+    return difference.error is None and any(has(one) for one in used)
 
 
 KNOWN = [
@@ -47,8 +51,11 @@ KNOWN = [
         "the squares of values beyond 2^500 are beyond f64; Gristmill says so, and NumPy gives infinity or NaN",
         raised("DataError", "below 2^500"),
     ),
-    Known("nothing is picked", "to be mended: reductions of nothing raise", nothing_picked),
-    Known("scales of whole numbers", "to be mended: f8 for the type that xarray makes of them", whole_scale),
+    Known(
+        "missing values that are no f4",
+        "of f8 elements with a scale in f4 xarray makes f4 before it looks for missing values, and finds none: numbers come for them",
+        rounded_fill,
+    ),
 ]
 
 

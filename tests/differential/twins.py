@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from .bounds import EPS, MORE, Near, eps_of, evaluated, finite, largest, size_of, wide
+from .bounds import EPS, MORE, Near, eps_of, evaluated, finite, size_of, wide
 
 
 def bound(step, value, x, names, ds):
@@ -27,7 +27,7 @@ def bound(step, value, x, names, ds):
         error = 2 * error / both + 4 * loose
         # A correlation of what does not vary is anything.
         error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
-    return Near(value, there, finite(error + largest(x.error) * 0 + eps_of(value) * abs(there)))
+    return Near(value, there, finite(error + eps_of(value) * abs(there)))
 
 
 def rounding(value):
