@@ -53,6 +53,14 @@ def test_integers_that_may_be_missing_are_floats_with_any_scale(tmp_path):
     np.testing.assert_array_equal(gm.open_dataset(path).v, [2.0, 4.0, np.nan, 8.0])
 
 
+def test_missing_lengths_of_time_are_no_numbers(tmp_path):
+    data = np.array([1, 2, -1, 4], "i2")
+    path = netcdf(tmp_path / "a.nc", {"dry_days": (data, -1, {"units": "days"})})
+    np.testing.assert_array_equal(gm.open_dataset(path).dry_days, [1.0, 2.0, np.nan, 4.0])
+    # xarray adds -2**63 for the missing one.
+    assert float(gm.open_dataset(path).dry_days.sum()) == 7.0
+
+
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "i4"])
 @pytest.mark.parametrize("attributes", [{"scale_factor": 1e-7}, {"scale_factor": 1e-7, "add_offset": 0.3}, {"add_offset": 5}])
