@@ -8,7 +8,7 @@ use gristmill_runtime::{processors, quota};
 /// How long one look counts. A look reads some twenty files of the kernel, which takes as long as a short request.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the kernel says of the processors of this process.
+/// The processors of this process, as the kernel tells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Machine {
     /// Processors that control groups allow; nothing without a quota.

@@ -1,4 +1,4 @@
-//! What nodes on the processors of this process said lately.
+//! The loads that nodes on the processors of this process told in the last seconds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,11 @@ const MAX_REMEMBERED: usize = 1024;
 
 type Words = HashMap<(String, String), (Instant, NodeLoad)>;
 
-/// The loads of near nodes, by address and kernel.
+/// The loads of near nodes that may use all of their processors, by address and kernel.
 ///
-/// A node is *near* if it runs on the processors of this process and may use all of them. Its part stays there however
-/// long its queue is, because this process can do nothing sooner on the same processors. So a decision need not ask
-/// such a node about each request, which would take as long as a short request does.
+/// A *near* node runs on the processors of this process. If it may use all of them, its part stays there however long its
+/// queue is, because this process can do nothing sooner on the same processors. So a decision need not ask such a node
+/// about each request. The question takes as long as a short request does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NearLoads(Arc<Mutex<Words>>);
 
@@ -27,18 +27,18 @@ impl NearLoads {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a node said, if it is near and said it lately.
+    /// The load that a node told in the last two seconds, if it is remembered.
     pub fn get(&self, address: &str, kernel: &str) -> Option<NodeLoad> {
         let words = self.words();
         let (at, load) = words.get(&(address.to_owned(), kernel.to_owned()))?;
         (at.elapsed() < REMEMBER).then(|| load.clone())
     }
 
-    /// Remembers what a node said, if it is near to a process on these processors.
+    /// Remembers the load of a node that is near to a process on these processors and has no cap.
     pub fn learn(&self, address: &str, kernel: &str, load: &NodeLoad, processors: Option<&str>) {
         let key = (address.to_owned(), kernel.to_owned());
         let mut words = self.words();
-        if !is_near(load, processors) {
+        if !may_use_all(load, processors) {
             words.remove(&key);
             return;
         }
@@ -49,7 +49,8 @@ impl NearLoads {
     }
 }
 
-fn is_near(load: &NodeLoad, here: Option<&str>) -> bool {
+/// Whether a node runs on these processors without a cap.
+fn may_use_all(load: &NodeLoad, here: Option<&str>) -> bool {
     let its = load.processors.as_ref();
     its.is_some_and(|its| here == Some(its.name.as_str()) && its.most >= its.cores)
 }
