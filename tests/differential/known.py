@@ -1,6 +1,5 @@
 """Differences that have a reason: each as narrow as it can be said."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,9 +33,7 @@ def rounded_fill(case, difference):
         fills = [one.attrs[name] for name in ("_FillValue", "missing_value") if name in one.attrs]
         return one.values.dtype == np.float64 and scaled and any(np.float32(fill) != fill for fill in fills)
 
-    # A program may name the whole data set.
-    whole = re.search(r"\bds\b(?!\[)", case.text) is not None
-    used = (one for one in case.made.variables if whole or f"'{one.name}'" in case.text)
+    used = (one for one in case.made.variables if f"'{one.name}'" in case.text)
     return difference.error is None and any(has(one) for one in used)
 
 

@@ -72,8 +72,6 @@ def make(seed, number, ds):
         if new is None:
             continue
         new = new if isinstance(new, list) else [new]
-        if "apart" in {step.kind for step in new} and "m" not in {step.name for step in new}:
-            pass
         before = dict(state.names)
         try:
             answer = run(new, ds, state.names)
