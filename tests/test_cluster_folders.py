@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import threading
 
@@ -12,6 +13,7 @@ import xarray as xr
 import zarr
 from cluster import Nodes, Up, until
 from conftest import one_message
+from faults import Background
 from identity import OTHER, other  # noqa: F401
 from identity import socket  # noqa: F401
 
@@ -100,6 +102,71 @@ def test_zarr_is_at_home(up, tmp_path):
     up.grist.ok("rm", "-r", up.url("/renamed.zarr"))
     assert names(up, "/renamed.zarr") == set() and len(names(up, "/o.zarr")) == len(stored)
     assert up.grist.answer("sum", url, "--var", "t")["result"]["sum"]["values"] == [276.0]
+
+
+def stores(folder):
+    """Two Zarr stores of one array: of eight ones, and of two, where chunks of nothing but missing elements are not stored."""
+    how = {"v": {"chunks": (2,), "_FillValue": float("nan")}}
+    for name, there in (("whole.zarr", 8), ("less.zarr", 2)):
+        values = np.where(np.arange(8) < there, 1.0, np.nan)
+        xr.Dataset({"v": ("x", values)}).to_zarr(folder / name, encoding=how)
+    return folder / "whole.zarr", folder / "less.zarr"
+
+
+def test_zarr_takes_the_place_of_zarr(up, tmp_path):
+    whole, less = stores(tmp_path)
+    up.grist.ok("put", whole, up.url("/replaced.zarr"))
+    for source, count in ((less, 2), (whole, 8), (less, 2)):
+        up.grist.ok("put", source, up.url("/replaced.zarr"))
+        answer = up.grist.answer("count", up.url("/replaced.zarr"), "--var", "v")
+        assert answer["result"]["count"]["values"] == [count]
+        assert {name.removeprefix("/replaced.zarr/") for name in names(up, "/replaced.zarr")} == set(tree(source))
+    # A folder of other files is not replaced.
+    up.put("/ordinary/file", b"1")
+    assert "no Zarr folder" in up.grist.refuses(2, "put", whole, up.url("/ordinary"))
+    assert names(up, "/ordinary") == {"/ordinary/file"}
+    # Within another folder it would lie among what is there.
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    whole.rename(outer / "v.zarr")
+    up.grist.ok("put", outer, up.url("/outer"))
+    message = up.grist.refuses(2, "put", outer, up.url("/outer"))
+    assert "/outer is there already" in message and "remove it first" in message
+
+
+def test_files_go_among_those_of_a_folder_that_is_there(up, tmp_path):
+    up.grist.ok("put", filled(tmp_path / "one", {"a": b"1", "b": b"1"}), up.url("/among"))
+    up.grist.ok("put", filled(tmp_path / "two", {"b": b"2", "c": b"2"}), up.url("/among"))
+    assert [up.get(f"/among/{name}") for name in "abc"] == [b"1", b"2", b"2"]
+
+
+@pytest.mark.parametrize("bad", ["link to nothing", "fifo"])
+def test_nothing_is_left_of_a_folder_that_cannot_be_put(up, tmp_path, bad):
+    source = filled(tmp_path / "source", FILES)
+    if bad == "fifo":
+        os.mkfifo(source / "bad")
+    else:
+        (source / "bad").symlink_to("nowhere")
+    done = up.grist("put", source, up.url("/failed/folder"))
+    assert done.returncode in (1, 2) and b"bad" in done.stderr and b"nothing of" in done.stderr, done.stderr
+    assert names(up, "/failed") == set()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no files" in up.grist.refuses(2, "put", empty, up.url("/failed/folder"))
+
+
+def test_a_folder_is_whole_or_not_there(nodes_of_test, up, tmp_path):
+    """Ctrl-C in put and in cp -r."""
+    source = filled(tmp_path / "source", {f"{n:05}": b"x" * 100 for n in range(4000)})
+    up.grist.ok("put", source, up.url("/whole/all"))
+    for command in (("put", source, up.url("/stopped/folder")), ("cp", "-r", up.url("/whole/all"), up.url("/stopped/folder"))):
+        running = Background(nodes_of_test, up, *command)
+        until(lambda: any(".partial/" in name for name in names(up, "/stopped")), "some files are there")
+        assert not any(name.startswith("/stopped/folder") for name in names(up, "/stopped"))
+        running.signal(signal.SIGINT)
+        _, said = running.child.communicate(timeout=60)
+        assert running.child.returncode == 130 and b"nothing of it is left" in said and b"/stopped/folder" in said, said
+        assert names(up, "/stopped") == set()
 
 
 def test_zarr_that_is_damaged_is_shown_for_what_it_is(up, tmp_path):

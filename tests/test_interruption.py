@@ -110,11 +110,11 @@ def test_a_checkpoint_fits_only_its_own_request(grist, sparse, tmp_path):
     stopped(grist, *how)
     saved = checkpoint.read_bytes()
     for other in (["mean", *how[1:]], [*how, "--range", "0:800"]):
-        message = grist.refuses(1, "run", *other)
-        assert "saved" in message
+        message = grist.refuses(2, "run", *other)
+        assert "of another request, of 'sum'" in message
     small = tmp_path / "other.f64"
     small.write_bytes(bytes(800))
-    grist.refuses(1, "run", "sum", small, *how[2:])
+    grist.refuses(2, "run", "sum", small, *how[2:])
     for bad in (b"", b"nonsense", saved[:-1], saved[: len(saved) // 2], saved + b"x"):
         checkpoint.write_bytes(bad)
         message = grist.refuses(1, "run", *how)
@@ -169,8 +169,9 @@ def test_a_checkpoint_of_another_question_is_refused(grist, sparse, tmp_path, wh
     checkpoint = tmp_path / "checkpoint"
     stopped(grist, kernel, sparse, "--checkpoint", checkpoint, *asked)
     done = grist("run", kernel, sparse, "--checkpoint", checkpoint, *kept, *changed)
-    assert done.returncode in (1, 2) and done.stdout == b"", done.stdout
-    assert str(checkpoint) in one_message(done.stderr)
+    message = one_message(done.stderr)
+    assert done.returncode == 2 and done.stdout == b"", done.stdout
+    assert str(checkpoint) in message and f"of another request, of '{kernel}'" in message, message
 
 
 def test_rows_in_json_are_whole_after_going_on(grist, sparse, tmp_path):

@@ -242,7 +242,24 @@ def test_what_was_rounded_is_said(grist, tmp_path):
     assert b"exact, rounded to f32" in grist("run", "sum", tmp_path / "f4.npy").stderr
     done = grist("run", "sum", tmp_path / "f8.npy")
     assert done.stderr.rstrip().endswith(b"exact")
+    assert b"exact, rounded to f32" in grist("run", "moments", tmp_path / "f4.npy").stderr
+    for kernel, rounded in (("sum", "f32"), ("moments", "f32"), ("totals", None), ("max", None)):
+        assert grist.answer(kernel, tmp_path / "f4.npy").get("rounded") == rounded
     totals = grist.answer("totals", tmp_path / "f4.npy")["result"]["sum"]
     assert totals["type"] == "f64" and totals["values"] == [float(np.sum(data.astype("f8")))]
     np.save(tmp_path / "grid.npy", data.reshape(100, 300).astype("f8"))
     assert b"binned ('gristmill kernels binned'" in grist("run", "sum", tmp_path / "grid.npy", "--axes", "0").stderr
+
+
+def test_an_answer_does_not_take_the_place_of_its_file(grist, tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(12.0).reshape(3, 4))
+    (tmp_path / "link.npy").symlink_to(path)
+    before = path.read_bytes()
+    for output in (path, tmp_path / "link.npy"):
+        assert "--output names the file that is read" in grist.refuses(2, "run", "mean", path, "--axes", "0", "--output", output)
+    image = tmp_path / "image.u8"
+    image.write_bytes(bytes(64))
+    how = ("--type", "u8", "--param", "shape=8,8", "--param", "sigma=1")
+    assert "--output" in grist.refuses(2, "run", "gaussian", image, *how, "--output", image)
+    assert path.read_bytes() == before and image.read_bytes() == bytes(64)

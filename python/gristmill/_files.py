@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray as xr
 
+#: Names of files that are more than the elements of an array.
+_OF_FORMATS = (".nc", ".nc4", ".h5", ".hdf5", ".zarr", ".csv")
+
 #: Bytes copied at once from one local file to another.
 _COPY_BYTES = 1 << 20
 
@@ -148,8 +151,8 @@ def put(
     on: Iterable[int | str | os.PathLike[str]] | None = None,
     mode: int | None = None,
 ) -> FileInfo | FolderInfo:
-    """Copies a file, bytes, an array or a folder to storage nodes. A file becomes visible, or replaces what was there, when
-    all of it is durable; of a folder each file does by itself.
+    """Copies a file, bytes, an array or a folder to storage nodes. It becomes visible when all of it is durable. A file, and a
+    Zarr folder, replaces what was there. Files of another folder go among those that are there, one by one.
 
     >>> import gristmill, numpy as np
     >>> info = gristmill.put(np.arange(1000.0), cluster.path("thousand.f64"), stripe="4KiB")
@@ -227,8 +230,13 @@ def _source(source: Any, name: str) -> str | Readable:
         array = np.asarray(source, order="C")
         if array.dtype.hasobject:
             raise Usage(f"an array of {array.dtype} holds references, not values; give it a type with values")
-        if name.endswith(".npy"):
+        end = os.path.splitext(name.rstrip("/"))[1].lower()
+        if end == ".npy":
             head = _npy_head(array)
+        elif end in _OF_FORMATS:
+            raise Usage(
+                f"{name} would have the bytes of the array and nothing of a file in {end}; give an xarray.DataArray, or a name in .npy"
+            )
         source = array.reshape(-1).view(np.uint8) if array.size else b""
     elif hasattr(source, "read"):
         return source  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from ._errors import Conflict, NotFound, Usage
-from ._files import FileInfo, FolderInfo, ls, put, remove
+from ._files import FileInfo, FolderInfo, ls, put
 from ._place import Location, located
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def put_dataset(
         beside = os.path.join(folder, os.path.basename(name) or "data")
         if end == ".zarr":
             source.to_zarr(beside, **(how or {}))
-            _make_room(name)
+            _check_room(name)
         elif end in NETCDF:
             source.to_netcdf(beside, **{"format": "NETCDF4", "engine": _writer(), **(how or {})})
         else:
@@ -44,11 +44,8 @@ def put_dataset(
         return cast("FileInfo | FolderInfo", put(beside, name, **options))
 
 
-def _make_room(url: str) -> None:
-    """Removes the Zarr folder that is to be replaced: chunks of it that are not written anew would be taken for those of the new one.
-
-    Raises :class:`Conflict` if something else has this name.
-    """
+def _check_room(url: str) -> None:
+    """Raises :class:`Conflict` if something that is no Zarr folder has this name."""
     if located(url)[0] is None:
         return
     try:
@@ -57,7 +54,6 @@ def _make_room(url: str) -> None:
         return
     if not found & _OF_ZARR:
         raise Conflict(f"{url} is there, and no Zarr folder; remove it, or choose another name")
-    remove(url, recursive=True)
 
 
 def _writer() -> str:

@@ -1,10 +1,10 @@
 //! Folders, and files and directories of a cluster as wholes.
 
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use gristmill_client::{Cluster, RemotePut, files_below};
-use gristmill_runtime::ErrorKind;
+use gristmill_runtime::{Control, ErrorKind};
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
@@ -17,9 +17,6 @@ use crate::watch::{Watch, Watched};
 
 /// Files up to this length are put many at a time.
 const SMALL: u64 = 128 << 10;
-
-/// Small files that are put before somebody looks whether to go on.
-const SOME: usize = 256;
 
 /// Files and bytes.
 type Amount = (u64, u64);
@@ -122,48 +119,65 @@ pub fn put_folder(
     let (stop, told) = (watched.control.clone(), watched.told.clone());
     watched.wait(None, move || {
         let into = into(&source, path)?;
-        let files: Vec<(PathBuf, String, u64)> = files_below(&source, &into)?
+        let names = files_below(&source)?;
+        let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()))?;
+        let files: Vec<(PathBuf, String, u64)> = names
             .into_iter()
-            .map(|(path, to)| {
+            .map(|(path, name)| {
                 let length = path.metadata().map_or(0, |meta| meta.len());
-                (path, to, length)
+                (path, format!("{}/{name}", staged.path()), length)
             })
             .collect();
         let total = files.iter().fold(0, |sum: u64, (_, _, length)| sum.saturating_add(*length));
         told.copies(total);
         let count = files.len() as u64;
-        let (small, large): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, _, length)| *length <= SMALL);
-        let mut done = 0u64;
-        for some in small.chunks(SOME) {
-            if stop.stopped() {
-                return Err(given_up());
-            }
-            let some = some.iter().map(|(path, to, _)| (path.clone(), to.clone())).collect();
-            let mut failed = None;
-            cluster.put_many(some, &planned(&how, gristmill_client::DEFAULT_UNIT), &mut |_, result| {
-                match result {
-                    Ok(info) => {
-                        done = done.saturating_add(info.file.length);
-                        told.copied(done);
-                    }
-                    Err(error) => failed = Some(error),
-                }
-            });
-            if let Some(error) = failed {
-                return Err(error.into());
-            }
+        if let Err(failure) = put_files(&cluster, files, &how, &stop, &mut |at| told.copied(at)) {
+            staged.discard(&cluster);
+            return Err(failure);
         }
-        let on = targets(&cluster, &how);
-        for (file, to, length) in large {
-            let unit = how.unit().unwrap_or_else(|| fitting(&file, on));
-            let from = Source::file(&file, &stop)?;
-            put_one(&cluster, from, &to, &planned(&how, unit), &mut |at| {
-                told.copied(done.saturating_add(at))
-            })?;
-            done = done.saturating_add(length);
-        }
+        staged.publish(&cluster)?;
         Ok((into, count, total))
     })
+}
+
+/// Copies files of these lengths. `progress` gets the bytes that were copied so far. Ends with the first failure.
+fn put_files(
+    cluster: &Cluster,
+    files: Vec<(PathBuf, String, u64)>,
+    how: &How,
+    stop: &Arc<Control>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), Failure> {
+    let (small, large): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, _, length)| *length <= SMALL);
+    let mut done = 0u64;
+    let small = small.into_iter().map(|(path, to, _)| (path, to)).collect();
+    let (mut failed, over) = (None, Control::under(stop.clone()));
+    cluster.put_many(small, &planned(how, gristmill_client::DEFAULT_UNIT), &over, &mut |_, result| {
+        match result {
+            Ok(info) => {
+                done = done.saturating_add(info.file.length);
+                progress(done);
+            }
+            Err(error) => {
+                over.stop();
+                failed.get_or_insert(error);
+            }
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if stop.stopped() {
+        return Err(given_up());
+    }
+    let on = targets(cluster, how);
+    for (file, to, length) in large {
+        let unit = how.unit().unwrap_or_else(|| fitting(&file, on));
+        let from = Source::file(&file, stop)?;
+        put_one(cluster, from, &to, &planned(how, unit), &mut |at| progress(done.saturating_add(at)))?;
+        done = done.saturating_add(length);
+    }
+    Ok(())
 }
 
 fn put_one(

@@ -126,7 +126,7 @@ pub fn put_many(clusters: &mut Clusters, many: PutMany) -> Result<Answer, String
         Err(error) => failed = Some(format!("{}: {}", path.display(), text(error))),
     };
     let begun = Instant::now();
-    cluster.put_many(files, &how, &mut each);
+    cluster.put_many(files, &how, &Control::new(), &mut each);
     let elapsed = begun.elapsed();
     failed.map_or_else(|| Ok(Answer::timed(elapsed, bytes)), Err)
 }

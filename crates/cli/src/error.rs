@@ -54,7 +54,7 @@ pub const INTERRUPTED: u8 = 130;
 
 impl CliError {
     pub fn code(&self) -> ExitCode {
-        if matches!(self, CliError::Client(ClientError::Stopped { .. })) {
+        if matches!(self, CliError::Client(ClientError::Stopped { .. } | ClientError::StoppedAmong { .. })) {
             return ExitCode::from(INTERRUPTED);
         }
         let usage = match self {

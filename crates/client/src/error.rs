@@ -53,6 +53,12 @@ pub enum ClientError {
         /// The file that was to be written.
         path: PathBuf,
     },
+    /// A copy of many files to a folder that has others was told to stop.
+    #[error("stopped before all files were in {path}; those that are there stay, copy the rest again")]
+    StoppedAmong {
+        /// The folder.
+        path: String,
+    },
     /// The request itself cannot be carried out.
     #[error("{0}")]
     Usage(String),

@@ -48,6 +48,7 @@ mod remote_put_many;
 mod remote_run;
 mod remote_tree;
 mod seen;
+mod staged_folder;
 
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
@@ -69,3 +70,4 @@ pub use remote_folder::Copied;
 pub use remote_put::RemotePut;
 pub use remote_run::Planned;
 pub use remote_tree::{RemoteDataset, files_below};
+pub use staged_folder::{MAX_STAGED_FILES, StagedFolder};

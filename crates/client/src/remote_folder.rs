@@ -148,10 +148,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// Copies all that lies in a directory to a directory of the same cluster or of another, file by file.
+    /// Copies all that lies in a directory to a directory of the same cluster or of another. A new directory appears as a
+    /// whole; see [`stage_folder`](Cluster::stage_folder).
     ///
     /// # Errors
-    /// As [`copy_file`](Cluster::copy_file); files that were copied before stay. A directory into itself.
+    /// As [`copy_file`](Cluster::copy_file) and [`stage_folder`](Cluster::stage_folder); a directory into itself.
     pub fn copy_folder(
         &self,
         from: &str,
@@ -166,13 +167,21 @@ impl Cluster {
             return Err(ClientError::Usage(text));
         }
         let files = self.files_in(from)?;
-        self.each_file(from, files, stop, progress, |opened, name, done| {
+        let staged = to.stage_folder(path, files.iter().map(|(name, _)| name.as_str()))?;
+        let copied = self.each_file(from, files, stop, progress, |opened, name, done| {
             let mut before = 0;
-            self.copy_file(opened, to, &join(path, name), &mut |at| {
+            self.copy_file(opened, to, &join(staged.path(), name), &mut |at| {
                 done.fetch_add(at.saturating_sub(before), Ordering::Relaxed);
                 before = at;
             })
-        })
+        });
+        match copied {
+            Ok(copied) if !stop.stopped() => staged.publish(to).map(|()| copied),
+            ended => {
+                staged.discard(to);
+                Err(ended.err().filter(|_| !stop.stopped()).unwrap_or_else(|| staged.stopped()))
+            }
+        }
     }
 
     /// Opens files below a directory, and has something done with each: several at once, each on a thread of its own. Ends

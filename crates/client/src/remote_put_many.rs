@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
 use gristmill_peers::Written;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{Control, RunError};
 use gristmill_wire::FAN_IN;
 use gristmill_wire::action::{Attempt, Commit, Created, FileInfo, Many, Outcome, names};
 
@@ -24,12 +24,14 @@ const BATCHES: usize = 2;
 type Item = (PathBuf, String);
 
 impl Cluster {
-    /// Copies many files, several at once; `each` hears of every file how it went, in no order. Every file is visible
-    /// by itself, as with [`put`](Cluster::put).
+    /// Copies many files, several at once; `each` gets the result of every file, in no order. Every file is visible
+    /// by itself, as with [`put`](Cluster::put). Once `stop` is told no more files are begun, and `each` gets no result of
+    /// those.
     pub fn put_many(
         &self,
         files: Vec<Item>,
         how: &RemotePut,
+        stop: &Control,
         each: &mut dyn FnMut(&Path, Result<FileInfo, ClientError>),
     ) {
         let small = |(source, _): &Item| std::fs::metadata(source).is_ok_and(|meta| meta.len() <= SMALL);
@@ -40,13 +42,17 @@ impl Cluster {
             batches.push(rest.by_ref().take(BATCH).collect::<Vec<_>>());
         }
         self.peers.wait(async {
-            let batches = batches.into_iter().map(|batch| self.put_batch(batch, how));
+            let batches = batches.into_iter().take_while(|_| !stop.stopped());
+            let batches = batches.map(|batch| self.put_batch(batch, how));
             let mut batches = stream::iter(batches).buffer_unordered(BATCHES);
             while let Some(results) = batches.next().await {
                 results.into_iter().for_each(|(source, result)| each(&source, result));
             }
         });
         for (source, path) in large {
+            if stop.stopped() {
+                return;
+            }
             let result = self.put(&source, &path, how, &mut |_| ());
             each(&source, result);
         }

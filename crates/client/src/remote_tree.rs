@@ -12,6 +12,7 @@ use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
 use crate::seen::Seen;
+use crate::staged_folder::OF_ZARR;
 use crate::{ClientError, Cluster};
 
 /// Messages that open files under way at once.
@@ -110,8 +111,8 @@ impl Cluster {
         }
     }
 
-    fn is_zarr(&self, path: &str) -> bool {
-        ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| self.stat(&join(path, name)).is_ok())
+    pub(crate) fn is_zarr(&self, path: &str) -> bool {
+        OF_ZARR.iter().any(|name| self.stat(&join(path, name)).is_ok())
     }
 
     /// Opens many files at once.
@@ -211,13 +212,18 @@ impl Tree for ClusterTree {
     }
 }
 
-/// All files below a folder of this machine, each with its path in a directory of a cluster.
+/// All files below a folder of this machine, each with its name relative to the folder, in the order of their paths.
 ///
 /// # Errors
-/// A folder that cannot be read, names that are no text, and more than [`MAX_FILES`] files.
-pub fn files_below(folder: &Path, directory: &str) -> Result<Vec<(PathBuf, String)>, ClientError> {
+/// A folder that cannot be read or has no files, names that are no text, and more than [`MAX_FILES`] files.
+pub fn files_below(folder: &Path) -> Result<Vec<(PathBuf, String)>, ClientError> {
     let mut found = Vec::new();
-    below(folder, directory.trim_end_matches('/'), 0, &mut found)?;
+    below(folder, "", 0, &mut found)?;
+    if found.is_empty() {
+        let text =
+            format!("{} has no files; a cluster has directories only where files are", folder.display());
+        return Err(ClientError::Usage(text));
+    }
     found.sort_unstable();
     Ok(found)
 }
@@ -236,7 +242,7 @@ fn below(
             let text = format!("{} has a name that is no text; rename it", path.display());
             return Err(ClientError::Usage(text));
         };
-        let to = join(directory, name);
+        let to = if directory.is_empty() { name.to_owned() } else { join(directory, name) };
         if path.is_dir() {
             below(&path, &to, level + 1, found)?;
         } else {

@@ -136,6 +136,18 @@ pub enum RunError {
         /// What is wrong.
         why: String,
     },
+    /// A checkpoint of one request is to go on with another.
+    #[error("the checkpoint is of another request, of '{kernel}'; repeat that one, or use another checkpoint")]
+    OtherRequest {
+        /// The kernel of the request that it is of.
+        kernel: String,
+    },
+    /// What is read is not what it was when the checkpoint was made.
+    #[error("{name} was changed after the checkpoint was made; remove the checkpoint and start over")]
+    ChangedSince {
+        /// The file.
+        name: String,
+    },
     /// Too many pieces that cannot be merged.
     #[error("more than {max} pieces of partial results cannot be merged; use a larger stripe unit")]
     TooManyPieces {
@@ -285,7 +297,9 @@ impl RunError {
             RunError::Remote { kind, .. } => *kind,
             RunError::Busy { .. } => ErrorKind::Busy,
             RunError::Store(error) => ErrorKind::of_store(error),
-            RunError::Changed { .. } | RunError::Truncated { .. } => ErrorKind::Stale,
+            RunError::Changed { .. } | RunError::ChangedSince { .. } | RunError::Truncated { .. } => {
+                ErrorKind::Stale
+            }
             RunError::Open { usage: true, .. } => ErrorKind::NotFound,
             RunError::Kernel(error) if !error.is_usage() => match error {
                 KernelError::Contract { .. } | KernelError::BadState { .. } => ErrorKind::Failed,
@@ -317,6 +331,7 @@ impl RunError {
             | RunError::SecondInput { .. }
             | RunError::Beside { .. }
             | RunError::CannotKeep { .. }
+            | RunError::OtherRequest { .. }
             | RunError::Lanes { .. } => true,
             _ => false,
         }

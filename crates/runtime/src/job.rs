@@ -135,14 +135,10 @@ pub fn resume(
         || checkpoint.extent != ctx.extent
         || checkpoint.identity != job.identity
     {
-        let why = format!(
-            "it is of another request ({} over records {:?}: {})",
-            checkpoint.kernel, checkpoint.extent, checkpoint.identity
-        );
-        return Err(RunError::BadPartial { why });
+        return Err(RunError::OtherRequest { kernel: checkpoint.kernel });
     }
     if checkpoint.versions != versions(&job) {
-        return Err(RunError::Changed { name: job.file.name.clone() });
+        return Err(RunError::ChangedSince { name: job.file.name.clone() });
     }
     passes(request, job, ctx, checkpoint.partial, checkpoint.delivered, None, rows, control)
 }

@@ -79,17 +79,17 @@ fn a_checkpoint_fits_only_its_own_request() {
         panic!("it did not stop")
     };
     let other = resume(request(&path, "mean", &[]), checkpoint.clone(), &mut Discard, &Control::new());
-    assert!(matches!(other, Err(RunError::BadPartial { .. })), "{other:?}");
+    assert!(matches!(other, Err(RunError::OtherRequest { .. })), "{other:?}");
     let mut less = request(&path, "sum", &[]);
     less.selection = Selection { skip: 8, range: None };
     let other = resume(less, checkpoint.clone(), &mut Discard, &Control::new());
-    assert!(matches!(other, Err(RunError::BadPartial { .. })), "{other:?}");
+    assert!(matches!(other, Err(RunError::OtherRequest { .. })), "{other:?}");
     // The same length, another content.
     fs::write(&path, vec![1u8; 8000]).unwrap();
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
     fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
     let other = resume(request(&path, "sum", &[]), checkpoint, &mut Discard, &Control::new());
-    assert!(matches!(other, Err(RunError::Changed { .. })), "{other:?}");
+    assert!(matches!(other, Err(RunError::ChangedSince { .. })), "{other:?}");
 }
 
 /// Does something to the file when the first rows arrive.

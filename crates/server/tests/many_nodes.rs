@@ -5,6 +5,7 @@ mod cluster;
 
 use cluster::{Nodes, mixed, numbers, stripes, text};
 use gristmill_kernel::Value;
+use gristmill_runtime::Control;
 use gristmill_server::NodeOptions;
 use gristmill_server::limits::MAX_RELAYS;
 use gristmill_wire::{FAN_IN, Place};
@@ -183,7 +184,7 @@ fn many_small_files_are_put_each_by_itself() {
     files.insert(40, (nodes.file("bad", b"x"), "/many/../x".into()));
     files.insert(70, (nodes.dir.path().join("missing"), "/many/missing".into()));
     let (mut done, mut failed) = (0, Vec::new());
-    nodes.cluster.put_many(files, &stripes(4096), &mut |source, result| match result {
+    nodes.cluster.put_many(files, &stripes(4096), &Control::new(), &mut |source, result| match result {
         Ok(_) => done += 1,
         Err(error) => failed.push((source.to_owned(), error.to_string())),
     });

@@ -4,29 +4,32 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_client::{
     ClientError, Cluster, DEFAULT_UNIT, Location, PutOptions, RemotePut, Url, chunk_unit, files_below,
 };
-use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_runtime::{Control, ErrorKind, RunError};
 use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
 use crate::args::PutArgs;
 use crate::commands::{DASH, connect, line};
 use crate::error::CliError;
-use crate::interrupt::clear_on_signal;
+use crate::interrupt::{clear_on_signal, stop_on_signal};
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
 /// Copies files to a cluster, or stripes one over directories.
 pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
-    clear_on_signal()?;
     let Some((destination, sources)) = args.paths.split_last() else {
         return Err(CliError::Usage("name a source and a destination".into()));
     };
     match (Location::parse(destination)?, sources) {
+        (Location::Remote(url), [folder]) if Path::new(folder).is_dir() => {
+            put_folder(args, Path::new(folder), &url)
+        }
         (Location::Remote(url), sources) => put_remote(args, sources, &url),
         (Location::Local(path), [source]) => put_local(args, Path::new(source), &path),
         (Location::Local(path), _) => Err(CliError::Usage(format!(
@@ -46,6 +49,7 @@ fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, Cli
     if args.targets.is_some() || args.mode.is_some() {
         return Err(CliError::Usage("--targets and --mode are for files of a cluster".into()));
     }
+    clear_on_signal()?;
     let begun = Instant::now();
     let total = std::fs::metadata(source).map_or(0, |meta| meta.len());
     let bar = bytes_bar(total, args.tuning.no_progress);
@@ -69,26 +73,27 @@ fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, Cli
     line(&text)
 }
 
-fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
+/// Where files are to lie on the targets of a cluster.
+fn planned(args: &PutArgs) -> Result<RemotePut, CliError> {
     let on = args.on.iter().map(|number| {
         number.parse::<u32>().map_err(|_| {
             CliError::Usage(format!("--on {number}: targets of a cluster are numbers, as in --on 0,2,3; 'gristmill nodes' lists them"))
         })
     });
     let on = on.collect::<Result<Vec<u32>, _>>()?;
-    let how = RemotePut {
+    Ok(RemotePut {
         unit: args.stripe.map_or(DEFAULT_UNIT, |unit| unit.0),
         record: args.record.map(|record| record.0),
         targets: args.targets,
         on: (!on.is_empty()).then_some(on),
         mode: args.mode,
-    };
+    })
+}
+
+fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
+    clear_on_signal()?;
+    let how = planned(args)?;
     let cluster = connect(url, args.reach)?;
-    if let [source] = sources
-        && Path::new(source).is_dir()
-    {
-        return put_folder(args, &cluster, Path::new(source), url, &how);
-    }
     if let ([source], false) = (sources, url.path.ends_with('/')) {
         let begun = Instant::now();
         let how = RemotePut { unit: unit(args, Path::new(source), targets(&cluster, &how)), ..how };
@@ -109,7 +114,7 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     }
     for (unit, files) in by_unit {
         let how = RemotePut { unit, ..how.clone() };
-        cluster.put_many(files, &how, &mut |source, result| match result {
+        cluster.put_many(files, &how, &Control::new(), &mut |source, result| match result {
             Ok(info) => {
                 if out.is_ok() {
                     out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
@@ -128,24 +133,25 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
 }
 
 /// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
-fn put_folder(
-    args: &PutArgs,
-    cluster: &Cluster,
-    folder: &Path,
-    url: &Url,
-    how: &RemotePut,
-) -> Result<ExitCode, CliError> {
+fn put_folder(args: &PutArgs, folder: &Path, url: &Url) -> Result<ExitCode, CliError> {
+    let stop = Arc::new(Control::new());
+    stop_on_signal(&stop)?;
+    let how = planned(args)?;
+    let cluster = connect(url, args.reach)?;
     let into =
         match (url.path.strip_suffix('/'), folder.canonicalize().ok().as_deref().and_then(Path::file_name)) {
             (Some(directory), Some(name)) => format!("{directory}/{}", name.to_string_lossy()),
             _ => url.path.clone(),
         };
-    let files = files_below(folder, &into)?;
+    let names = files_below(folder)?;
+    let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()))?;
+    let files = names.into_iter().map(|(source, name)| (source, format!("{}/{name}", staged.path())));
+    let files: Vec<(PathBuf, String)> = files.collect();
     let begun = Instant::now();
     let total = files.iter().filter_map(|(source, _)| source.metadata().ok()).map(|meta| meta.len()).sum();
     let bar = bytes_bar(total, args.tuning.no_progress);
     let (mut failed, mut count, mut bytes) = (None, 0u64, 0u64);
-    cluster.put_many(files, how, &mut |source, result| match result {
+    cluster.put_many(files, &how, &stop, &mut |source, result| match result {
         Ok(info) => {
             (count, bytes) = (count + 1, bytes + info.file.length);
             bar.set_position(bytes);
@@ -153,13 +159,27 @@ fn put_folder(
         Err(error) => {
             bar.suspend(|| crate::notice(format_args!("gristmill: {}: {error}", source.display())));
             failed = Some(error);
+            if staged.is_apart() {
+                // The folder will not be whole.
+                stop.stop();
+            }
         }
     });
     bar.finish_and_clear();
+    if failed.is_some() || stop.stopped() {
+        staged.discard(&cluster);
+    }
     if let Some(error) = failed {
+        if staged.is_apart() {
+            crate::notice(format_args!("gristmill: nothing of {} was stored", folder.display()));
+        }
         return Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 }));
     }
-    let whole = Url { path: into, ..url.clone() };
+    if stop.stopped() {
+        return Err(staged.stopped().into());
+    }
+    let whole = Url { path: staged.destination().to_owned(), ..url.clone() };
+    staged.publish(&cluster)?;
     let seconds = begun.elapsed().as_secs_f64();
     line(&if args.json {
         json!({ "path": whole.to_string(), "files": count, "bytes": bytes, "seconds": seconds }).to_string()

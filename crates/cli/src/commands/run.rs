@@ -1,6 +1,8 @@
 //! `gristmill run`.
 
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,8 +28,27 @@ use crate::progress::Watch;
 /// Longest checkpoint that is read, in bytes.
 const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 
+/// # Errors
+/// The answer would take the place of the file that is read.
+fn keeps_its_input(args: &RunArgs) -> Result<(), CliError> {
+    let same = match (&args.path, &args.output) {
+        (Location::Local(input), Some(Location::Local(output))) => {
+            let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+            file(input).is_some() && file(input) == file(output)
+        }
+        (Location::Remote(input), Some(Location::Remote(output))) => input == output,
+        _ => false,
+    };
+    if same {
+        let text = "--output names the file that is read, which the answer would replace; name another file";
+        return Err(CliError::Usage(text.into()));
+    }
+    Ok(())
+}
+
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
+    keeps_its_input(args)?;
     let options = Config::load()?.options(&args.tuning);
     if let Some(variable) = run_variable::of(args)? {
         return run_array::run(args, &variable, options);
@@ -58,7 +79,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
             // What was printed before the stop is the beginning of one and the same output.
             printer.begun = checkpoint.delivered().is_some();
             job.resume(checkpoint, &mut printer, &control).map_err(|error| match error {
-                RunError::BadPartial { .. } => CliError::of_request(path.display(), error),
+                RunError::BadPartial { .. } | RunError::OtherRequest { .. } => {
+                    CliError::of_request(path.display(), error)
+                }
                 other => CliError::of_request(&args.path, other),
             })
         }
@@ -120,9 +143,9 @@ fn params(args: &RunArgs) -> Result<Vec<(String, String)>, CliError> {
 }
 
 /// What is asked, for a checkpoint that must not go on with another question.
-fn identity(args: &RunArgs, mut params: Vec<(String, String)>) -> String {
+fn identity(args: &RunArgs, mut params: Vec<(String, String)>, file: impl Display) -> String {
     params.sort();
-    format!("{} {params:?} {:?} of {}", args.kernel, args.selection, args.path)
+    format!("{} {params:?} {:?} of {file}", args.kernel, args.selection)
 }
 
 fn selection(args: &SelectionArgs) -> Selection {
@@ -166,7 +189,7 @@ impl Job {
         request.byte_order = byte_order(&args.selection);
         request.selection = selection(&args.selection);
         request.options = options;
-        request.identity = identity(args, params);
+        request.identity = identity(args, params, &args.path);
         Ok(Job::Here(Box::new(request)))
     }
 
@@ -194,7 +217,8 @@ impl Job {
         };
         let cluster = connect(url, args.reach)?;
         let mut planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
-        planned.identity = identity(args, params);
+        let file = Url { entry: Some(cluster.entry().to_owned()), path: url.path.clone() };
+        planned.identity = identity(args, params, file);
         Ok(Job::Cluster { cluster, planned, options: Box::new(options) })
     }
 

@@ -223,10 +223,11 @@ impl Printer {
             }
             (true, None, value) => {
                 let (kernel, numerics) = (self.kernel, self.numerics);
+                let rounded = self.rounded.map_or(String::new(), |to| format!("\"rounded\":\"{to}\","));
                 let result = json::value(value);
                 writeln!(
                     self.out,
-                    "{{\"kernel\":\"{kernel}\",\"numerics\":\"{numerics}\",\"result\":{result},\"report\":{report}}}"
+                    "{{\"kernel\":\"{kernel}\",\"numerics\":\"{numerics}\",{rounded}\"result\":{result},\"report\":{report}}}"
                 )
             }
             (true, Some(_), value) => {

@@ -40,8 +40,12 @@ pub(super) fn rounded(answer: &Value, op: &Op) -> Option<&'static str> {
     let Value::Map(entries) = answer else { return None };
     let single =
         |value: &Value| matches!(value, Value::Array(array) if array.dtype == ArrayType::Number(DType::F32));
-    let sums = matches!(op, Op::Sum | Op::Mean | Op::Var | Op::Std);
-    (sums && entries.iter().any(|(_, value)| single(value))).then_some("f32")
+    let sum = |name: &str| match op {
+        Op::Sum | Op::Mean | Op::Var | Op::Std => true,
+        Op::Moments => name == "sum",
+        _ => false,
+    };
+    entries.iter().any(|(name, value)| sum(name) && single(value)).then_some("f32")
 }
 
 /// The answer with the names of its axes, which the kernel does not know.
