@@ -51,7 +51,8 @@ impl Cluster {
             return Err(ClientError::Usage(text));
         }
         if exists && zarr && !self.is_zarr(&into) {
-            let text = format!("{into} is there and is no Zarr folder; remove it first, or give another name");
+            let text =
+                format!("{into} is there and is no Zarr folder; remove it first, or give another name");
             return Err(ClientError::Usage(text));
         }
         let together = count <= MAX_STAGED_FILES;

@@ -137,7 +137,9 @@ pub enum RunError {
         why: String,
     },
     /// A checkpoint of one request is to go on with another.
-    #[error("the checkpoint is of another request, of '{kernel}'; repeat that one, or use another checkpoint")]
+    #[error(
+        "the checkpoint is of another request, of '{kernel}'; repeat that one, or use another checkpoint"
+    )]
     OtherRequest {
         /// The kernel of the request that it is of.
         kernel: String,
