@@ -61,9 +61,10 @@ class Situation:
         return f"{self.nodes} node{'s' * (self.nodes > 1)}, {'cold' if self.cold else 'warm'}, {beside}"
 
 
-def situations(quick):
-    nodes, others = (QUICK_NODES, QUICK_OTHERS) if quick else (NODES, OTHERS)
-    for count in nodes:
+def situations(options):
+    nodes, others = (QUICK_NODES, QUICK_OTHERS) if options.quick else (NODES, OTHERS)
+    others = others if options.others is None else options.others
+    for count in options.nodes or nodes:
         yield Situation(count, 0, False)
         yield Situation(count, 0, True)
         yield from (Situation(count, other, False) for other in others)
@@ -175,14 +176,16 @@ def draw(path, all_, foot):
 
 def main():
     only = {"nargs": "*", "help": "kernels to measure (default: all)"}
+    nodes = {"nargs": "+", "type": int, "help": f"numbers of nodes (default: {NODES})"}
+    others = {"nargs": "*", "type": int, "help": f"numbers of other requests (default: {OTHERS})"}
     options = pairs.arguments(
-        __doc__, 7, 1, size=pairs.SIZE, probe=pairs.PROBE, gristmill=GRISTMILL, kernels=only
+        __doc__, 7, 1, size=pairs.SIZE, probe=pairs.PROBE, gristmill=GRISTMILL, kernels=only, nodes=nodes, others=others
     )
     size = options.size or (QUICK_SIZE if options.quick else SIZE)
     asked = {name: of for name, of in kernels(size).items() if name in (options.kernels or kernels(size))}
     files = {kind: data.make(options.data, kind, size) for kind in sorted({kind for kind, _, _ in asked.values()})}
     all_ = []
-    for situation in situations(options.quick):
+    for situation in situations(options):
         with Nodes(options.gristmill, options.data, situation.nodes) as nodes, Probe(options.probe) as probe:
             for kind, path in files.items():
                 nodes.put(probe, path, f"/{kind}", stripe=STRIPE)
