@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,27 +27,8 @@ use crate::progress::Watch;
 /// Longest checkpoint that is read, in bytes.
 const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 
-/// # Errors
-/// The answer would take the place of the file that is read.
-fn keeps_its_input(args: &RunArgs) -> Result<(), CliError> {
-    let same = match (&args.path, &args.output) {
-        (Location::Local(input), Some(Location::Local(output))) => {
-            let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
-            file(input).is_some() && file(input) == file(output)
-        }
-        (Location::Remote(input), Some(Location::Remote(output))) => input == output,
-        _ => false,
-    };
-    if same {
-        let text = "--output names the file that is read, which the answer would replace; name another file";
-        return Err(CliError::Usage(text.into()));
-    }
-    Ok(())
-}
-
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
-    keeps_its_input(args)?;
     let options = Config::load()?.options(&args.tuning);
     if let Some(variable) = run_variable::of(args)? {
         return run_array::run(args, &variable, options);

@@ -4,6 +4,8 @@ mod answer;
 mod picture;
 mod question;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -61,6 +63,12 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
             return usage("an answer is written to a file of this machine; name one with --output".into());
         }
     };
+    if let (Location::Local(input), Some((output, _))) = (&args.path, to)
+        && is_one_file(input, output)
+    {
+        let text = "--output names the file that is read, which the answer would replace; name another file";
+        return usage(text.into());
+    }
     let (mut question, pending) = question(args, variable)?;
     let control = Arc::new(Control::new());
     stop_on_signal(&control)?;
@@ -170,6 +178,12 @@ fn planned(
             (plan, job)
         }
     })
+}
+
+/// Whether there is one file of both names.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    file(one).is_some_and(|one| file(other) == Some(one))
 }
 
 /// A line of history: when, and by which command.
