@@ -25,6 +25,21 @@ def raised(kind, *words):
     return told
 
 
+def used(case):
+    """The variables that a program names."""
+    return (one for one in case.made.variables if f"'{one.name}'" in case.text)
+
+
+def narrow_scale(case, difference):
+    """Whether a variable of the program has integers that the type of their integer scale does not hold."""
+
+    def has(one):
+        scale = getattr(one.attrs.get("scale_factor"), "dtype", np.dtype("f8"))
+        return scale.kind in "iu" and one.values.dtype.kind in "iu" and np.promote_types(one.values.dtype, scale) != scale
+
+    return difference.error is None and any(map(has, used(case)))
+
+
 def rounded_fill(case, difference):
     """Whether a variable of the program has f8 elements, a scale in f4, and a missing value that is no f4."""
 
@@ -33,8 +48,7 @@ def rounded_fill(case, difference):
         fills = [one.attrs[name] for name in ("_FillValue", "missing_value") if name in one.attrs]
         return one.values.dtype == np.float64 and scaled and any(np.float32(fill) != fill for fill in fills)
 
-    used = (one for one in case.made.variables if f"'{one.name}'" in case.text)
-    return difference.error is None and any(has(one) for one in used)
+    return difference.error is None and any(map(has, used(case)))
 
 
 KNOWN = [
@@ -47,6 +61,11 @@ KNOWN = [
         "spreads of huge numbers",
         "the squares of values beyond 2^500 are beyond f64; Gristmill says so, and NumPy gives infinity or NaN",
         raised("DataError", "below 2^500"),
+    ),
+    Known(
+        "integers beyond their scale",
+        "xarray brings integers to the type of an integer scale, and loses those that it does not hold; Gristmill keeps them",
+        narrow_scale,
     ),
     Known(
         "missing values that are no f4",
