@@ -62,7 +62,7 @@ impl Cluster {
             return Err(ClientError::Usage(text));
         }
         let at = match (!exists || zarr) && together && !self.is_file(&into)? {
-            true => beside(&into),
+            true => beside(&into, "partial"),
             false => into.clone(),
         };
         Ok(StagedFolder { into, at, replaces: exists && zarr })
@@ -89,7 +89,7 @@ impl StagedFolder {
     ///
     /// # Errors
     /// What may not be removed or written; somebody else made a folder of this name meanwhile. Nothing of the new folder is left
-    /// then.
+    /// then, and the old one is where it was.
     pub fn publish(self, cluster: &Cluster) -> Result<(), ClientError> {
         if !self.is_apart() {
             return Ok(());
@@ -101,15 +101,28 @@ impl StagedFolder {
         published
     }
 
+    /// What was there is moved aside first, and moved back if the new folder cannot take its place.
     fn rename(&self, cluster: &Cluster) -> Result<(), ClientError> {
-        if self.replaces {
-            cluster.remove_all(&self.into)?;
+        let old = self.replaces.then(|| beside(&self.into, "replaced"));
+        if let Some(old) = &old {
+            cluster.rename(&self.into, old)?;
         }
-        let now = cluster.rename(&self.at, &self.into)?.path;
+        let now = match cluster.rename(&self.at, &self.into) {
+            Ok(renamed) => renamed.path,
+            Err(error) => {
+                if let Some(old) = &old {
+                    cluster.rename(old, &self.into)?;
+                }
+                return Err(error);
+            }
+        };
+        if let Some(old) = &old {
+            cluster.remove_all(old)?;
+        }
         if now == self.into {
             return Ok(());
         }
-        // Into a folder that appeared meanwhile.
+        // It went into a folder that appeared meanwhile.
         cluster.remove_all(&now)?;
         Err(ClientError::Usage(format!(
             "{} was made by somebody else meanwhile; repeat the command, or give another name",
@@ -134,8 +147,8 @@ impl StagedFolder {
     }
 }
 
-/// A name in the same directory.
-fn beside(into: &str) -> String {
+/// A hidden name in the same directory that says what it is of and why it is there.
+fn beside(into: &str, why: &str) -> String {
     let (directory, name) = into.rsplit_once('/').unwrap_or(("", into));
-    join(directory, &format!(".{name}.{:016x}.partial", fastrand::u64(..)))
+    join(directory, &format!(".{name}.{:016x}.{why}", fastrand::u64(..)))
 }
