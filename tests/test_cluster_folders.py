@@ -140,6 +140,15 @@ def test_files_go_among_those_of_a_folder_that_is_there(up, tmp_path):
     assert [up.get(f"/among/{name}") for name in "abc"] == [b"1", b"2", b"2"]
 
 
+def test_files_that_nobody_may_write_are_put_and_copied(up, tmp_path):
+    source = filled(tmp_path / "source", {"a": b"1", "deep/b": b"2"})
+    up.grist.ok("put", source, up.url("/closed/one"), "--mode", "444")
+    up.grist.ok("cp", "-r", up.url("/closed/one"), up.url("/closed/two"))
+    assert names(up, "/closed") == {f"/closed/{folder}/{name}" for folder in ("one", "two") for name in ("a", "deep/b")}
+    assert {up.stat(name)["mode"] for name in names(up, "/closed")} == {"444"}
+    assert up.get("/closed/two/deep/b") == b"2"
+
+
 @pytest.mark.parametrize("bad", ["link to nothing", "fifo"])
 def test_nothing_is_left_of_a_folder_that_cannot_be_put(up, tmp_path, bad):
     source = filled(tmp_path / "source", FILES)

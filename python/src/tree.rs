@@ -120,7 +120,8 @@ pub fn put_folder(
     watched.wait(None, move || {
         let into = into(&source, path)?;
         let names = files_below(&source)?;
-        let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()))?;
+        let mode = planned(&how, gristmill_client::DEFAULT_UNIT).mode;
+        let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()), mode)?;
         let files: Vec<(PathBuf, String, u64)> = names
             .into_iter()
             .map(|(path, name)| {

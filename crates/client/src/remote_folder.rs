@@ -3,15 +3,16 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 
 use gristmill_runtime::{Control, RunError};
 use gristmill_wire::action::{Opened, PathOf, names};
 
 use crate::remote_put::TICK;
 use crate::remote_tree::join;
+use crate::staged_folder::OWNER_WRITES;
 use crate::{ClientError, Cluster, RemotePut};
 
 /// Files that are copied at once.
@@ -134,6 +135,19 @@ impl Cluster {
             return Err(ClientError::Usage(format!("{path} would be copied onto itself; give another name")));
         }
         let mode = if to.is_file(path)? { None } else { Some(opened.info.mode) };
+        self.copy_as(opened, to, path, mode, progress)
+    }
+
+    /// Copies a file as one with these permission bits.
+    fn copy_as(
+        &self,
+        opened: &Opened,
+        to: &Cluster,
+        path: &str,
+        mode: Option<u16>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ClientError> {
+        let file = &opened.info.file;
         let unit = if file.segments { crate::DEFAULT_UNIT } else { file.unit };
         let how = RemotePut { unit, record: file.record, mode, ..RemotePut::default() };
         to.put_made(path, &how, |mut out| {
@@ -167,16 +181,30 @@ impl Cluster {
             return Err(ClientError::Usage(text));
         }
         let files = self.files_in(from)?;
-        let staged = to.stage_folder(path, files.iter().map(|(name, _)| name.as_str()))?;
+        let staged = to.stage_folder(path, files.iter().map(|(name, _)| name.as_str()), None)?;
+        let closed = Mutex::new(Vec::new());
         let copied = self.each_file(from, files, stop, progress, |opened, name, done| {
-            let mut before = 0;
-            self.copy_file(opened, to, &join(staged.path(), name), &mut |at| {
+            let (mut before, copy, mode) = (0, join(staged.path(), name), opened.info.mode);
+            let mut each = |at: u64| {
                 done.fetch_add(at.saturating_sub(before), Ordering::Relaxed);
                 before = at;
-            })
+            };
+            if !staged.is_apart() || mode & OWNER_WRITES != 0 {
+                return self.copy_file(opened, to, &copy, &mut each);
+            }
+            // It gets its own bits when it has its name.
+            self.copy_as(opened, to, &copy, Some(mode | OWNER_WRITES), &mut each)?;
+            closed.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), mode));
+            Ok(())
         });
         match copied {
-            Ok(copied) if !stop.stopped() => staged.publish(to).map(|()| copied),
+            Ok(copied) if !stop.stopped() => {
+                staged.publish(to)?;
+                for (name, mode) in closed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                    to.set_mode(&join(path, &name), mode)?;
+                }
+                Ok(copied)
+            }
             ended => {
                 staged.discard(to);
                 Err(ended.err().filter(|_| !stop.stopped()).unwrap_or_else(|| staged.stopped()))

@@ -11,6 +11,9 @@ pub(crate) const OF_ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 /// The most files that appear as a whole: the entry node renames no more at once.
 pub const MAX_STAGED_FILES: usize = 500_000;
 
+/// The permission bit without which a file cannot be renamed or removed by its owner.
+pub(crate) const OWNER_WRITES: u16 = 0o200;
+
 /// A folder of a cluster that is being written. Its files lie under another name until all of them are there: what
 /// happens before leaves the folder of that name as it was.
 #[must_use = "a folder that is not published stays under another name"]
@@ -19,21 +22,24 @@ pub struct StagedFolder {
     into: String,
     /// Where files are written: the folder itself, if they go among others.
     at: String,
-    /// What lies there already is removed.
+    /// The new folder takes the place of one that is there.
     replaces: bool,
 }
 
 impl Cluster {
     /// Prepares a folder for files of these names, relative to it. A new folder, and one of Zarr that takes the
     /// place of another, appear as wholes. Files for another folder that is there go among those that it has, one by one.
+    /// So do files of a new folder whose permission bits, `mode`, keep their owner from renaming them.
     ///
     /// # Errors
-    /// [`ClientError::Usage`] for a Zarr folder in the place of a folder that is none, and for one inside of a folder that is
-    /// there: chunks of an old array would be taken for those of the new one. The cluster cannot be asked.
+    /// [`ClientError::Usage`] where chunks of an old array would be taken for those of a new one: a Zarr folder cannot go
+    /// into an ordinary folder that is there, nor replace a Zarr folder with files that cannot be renamed. The cluster cannot
+    /// be asked.
     pub fn stage_folder<'a>(
         &self,
         into: &str,
         names: impl Iterator<Item = &'a str>,
+        mode: Option<u16>,
     ) -> Result<StagedFolder, ClientError> {
         let (mut count, mut zarr, mut inner_zarr) = (0, false, false);
         for name in names {
@@ -55,10 +61,10 @@ impl Cluster {
                 format!("{into} is there and is no Zarr folder; remove it first, or give another name");
             return Err(ClientError::Usage(text));
         }
-        let together = count <= MAX_STAGED_FILES;
+        let together = count <= MAX_STAGED_FILES && mode.is_none_or(|mode| mode & OWNER_WRITES != 0);
         if exists && zarr && !together {
             let text =
-                format!("{into} is there already and has too many files to be replaced; remove it first");
+                format!("{into} is there already and cannot be replaced by these files; remove it first");
             return Err(ClientError::Usage(text));
         }
         let at = match (!exists || zarr) && together && !self.is_file(&into)? {
@@ -88,8 +94,8 @@ impl StagedFolder {
     /// Gives the folder its name, in the place of what was there.
     ///
     /// # Errors
-    /// What may not be removed or written; somebody else made a folder of this name meanwhile. Nothing of the new folder is left
-    /// then, and the old one is where it was.
+    /// The old folder may not be removed, the new one may not be made, or somebody else made a folder of this name meanwhile.
+    /// Nothing of the new folder is left then, and the old one is where it was.
     pub fn publish(self, cluster: &Cluster) -> Result<(), ClientError> {
         if !self.is_apart() {
             return Ok(());
@@ -101,7 +107,7 @@ impl StagedFolder {
         published
     }
 
-    /// What was there is moved aside first, and moved back if the new folder cannot take its place.
+    /// Moves the old folder aside, and moves it back if the new one cannot take its place.
     fn rename(&self, cluster: &Cluster) -> Result<(), ClientError> {
         let old = self.replaces.then(|| beside(&self.into, "replaced"));
         if let Some(old) = &old {

@@ -144,7 +144,7 @@ pub enum RunError {
         /// The kernel of the request that it is of.
         kernel: String,
     },
-    /// What is read is not what it was when the checkpoint was made.
+    /// A file was changed after the checkpoint was made.
     #[error("{name} was changed after the checkpoint was made; remove the checkpoint and start over")]
     ChangedSince {
         /// The file.

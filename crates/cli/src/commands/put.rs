@@ -144,7 +144,7 @@ fn put_folder(args: &PutArgs, folder: &Path, url: &Url) -> Result<ExitCode, CliE
             _ => url.path.clone(),
         };
     let names = files_below(folder)?;
-    let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()))?;
+    let staged = cluster.stage_folder(&into, names.iter().map(|(_, name)| name.as_str()), how.mode)?;
     let files = names.into_iter().map(|(source, name)| (source, format!("{}/{name}", staged.path())));
     let files: Vec<(PathBuf, String)> = files.collect();
     let begun = Instant::now();
