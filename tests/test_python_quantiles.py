@@ -119,6 +119,18 @@ def test_they_are_those_of_numpy(path, theirs, there, function, axis, keepdims, 
         np.testing.assert_allclose(got, expected, rtol=1e-6 if name == "f4" else 1e-13)
 
 
+@pytest.mark.parametrize("values", [[np.inf], [1, 2, np.inf], [-np.inf, 1, 2], [-np.inf, np.inf], [1, np.inf, np.nan], [np.inf] * 3])
+@pytest.mark.parametrize("text", ["x.quantile([0, 0.25, 0.5, 0.75, 1])", "x.quantile([0.25, 0.5], skipna=False)"])
+def test_beside_infinities_they_are_the_same_everywhere(tmp_path, values, text):
+    np.save(tmp_path / "some.npy", np.array(values, "f8"))
+    x = gm.open_dataset(tmp_path / "some.npy")["data"]
+    found = []
+    for place in ("storage", "client"):
+        with gm.set_options(place=place):
+            found.append(eval(text).values)
+    np.testing.assert_array_equal(*found)
+
+
 def test_medians_have_the_bits_of_numpy(tmp_path, there):
     """The middle of two numbers is rounded once."""
     rng = np.random.default_rng(23)

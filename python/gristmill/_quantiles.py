@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,21 @@ def _or_read(name: str, array: Any, given: tuple[Any, ...], shares: Any, axis: A
                 return quantiles(name, array._node, shares, axis, keepdims=named.get("keepdims", False))
             except NotPushed as error:
                 why = str(error)
+    if named.get("method", "linear") == "linear" and not name.endswith("median"):
+        function = partial(_beside_infinities, function)
     return computed_here(function, name, why, args, {"axis": axis, **named})
+
+
+def _beside_infinities(function: Callable[..., Any], values: Any, shares: Any, **more: Any) -> Any:
+    """A quantile by NumPy that is the same as on nodes: on an element it is that element, and beside an infinity that infinity. NumPy
+    takes the difference of two elements first, and gives NaN."""
+    found = function(values, shares, **more)
+    if not np.isnan(found).any() or not np.isinf(values).any():
+        return found
+    low, high = (function(values, shares, **{**more, "method": method}) for method in ("lower", "higher"))
+    with np.errstate(invalid="ignore"):
+        right = np.where(low == high, low, low + high)
+    return np.where(np.isnan(found), right, found).astype(found.dtype)[()]
 
 
 def _median(name: str) -> Callable[..., Any]:

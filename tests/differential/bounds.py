@@ -7,6 +7,7 @@ right if it is within the bound of that in 80 bits, wherever xarray's is.
 """
 
 import warnings
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,11 @@ WIDE = np.longdouble
 EPS = float(np.finfo("f8").eps)
 #: NumPy adds pairwise, in blocks of 8 by 128, and rounds some numbers on the way: a few roundings more than elements.
 MORE = 4
+
+
+#: Whether blocks of dask are added up: dask adds and takes means in the type of the elements, block by block, and Gristmill's arrays
+#: do as they are told.
+OF_BLOCKS = ContextVar("of_blocks", default=False)
 
 
 class Unbounded(Exception):
@@ -32,8 +38,9 @@ class Near:
     error: Any
 
 
-def of(program, ds):
-    """The answer of a program with its bound. Raises :class:`Unbounded`."""
+def of(program, ds, of_blocks=False):
+    """The answer of a program with its bound, over blocks of dask if so. Raises :class:`Unbounded`."""
+    OF_BLOCKS.set(of_blocks)
     names = {}
     # What is faster knows no numbers of 80 bits.
     slow = xr.set_options(use_flox=False, use_bottleneck=False, use_numbagg=False)
@@ -41,7 +48,10 @@ def of(program, ds):
         warnings.simplefilter("ignore")
         try:
             for step in program.steps:
-                names[step.name] = fitting(after(step, names, ds))
+                # Nothing else fills forwards and backwards, and without flox xarray has no first of several variables.
+                flox = step.text.endswith((".first()", ".last()"))
+                with xr.set_options(use_bottleneck="fill(" in step.text, use_flox=flox):
+                    names[step.name] = fitting(after(step, names, ds))
         except Unbounded:
             raise
         except Exception as error:
@@ -51,12 +61,15 @@ def of(program, ds):
 
 def fitting(near):
     """With the dimensions of the value, in its order."""
-    fit = []
-    for one in (near.wide, near.error):
-        if dict(one.sizes) != dict(near.value.sizes):
-            raise Unbounded(f"a bound of {dict(one.sizes)} for {dict(near.value.sizes)}")
-        fit.append(one if isinstance(one, xr.Dataset) else one.transpose(*near.value.dims))
-    return Near(near.value, *fit)
+    return Near(near.value, fitted(near.wide, near.value), fitted(near.error, near.value))
+
+
+def fitted(one, value):
+    if isinstance(value, xr.Dataset):
+        return one.map(lambda each: fitted(each, value[each.name]), keep_attrs=True)
+    if dict(one.sizes) != dict(value.sizes):
+        raise Unbounded(f"a bound of {dict(one.sizes)} for {dict(value.sizes)}")
+    return one.transpose(*value.dims)
 
 
 def evaluated(text, ds, **names):
@@ -84,9 +97,33 @@ def eps_of(value):
     return float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else 0.0
 
 
+def greatest_of(value):
+    """The largest number of each variable's own type."""
+    if isinstance(value, xr.Dataset):
+        return value.map(lambda one: xr.DataArray(WIDE(greatest_of(one))))
+    return WIDE(np.finfo(value.dtype).max) if value.dtype.kind == "f" else WIDE(np.inf)
+
+
+def least_of(value):
+    """The least number of each variable's own type."""
+    if isinstance(value, xr.Dataset):
+        return value.map(lambda one: xr.DataArray(WIDE(least_of(one))))
+    return WIDE(np.finfo(value.dtype).smallest_subnormal) if value.dtype.kind == "f" else WIDE(0)
+
+
+def adding(value):
+    """The rounding of sums of a value: that of f8, but over blocks of dask, or where one factor is a small type."""
+    return max(EPS, largest(eps_of(value))) if OF_BLOCKS.get() else EPS
+
+
+def rounded(value, there):
+    """What rounding to the type of a value may do, also to its subnormal numbers."""
+    return finite(eps_of(value) * abs(there.where(np.isfinite(there)))) + least_of(value)
+
+
 def without(value):
     """Zeros where a bound of nothing is meant."""
-    return wide(value) * 0 if not isinstance(value, xr.Dataset) else value.map(without)
+    return xr.zeros_like(wide(value))
 
 
 def finite(error):
@@ -101,6 +138,8 @@ def size_of(value):
 
 
 def largest(error):
+    if isinstance(error, float):
+        return error
     if isinstance(error, xr.Dataset):
         return max((largest(one) for one in error.data_vars.values()), default=0.0)
     return error.max().item() if error.size else 0.0
@@ -139,6 +178,12 @@ def exact(step, value, x, names, ds):
     return Near(value, wide(value), like(x.error, value) + MORE * eps_of(value) * abs(wide(value)))
 
 
+def beside(step, value, x, names, ds):
+    """A variable of a new data set, beside others that nothing was done with."""
+    error = finite(without(value)).assign({step.more["as"]: x.error})
+    return Near(value, wide(value).assign({step.more["as"]: x.wide}), error)
+
+
 def ulps(step, value, x, names, ds):
     return Near(value, wide(value), finite(MORE * 2 * eps_of(value) * abs(wide(value))))
 
@@ -146,18 +191,18 @@ def ulps(step, value, x, names, ds):
 def moved(step, value, x, names, ds):
     """A number is added."""
     there = evaluated(step.text, ds, x=x.wide)
-    return Near(value, there, like(x.error, value) + eps_of(value) * abs(there))
+    return Near(value, there, like(x.error, value) + rounded(value, there))
 
 
 def scaled(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
     error = abs(evaluated(step.text, ds, x=x.error)) if largest(x.error) else finite(without(value))
-    return Near(value, there, error + eps_of(value) * abs(there))
+    return Near(value, there, error + rounded(value, there))
 
 
 def squared(step, value, x, names, ds):
     there = x.wide**2
-    return Near(value, there, 2 * abs(x.wide) * x.error + x.error**2 + eps_of(value) * there)
+    return Near(value, there, 2 * abs(x.wide) * x.error + x.error**2 + rounded(value, there))
 
 
 def apart(step, value, x, names, ds):
@@ -167,7 +212,7 @@ def apart(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide, **{name: other.wide})
     plus = step.text.replace(" - ", " + ")
     error = finite(evaluated(plus, ds, x=finite(x.error), **{name: finite(other.error)}))
-    return Near(value, there, error + eps_of(value) * abs(there))
+    return Near(value, there, error + rounded(value, there))
 
 
 def divided(step, value, x, names, ds):
@@ -177,7 +222,7 @@ def divided(step, value, x, names, ds):
     loose = finite(x.error / abs(by.wide)) + abs(there) * finite(by.error / abs(by.wide))
     # By what may as well be nothing.
     loose = xr.where(2 * by.error >= abs(by.wide), np.inf, 2 * loose)
-    return Near(value, there, finite(loose + eps_of(value) * abs(there)))
+    return Near(value, there, finite(loose + rounded(value, there)))
 
 
 def of_weights(step, names, ds):
@@ -189,16 +234,22 @@ def of_weights(step, names, ds):
 
 def linear(step, value, x, names, ds):
     """Sums and means, also within groups and with weights."""
-    there = evaluated(step.text, ds, x=x.wide)
+    # What the data set gives to it is in 80 bits, too.
+    there = evaluated(step.text, wide(ds), x=x.wide)
     # A product of two f4 is an f4 before it is added.
     inner = eps_of(x.value) if "dot(" in step.text else 0.0
-    added = evaluated(step.text, ds, x=abs(x.wide))
+    sizes = step.text.replace("ds[", "abs(ds[").replace("]", "])", 1) if "dot(" in step.text else step.text
+    added = evaluated(sizes, wide(ds), x=abs(x.wide))
     if "dot(" in step.text:
-        added = evaluated(step.text.replace("ds[", "abs(ds[").replace("]", "])", 1), ds, x=abs(x.wide))
         inner = max(inner, eps_of(ds[step.more["other"]]))
-    error = evaluated(step.text, ds, x=finite(x.error)) if largest(x.error) else 0.0
-    own = (size_of(x.value) + MORE) * (EPS + of_weights(step, names, ds)) * added + inner * added
-    return Near(value, there, finite(own + error + eps_of(value) * abs(there)))
+    error = evaluated(sizes, wide(ds), x=finite(x.error)) if largest(x.error) else 0.0
+    # A mean is a sum that is divided: it is infinite where the sum is beyond the type.
+    error = error + xr.where(size_of(x.value) * added > greatest_of(value), np.inf, 0.0)
+    if "dot(" in step.text and np.isinf(x.wide).any():
+        # A factor that is not summed over is multiplied before or after: infinities of both signs, or one.
+        error = error + np.inf
+    own = (size_of(x.value) + MORE) * (adding(x.value) + of_weights(step, names, ds)) * added + inner * added
+    return Near(value, there, finite(own + error + rounded(value, there)))
 
 
 def spread(step, value, x, names, ds):
@@ -206,29 +257,30 @@ def spread(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
     mean = evaluated(step.size, ds, x=abs(x.wide))
     # xarray keeps the mean with weights in the type of the elements before it takes distances from it.
-    rounding = EPS + of_weights(step, names, ds) + (eps_of(x.value) if "by" in step.more else 0)
+    rounding = adding(x.value) + of_weights(step, names, ds) + (eps_of(x.value) if "by" in step.more else 0)
     first = 2 * (size_of(x.value) + MORE) * rounding * mean
     root = ".std(" in step.text
     variance = there**2 if root else there
-    adding = EPS + of_weights(step, names, ds)
-    second = 2 * (size_of(x.value) + MORE) * adding * variance + MORE * first**2
+    second = 2 * (size_of(x.value) + MORE) * (adding(x.value) + of_weights(step, names, ds)) * variance + MORE * first**2
     error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
     if largest(x.error):
         # A deviation is a norm: it moves by no more than that of what is added.
         moved = np.sqrt(evaluated(step.size, ds, x=finite(x.error) ** 2)) * 3
         error = error + (moved if root else 2 * np.sqrt(variance) * moved + moved**2)
-    return Near(value, there, finite(error + eps_of(value) * abs(there)))
+    return Near(value, there, finite(error + rounded(value, there)))
 
 
 def ends(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
-    return Near(value, there, finite(without(value)) + largest(x.error) + eps_of(value) * abs(there))
+    return Near(value, there, finite(without(value)) + largest(x.error) + rounded(value, there))
 
 
 def quantile(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
     own = evaluated(step.size, ds, x=abs(x.wide))
-    return Near(value, there, finite(without(value) + 8 * EPS * own + largest(x.error)) + 4 * eps_of(value) * abs(there))
+    error = finite(without(value) + 8 * EPS * own + largest(x.error)) + 4 * rounded(value, there)
+    # NumPy gives NaN between two infinities of one sign, and beside one; Gristmill the infinity, and the number: docs/correctness.md.
+    return Near(value, there, error.where(~(np.isinf(own) & there.isnull()), np.inf))
 
 
 def product(step, value, x, names, ds):
@@ -243,7 +295,7 @@ def product_error(value, there, x, wides):
     logs = float(np.abs(np.log10(np.abs(wides.where(wides != 0)))).sum())
     if logs > (37 if x.dtype == np.float32 else 300):
         return xr.zeros_like(there) + np.inf
-    return finite((x.size + MORE) * eps_of(value) * abs(there))
+    return finite((x.size + MORE) * rounded(value, there))
 
 
 def running(step, value, x, names, ds):
@@ -271,6 +323,7 @@ def twin(step, value, x, names, ds):
 
 KINDS = {
     "exact": exact,
+    "beside": beside,
     "ulps": ulps,
     "shift": moved,
     "scale": scaled,

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,22 +87,23 @@ def answered(place, way, program):
 
 def compare(case, place, which):
     """Fills in what differs, in some ways."""
-    near = []
+    near = {}
 
-    def bound():
-        if not near:
+    def bound(of_blocks):
+        if of_blocks not in near:
+            near[of_blocks] = None
             try:
-                found = bounds.of(case.program, place.theirs)
-                near.append((found.wide, found.error))
+                found = bounds.of(case.program, place.theirs, of_blocks)
+                near[of_blocks] = found.wide, found.error
             except bounds.Unbounded as error:
                 case.unbounded = str(error)
-                near.append(None)
-        return near[0]
+        return near[of_blocks]
 
     for way in which:
         got, error = answered(place, way, case.program)
-        said = judged(case, got, error, bound)
-        if said and not as_otherwise(case, place, way, got, error, bound):
+        bound_of_way = partial(bound, way in ways.OF_DASK)
+        said = judged(case, got, error, bound_of_way)
+        if said and not as_otherwise(case, place, way, got, error, bound_of_way):
             case.found.append(Difference(way, tuple(said), error))
     return case
 

@@ -54,13 +54,13 @@ def put_together(state):
     if kind < 0.7:
         dim = state.dim()
         return Step(f"xr.concat([x, x], {dim!r})", "pick")
-    return Step(f"xr.Dataset({{'p': x, 'q': ds[{other!r}]}})", "exact")
+    return Step(f"xr.Dataset({{'one': x, 'two': ds[{other!r}]}})", "beside", more={"as": "one"})
 
 
 def to_array(state):
     if not state.dataset or len(state.x.data_vars) < 2 or not state.exact:
         return None
-    return Step("x.to_array('v')", "exact")
+    return Step("x.to_array('v')", "pick")
 
 
 STEPS = [(twins, 1.5), (products, 1), (of_dataset, 0.6), (put_together, 0.7), (to_array, 0.5)]

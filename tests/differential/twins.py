@@ -3,12 +3,12 @@
 import numpy as np
 import xarray as xr
 
-from .bounds import EPS, MORE, Near, eps_of, evaluated, finite, size_of, wide
+from .bounds import EPS, MORE, WIDE, Near, evaluated, finite, rounded, size_of, wide
 
 
 def bound(step, value, x, names, ds):
     other = ds[step.more["other"]]
-    there = evaluated(step.text, ds, x=x.wide)
+    there = evaluated(step.text, wide(ds), x=x.wide)
     one, two = xr.align(x.wide, wide(other), join="inner")
     here = one.notnull() & two.notnull()
     one, two = one.where(here), two.where(here)
@@ -27,7 +27,18 @@ def bound(step, value, x, names, ds):
         error = 2 * error / both + 4 * loose
         # A correlation of what does not vary is anything.
         error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
-    return Near(value, there, finite(error + eps_of(value) * abs(there)))
+        # And so is one of which a product is beyond the type, or below it.
+        error = xr.where(beyond(far_one, far_two, value.dtype, dims), np.inf, error)
+    return Near(value, there, finite(error) + rounded(value, there))
+
+
+def beyond(one, two, dtype, dims):
+    """Whether products or squares of distances are no numbers of a type."""
+    limit = np.finfo(dtype)
+    largest, least = WIDE(limit.max), WIDE(limit.smallest_normal)
+    far = [abs(each).max(dims) for each in (one, two)]
+    made = [far[0] * far[1], far[0] ** 2, far[1] ** 2]
+    return sum((each > largest) | (each < least) for each in made) > 0
 
 
 def rounding(value):

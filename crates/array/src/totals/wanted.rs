@@ -91,12 +91,16 @@ fn between(low: f64, high: f64, apart: f64) -> f64 {
     if low == high || apart == 0.0 {
         return low;
     }
+    if low.is_infinite() || high.is_infinite() {
+        // Nothing between them is nearer to the finite one.
+        return low + high;
+    }
     if apart == 0.5 {
         let sum = low + high;
         return if sum.is_finite() { sum / 2.0 } else { low / 2.0 + high / 2.0 };
     }
     let step = high - low;
-    if !step.is_finite() && low.is_finite() && high.is_finite() {
+    if !step.is_finite() {
         return low * (1.0 - apart) + high * apart;
     }
     if apart < 0.5 { low + step * apart } else { high - step * (1.0 - apart) }

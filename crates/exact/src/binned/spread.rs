@@ -46,11 +46,15 @@ impl<const BINS: usize> Cells<BINS> {
     /// was not finite.
     ///
     /// With five bins each nothing is dropped where the values of x, and those of y, are within 2^-27 of the largest of theirs.
-    /// What is dropped otherwise is at most `n * 2^-158 * max|x| * max|y|`.
+    /// What is dropped otherwise is at most `n * 2^-158 * max|x| * max|y|`. That of one pair is 0, also where its product has bits
+    /// below the least f64.
     pub fn comoment(&self, y: &Cells<BINS>, products: &Cells<BINS>, at: usize, n: u64) -> Exactly {
         let inside = |cells: &Cells<BINS>| at < cells.len() && !cells.is_special(at);
         if n == 0 || !(inside(self) && inside(y) && inside(products)) {
             return Exactly::NAN;
+        }
+        if n == 1 {
+            return Exactly::ratio(BigInt::ZERO, BigUint::from(1u8), 0);
         }
         let (x, x_exp2) = big(&self.cell(at));
         let (y, y_exp2) = big(&y.cell(at));

@@ -300,6 +300,19 @@ proptest! {
     }
 
     #[test]
+    fn a_comoment_of_one_pair_is_zero(x in prop::num::f64::NORMAL, y in prop::num::f64::NORMAL) {
+        // Their product may have bits below the least f64, which the sum of products lacks.
+        let (x, y) = (x * 2f64.powi(-530), y * 2f64.powi(-530));
+        let (mut high, mut low) = ([0.0], [0.0]);
+        assert!(products(&[x], &[y], &mut high, &mut low));
+        let [mut sx, mut sy, mut sxy] = [(); 3].map(|()| Cells::<5>::new(1));
+        sx.add_run(0, &[x], false);
+        sy.add_run(0, &[y], false);
+        sxy.add_run(0, &[high[0], low[0]], false);
+        prop_assert_eq!(sx.comoment(&sy, &sxy, 0, 1).to_f64(), 0.0);
+    }
+
+    #[test]
     fn a_sum_and_its_remainder_are_the_exact_sum(values in near(), more in near()) {
         let all: Vec<f64> = values.into_iter().chain(more).collect();
         let cells = one(&all, false);
