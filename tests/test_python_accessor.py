@@ -62,7 +62,42 @@ def test_wrong_names_say_what_there_is(places):
             one.gristmill.stats("time", ["mode"])
 
 
-def test_nothing_is_registered_by_an_import():
-    code = "import gristmill, xarray as xr; print(hasattr(xr.DataArray, 'gristmill'), 'gristmill._accessor' in __import__('sys').modules)"
+@pytest.mark.parametrize(
+    "imports",
+    ["import gristmill; import xarray as xr", "import xarray as xr; import gristmill", "import xarray as xr; xr.backends.list_engines()",
+     "import gristmill; import xarray.core.dataset; import xarray as xr"],
+)  # fmt: skip
+def test_an_import_is_enough_in_any_order(imports):
+    code = f"""{imports}
+import gristmill
+one = xr.DataArray([1.0, 3.0], dims="x", name="one")
+print(one.gristmill.stats(names=["mean"])["mean"].item(), one.to_dataset().gristmill.load().one.dtype)
+try:
+    one.to_netcdf("grist://127.0.0.1:1/a.nc", mode="a")
+except gristmill.Usage as error:
+    print("mode" in str(error))
+print(xr.__spec__.loader is xr.__loader__, [one for one in __import__("sys").meta_path if "gristmill" in type(one).__module__])
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT)
-    assert done.stdout == "False False\n"
+    assert done.stdout == "2.0 float64\nTrue\nTrue []\n", done.stderr
+
+
+def test_an_import_leaves_xarray_alone():
+    """The command takes as long as before."""
+    code = "import gristmill, sys; print([one for one in ('xarray', 'numpy', 'dask') if one in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.stdout == "[]\n"
+
+
+def test_an_import_of_xarray_that_fails_says_so(tmp_path):
+    """As before, and it may be tried again."""
+    (tmp_path / "xarray.py").write_text("raise ImportError('no numpy')\n")
+    code = """import gristmill, sys
+for _ in range(2):
+    try:
+        import xarray
+    except ImportError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT, cwd=tmp_path)
+    assert done.stdout == "no numpy\nno numpy\n", done.stderr

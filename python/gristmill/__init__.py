@@ -39,6 +39,7 @@ from ._gristmill import VERSION as __version__
 from ._open import open
 from ._options import Trace, set_options, trace
 from ._progress import progress
+from ._with_xarray import teach_xarray
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -113,3 +114,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+teach_xarray()

@@ -144,9 +144,6 @@ def of_group(
     """The variables of one group, by their own names."""
     import xarray as xr
 
-    # Not before somebody works with datasets: importing this package registers nothing.
-    from . import _accessor  # noqa: F401
-
     prefix = f"{group.strip('/')}/" if group.strip("/") else ""
     dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
     names = {
