@@ -113,6 +113,11 @@ def test_sentences_are_in_the_words_of_python(tmp_path):
         (lambda: gm.run("sum", tmp_path / "odd", type="f64"), "skip=N for a header, range=(START, LENGTH)"),
         (lambda: gm.run("wc", tmp_path / "odd", type="f64"), "leave type= "),
         (lambda: gm.up(nodes=1, bogus=3), "bogus="),
+        (lambda: gm.up(nodes=0), "for nodes=: 0 is not in 1..=64"),
+        (lambda: gm.run("mean", tmp_path / "odd"), "(one of i8, i16,"),
+        (lambda: gm.run("mean", tmp_path / "odd"), "use gristmill.open_dataset"),
+        (lambda: gm.run("quantile", tmp_path / "odd", type="uint8"), "for example q=[0.05, 0.5, 0.95]"),
+        (lambda: gm.run("grep", tmp_path / "odd"), "for example pattern='[A-Z]{12,}K'"),
     ):
         with pytest.raises(gm.Usage) as failed:
             ask()

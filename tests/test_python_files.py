@@ -173,8 +173,8 @@ def test_a_copy_is_no_more_open_than_the_file(cluster, tmp_path):
 
 def test_a_directory_is_said_to_be_one(cluster):
     gm.put(b"1", cluster.path("folder/file"))
-    for call in (gm.get, gm.open, gm.remove):
-        with pytest.raises(gm.NotFound, match="/folder is a directory"):
+    for call, kind in ((gm.get, gm.NotFound), (gm.open, gm.NotFound), (gm.remove, gm.Usage)):
+        with pytest.raises(kind, match="/folder is a directory"):
             call(cluster.path("folder"))
     assert gm.get(cluster.path("folder/file")) == b"1"
 

@@ -140,3 +140,18 @@ def test_where_folds_run_is_told(cluster):
     assert storage.report["bytes_to_client"] < 10_000 < 800_000 <= client.report["bytes_to_client"]
     assert storage.report["bytes_not_moved"] > 700_000
     assert storage.report["lanes"] is None and client.report["lanes"] >= 1
+
+
+def test_parameters_are_lists_and_arrays_too(tmp_path):
+    values = np.arange(11.0)
+    values.tofile(tmp_path / "a.f64")
+    for q in ([0.1, 0.5], (0.1, 0.5), np.array([0.1, 0.5]), "0.1,0.5"):
+        assert gm.run("quantile", tmp_path / "a.f64", type="f64", q=q).quantiles.tolist() == [1.0, 5.0]
+    for ends in ((0, 4), [0, 4], np.array([0, 4]), "0:4"):
+        answer = gm.run("histogram", tmp_path / "a.f64", type="f64", bins=2, params={"range": ends})
+        assert answer.counts.tolist() == [2, 3]
+    for wrong in ([[0.1]], {"a": 1}, None):
+        with pytest.raises(gm.Usage, match="not text, a number, a boolean or a list"):
+            gm.run("quantile", tmp_path / "a.f64", type="f64", q=wrong)
+    with pytest.raises(gm.Usage, match=r"give \(low, high\)"):
+        gm.run("histogram", tmp_path / "a.f64", type="f64", bins=2, params={"range": (1, 2, 3)})

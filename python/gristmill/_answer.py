@@ -192,7 +192,8 @@ def run(
     given = {**(params or {}), **more}
     if params is not None and (both := set(params) & set(more)):
         raise Usage(f"parameter {min(both)!r} is given twice; give it once")
-    if params is None and range is not None and "range" in _gristmill.parameters(kernel):
+    has = dict(_gristmill.parameters(kernel))
+    if params is None and range is not None and "range" in has:
         raise Usage(
             f"{kernel} has a parameter 'range' of its own: give it as params={{'range': (low, high)}}, "
             "and params={} as well as range if bytes of the file are meant"
@@ -207,7 +208,7 @@ def run(
         raise Usage("big_endian=True needs a type")
     asked = {
         "kernel": str(kernel),
-        "params": [(key, _text(key, value, name)) for key, value in given.items()],
+        "params": [(key, _text(key, value, name if has.get(key) else None)) for key, value in given.items()],
         "type": name,
         "record": None if record is None else size(record, "record"),
         "skip": size(skip, "skip"),
@@ -219,8 +220,13 @@ def run(
         "timeout": None if timeout is None else float(timeout),
     }
     connection, path = located(url)
-    with watching() as watch:
-        values, rows, report, numerics = _gristmill.run(connection, path, asked, watch)
+    try:
+        with watching() as watch:
+            values, rows, report, numerics = _gristmill.run(connection, path, asked, watch)
+    except Usage as error:
+        if type is None and "say which with type=" in str(error):
+            raise Usage(f"{error}; for a variable of netCDF, HDF5 or Zarr use gristmill.open_dataset") from None
+        raise
     result = {key: _value(value) for key, value in values.items()}
     output = None
     if isinstance(rows, bytearray):
@@ -246,13 +252,15 @@ def _range(given: tuple[Size, Size | None] | None) -> tuple[int, int | None] | N
 
 
 def _text(name: str, value: object, dtype: str | None = None) -> str:
-    """A parameter as the kernels read it; floats so that the very number is read back, arrays as bytes of the type of the
-    file."""
+    """A parameter as the kernels read it; floats so that the very number is read back, lists with commas, a range with a colon. Arrays
+    are bytes of the type of the file if that is given, for a parameter that may be a file."""
     import numpy as np
 
-    if isinstance(value, np.ndarray) and value.ndim > 0 and dtype is not None:
-        content = value.astype(numpy_code(dtype)).tobytes()
-        return "data:" + base64.b64encode(content).decode().rstrip("=")
+    if isinstance(value, np.ndarray):
+        if value.ndim > 0 and dtype is not None:
+            content = value.astype(numpy_code(dtype)).tobytes()
+            return "data:" + base64.b64encode(content).decode().rstrip("=")
+        value = value.tolist()
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -261,11 +269,13 @@ def _text(name: str, value: object, dtype: str | None = None) -> str:
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
-    if isinstance(value, (tuple, list)) and name == "shape":
-        return ",".join(_text(name, one) for one in value)
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        return ":".join(_text(name, one) for one in value)
-    raise Usage(f"parameter {name}={value!r} is neither text nor a number nor a boolean")
+    if isinstance(value, (tuple, list)) and all(np.ndim(one) == 0 for one in value):
+        if name != "range":
+            return ",".join(_text(name, one) for one in value)
+        if len(value) == 2:
+            return ":".join(_text(name, one) for one in value)
+        raise Usage(f"parameter range={value!r} is no range; give (low, high)")
+    raise Usage(f"parameter {name}={value!r} is not text, a number, a boolean or a list of numbers")
 
 
 def _value(value: Any) -> Any:

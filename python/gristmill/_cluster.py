@@ -24,6 +24,9 @@ MESSAGES_KEPT = 100
 
 #: A flag of the command, and where its advice about the command line begins.
 _FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z-]*)")
+
+#: An option as the command's own parser names it.
+_OPTION = re.compile(r"'--([\w-]+) <[A-Z_]+>'")
 _ADVICE = re.compile(r"\s*(?:tip:|Usage:|For more information)")
 
 #: Exit code of the command for a request that makes no sense.
@@ -141,7 +144,8 @@ def _flags(given: dict[str, Any]) -> list[str]:
 
 def _sentence(said: str) -> str:
     """What the command said, in the words of Python, without its advice about the command line."""
-    return _FLAG.sub(lambda found: f"{found[1].replace('-', '_')}=", _ADVICE.split(said)[0].strip())
+    said = _OPTION.sub(r"--\1", _ADVICE.split(said)[0].strip())
+    return _FLAG.sub(lambda found: f"{found[1].replace('-', '_')}=", said)
 
 
 def _hear(pipe: IO[bytes], messages: deque[str]) -> None:

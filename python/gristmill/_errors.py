@@ -86,8 +86,28 @@ class PushdownWarning(UserWarning):
 _KEYWORDS = "type|record|skip|range|place|lanes|max-record|timeout|big-endian|stripe|targets|on|mode"
 
 #: One in a sentence, and what it is given there.
-_GIVEN = r"(?:[ =]((?:[A-Z]+|[0-9]\w*)(?::[A-Z]+)?(?!\w)|(?<=place.)(?:client|storage|auto)\b))?"
+_GIVEN = r"(?:[ =]((?:[A-Z]+|[0-9]\w*)(?::[A-Z]+)?(?!\w)|(?<=place.)(?:client|storage|auto)\b|\w+(?:\|\w+)+))?"
 _FLAG = re.compile(rf"(?<![\w/-])--({_KEYWORDS})(?![\w-]){_GIVEN}")
+
+
+#: The short option that is a keyword.
+_RECURSIVE = re.compile(r"(?<![\w/-])-r(?![\w-])")
+
+#: A parameter of a kernel, as it would be given; it ends the sentence.
+_PARAMETER = re.compile(r"(?<![\w/-])--param (\w+)=(.+)$")
+
+
+def _parameter(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    parts = re.split("[:,]", value)
+    if not value.startswith("'") and not all(re.fullmatch(r"-?\d+(\.\d+)?", part) for part in parts):
+        return f"{name}={value!r}"
+    if name == "range":
+        # Beside the bytes of the file that run is to read.
+        return f"params={{'range': ({', '.join(parts)})}}"
+    if len(parts) == 1 or value.startswith("'"):
+        return f"{name}={value}"
+    return f"{name}=({', '.join(parts)})" if name == "shape" else f"{name}=[{', '.join(parts)}]"
 
 
 def in_words(message: str) -> str:
@@ -95,15 +115,19 @@ def in_words(message: str) -> str:
 
     >>> in_words("say which with --type, or use --place client; give --range START:LENGTH")
     "say which with type=, or use place='client'; give range=(START, LENGTH)"
+    >>> in_words("it needs the parameter 'q', for example --param q=0.05,0.5")
+    "it needs the parameter 'q', for example q=[0.05, 0.5]"
     """
 
     def keyword(found: re.Match[str]) -> str:
         name, value = found[1].replace("-", "_"), found[2] or ""
+        if "|" in value:
+            return f"{name}= (one of {value.replace('|', ', ')})"
         if ":" in value:
             value = f"({', '.join(value.split(':'))})"
         return f"{name}={value!r}" if value.islower() and value.isalpha() else f"{name}={value}"
 
-    return _FLAG.sub(keyword, message)
+    return _PARAMETER.sub(_parameter, _FLAG.sub(keyword, _RECURSIVE.sub("recursive=True", message)))
 
 
 def of(kind: str, message: str, retry_after: int | None = None) -> GristmillError:

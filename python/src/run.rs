@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_client::Cluster;
-use gristmill_kernel::{MAX_FILE_PARAM, Value, catalog, inline_files};
+use gristmill_kernel::{MAX_FILE_PARAM, ParamKind, Value, catalog, inline_files};
 use gristmill_peers::Question;
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, Report, Request, Selection};
 use gristmill_wire::{InputSpec, Place};
@@ -47,11 +47,12 @@ struct Found {
     numerics: String,
 }
 
-/// Names of a kernel's parameters.
+/// Names of a kernel's parameters, and whether each may be a file.
 #[pyfunction]
-pub fn parameters(kernel: &str) -> PyResult<Vec<&'static str>> {
+pub fn parameters(kernel: &str) -> PyResult<Vec<(&'static str, bool)>> {
     let declaration = catalog::find(kernel).map_err(Failure::from)?;
-    Ok(declaration.params.iter().map(|param| param.name).collect())
+    let may_be_file = |kind| matches!(kind, ParamKind::WordOrFile(_));
+    Ok(declaration.params.iter().map(|param| (param.name, may_be_file(param.kind))).collect())
 }
 
 /// Runs a kernel.

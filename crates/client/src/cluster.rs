@@ -209,12 +209,13 @@ impl Cluster {
             let perhaps = error.kind() == ErrorKind::NotFound || path.ends_with('/');
             let list = List { path: path.to_owned(), after: None };
             if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
-                let what = match name {
-                    names::REMOVE => "remove all that lies in it with -r (recursive=True)",
-                    _ => "name a file in it",
+                let (kind, what) = match name {
+                    names::REMOVE => (ErrorKind::Usage, "remove all that 'ls' lists in it with -r"),
+                    names::CHMOD => (ErrorKind::Usage, "change all files that lie in it with -R"),
+                    _ => (ErrorKind::NotFound, "name a file in it, as 'ls' lists it"),
                 };
-                let message = format!("{path} is a directory; {what}, as 'ls' lists it");
-                return Err(RunError::Remote { kind: ErrorKind::NotFound, message }.into());
+                let message = format!("{path} is a directory; {what}");
+                return Err(RunError::Remote { kind, message }.into());
             }
             Err(error.into())
         })
