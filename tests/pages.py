@@ -69,6 +69,7 @@ state=$3/${2%.service}
 command=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$unit" | sed -n 's/^ExecStart=//p')
 if [[ $1 == start ]]; then
     cd "$3"
+    : > "$state.said"
     $command > "$state.said" 2>&1 < /dev/null &
     echo $! > "$state.pid"
     until grep -q "listening on" "$state.said"; do
