@@ -256,12 +256,15 @@ def spread(step, value, x, names, ds):
     """Variances and their roots: two passes, of which the second sees the rounding of the first, squared."""
     there = evaluated(step.text, ds, x=x.wide)
     mean = evaluated(step.size, ds, x=abs(x.wide))
-    # xarray keeps the mean with weights in the type of the elements before it takes distances from it.
-    rounding = adding(x.value) + of_weights(step, names, ds) + (eps_of(x.value) if "by" in step.more else 0)
+    # xarray keeps the mean with weights in the type of the elements before it takes distances from it, and adds up the squares of
+    # these in the type of the answer: f4 for integers of 16 bits with such weights.
+    of_answer = largest(eps_of(value)) if "by" in step.more else 0
+    adds = adding(x.value) + of_weights(step, names, ds) + of_answer
+    rounding = adds + (eps_of(x.value) if "by" in step.more else 0)
     first = 2 * (size_of(x.value) + MORE) * rounding * mean
     root = ".std(" in step.text
     variance = there**2 if root else there
-    second = 2 * (size_of(x.value) + MORE) * (adding(x.value) + of_weights(step, names, ds)) * variance + MORE * first**2
+    second = 2 * (size_of(x.value) + MORE) * adds * variance + MORE * first**2
     error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
     if largest(x.error):
         # A deviation is a norm: it moves by no more than that of what is added.

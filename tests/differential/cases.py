@@ -35,6 +35,8 @@ class Case:
     number: int
     made: datasets.Made
     program: programs.Program
+    #: The data set as xarray has it.
+    theirs: Any = None
     #: What xarray answers, or the exception that it raises.
     expected: Any = None
     refusal: Exception | None = None
@@ -141,7 +143,7 @@ def as_otherwise(case, place, way, got, error, bound):
                     expected = programs.run(case.program.steps, ds).as_numpy()
             except Exception as raised:
                 refusal = raised
-            other = Case(case.seed, case.number, case.made, case.program, expected, refusal)
+            other = Case(case.seed, case.number, case.made, case.program, case.theirs, expected, refusal)
             if not judged(other, got, error, bound):
                 return True
     return False
@@ -157,5 +159,5 @@ def data_of(seed, number, folder, cluster=None):
 def run(seed, number, place, which):
     """The program of a seed with a number, in some ways."""
     program, expected, refusal = programs.make(seed, number, place.theirs)
-    case = Case(seed, number, place.made, program, expected, refusal)
+    case = Case(seed, number, place.made, program, place.theirs, expected, refusal)
     return compare(case, place, ways.of_program(number, which))

@@ -1,9 +1,12 @@
 """Differences that have a reason: each as narrow as it can be said."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from . import programs
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,38 @@ def quantile_of_nothing(case, difference):
     return "quantile(" in case.text and all(said.endswith(types) for said in difference.said)
 
 
+def place_of_missing(case, difference):
+    """Whether the place of the least or largest is asked for where there are missing elements and infinities."""
+
+    def both(step_at):
+        x = programs.run(case.program.steps[:step_at], case.theirs)
+        each = x.data_vars.values() if hasattr(x, "data_vars") else [x]
+        values = [np.asarray(one.values) for one in each if one.dtype.kind == "f"]
+        return any(np.isnan(one).any() and np.isinf(one).any() for one in values)
+
+    asked = [at for at, step in enumerate(case.program.steps) if re.search(r"\.(arg|idx)(min|max)\(", step.text)]
+    return difference.error is None and any(at > 0 and both(at) for at in asked)
+
+
+def narrow_weights(case, difference):
+    """Whether the sums of weights, or of elements by weights, are beyond the integers in which xarray adds them up."""
+    import xarray as xr
+
+    names = {"ds": case.theirs, "np": np, "xr": xr}
+    for step in case.program.steps:
+        if "by" in step.more:
+            weights = eval(step.more["by"], dict(names))
+            if weights.dtype.kind in "iu":
+                x = names["x"]
+                each = [one.values for one in (x.data_vars.values() if hasattr(x, "data_vars") else [x])]
+                most = max((float(np.nanmax(np.abs(one.astype("f8")), initial=0)) for one in each), default=0.0)
+                held = min([np.iinfo(one.dtype).max for one in [*each, weights] if one.dtype.kind in "iu"])
+                if float(np.abs(weights.values.astype("f8")).sum()) * max(most, 1) > held:
+                    return difference.error is None
+        programs.run([step], case.theirs, names)
+    return False
+
+
 KNOWN = [
     Known(
         "sums of 64-bit integers that overflow",
@@ -83,6 +118,17 @@ KNOWN = [
         "NumPy's quantiles of f4 along an axis are f8, but f4 if all elements of the first cell are missing; Gristmill's do not "
         "depend on what a cell holds",
         quantile_of_nothing,
+    ),
+    Known(
+        "weights that overflow",
+        "xarray adds up integer weights, and elements by them, in their own type; what wraps around is no number of anything",
+        narrow_weights,
+    ),
+    Known(
+        "places beside infinities",
+        "where all elements that are not missing are infinite NumPy takes the place of a missing one, and Gristmill that of the "
+        "infinity: docs/python/numbers.md",
+        place_of_missing,
     ),
 ]
 

@@ -37,7 +37,7 @@ def shrunk(case, difference, folder, cluster=None, chunks=None):
                     refusal = error
                 if (refusal is None) != (case.refusal is None):
                     return False
-                small = cases.Case(case.seed, case.number, made, program, expected, refusal)
+                small = cases.Case(case.seed, case.number, made, program, place.theirs, expected, refusal)
                 cases.compare(small, place, [difference.way])
                 # Another kind of difference is another one.
                 return any(
