@@ -405,3 +405,28 @@ def test_nodes_say_how_they_are(nodes_of_test):
     assert "never seen" in nodes.grist.ok("nodes", nodes.url()).decode()
     nodes.start(1)
     until(lambda: set(states(nodes).values()) == {"up"}, "all are there")
+
+
+def test_folders_and_files_are_put_together(up, tmp_path):
+    source = filled(tmp_path / "mixed", {"one/a": b"a", "one/deep/b": b"b", "two/c": b"c", "file": b"f"})
+    all_of_it = [source / name for name in ("one", "file", "two")]
+    assert "write " in up.grist.refuses(2, "put", *all_of_it, up.url("/mixed"))
+    up.grist.ok("put", *all_of_it, up.url("/mixed/"))
+    assert names(up, "/mixed") == {"/mixed/one/a", "/mixed/one/deep/b", "/mixed/two/c", "/mixed/file"}
+    done = up.grist("put", source / "one", tmp_path / "none", up.url("/more/"))
+    assert done.returncode == 2 and "none" in done.stderr.decode() and names(up, "/more") == {"/more/one/a", "/more/one/deep/b"}
+
+
+def test_permission_bits_of_a_folder(up, tmp_path):
+    up.grist.ok("put", filled(tmp_path / "bits", {"a": b"a", "deep/b": b"b"}), up.url("/bits"))
+    assert "/bits is a directory" in up.grist.refuses(2, "chmod", "600", up.url("/bits"))
+    up.grist.ok("chmod", "-R", "640", up.url("/bits"))
+    modes = [json.loads(up.grist.ok("stat", up.url(path), "--json"))["mode"] for path in ("/bits/a", "/bits/deep/b")]
+    assert modes == ["640", "640"]
+    up.grist.ok("chmod", "-R", "600", up.url("/bits/a"))
+    assert json.loads(up.grist.ok("stat", up.url("/bits/a"), "--json"))["mode"] == "600"
+
+
+def test_a_copy_to_a_cluster_is_not_got(up):
+    up.put("/got", b"x")
+    assert "'gristmill cp'" in up.grist.refuses(2, "get", up.url("/got"), up.url("/elsewhere"))

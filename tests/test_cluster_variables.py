@@ -84,6 +84,21 @@ def test_answers_become_files(grist, nodes, both, tmp_path):
         xr.testing.assert_identical(here, there)
 
 
+def test_answers_become_files_of_the_cluster(grist, nodes, both, tmp_path):
+    path, url = both
+    for source in (path, url):
+        grist.ok("run", "mean", source, "--var", "tos", "--axes", "time", "--output", nodes.url("/mean.nc"))
+        grist.ok("run", "mean", source, "--var", "tos", "--axes", "time", "--output", tmp_path / "mean.nc")
+        grist.ok("get", nodes.url("/mean.nc"), tmp_path / "back.nc")
+        with xr.open_dataset(tmp_path / "mean.nc") as here, xr.open_dataset(tmp_path / "back.nc") as there:
+            assert here.attrs.pop("history") != there.attrs.pop("history")
+            xr.testing.assert_identical(here, there)
+    said = grist.refuses(2, "run", "mean", url, "--var", "tos", "--axes", "time", "--output", url)
+    assert "name another file" in said
+    said = grist.refuses(2, "run", "mean", url, "--var", "tos", "--axes", "time", "--output", nodes.url("/mean.txt"))
+    assert ".nc or .npy" in said
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_zarr_folders(grist, nodes, tmp_path, version):
     rng = np.random.default_rng(2)

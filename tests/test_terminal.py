@@ -5,7 +5,9 @@ import pty
 import select
 import signal
 import subprocess
+import termios
 
+import numpy as np
 import pytest
 from cluster import Up, until
 from conftest import binary
@@ -17,14 +19,16 @@ def up(clusters):
 
 
 class Terminal:
-    """A command whose standard error is a terminal of 80 columns."""
+    """A command whose standard error is a terminal, and its standard output if that has columns."""
 
-    def __init__(self, cluster, *args):
+    def __init__(self, cluster, *args, columns=None):
         self.master, slave = pty.openpty()
         self.seen = b""
+        if columns:
+            termios.tcsetwinsize(slave, (24, columns))
         self.child = subprocess.Popen(
-            [binary(), *map(str, args)], cwd=cluster.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
-            env={**cluster.grist.env, "TERM": "xterm"},
+            [binary(), *map(str, args)], cwd=cluster.folder, stdin=subprocess.DEVNULL,
+            stdout=slave if columns else subprocess.PIPE, stderr=slave, env={**cluster.grist.env, "TERM": "xterm"},
         )  # fmt: skip
         os.close(slave)
 
@@ -46,7 +50,10 @@ class Terminal:
         return "█" in self.seen.decode("utf-8", "replace") or "░" in self.seen.decode("utf-8", "replace")
 
     def end(self):
-        code = self.child.wait(60)
+        until(lambda: self.read() or self.child.poll() is not None, "the command ends", 60)
+        while self.child.poll() is None:
+            self.read()
+        code = self.child.wait()
         while self.read():
             pass
         os.close(self.master)
@@ -104,7 +111,7 @@ def test_ctrl_c_in_a_put(up, tmp_path):
         code, left = putting.end()
     finally:
         up.send(1, signal.SIGCONT)
-    assert (code, left) == (130, [])
+    assert (code, left) == (130, ["gristmill: stopped; a file that was not complete is not stored"])
     until(up.works, "the nodes go on")
 
 
@@ -130,3 +137,26 @@ def test_a_copy_that_fails_leaves_its_reason_only(up, tmp_path):
     failing = Terminal(up, "get", up.url("/some"), tmp_path / "no" / "such" / "place")
     code, left = failing.end()
     assert code == 1 and len(left) == 1 and left[0].startswith("gristmill: "), left
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+def test_long_answers_are_cut_to_the_terminal(up, columns):
+    np.save(up.folder / "map.npy", np.arange(40 * 50.0).reshape(40, 50))
+    np.save(up.folder / "box.npy", np.arange(2 * 40 * 50.0).reshape(2, 40, 50))
+    code, left = Terminal(up, "run", "sum", "box.npy", "--axes", "0", columns=columns).end()
+    lines = [line for line in left if line.endswith(" ...")]
+    assert code == 0 and len(lines) == 20 and all(columns - 12 < len(line) <= columns for line in lines), left
+    assert any("the beginning of 40x50" in line and "--json" in line for line in left)
+    code, left = Terminal(up, "run", "mean", "map.npy", "--axes", "1", columns=columns).end()
+    assert code == 0 and all(len(line) <= columns for line in left if "read" not in line and "binned" not in line), left
+    shown = " ".join(left).split()
+    assert all(f"{n}.5" in shown for n in range(24, 2000, 50)), left
+
+
+def test_of_many_rows_the_first_are_shown(up):
+    np.arange(1000.0).tofile(up.folder / "rows.f64")
+    asked = ("run", "lookup", "rows.f64", "--type", "f64", "--where", ">= 500")
+    code, left = Terminal(up, *asked, columns=80).end()
+    assert code == 0 and [line.split() for line in left[:200]] == [[f"{n}", f"{n}.0"] for n in range(500, 700)]
+    assert left[200] == "... and 300 more rows; a pipe (| less), a file (> FILE) or --json gives all" and "count" in left[201]
+    assert len(up.grist.ok(*asked).splitlines()) == 500

@@ -10,19 +10,22 @@ use gristmill_wire::Place;
 
 use crate::size::readable;
 
-/// Items of a list that are shown on one line.
+/// Items of a list that are shown on one line, and where further lines begin.
 const LIST_ON_A_LINE: usize = 12;
+const INDENT: usize = 8;
 
-/// Elements of a list, lines of an array and elements of each that a terminal shows of a longer one.
+/// What stands for the rest of a line.
+const CUT: &str = " ...";
+
+/// Elements of a list, and lines of an array, that a terminal shows of a longer one.
 const SHOWN: usize = 96;
 const SHOWN_LINES: usize = 20;
-const SHOWN_ON_A_LINE: usize = 12;
 
 /// Characters of a reason that are shown.
 const MAX_WHY: usize = 300;
 
-/// Writes an answer, one named value a line. `terminal`: what is too long for one is cut.
-pub fn value(out: &mut dyn Write, value: &Value, terminal: bool) -> io::Result<()> {
+/// Writes an answer, one named value a line. `columns`: those of a terminal, for which what is too long is cut.
+pub fn value(out: &mut dyn Write, value: &Value, columns: Option<usize>) -> io::Result<()> {
     let Value::Map(entries) = value else {
         scalar(out, value)?;
         return writeln!(out);
@@ -30,8 +33,8 @@ pub fn value(out: &mut dyn Write, value: &Value, terminal: bool) -> io::Result<(
     let width = entries.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     for (key, value) in entries {
         write!(out, "{key:width$}  ")?;
-        match value {
-            Value::Array(array) if terminal => some(out, array)?,
+        match (value, columns) {
+            (Value::Array(array), Some(columns)) => some(out, array, width + 2, columns)?,
             _ => scalar(out, value)?,
         }
         writeln!(out)?;
@@ -39,41 +42,74 @@ pub fn value(out: &mut dyn Write, value: &Value, terminal: bool) -> io::Result<(
     Ok(())
 }
 
-/// The beginning of an array that is too long for a terminal, and a word how to see all of it.
-fn some(out: &mut dyn Write, array: &Array) -> io::Result<()> {
-    let lines: u64 = array.shape.iter().rev().skip(1).product();
-    let all = array.shape.iter().product::<u64>();
-    let columns = array.shape.last().copied().unwrap_or(1) as usize;
-    let cut = match array.shape.len() {
-        0 => return scalar(out, &Value::Array(array.clone())),
-        1 if columns <= SHOWN => return scalar(out, &Value::Array(array.clone())),
-        1 => {
-            scalar(out, &Value::List(array.values().take(SHOWN).collect()))?;
-            format!("{SHOWN} of {all}")
+/// The beginning of an array that is too long for a terminal, and a word how to see all of it. `at`: the column to begin in.
+fn some(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
+    let cut = match array.shape.as_slice() {
+        [] => return scalar(out, &Value::Array(array.clone())),
+        [all] => {
+            filled(out, array, at, columns)?;
+            (*all > SHOWN as u64).then(|| format!("{SHOWN} of {all}"))
         }
-        _ if lines <= SHOWN_LINES as u64 && columns <= SHOWN_ON_A_LINE => {
-            return scalar(out, &Value::Array(array.clone()));
-        }
-        _ => {
-            let mut elements = array.values();
-            for _ in 0..lines.min(SHOWN_LINES as u64) {
-                write!(out, "\n  ")?;
-                for column in 0..columns {
-                    let Some(value) = elements.next() else { break };
-                    if column < SHOWN_ON_A_LINE {
-                        write!(out, "{}", if column == 0 { "" } else { " " })?;
-                        scalar(out, &value)?;
-                    }
-                }
-                if columns > SHOWN_ON_A_LINE {
-                    write!(out, " ...")?;
-                }
-            }
-            let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
-            format!("the beginning of {}", shape.join("x"))
+        shape => {
+            let lines: u64 = shape.iter().rev().skip(1).product();
+            let whole = table(out, array, columns)? && lines <= SHOWN_LINES as u64;
+            let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+            (!whole).then(|| format!("the beginning of {}", shape.join("x")))
         }
     };
-    write!(out, "\n  ... {cut}; --output FILE.nc or FILE.npy, --json, or a pipe gives all")
+    match cut {
+        None => Ok(()),
+        Some(cut) => {
+            write!(out, "\n  ... {cut}; --output FILE.nc or FILE.npy, --json, or a pipe gives all")
+        }
+    }
+}
+
+/// The first elements of a list, in lines of this many columns.
+fn filled(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
+    let mut column = at;
+    for (i, value) in array.values().take(SHOWN).enumerate() {
+        let text = shown(&value)?;
+        if i > 0 && column + 1 + text.len() > columns {
+            write!(out, "\n{:INDENT$}", "")?;
+            column = INDENT;
+        } else if i > 0 {
+            write!(out, " ")?;
+            column += 1;
+        }
+        out.write_all(&text)?;
+        column += text.len();
+    }
+    Ok(())
+}
+
+/// The first lines of an array of several axes, each as far as it fits; whether all of them do.
+fn table(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<bool> {
+    let of_line = array.shape.last().copied().unwrap_or(1) as usize;
+    let room = columns.saturating_sub(CUT.len());
+    let (mut column, mut cut, mut whole) = (0, false, true);
+    for (i, value) in array.values().take(of_line.saturating_mul(SHOWN_LINES)).enumerate() {
+        if i % of_line == 0 {
+            write!(out, "\n ")?;
+            (column, cut) = (1, false);
+        }
+        let text = shown(&value)?;
+        column += 1 + text.len();
+        if !cut && (column <= room || i % of_line == 0 || column <= columns && (i + 1) % of_line == 0) {
+            write!(out, " ")?;
+            out.write_all(&text)?;
+        } else if !cut {
+            write!(out, "{CUT}")?;
+            (cut, whole) = (true, false);
+        }
+    }
+    Ok(whole)
+}
+
+fn shown(value: &Value) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    scalar(&mut text, value)?;
+    Ok(text)
 }
 
 fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {

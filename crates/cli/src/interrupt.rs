@@ -21,13 +21,16 @@ pub fn stop_on_signal(control: &Arc<Control>) -> Result<(), CliError> {
     })
 }
 
-/// Has Ctrl-C, SIGTERM and SIGHUP end the program at once, without what is left of a progress bar on the terminal.
-pub fn clear_on_signal() -> Result<(), CliError> {
+/// Has Ctrl-C, SIGTERM and SIGHUP end the program at once. A terminal is left without half a progress bar, and with `said`.
+pub fn clear_on_signal(said: Option<&'static str>) -> Result<(), CliError> {
     if !std::io::stderr().is_terminal() {
         return Ok(());
     }
-    on_signal(|| {
+    on_signal(move || {
         progress::clear();
+        if let Some(said) = said {
+            crate::notice(format_args!("gristmill: {said}"));
+        }
         std::process::exit(i32::from(INTERRUPTED));
     })
 }

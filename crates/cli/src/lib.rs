@@ -33,11 +33,15 @@ pub(crate) use crate::notice::notice;
 /// How this program starts itself again: the words before its arguments.
 static MYSELF: OnceLock<Vec<OsString>> = OnceLock::new();
 
+/// The words of the command line, of which the first is the command's name.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
 /// Runs the command with these arguments, the first of which is its name.
 ///
 /// `myself` is how the command is started again for the nodes of `up`: the binary, or an interpreter and its module.
 pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
     let _ = MYSELF.set(myself);
+    let _ = WORDS.set(args.clone());
     if let Some(code) = completion::answered(&args) {
         return code;
     }

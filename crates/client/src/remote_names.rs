@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use gristmill_runtime::ErrorKind;
-use gristmill_wire::action::{Amount, PathOf, Rename, Renamed, names};
+use futures_util::stream::{self, StreamExt};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_wire::FAN_IN;
+use gristmill_wire::action::{Amount, PathOf, Rename, Renamed, SetMode, names};
 
+use crate::remote_tree::join;
 use crate::{ClientError, Cluster};
 
 impl Cluster {
@@ -23,6 +26,25 @@ impl Cluster {
     /// What is not there, and files that one may not write: nothing is removed then.
     pub fn remove_all(&self, path: &str) -> Result<Amount, ClientError> {
         self.wait(names::REMOVE_ALL, &PathOf { path: path.to_owned() })
+    }
+
+    /// Changes who may read and write a file, or each file that lies in a directory: permission bits as in `0o640`.
+    ///
+    /// # Errors
+    /// What is not there. The first of the files that one does not own; the bits of all others are changed.
+    pub fn set_mode_all(&self, path: &str, mode: u16) -> Result<(), ClientError> {
+        if !self.is_directory(path)? {
+            return self.set_mode(path, mode);
+        }
+        let files = self.files_in(path)?;
+        let changes = files.iter().map(|(name, _)| SetMode { path: join(path, name), mode });
+        let changed: Vec<Result<(), RunError>> = self.peers.wait(
+            stream::iter(changes)
+                .map(|change| async move { self.ask(names::CHMOD, &change).await })
+                .buffer_unordered(FAN_IN)
+                .collect(),
+        );
+        Ok(changed.into_iter().collect::<Result<(), RunError>>()?)
     }
 
     /// How much a file is, or all that lies in a directory.

@@ -63,7 +63,7 @@ pub enum NamespaceError {
         remedy: &'static str,
     },
     /// A file cannot be at the path, because of others.
-    #[error("{path} cannot be a file, {conflict}")]
+    #[error("{path} cannot be used: {conflict}")]
     Conflict {
         /// The path of the new file.
         path: FilePath,

@@ -17,7 +17,7 @@ const PUT_EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PUT_EXAMPLES, override_usage = "gristmill put [OPTIONS] <SOURCE>... <DESTINATION>")]
 pub struct PutArgs {
-    /// The files to copy, and where to: grist://HOST:PORT/PATH (a directory, with / at its end, for several files),
+    /// The files or folders to copy, and where to: grist://HOST:PORT/PATH (a directory, with / at its end, for several),
     /// or the layout file to make (*.grist) for a file striped over directories; '-' is standard input
     #[arg(num_args = 2.., value_names = ["SOURCE", "DESTINATION"], required = true)]
     pub paths: Vec<String>,
@@ -128,6 +128,9 @@ pub struct ChmodArgs {
     pub mode: u16,
     /// The file: grist://HOST:PORT/PATH
     pub path: Location,
+    /// Change all files that lie in a directory
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     #[command(flatten)]
     pub reach: ReachArgs,
 }

@@ -18,6 +18,13 @@ use crate::progress::bytes_bar;
 
 /// Copies a file out of its targets.
 pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
+    let named = args.destination.to_str().map(str::parse::<Location>);
+    if let Some(Ok(Location::Remote(url))) = named {
+        return Err(CliError::Usage(match &args.path {
+            Location::Remote(_) => format!("{url} is on a cluster; copy it there with 'gristmill cp'"),
+            Location::Local(_) => format!("{url} is on a cluster; copy it there with 'gristmill put'"),
+        }));
+    }
     match (&args.path, &args.var) {
         (Location::Local(path), None) => get_local(args, path)?,
         (Location::Local(path), Some(name)) => {

@@ -106,6 +106,10 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
 /// Changes permission bits.
 pub fn chmod(args: &ChmodArgs) -> Result<ExitCode, CliError> {
     let url = remote(&args.path)?;
-    connect(url, args.reach)?.set_mode(&url.path, args.mode)?;
+    let cluster = connect(url, args.reach)?;
+    match args.recursive {
+        true => cluster.set_mode_all(&url.path, args.mode)?,
+        false => cluster.set_mode(&url.path, args.mode)?,
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -21,16 +21,22 @@ use crate::interrupt::{clear_on_signal, stop_on_signal};
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
+/// What Ctrl-C leaves of a put.
+const STOPPED: &str = "stopped; a file that was not complete is not stored";
+
 /// Copies files to a cluster, or stripes one over directories.
 pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
     let Some((destination, sources)) = args.paths.split_last() else {
         return Err(CliError::Usage("name a source and a destination".into()));
     };
     match (Location::parse(destination)?, sources) {
-        (Location::Remote(url), [folder]) if Path::new(folder).is_dir() => {
-            put_folder(args, Path::new(folder), &url)
+        (Location::Remote(url), sources) if sources.iter().any(|source| Path::new(source).is_dir()) => {
+            put_folders(args, sources, &url)
         }
-        (Location::Remote(url), sources) => put_remote(args, sources, &url),
+        (Location::Remote(url), sources) => {
+            clear_on_signal(Some(STOPPED))?;
+            put_remote(args, sources, &url, &Control::new())
+        }
         (Location::Local(path), [source]) => put_local(args, Path::new(source), &path),
         (Location::Local(path), _) => Err(CliError::Usage(format!(
             "{}: several files go to a directory of a cluster only",
@@ -49,7 +55,7 @@ fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, Cli
     if args.targets.is_some() || args.mode.is_some() {
         return Err(CliError::Usage("--targets and --mode are for files of a cluster".into()));
     }
-    clear_on_signal()?;
+    clear_on_signal(Some(STOPPED))?;
     let begun = Instant::now();
     let total = std::fs::metadata(source).map_or(0, |meta| meta.len());
     let bar = bytes_bar(total, args.tuning.no_progress);
@@ -90,8 +96,7 @@ fn planned(args: &PutArgs) -> Result<RemotePut, CliError> {
     })
 }
 
-fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
-    clear_on_signal()?;
+fn put_remote(args: &PutArgs, sources: &[String], url: &Url, stop: &Control) -> Result<ExitCode, CliError> {
     let how = planned(args)?;
     let cluster = connect(url, args.reach)?;
     if let ([source], false) = (sources, url.path.ends_with('/')) {
@@ -100,9 +105,6 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
         let info = put_one(args, &cluster, source, &url.path, &how)
             .map_err(|error| if_directory(&cluster, source, url, error))?;
         return line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
-    }
-    if !url.path.ends_with('/') {
-        return Err(CliError::Usage(format!("{url}: several files go to a directory; write {url}/")));
     }
     let files = named_in(url, sources)?;
     let begun = Instant::now();
@@ -114,7 +116,7 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     }
     for (unit, files) in by_unit {
         let how = RemotePut { unit, ..how.clone() };
-        cluster.put_many(files, &how, &Control::new(), &mut |source, result| match result {
+        cluster.put_many(files, &how, stop, &mut |source, result| match result {
             Ok(info) => {
                 if out.is_ok() {
                     out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
@@ -132,10 +134,44 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode,
     }
 }
 
-/// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
-fn put_folder(args: &PutArgs, folder: &Path, url: &Url) -> Result<ExitCode, CliError> {
+/// Copies folders, and the files named beside them. One that fails keeps no other.
+fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
+    if sources.len() > 1 {
+        named_in(url, sources)?;
+    }
     let stop = Arc::new(Control::new());
     stop_on_signal(&stop)?;
+    let (folders, files): (Vec<String>, Vec<String>) =
+        sources.iter().cloned().partition(|source| Path::new(source).is_dir());
+    let mut ended = Ok(ExitCode::SUCCESS);
+    for folder in &folders {
+        if !stop.stopped() {
+            ended = worse(ended, put_folder(args, Path::new(folder), url, &stop));
+        }
+    }
+    if !files.is_empty() && !stop.stopped() {
+        ended = worse(ended, put_remote(args, &files, url, &stop));
+    }
+    ended
+}
+
+/// What two parts of a put ended with: the failure, and of two the later one, when the earlier has been told.
+fn worse(
+    earlier: Result<ExitCode, CliError>,
+    later: Result<ExitCode, CliError>,
+) -> Result<ExitCode, CliError> {
+    match (earlier, later) {
+        (Err(told), Err(error)) => {
+            crate::notice(format_args!("gristmill: {told}"));
+            Err(error)
+        }
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        (Ok(earlier), Ok(later)) => Ok(if later == ExitCode::SUCCESS { earlier } else { later }),
+    }
+}
+
+/// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
+fn put_folder(args: &PutArgs, folder: &Path, url: &Url, stop: &Control) -> Result<ExitCode, CliError> {
     let how = planned(args)?;
     let cluster = connect(url, args.reach)?;
     let into =
@@ -151,7 +187,7 @@ fn put_folder(args: &PutArgs, folder: &Path, url: &Url) -> Result<ExitCode, CliE
     let total = files.iter().filter_map(|(source, _)| source.metadata().ok()).map(|meta| meta.len()).sum();
     let bar = bytes_bar(total, args.tuning.no_progress);
     let (mut failed, mut count, mut bytes) = (None, 0u64, 0u64);
-    cluster.put_many(files, &how, &stop, &mut |source, result| match result {
+    cluster.put_many(files, &how, stop, &mut |source, result| match result {
         Ok(info) => {
             (count, bytes) = (count + 1, bytes + info.file.length);
             bar.set_position(bytes);
@@ -253,6 +289,9 @@ fn made(as_json: bool, entry: Option<&str>, info: &FileInfo, elapsed: f64) -> St
 
 /// The files and their paths in a directory of a cluster, each under its own name.
 fn named_in(url: &Url, sources: &[String]) -> Result<Vec<(PathBuf, String)>, CliError> {
+    if !url.path.ends_with('/') {
+        return Err(CliError::Usage(format!("{url}: several files go to a directory; write {url}/")));
+    }
     let mut taken: HashMap<&str, &str> = HashMap::with_capacity(sources.len());
     let mut files = Vec::with_capacity(sources.len());
     for source in sources {

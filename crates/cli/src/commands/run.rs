@@ -14,6 +14,7 @@ use gristmill_runtime::{
 };
 use gristmill_store::write_atomic;
 use gristmill_wire::{InputSpec, Place};
+use rustix::fs::{Access, access};
 
 use crate::args::{Element, RunArgs, SelectionArgs};
 use crate::commands::run_output::{BytesTo, Printer};
@@ -34,11 +35,20 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         return run_array::run(args, &variable, options);
     }
     let input = input(&args.selection)?;
+    if catalog::find(&args.kernel).is_err() && run_variable::is_operation(&args.kernel) {
+        return Err(CliError::Usage(format!(
+            "'{}' is computed of a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var",
+            args.kernel
+        )));
+    }
     let params = params(args)?;
     let kernel = catalog::bind(&args.kernel, &params, &input)?;
     let spec = kernel.spec();
     let input = input.for_kernel(&spec);
     let to = BytesTo::of(args, &spec)?;
+    if let Some(path) = &args.checkpoint {
+        is_writable(path)?;
+    }
     let job = Job::open(args, params, kernel.clone(), input, options)?;
     if args.explain {
         crate::notice(format_args!("{}", job.explanation(to.stays(&job)?)));
@@ -47,11 +57,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     if args.checkpoint.is_some() || to.is_file() {
         stop_on_signal(&control)?;
     } else {
-        clear_on_signal()?;
+        clear_on_signal(None)?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
     let mut printer = Printer::new(&*kernel, args.json, job.folds_here());
     printer.taken = matches!(to, BytesTo::Stdout);
+    if args.checkpoint.is_some() {
+        // Rows that were delivered are not printed again.
+        printer.room = None;
+    }
     let outcome = match &args.checkpoint {
         _ if to.is_file() => to.write(&args.path, job, &mut printer, &control),
         Some(path) if path.exists() => {
@@ -140,6 +154,17 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
     }
     let bytes = std::fs::read(path).map_err(fail)?;
     Checkpoint::decode(&bytes).map_err(|error| CliError::of_request(path.display(), error))
+}
+
+/// Refuses a checkpoint that could not be written when it is needed.
+fn is_writable(path: &Path) -> Result<(), CliError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let writable = access(parent, Access::WRITE_OK | Access::EXEC_OK);
+    writable.map_err(|error| CliError::File {
+        verb: "write a checkpoint to",
+        path: path.to_owned(),
+        source: error.into(),
+    })
 }
 
 /// What is to be run, and where.

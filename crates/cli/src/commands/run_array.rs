@@ -4,6 +4,7 @@ mod answer;
 mod picture;
 mod question;
 
+use std::io::Cursor;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,12 +12,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_client::{
-    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, nowhere, open, plan_array, plan_dataset,
+    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, nowhere, open, plan_array, plan_dataset,
 };
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
 
+use crate::WORDS;
 use crate::args::RunArgs;
 use crate::commands::connect;
 use crate::commands::run::Job;
@@ -50,21 +52,15 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     }
     let to = match &args.output {
         None => None,
-        Some(Location::Local(path)) => match ArrayFile::of(path) {
-            Some(format) => Some((path, format)),
+        Some(output) => match ArrayFile::of(path_of(output)) {
+            Some(format) => Some((output, format)),
             None => {
-                return usage(format!(
-                    "{}: an answer is written as .nc or .npy; name such a file",
-                    path.display()
-                ));
+                return usage(format!("{output}: an answer is written as .nc or .npy; name such a file"));
             }
         },
-        Some(Location::Remote(_)) => {
-            return usage("an answer is written to a file of this machine; name one with --output".into());
-        }
     };
-    if let (Location::Local(input), Some((output, _))) = (&args.path, to)
-        && is_one_file(input, output)
+    if let Some((output, _)) = to
+        && is_one_file(&args.path, output, args)?
     {
         let text = "--output names the file that is read, which the answer would replace; name another file";
         return usage(text.into());
@@ -113,13 +109,14 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     printer.rounded = answer::rounded(&answer.value, &question.op);
     if let Some((path, format)) = to {
         let bytes = plan.file(&answer.value, format, &args.kernel, &history())?;
-        write_atomic(path, &bytes)?;
-        crate::notice(format_args!(
-            "{}: {} of {variable}, {}",
-            path.display(),
-            args.kernel,
-            answer::shape(&plan)
-        ));
+        match path {
+            Location::Local(path) => write_atomic(path, &bytes)?,
+            Location::Remote(url) => {
+                let how = RemotePut::default();
+                connect(url, args.reach)?.put_from(Cursor::new(bytes), &url.path, &how, &mut |_| ())?;
+            }
+        }
+        crate::notice(format_args!("{path}: {} of {variable}, {}", args.kernel, answer::shape(&plan)));
     }
     let printed = (to.is_none() && drawn.is_none()) || args.json;
     if let Some((path, dimensions)) = drawn {
@@ -180,17 +177,33 @@ fn planned(
     })
 }
 
+fn path_of(location: &Location) -> &Path {
+    match location {
+        Location::Local(path) => path,
+        Location::Remote(url) => Path::new(&url.path),
+    }
+}
+
 /// Whether there is one file of both names.
-fn is_one_file(one: &Path, other: &Path) -> bool {
-    let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
-    file(one).is_some_and(|one| file(other) == Some(one))
+fn is_one_file(one: &Location, other: &Location, args: &RunArgs) -> Result<bool, CliError> {
+    Ok(match (one, other) {
+        (Location::Local(one), Location::Local(other)) => {
+            let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+            file(one).is_some_and(|one| file(other) == Some(one))
+        }
+        (Location::Remote(one), Location::Remote(other)) if one.path == other.path => {
+            connect(one, args.reach)?.entry() == connect(other, args.reach)?.entry()
+        }
+        _ => false,
+    })
 }
 
 /// A line of history: when, and by which command.
 fn history() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let when = stat::time(now).replacen(' ', "T", 1).replace(" UTC", "Z");
-    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    let words = WORDS.get().map(Vec::as_slice).unwrap_or_default();
+    let words = words.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
     format!("{when}: gristmill {}", words.collect::<Vec<_>>().join(" "))
 }
 

@@ -20,6 +20,18 @@ const NEW_FILE: u32 = 0o666;
 /// Bytes that are held back on their way to a file.
 const BUFFER: usize = 1 << 20;
 
+/// Rows that a terminal shows of more.
+const SHOWN_ROWS: u64 = 200;
+
+/// Columns of a terminal that does not say how many it has.
+const COLUMNS: usize = 80;
+
+/// Columns of standard output or error, if that is a terminal.
+fn columns(terminal: bool) -> Option<usize> {
+    let size = || ratatui::crossterm::terminal::size().map_or(COLUMNS, |(columns, _)| usize::from(columns));
+    terminal.then(size).map(|columns| if columns == 0 { COLUMNS } else { columns })
+}
+
 /// Where bytes go that a kernel gives.
 pub(super) enum BytesTo {
     /// It gives none.
@@ -163,6 +175,9 @@ pub(super) struct Printer {
     pub taken: bool,
     /// A row has been printed.
     pub begun: bool,
+    /// Rows that a terminal shows yet, and those that it did not show.
+    pub room: Option<u64>,
+    cut: u64,
     /// Lanes of this process folded, and not those of storage nodes.
     folded_here: bool,
     /// The type that sums were rounded to at their end, where that loses digits.
@@ -189,6 +204,8 @@ impl Printer {
             gives_bytes,
             taken,
             begun: false,
+            room: (!json && io::stdout().is_terminal()).then_some(SHOWN_ROWS),
+            cut: 0,
             folded_here,
             rounded: None,
         }
@@ -214,12 +231,19 @@ impl Printer {
         let report = json::report(&answer.report, self.folded_here);
         match (self.json, self.shape, &answer.value) {
             (false, None, value) if !self.taken => {
-                human::value(&mut self.out, value, io::stdout().is_terminal())
+                human::value(&mut self.out, value, columns(io::stdout().is_terminal()))
             }
             (false, _, value) => {
                 // Rows are the answer; what there is beside them goes where it does not mix with them.
                 self.out.flush()?;
-                human::value(&mut io::stderr(), value, io::stderr().is_terminal())
+                if self.cut > 0 {
+                    let what = format!(
+                        "... and {} more rows; a pipe (| less), a file (> FILE) or --json gives all",
+                        self.cut
+                    );
+                    crate::notice(format_args!("{what}"));
+                }
+                human::value(&mut io::stderr(), value, columns(io::stderr().is_terminal()))
             }
             (true, None, value) => {
                 let (kernel, numerics) = (self.kernel, self.numerics);
@@ -256,7 +280,10 @@ impl RowOutput for Printer {
         }
         let Some(shape) = self.shape else { return Ok(()) };
         for (at, row) in batch.iter() {
-            if !self.json {
+            if self.room == Some(0) {
+                self.cut += 1;
+            } else if !self.json {
+                self.room = self.room.map(|room| room - 1);
                 human::row(&mut self.out, &shape, at, row)?;
             } else {
                 if self.begun {

@@ -46,7 +46,7 @@ pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
         || selection.range.is_some()
         || selection.skip.0 > 0;
     let option = args.array.first();
-    if plain || !operation(&args.kernel) || !is_scientific(&args.path) {
+    if plain || !is_operation(&args.kernel) || !is_scientific(&args.path) {
         return match option {
             Some(option) => Err(CliError::Usage(format!(
                 "{option} is about a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var"
@@ -68,7 +68,7 @@ pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
 }
 
 /// Whether variables can be asked for this.
-fn operation(name: &str) -> bool {
+pub(super) fn is_operation(name: &str) -> bool {
     Op::named(name).is_some() || [MEDIAN, QUANTILE, HISTOGRAM].contains(&name)
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use gristmill_server::{Node, NodeOptions};
 use gristmill_transport::Address;
@@ -12,6 +13,9 @@ use crate::error::CliError;
 
 /// Threads that drive connections; folds have their own.
 const NETWORK_THREADS: usize = 2;
+
+/// How long a node that joins may take before it says what it waits for.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// Runs a node until it is told to stop.
 pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
@@ -38,9 +42,18 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
     let options = options(args)?;
     let served = runtime.block_on(async {
+        let join = options.join.clone();
+        let waits = async {
+            tokio::time::sleep(SILENT).await;
+            if let Some(entry) = join {
+                crate::notice(format_args!("gristmill: waiting for the entry node at {entry}"));
+            }
+            std::future::pending::<()>().await;
+        };
         let node = tokio::select! {
             node = Node::start(options) => node?,
             _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
+            () = waits => return Ok(ExitCode::SUCCESS),
         };
         let number = node.number().map_or_else(String::new, |number| format!(" as target {number}"));
         // Whoever started us may not read on; that is no reason to stop.

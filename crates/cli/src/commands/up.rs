@@ -4,14 +4,15 @@ mod background;
 mod present;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::whole_cores;
-use gristmill_transport::Address;
+use gristmill_transport::{Address, TransportError};
 
 use crate::MYSELF;
 use crate::args::{NodeArgs, UpArgs};
@@ -55,12 +56,13 @@ struct Running {
 
 /// Starts the nodes and looks after them until told to stop. `words` are those of the command line.
 pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
-    let Address::Tcp { host, .. } = &args.listen else {
+    let Address::Tcp { host, port } = &args.listen else {
         return Err(CliError::Usage(
             "--listen takes HOST:PORT; give a Unix socket with --socket beside it".into(),
         ));
     };
     present::check(&args.dir, args.nodes)?;
+    is_free(&args.listen, host, *port)?;
     if args.wait {
         return background::up(args, words);
     }
@@ -95,6 +97,17 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     });
     stop_all(&mut nodes);
     result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Refuses an address where somebody listens, before anything is made in the directory.
+fn is_free(address: &Address, host: &str, port: u16) -> Result<(), CliError> {
+    match TcpListener::bind((host, port)) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Err(TransportError::InUse { address: address.clone() }.into())
+        }
+        // All else the node itself says best.
+        _ => Ok(()),
+    }
 }
 
 fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {

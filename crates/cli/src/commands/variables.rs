@@ -245,6 +245,7 @@ fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
     let kind = clean(&variable.kind.to_string());
     let mut out = format!("\n  {:width$}  {kind} ({})", clean(&variable.path), axes.join(", "));
     if !matches!(variable.kind, Kind::Number(_)) {
+        out.push_str(", not supported");
         return out;
     }
     if variable.order == ByteOrder::Big {

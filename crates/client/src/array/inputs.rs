@@ -86,7 +86,11 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
     let lead = (0..tables.len()).min_by_key(cost).unwrap_or(0);
     let order = || [lead].into_iter().chain((0..tables.len()).filter(move |at| *at != lead));
     let names: Vec<&str> = order().map(|at| names[at]).chain(names[tables.len()..].iter().copied()).collect();
-    let expr = asked.expr.map(|text| Expr::parse(text, &names)).transpose()?;
+    let variable = &first.path;
+    let hint = |error| {
+        usage(format!("{error} (x is the variable, {variable}; --with NAME=VARIABLE brings in another)"))
+    };
+    let expr = asked.expr.map(|text| Expr::parse(text, &names)).transpose().map_err(hint)?;
     let table = Arc::new(tables[lead].clone());
     let mut meanings = order().map(|at| inputs[at].meaning.clone());
     let request = ArrayRequest {
