@@ -16,7 +16,7 @@ def nodes(nodes_of_test):
 def test_a_full_disk(nodes_of_test, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", disk], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("a small disk cannot be mounted here; that takes root")
     nodes = None
@@ -52,7 +52,7 @@ def test_a_full_disk(nodes_of_test, tmp_path):
 def test_a_full_disk_of_the_namespace(nodes_of_test, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", disk], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("a small disk cannot be mounted here; that takes root")
     nodes = None

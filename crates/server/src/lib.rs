@@ -60,6 +60,7 @@ mod objects;
 mod options;
 mod own_parts;
 mod page;
+mod private;
 mod puts;
 mod range;
 mod run;

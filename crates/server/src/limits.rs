@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use gristmill_wire::{GRANT_SECONDS, MAX_PARTIAL_BYTES};
 
+/// Levels of directories of a target that are closed to others. A store has four.
+pub const MAX_TARGET_LEVELS: u32 = 16;
+
 /// Folds for a value that run at once; more wait for their turn. They wait without a thread: threads are for what
 /// works, and for [`open`](gristmill_wire::action::names::OPEN) and reads, which must not wait for folds.
 pub const MAX_FOLDS: usize = 8;

@@ -29,6 +29,7 @@ use crate::limits::{
     MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, ROWS_AHEAD,
     SILENCE, STOP_GRACE,
 };
+use crate::private::close_to_others;
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
 use crate::statistics::Books;
@@ -204,6 +205,7 @@ pub(crate) fn now() -> u64 {
 pub struct Node {
     address: Address,
     shared: Arc<Shared>,
+    notice: Option<String>,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<Result<(), ServerError>>>,
 }
@@ -229,16 +231,17 @@ impl Node {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
         }
-        let (store, statistics) = blocking({
+        let (store, statistics, closed) = blocking({
             let (dir, threads) = (dir.clone(), Handle::current());
             move || {
+                let closed = close_to_others(&dir)?;
                 let store = target::open(&dir)?;
                 if entry {
                     membership::check_entry(&dir, &store)?;
                 }
                 let books =
                     options.statistics.then(|| Books::open(&dir, store.clone(), threads)).transpose()?;
-                Ok::<_, ServerError>((store, books))
+                Ok::<_, ServerError>((store, books, closed))
             }
         })
         .await?;
@@ -306,7 +309,7 @@ impl Node {
             let stopped = stopped.clone();
             tasks.push(tokio::spawn(async move { Ok(listener.serve(router, until(stopped)).await?) }));
         }
-        let node = Node { address, shared: shared.clone(), stop, tasks };
+        let node = Node { address, shared: shared.clone(), notice: closed, stop, tasks };
         join::first(&shared, &id).await?;
         if let Some(entry) = shared.entry.clone() {
             let (dir, state) = (dir.clone(), shared.clone());
@@ -329,6 +332,11 @@ impl Node {
     /// Where it listens.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// What the administrator should know of the start: a sentence.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// Number of its target in the cluster.

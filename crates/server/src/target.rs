@@ -11,7 +11,7 @@ use gristmill_wire::{Key, OBJECT_PREFIX};
 use crate::ServerError;
 
 /// Name of the file with the target's id.
-const ID_FILE: &str = "target.id";
+pub(crate) const ID_FILE: &str = "target.id";
 
 /// Name of the key file that an entry node makes.
 pub(crate) const KEY_FILE: &str = "cluster.key";
@@ -23,11 +23,6 @@ const LIST_PAGE: usize = 256;
 /// has lost the connection.
 pub(crate) fn open(dir: &Path) -> Result<Arc<LocalStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    std::fs::create_dir_all(dir).map_err(|source| ServerError::File {
-        verb: "make",
-        path: dir.to_owned(),
-        source,
-    })?;
     let store = LocalStore::open(dir.join("objects")).map_err(failed)?;
     let mut after: Option<ObjectId> = None;
     loop {

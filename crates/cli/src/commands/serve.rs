@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gristmill_server::{Node, NodeOptions};
 use gristmill_transport::Address;
+use rustix::fs::Mode;
 use tokio::sync::mpsc;
 
 use crate::args::ServeArgs;
@@ -19,6 +20,8 @@ const SILENT: Duration = Duration::from_secs(1);
 
 /// Runs a node until it is told to stop.
 pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
+    // What a node writes is for its own user, whatever that user's habit is.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     let (stop, mut stopped) = mpsc::channel::<()>(1);
     let on_signal = stop.clone();
     let heard = ctrlc::set_handler(move || {
@@ -55,6 +58,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
             _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
             () = waits => return Ok(ExitCode::SUCCESS),
         };
+        if let Some(notice) = node.notice() {
+            crate::notice(format_args!("gristmill: {notice}"));
+        }
         let number = node.number().map_or_else(String::new, |number| format!(" as target {number}"));
         // Whoever started us may not read on; that is no reason to stop.
         let _ = writeln!(std::io::stdout(), "listening on {}{number}", node.address());

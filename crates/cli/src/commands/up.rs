@@ -225,11 +225,6 @@ impl Supervised {
         if shared.require_identity {
             command.arg("--require-identity");
         }
-        std::fs::create_dir_all(&self.target).map_err(|source| CliError::File {
-            verb: "make",
-            path: self.target.clone(),
-            source,
-        })?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         own_group(&mut command);
         let mut child = command.spawn().map_err(|source| CliError::File {

@@ -1,0 +1,210 @@
+//! A target belongs to the user of its node alone. Others on the machine reach its files through the doors of the node, which ask who
+//! they are; through the file system they would not be asked.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::ServerError;
+use crate::limits::MAX_TARGET_LEVELS;
+use crate::target::ID_FILE;
+
+/// Permission bits of a target's directories, and of its files.
+const DIRECTORY: u32 = 0o700;
+const FILE: u32 = 0o600;
+
+/// Permission bits of everybody but the owner, and those of them that let one write.
+const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Where the files of a target may lie on another disk, behind a symbolic link.
+const LINKED: [&str; 2] = ["objects", "statistics"];
+
+/// What the root of a file system holds that is none of ours, and that only root may change.
+const OF_FILE_SYSTEM: &str = "lost+found";
+
+/// Makes the directory of a target, or takes from all other users what they may do in one that is there.
+///
+/// Answers with a sentence for the log where others could read what lies in it.
+///
+/// # Errors
+/// [`ServerError::Usage`] where others may write in the directory, since what lies in it may be theirs, and where they may read one
+/// that holds other things than a target. What cannot be read or changed.
+pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError> {
+    let failed = |verb, path: &Path| {
+        let path = path.to_owned();
+        move |source| ServerError::File { verb, path, source }
+    };
+    let meta = match fs::metadata(dir) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                fs::create_dir_all(parent).map_err(failed("make", parent))?;
+            }
+            DirBuilder::new().mode(DIRECTORY).create(dir).map_err(failed("make", dir))?;
+            return Ok(None);
+        }
+        Err(error) => return Err(failed("read", dir)(error)),
+    };
+    if meta.mode() & OTHERS_WRITE != 0 {
+        return Err(ServerError::Usage(format!(
+            "others may write in {0}, and so change what is stored there; look at what lies in it, then close it: chmod 700 {0}",
+            dir.display()
+        )));
+    }
+    let was_open = meta.mode() & OTHERS != 0;
+    if was_open && !is_target(dir) && !is_empty(dir).map_err(failed("read", dir))? {
+        return Err(ServerError::Usage(format!(
+            "{} holds other files, and a target is closed to all other users; name a directory for the target alone",
+            dir.display()
+        )));
+    }
+    if was_open {
+        // First, so that nobody gets in while the files are changed.
+        fs::set_permissions(dir, Permissions::from_mode(DIRECTORY)).map_err(failed("close", dir))?;
+    }
+    let linked = LINKED.iter().map(|name| dir.join(name)).filter(|path| path.is_symlink());
+    let mut changed = 0;
+    for root in linked.chain(was_open.then(|| dir.to_owned())) {
+        let open = fs::metadata(&root).is_ok_and(|meta| meta.mode() & OTHERS != 0);
+        if open || was_open {
+            changed += tighten(&root).map_err(|(path, source)| failed("close", &path)(source))?;
+        }
+    }
+    Ok((changed > 0).then(|| {
+        format!(
+            "others on this machine could read what lies in {}; it is for its owner only now",
+            dir.display()
+        )
+    }))
+}
+
+/// Whether a node made this directory its target.
+fn is_target(dir: &Path) -> bool {
+    [ID_FILE, "objects/meta.sqlite"].iter().any(|name| dir.join(name).exists())
+}
+
+fn is_empty(dir: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(dir)? {
+        if entry?.file_name() != OF_FILE_SYSTEM {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Gives a directory and all that lies in it the bits of a target. Symbolic links below it are left alone. Answers how many files it
+/// changed.
+fn tighten(root: &Path) -> Result<u64, (PathBuf, io::Error)> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| (path, source)
+    };
+    fs::set_permissions(root, Permissions::from_mode(DIRECTORY)).map_err(failed(root))?;
+    let (mut changed, mut rest) = (0, vec![(root.to_owned(), 0)]);
+    while let Some((folder, level)) = rest.pop() {
+        for entry in fs::read_dir(&folder).map_err(failed(&folder))? {
+            let entry = entry.map_err(failed(&folder))?;
+            let path = entry.path();
+            if level == 0 && entry.file_name() == OF_FILE_SYSTEM {
+                continue;
+            }
+            let kind = entry.file_type().map_err(failed(&path))?;
+            let (bits, wanted) = match (kind.is_dir(), kind.is_file()) {
+                (true, _) if level < MAX_TARGET_LEVELS => {
+                    rest.push((path.clone(), level + 1));
+                    (entry.metadata().map_err(failed(&path))?.mode(), DIRECTORY)
+                }
+                (_, true) => (entry.metadata().map_err(failed(&path))?.mode(), FILE),
+                _ => continue,
+            };
+            if bits & OTHERS != 0 {
+                fs::set_permissions(&path, Permissions::from_mode(wanted)).map_err(failed(&path))?;
+                changed += u64::from(kind.is_file());
+            }
+        }
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_new_target_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("deep/er/target");
+        assert_eq!(close_to_others(&target).unwrap(), None);
+        assert_eq!(mode(&target), 0o700);
+        assert_eq!(close_to_others(&target).unwrap(), None);
+    }
+
+    #[test]
+    fn an_old_target_is_closed_with_all_that_lies_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, disk) = (dir.path().join("target"), dir.path().join("disk"));
+        fs::create_dir_all(target.join("statistics/a")).unwrap();
+        fs::create_dir_all(disk.join("ab")).unwrap();
+        fs::write(target.join("statistics/a/file"), "x").unwrap();
+        fs::write(disk.join("ab/object"), "x").unwrap();
+        fs::write(dir.path().join("elsewhere"), "x").unwrap();
+        fs::write(target.join(ID_FILE), "x").unwrap();
+        symlink(&disk, target.join("objects")).unwrap();
+        symlink(dir.path().join("elsewhere"), target.join("link")).unwrap();
+        for open in [&target, &disk, &target.join("statistics"), &disk.join("ab")] {
+            set(open, 0o755);
+        }
+        for open in ["target/statistics/a/file", "disk/ab/object", "elsewhere"] {
+            set(&dir.path().join(open), 0o644);
+        }
+        assert!(close_to_others(&target).unwrap().is_some_and(|said| said.contains("could read")));
+        for closed in [&target, &disk, &target.join("statistics"), &disk.join("ab")] {
+            assert_eq!(mode(closed), 0o700, "{}", closed.display());
+        }
+        assert_eq!(mode(&target.join("statistics/a/file")), 0o600);
+        assert_eq!(mode(&disk.join("ab/object")), 0o600);
+        assert_eq!(mode(&dir.path().join("elsewhere")), 0o644);
+        assert_eq!(close_to_others(&target).unwrap(), None);
+    }
+
+    #[test]
+    fn a_directory_with_other_files_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        fs::create_dir_all(home.join(OF_FILE_SYSTEM)).unwrap();
+        set(&home, 0o755);
+        assert_eq!(close_to_others(&home).unwrap(), None);
+        assert_eq!(mode(&home), 0o700);
+        fs::write(home.join("letter"), "x").unwrap();
+        assert_eq!(close_to_others(&home).unwrap(), None);
+        set(&home, 0o755);
+        let refused = close_to_others(&home).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|said| said.contains("holds other files")));
+        assert_eq!(mode(&home), 0o755);
+    }
+
+    #[test]
+    fn a_target_that_others_may_write_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for open in [0o720, 0o702, 0o777] {
+            set(dir.path(), open);
+            let refused = close_to_others(dir.path()).map_err(|error| (error.is_usage(), error.to_string()));
+            assert!(refused.is_err_and(|(usage, said)| usage && said.contains("chmod 700")));
+            assert_eq!(mode(dir.path()), open);
+        }
+    }
+}
