@@ -80,3 +80,10 @@ def test_single_numbers_have_no_blocks(path, theirs):
     assert ours.one.chunks is None
     assert float(ours.one.median()) == float(ours.one.quantile([0.5])[0]) == 3.0
     np.testing.assert_array_equal(ours.quantile(0.5, "x").one, theirs.quantile(0.5, "x").one)
+
+
+@pytest.mark.parametrize("taken", [slice(None, -1, 6), slice(0, 1), slice(2, 3), slice(1, 7, 5), slice(3, 3)], ids=str)
+def test_blocks_of_which_nothing_is_taken(path, theirs, taken):
+    ds = gm.open_dataset(path, chunks={"t": 2, "y": 2})
+    for change in (lambda x: x > 0, lambda x: x + 1, lambda x: -x):
+        xr.testing.assert_identical(change(ds[["a"]].isel(t=taken)).compute(), change(theirs[["a"]].isel(t=taken)))

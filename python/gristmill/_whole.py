@@ -127,7 +127,7 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
         return self._elementwise(super().copy(), Array.copy, [self])
 
     def __getitem__(self, key: Any) -> Any:
-        blocks = super().__getitem__(key)
+        blocks = _without_empty(super().__getitem__(key))
         keys = np.index_exp[key]
         picked = [one for one in keys if not (one is Ellipsis or isinstance(one, (int, np.integer, slice)))]
         if len(picked) == 1 and all(isinstance(one, slice) for one in keys if one is not picked[0]):
@@ -161,6 +161,12 @@ class Whole(_Dask, metaclass=_AsDask):  # type: ignore[misc]
             return None
         asked = delayed(Question.__call__, name=f"{name}-gristmill", pure=False)(question)
         return da.from_delayed(asked, shape, meta=np.empty((0,) * len(shape), question.dtype)).rechunk(chunks)
+
+
+def _without_empty(blocks: Any) -> Any:
+    """Blocks without those of no elements, which dask leaves where a slice takes none of a block, and then loses beside others."""
+    chunks = tuple(tuple(filter(None, lengths)) or lengths for lengths in blocks.chunks)
+    return blocks if chunks == blocks.chunks else blocks.rechunk(chunks)
 
 
 class Question:

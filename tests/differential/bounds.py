@@ -265,12 +265,26 @@ def spread(step, value, x, names, ds):
     root = ".std(" in step.text
     variance = there**2 if root else there
     second = 2 * (size_of(x.value) + MORE) * adds * variance + MORE * first**2
+    if OF_BLOCKS.get():
+        # dask takes the distance of each block's mean from that of all: the rounding of a mean counts as often as that distance.
+        second = second + 2 * np.sqrt(variance) * first
     error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
     if largest(x.error):
         # A deviation is a norm: it moves by no more than that of what is added.
         moved = np.sqrt(evaluated(step.size, ds, x=finite(x.error) ** 2)) * 3
         error = error + (moved if root else 2 * np.sqrt(variance) * moved + moved**2)
-    return Near(value, there, finite(error + rounded(value, there)))
+    # xarray squares in the type of the elements.
+    error = error + xr.where(size_of(x.value) * mean > np.sqrt(greatest_of(value)), np.inf, 0.0)
+    near = Near(value, there, finite(error + rounded(value, there)))
+    return near if not isinstance(value, xr.Dataset) else not_reduced(near, x)
+
+
+def not_reduced(near, x):
+    """With variables of a data set that have none of the dimensions as they were: so xarray leaves them."""
+    for name, one in near.value.data_vars.items():
+        if one.sizes == x.value[name].sizes:
+            near.wide[name], near.error[name] = x.wide[name], x.error[name]
+    return near
 
 
 def ends(step, value, x, names, ds):

@@ -9,6 +9,8 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 
 from . import cases, known, ways
@@ -118,15 +120,25 @@ def prepare():
 
 
 def run(plan, jobs=None, heard=None):
-    """Runs a plan on some processes. ``heard(summary, seconds)`` is called as it goes on."""
+    """Runs a plan on some processes. ``heard(summary, seconds)`` is called as it goes on. A process that crashes ends it."""
     summary, begin = Summary(), time.monotonic()
     jobs = jobs or os.cpu_count() or 1
-    # Nodes and threads are not for forked children.
-    with multiprocessing.get_context("spawn").Pool(jobs, prepare) as pool:
-        for one in pool.imap_unordered(block, plan.blocks()):
-            summary.add(one)
-            if heard:
-                heard(one, summary, time.monotonic() - begin)
-        pool.close()
-        pool.join()
+    # Nodes and threads are not for forked children. A pool of multiprocessing would wait for ever for one that crashed.
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=prepare) as pool:
+        under_way = {pool.submit(block, part): part for part in plan.blocks()}
+        while under_way:
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                part = under_way.pop(future)
+                try:
+                    one = future.result()
+                except BrokenProcessPool:
+                    one = Summary(unexplained=[f"--seed {plan.seed} --number {part.first} or another: a process crashed"])
+                    for other in under_way:
+                        other.cancel()
+                    under_way = {}
+                summary.add(one)
+                if heard:
+                    heard(one, summary, time.monotonic() - begin)
     return summary

@@ -49,7 +49,8 @@ class State:
         return {one.dtype.kind for one in self.x.data_vars.values()} if self.dataset else {self.x.dtype.kind}
 
     def dims(self):
-        return [dim for dim in self.x.sizes]
+        # The order of those of a data set may be another one in each process.
+        return sorted(self.x.sizes, key=str) if self.dataset else list(self.x.sizes)
 
     def dim(self):
         """Some dimension, or none."""
