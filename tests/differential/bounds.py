@@ -234,15 +234,16 @@ def of_weights(step, names, ds):
 
 def linear(step, value, x, names, ds):
     """Sums and means, also within groups and with weights."""
-    # What the data set gives to it is in 80 bits, too.
-    there = evaluated(step.text, wide(ds), x=x.wide)
+    # What the data set gives to it is in 80 bits, too, but for labels of groups.
+    given = ds if "groupby(" in step.text else wide(ds)
+    there = evaluated(step.text, given, x=x.wide)
     # A product of two f4 is an f4 before it is added.
     inner = eps_of(x.value) if "dot(" in step.text else 0.0
     sizes = step.text.replace("ds[", "abs(ds[").replace("]", "])", 1) if "dot(" in step.text else step.text
-    added = evaluated(sizes, wide(ds), x=abs(x.wide))
+    added = evaluated(sizes, given, x=abs(x.wide))
     if "dot(" in step.text:
         inner = max(inner, eps_of(ds[step.more["other"]]))
-    error = evaluated(sizes, wide(ds), x=finite(x.error)) if largest(x.error) else 0.0
+    error = evaluated(sizes, given, x=finite(x.error)) if largest(x.error) else 0.0
     # A mean is a sum that is divided: it is infinite where the sum is beyond the type.
     error = error + xr.where(size_of(x.value) * added > greatest_of(value), np.inf, 0.0)
     if "dot(" in step.text and np.isinf(x.wide).any():
