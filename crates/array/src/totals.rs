@@ -30,7 +30,7 @@ pub(crate) use rank::{Rank, digit};
 pub(crate) use wanted::Wanted;
 
 /// The name in errors.
-pub(crate) const NAME: &str = "array";
+pub(crate) const NAME: &str = "reduction";
 
 /// Elements of one row, in order, all of one column.
 #[derive(Clone, Copy)]
