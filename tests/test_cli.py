@@ -164,6 +164,10 @@ def test_bad_environment(grist, values):
         message = grist.refuses(2, "run", "sum", values, "--type", "f64", env={name: value})
         assert value in message
     grist.refuses(2, "run", "sum", values, "--type", "f64", env={"GRISTMILL_CONFIG": "/no/such.toml"})
+    # Nobody writes into it: it would be waited for.
+    os.mkfifo(tmp_path / "pipe.toml")
+    named = {"GRISTMILL_CONFIG": str(tmp_path / "pipe.toml")}
+    assert "no file" in grist.refuses(2, "run", "sum", values, "--type", "f64", env=named)
 
 
 @pytest.mark.parametrize(("stripe", "targets"), [("1B", 2), ("13B", 5), ("64KiB", 3), ("1MiB", 1)])

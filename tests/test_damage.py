@@ -1,5 +1,6 @@
 """Damaged and missing targets, full disks and missing permissions: never a wrong answer, never half a file."""
 
+import json
 import os
 import shutil
 import stat
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import TIMEOUT, one_message, sane
+from identity import OTHER, other  # noqa: F401
 
 ROOT_USER = os.geteuid() == 0
 VALUES = np.arange(5000.0)
@@ -272,3 +274,22 @@ def test_no_permission_on_a_target(grist, nobody):
     (held,) = objects(stores[0])
     held.chmod(0)
     refused(nobody("run", "sum", layout, *HOW), "one")
+
+
+@pytest.mark.skipif(not ROOT_USER, reason="only root can act as a user who may not read a folder")
+def test_a_layout_file_that_is_in_place_keeps_its_objects(other):
+    """Its folder cannot be opened, and so not be synced: the put fails after the layout file got its name."""
+    folder = Path(tempfile.mkdtemp(prefix="gm"))
+    try:
+        (folder / "source").write_bytes(VALUES.tobytes())
+        (folder / "closed").mkdir()
+        for path in (folder, folder / "source", folder / "closed"):
+            os.chown(path, OTHER, OTHER)
+        (folder / "closed").chmod(0o300)
+        layout, targets = folder / "closed" / "a.grist", f"{folder}/t0,{folder}/t1"
+        for _ in range(2):
+            done = other("put", folder / "source", layout, "--on", targets)
+            assert done.returncode == 1 and str(folder / "closed") in one_message(done.stderr)
+            assert json.loads(other("run", "sum", layout, *HOW, "--json").stdout)["result"]["sum"] == VALUES.sum()
+    finally:
+        shutil.rmtree(folder)

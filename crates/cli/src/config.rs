@@ -33,6 +33,8 @@ impl Config {
                 return Ok(Config::default());
             }
             Err(error) => return Err(fail(error.to_string())),
+            // A pipe would be waited for.
+            Ok(meta) if !meta.is_file() => return Err(fail("it is no file".to_owned())),
             Ok(meta) if meta.len() > MAX_CONFIG_BYTES => {
                 return Err(fail(format!("it is longer than {MAX_CONFIG_BYTES} bytes")));
             }

@@ -111,7 +111,7 @@ pub fn put(
         write_atomic(path, &text)?;
         Ok(descriptor)
     });
-    if made.is_err() {
+    if made.is_err() && !may_name(path, &id) {
         // Nothing points to these objects; what cannot be removed now is only space.
         for target in &targets {
             let _ = target.store.remove(&id);
@@ -129,6 +129,15 @@ pub fn put(
         remove_objects(&old, path)?;
     }
     Ok(made)
+}
+
+/// Whether a layout file points to an object, or cannot be read. A layout file may be in place although writing it failed: its
+/// directory could not be synced.
+fn may_name(path: &Path, id: &ObjectId) -> bool {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        _ => Descriptor::read(path).map_or(true, |descriptor| descriptor.object == id.as_str()),
+    }
 }
 
 /// What there is to replace, if the request makes sense.
