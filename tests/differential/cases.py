@@ -49,6 +49,10 @@ class Case:
         return self.program.text
 
 
+class Unreadable(Exception):
+    """A data set that xarray itself cannot open."""
+
+
 class Place:
     """A data set in a file, and the same on nodes if there are some. The file goes at the end."""
 
@@ -63,7 +67,11 @@ class Place:
             digest = hashlib.sha1(str(self.path).encode()).hexdigest()[:12]
             self.url = f"{cluster}{digest}-{name}{made.suffix}"
             ways.put(self.path, self.url)
-        self.theirs = ways.of_xarray(self.path)
+        try:
+            self.theirs = ways.of_xarray(self.path)
+        except Exception as error:
+            self.close()
+            raise Unreadable(str(error)) from error
 
     def close(self):
         if self.path.is_dir():

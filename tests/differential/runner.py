@@ -72,6 +72,8 @@ def block(plan):
         for number in range(plan.first, plan.first + plan.programs):
             one(plan, number, place, folder, summary)
         place.close()
+    except cases.Unreadable:
+        summary.refused += plan.programs
     except Exception:
         # Of the comparison, not of what is compared. The other programs go on.
         summary.unexplained.append(f"--seed {plan.seed} --number {plan.first}: no comparison\n{traceback.format_exc()}")
