@@ -154,7 +154,8 @@ def test_up_in_the_background(grist, tmp_path):
         assert len(json.loads(grist.ok("stat", url + "file", "--json"))["targets"]) == 2
         taken = url.removeprefix("grist://").rstrip("/")
         done = grist("up", "--dir", tmp_path / "other", "--nodes", 1, "--listen", taken, "--wait")
-        assert done.returncode == 2 and f"{taken} is in use".encode() in done.stderr, done
+        assert done.returncode == 1 and f"{taken} is in use".encode() in done.stderr, done
+        assert not (tmp_path / "other").exists()
     finally:
         os.kill(pid, signal.SIGTERM)
     until(lambda: not running(pid), "the nodes stop")

@@ -16,6 +16,8 @@ import xarray as xr
 
 WIDE = np.longdouble
 EPS = float(np.finfo("f8").eps)
+#: A bound that every number is within; its square is a number, too.
+ANYTHING = WIDE(10) ** 2000
 #: NumPy adds pairwise, in blocks of 8 by 128, and rounds some numbers on the way: a few roundings more than elements.
 MORE = 4
 
@@ -127,8 +129,11 @@ def without(value):
 
 
 def finite(error):
-    """A bound with nothing that is missing: what is missing is compared as it is."""
-    return error.fillna(0)
+    """A bound with nothing that is missing, which is compared as it is, nor infinite, which times a weight of 0 would be missing."""
+    if isinstance(error, xr.Dataset):
+        return error.map(finite, keep_attrs=True)
+    error = error.fillna(0)
+    return error.where(error <= ANYTHING, ANYTHING) if error.dtype.kind == "f" else error
 
 
 def size_of(value):

@@ -211,7 +211,7 @@ impl Cluster {
             if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
                 let (kind, what) = match name {
                     names::REMOVE => (ErrorKind::Usage, "remove all that 'ls' lists in it with -r"),
-                    names::CHMOD => (ErrorKind::Usage, "change all files that lie in it with -R"),
+                    names::CHMOD => (ErrorKind::Usage, "change all that 'ls' lists in it with -R"),
                     _ => (ErrorKind::NotFound, "name a file in it, as 'ls' lists it"),
                 };
                 let message = format!("{path} is a directory; {what}");
