@@ -44,12 +44,17 @@ def narrow_scale(case, difference):
 
 
 def rounded_fill(case, difference):
-    """Whether a variable of the program has elements of more digits than f4, a scale in f4, and a missing value that is no f4."""
+    """Whether a variable of the program has elements of more digits than f4, a scale in f4, and a missing value that is no f4, or to
+    which elements are rounded."""
 
     def has(one):
         scaled = getattr(one.attrs.get("scale_factor"), "dtype", None) == np.float32
         fills = [one.attrs[name] for name in ("_FillValue", "missing_value") if name in one.attrs]
-        return one.values.dtype.itemsize >= 4 and scaled and any(np.float32(fill) != fill for fill in fills)
+        return one.values.dtype.itemsize >= 4 and scaled and any(rounds(one.values, fill) for fill in fills)
+
+    def rounds(values, fill):
+        narrow = np.float32(fill)
+        return narrow != fill or bool(((values.astype("f4") == narrow) != (values == fill)).any())
 
     return type(difference.error).__name__ != "PanicException" and any(map(has, used(case)))
 
@@ -110,7 +115,7 @@ KNOWN = [
     ),
     Known(
         "missing values that are no f4",
-        "of elements with a scale in f4 xarray makes f4 before it looks for missing values, and finds none: numbers come for them",
+        "of elements with a scale in f4 xarray makes f4 before it looks for missing values, and finds none, or too many",
         rounded_fill,
     ),
     Known(

@@ -90,7 +90,7 @@ def make(seed, number, ds):
 
 
 def beginning(state):
-    choose, names = state.choose, list(state.ds.data_vars)
+    choose, names = state.choose, sorted(state.ds.data_vars)
     if choose.random() < 0.2 and len(names) > 1:
         picked = choose.sample(names, choose.randint(1, len(names)))
         return Step(f"ds[{picked!r}]", "start")

@@ -39,7 +39,7 @@ def of_dataset(state):
     """From a data set to one variable."""
     if not state.dataset or not state.x.data_vars:
         return None
-    return Step(f"x[{state.choose.choice(list(state.x.data_vars))!r}]", "pick")
+    return Step(f"x[{state.choose.choice(sorted(state.x.data_vars))!r}]", "pick")
 
 
 def put_together(state):

@@ -90,7 +90,8 @@ class State:
 
     def peers(self):
         """Names of variables of the data set that can stand beside ``x``."""
-        return [name for name, one in self.ds.data_vars.items() if one.dtype.kind in "iufb"]
+        # The order of those of Zarr is that of a folder.
+        return sorted(name for name, one in self.ds.data_vars.items() if one.dtype.kind in "iufb")
 
 
 def arguments(*given):
