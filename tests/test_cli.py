@@ -159,7 +159,7 @@ def test_a_bad_file_of_settings_is_named(grist, values, tmp_path, text):
     assert "gristmill.toml" in message
 
 
-def test_bad_environment(grist, values):
+def test_bad_environment(grist, values, tmp_path):
     for name, value in [("GRISTMILL_LANES", "x"), ("GRISTMILL_MAX_RECORD", "12 parsecs")]:
         message = grist.refuses(2, "run", "sum", values, "--type", "f64", env={name: value})
         assert value in message
