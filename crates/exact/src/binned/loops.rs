@@ -120,11 +120,13 @@ impl<T: Real, const BINS: usize, const SKIP: bool> Work for Run<'_, T, BINS, SKI
     fn run<V: Vector>(self, _: V) -> [i64; BINS] {
         let mut lanes = self.starts.map(|start| [start; LANES]);
         for group in self.values {
-            for j in 0..LANES {
-                let mut bins: [f64; BINS] = std::array::from_fn(|k| lanes[k][j]);
-                deposit(&mut bins, scaled::<T, SKIP>(group[j]));
-                for (lane, bin) in lanes.iter_mut().zip(bins) {
-                    lane[j] = bin;
+            // As `deposit`, bin by bin for all lanes: so that vectors of accumulators stay in registers.
+            let mut rest: [f64; LANES] = std::array::from_fn(|j| scaled::<T, SKIP>(group[j]));
+            for lane in &mut lanes {
+                for (bin, rest) in lane.iter_mut().zip(&mut rest) {
+                    let total = *bin + f64::from_bits(rest.to_bits() | 1);
+                    *rest -= total - *bin;
+                    *bin = total;
                 }
             }
         }
