@@ -69,7 +69,7 @@ class Build:
 
 
 def tasks(files, folder):
-    """What each build does: {name: function of a build, which gives seconds and what must agree}."""
+    """The tasks of each build: {name: function}. A function takes a build and gives seconds and the answer, which must agree."""
     found = {}
     for name, params in {**NUMBERS, **TEXT}.items():
         file, how = ("numbers", ("--type", "f64")) if name in NUMBERS else ("text", ())
@@ -99,7 +99,7 @@ def tasks(files, folder):
 
 
 def bytes_of(name, files):
-    """What a task goes through."""
+    """The bytes that a task reads or writes."""
     kernel = name.partition(",")[0]
     if kernel in TEXT:
         return files["text"].stat().st_size

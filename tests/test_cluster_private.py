@@ -13,7 +13,7 @@ AT_ALL_HOURS = ("sh", "-c", 'umask 0; exec "$@"', "sh")
 
 
 def open_to_others(folder):
-    """What others than the owner may do something with, below a folder and itself."""
+    """The paths, of a folder and all below it, that other users may read, write or enter."""
     found = [folder, *folder.rglob("*")]
     assert len(found) > 5
     return [path for path in found if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]

@@ -239,7 +239,7 @@ def of_weights(step, names, ds):
 
 def linear(step, value, x, names, ds):
     """Sums and means, also within groups and with weights."""
-    # What the data set gives to it is in 80 bits, too, but for labels of groups.
+    # Variables of the data set are in 80 bits too. Labels of groups are not: pandas cannot group by such numbers.
     given = ds if "groupby(" in step.text else wide(ds)
     there = evaluated(step.text, given, x=x.wide)
     # A product of two f4 is an f4 before it is added.

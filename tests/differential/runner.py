@@ -136,10 +136,9 @@ def run(plan, jobs=None, heard=None):
                 try:
                     one = future.result()
                 except BrokenProcessPool:
-                    one = Summary(unexplained=[f"--seed {plan.seed} --number {part.first} or another: a process crashed"])
-                    for other in under_way:
-                        other.cancel()
-                    under_way = {}
+                    # Every other part fails with it.
+                    summary.unexplained.append(f"--seed {plan.seed} --number {part.first} or another: a process crashed")
+                    return summary
                 summary.add(one)
                 if heard:
                     heard(one, summary, time.monotonic() - begin)

@@ -14,7 +14,7 @@ use crate::size::readable;
 const LIST_ON_A_LINE: usize = 12;
 const INDENT: usize = 8;
 
-/// What stands for the rest of a line.
+/// These characters stand for the rest of a line that is cut.
 const CUT: &str = " ...";
 
 /// Elements of a list, and lines of an array, that a terminal shows of a longer one.

@@ -31,7 +31,7 @@ impl Cluster {
     /// Changes who may read and write a file, or each file that lies in a directory: permission bits as in `0o640`.
     ///
     /// # Errors
-    /// What is not there. The first of the files that one does not own; the bits of all others are changed.
+    /// There is nothing at the path. Or the caller does not own some of the files: then the bits of all others are changed.
     pub fn set_mode_all(&self, path: &str, mode: u16) -> Result<(), ClientError> {
         if !self.is_directory(path)? {
             return self.set_mode(path, mode);

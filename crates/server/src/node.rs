@@ -334,7 +334,7 @@ impl Node {
         &self.address
     }
 
-    /// What the administrator should know of the start: a sentence.
+    /// A sentence about the start that the administrator should read, if there is one.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }

@@ -21,7 +21,7 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Where the files of a target may lie on another disk, behind a symbolic link.
 const LINKED: [&str; 2] = ["objects", "statistics"];
 
-/// What the root of a file system holds that is none of ours, and that only root may change.
+/// The root of a file system has this directory. It is not ours, and only root may change it.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
 /// Makes the directory of a target, or takes from all other users what they may do in one that is there.

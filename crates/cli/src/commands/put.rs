@@ -21,7 +21,7 @@ use crate::interrupt::{clear_on_signal, stop_on_signal};
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
-/// What Ctrl-C leaves of a put.
+/// The sentence that Ctrl-C prints during a put.
 const STOPPED: &str = "stopped; a file that was not complete is not stored";
 
 /// Copies files to a cluster, or stripes one over directories.
@@ -134,7 +134,7 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url, stop: &Control) -> 
     }
 }
 
-/// Copies folders, and the files named beside them. One that fails keeps no other.
+/// Copies folders, and then the files named beside them. A folder that cannot be stored whole ends the put.
 fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
     if sources.len() > 1 {
         named_in(url, sources)?;
@@ -152,10 +152,16 @@ fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode
     if !files.is_empty() && !stop.stopped() {
         ended = worse(ended, put_remote(args, &files, url, &stop));
     }
-    ended
+    match ended {
+        // Nothing failed, so a signal stopped it.
+        Ok(code) if code == ExitCode::SUCCESS && stop.stopped() => {
+            Err(ClientError::StoppedAmong { path: url.path.clone() }.into())
+        }
+        ended => ended,
+    }
 }
 
-/// What two parts of a put ended with: the failure, and of two the later one, when the earlier has been told.
+/// The result of two parts of a put: their failure if there is one. Of two failures it prints the earlier and gives the later.
 fn worse(
     earlier: Result<ExitCode, CliError>,
     later: Result<ExitCode, CliError>,
