@@ -139,8 +139,8 @@ def measured(module, options):
     for series, points in table.items():
         at = ", ".join(f"{str(x).replace(chr(10), ' ')}: {seconds:.3f} s" for x, (seconds, _) in points.items())
         print(f"{series}: {at}")
-    judged = getattr(result["module"], "JUDGED", False)
-    findings = list(result["module"].findings(result["rows"] if judged else table))
+    by_rows = getattr(result["module"], "JUDGED", False) or getattr(result["module"], "ROWS", False)
+    findings = list(result["module"].findings(result["rows"] if by_rows else table))
     print("\n".join(findings))
     print(f"# this machine was busy to {busy:.0%} at most, load {os.getloadavg()[0]:.1f}", flush=True)
     (options.results / f"{name}.json").write_text(figures.sidecar(result, findings))

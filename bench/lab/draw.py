@@ -21,6 +21,9 @@ COLORS = {
     "AS, image to the client": "#3a8a3a",
     "reading": "#d1730b",
     "computing": "#1f5fa8",
+    "storage": "#1f5fa8",
+    "client": "#d1730b",
+    "auto": "#b0245c",
 }
 
 
@@ -37,7 +40,8 @@ def picture(path, result):
     module = result["module"]
     series = list(dict.fromkeys(row[0] for row in result["rows"]))
     band = getattr(module, "BANDWIDTH", None)
-    figure, all_axes = plt.subplots(1, 2 if band else 1, figsize=(12.6 if band else 8.6, 5.6), layout="constrained", squeeze=False)
+    width = getattr(module, "WIDTH", 12.6 if band else 8.6)
+    figure, all_axes = plt.subplots(1, 2 if band else 1, figsize=(width, 5.6), layout="constrained", squeeze=False)
     axes = all_axes[0][0]
     # A title over both would be where the legend is.
     axes.set_title(module.TITLE, fontsize=13, loc="left" if band else "center")

@@ -6,7 +6,8 @@ curves, and `findings(table)` what is to be said of the points. What else it may
 (seconds); LOG, whether both axes are logarithmic, or only "x"; STACKED, that the series of an x make one bar, in "seconds"
 or as a "share" of it; SHORTER, by how much files are shorter than the paper's, and seconds multiplied; THEIRS, what the paper's curves are
 ("the paper's text"); BANDWIDTH, the bytes of a request, where bytes a second are to be drawn beside the seconds; JUDGED, that its
-series are TS, AS and DOSAS, whose decisions are judged: `findings` then gets the rows.
+series are TS, AS and DOSAS, whose decisions are judged: `findings` then gets the rows; ROWS, that it gets them anyway; WIDTH,
+inches of the picture.
 """
 
 import contextlib

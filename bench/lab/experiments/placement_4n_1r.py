@@ -1,0 +1,8 @@
+"""Every built-in kernel by `--place storage`, `client` and `auto`: 4 storage nodes, one request.
+
+Hosts share no processor, so here a client may be the better place: its own core and its link are free while a node is busy.
+"""
+
+from placing import Figure
+
+FIGURE = Figure(__name__, __doc__, nodes=4, others=0)

@@ -1,0 +1,119 @@
+"""Every built-in kernel, by the two fixed places and by `--place auto`, on nodes and clients that share no processor."""
+
+from statistics import median
+
+import numpy as np
+
+import pairs
+import schemes
+import workload
+from experiment import Situation
+from storage import Request
+
+MIB = 1 << 20
+
+STORAGE, CLIENT, AUTO = "storage", "client", "auto"
+
+# MiB of the file of a kernel that folds fast on a core of the machine, and of one that is slow or reads it several times. `auto`
+# decides nothing about files of less than one MiB.
+FAST, SLOW = 32, 4
+QUICK = ("sum", "grep")
+
+GOAL, MIDDLE_GOAL = 1.10, 1.03
+
+DOUBLES = workload.doubles
+
+
+def requests():
+    """{kernel: (what makes the file, MiB, the request over so many bytes)}."""
+    plain = lambda kernel, **params: lambda _: Request(kernel, dtype="f64", params=params)
+    points = {"dims": str(workload.DIMS), "k": str(workload.CENTRES), "init": "first", "max_iter": "2", "tol": "0"}
+    text = workload.records
+    return {
+        **{name: (DOUBLES, FAST, plain(name)) for name in ("count", "first", "last", "max", "mean", "min", "minmax")},
+        **{name: (DOUBLES, FAST, plain(name)) for name in ("sum", "top", "var")},
+        "histogram": (DOUBLES, FAST, plain("histogram", bins="50", range="-5:5")),
+        "lookup": (DOUBLES, FAST, plain("lookup", where="> 5")),
+        "gaussian": (workload.image, SLOW, workload.summary),
+        "grep": (text, SLOW, lambda _: Request("grep", params={"pattern": workload.NEEDLE.decode()})),
+        "kmeans": (workload.points, SLOW, plain("kmeans", **points)),
+        "median": (DOUBLES, SLOW, plain("median")),
+        "quantile": (DOUBLES, SLOW, plain("quantile", q="0.05,0.95")),
+        "unique": (text, SLOW, lambda _: Request("unique", dtype="u8")),
+        "wc": (text, SLOW, lambda _: Request("wc")),
+    }
+
+
+class Truths:
+    """The answer that came first, which all others must equal bit by bit: one process has no nodes to be right about."""
+
+    def __init__(self):
+        self.first = None
+
+    def of(self, run):
+        def one():
+            seconds, answer = run()
+            all_ = answer["all"]
+            self.first = all_[0] if self.first is None else self.first
+            wrong = [each for each in all_ if each != self.first]
+            if wrong:
+                raise SystemExit(f"the answer {wrong[0]} is not {self.first}")
+            return seconds, answer
+
+        return one
+
+
+class Figure:
+    """An experiment of all kernels on so many nodes beside so many others of their kind, as `experiment` has them."""
+
+    MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1 / 2, 1 / 2, 5
+    X, Y = "kernel", "time over that of --place storage"
+    RELATIVE_TO, LOG, WIDTH, ROWS = STORAGE, False, 15, True
+    PAPER = ""
+
+    def __init__(self, name, doc, nodes, others):
+        self.__name__, self.__doc__, self.nodes, self.others = name, doc, nodes, others
+        beside = f", {others + 1} requests at once" if others else ""
+        self.TITLE = f"The lab: --place auto, {nodes} node{'s' * (nodes > 1)}{beside}"
+
+    def machine(self, described, quick):
+        return described.with_hosts(storage=self.nodes, client=min(self.others + 1, described.roles["client"].hosts))
+
+    def situations(self, bench, quick):
+        storage = bench.storage
+        on = [bench.clients[number % len(bench.clients)] for number in range(self.others + 1)]
+        schemes.processes(storage, on)
+        for kernel, (make, size, request) in requests().items():
+            if quick and kernel not in QUICK:
+                continue
+            file = bench.file(make, (SLOW if quick else size) * MIB, self.nodes)
+            asked = [(file, request(file.size), host) for host in on]
+            truths = Truths()
+            for place in (STORAGE, CLIENT, AUTO):
+                run = lambda place=place, asked=asked: schemes.mixed(storage, place, asked)
+                yield Situation(place, kernel, truths.of(run), {})
+
+    def paper(self):
+        return {}
+
+    @staticmethod
+    def findings(rows):
+        return findings(rows)
+
+
+def findings(rows):
+    seconds, shares = {}, {}
+    for series, kernel, _, each, *_, share in rows:
+        seconds.setdefault(kernel, {}).setdefault(series, []).append(each)
+        if series == AUTO:
+            shares.setdefault(kernel, []).append(share)
+    ratios = {}
+    for kernel, times in seconds.items():
+        better = min((STORAGE, CLIENT), key=lambda place: median(times[place]))
+        ratios[kernel] = ratio = pairs.ratio(times, AUTO, better, GOAL)
+        yield f"{kernel}: {ratio.line()}; clients folded {median(shares[kernel]):.0%}"
+    middle = np.array([ratio.median for ratio in ratios.values()])
+    yield (
+        f"auto takes {np.median(middle):.2f} of the time of the better place in the middle (goal: at most {MIDDLE_GOAL}) and "
+        f"{middle.max():.2f} at most (goal: at most {GOAL}); within the goal: {(middle <= GOAL).sum()} of {len(middle)}"
+    )
