@@ -189,6 +189,7 @@ pub struct StorePart {
     version: Version,
     length: u64,
     node: String,
+    verify: bool,
 }
 
 impl StorePart {
@@ -197,7 +198,7 @@ impl StorePart {
     /// names the target in reports.
     pub fn open(store: Arc<dyn ObjectStore>, object: ObjectId, node: String) -> Result<StorePart, RunError> {
         let stat = store.stat(&object)?;
-        Ok(StorePart { store, object, version: stat.version, length: stat.length, node })
+        Ok(StorePart { store, object, version: stat.version, length: stat.length, node, verify: false })
     }
 
     /// The object at this version: [`StoreError::Stale`] if it is at another one.
@@ -211,7 +212,13 @@ impl StorePart {
         if stat.version != version {
             return Err(StoreError::Stale { id: object, expected: version, actual: stat.version }.into());
         }
-        Ok(StorePart { store, object, version, length: stat.length, node })
+        Ok(StorePart { store, object, version, length: stat.length, node, verify: false })
+    }
+
+    /// Whether all bytes that are read are compared with their checksums, or only those that are due.
+    #[must_use]
+    pub fn verifying(self, verify: bool) -> StorePart {
+        StorePart { verify, ..self }
     }
 
     /// Bytes of the object.
@@ -225,7 +232,8 @@ impl Part for StorePart {
         let named = object.map(ObjectId::new).transpose().map_err(StoreError::from)?;
         let object = named.as_ref().unwrap_or(&self.object);
         // Which state these bytes are of is asked once, by `unchanged`, when all of them have been read.
-        let read = self.store.read_at(object, offset, buffer, ReadOptions::default())?;
+        let options = ReadOptions { verify: self.verify, ..ReadOptions::default() };
+        let read = self.store.read_at(object, offset, buffer, options)?;
         if read < buffer.len() {
             return Err(RunError::Truncated {
                 name: format!("object {object} on {}", self.node),

@@ -41,8 +41,9 @@ pub(crate) trait DataFile: Send + Sync {
     /// Begins to write a stretch to the device. A hint; waits at most for a place in its queue.
     fn write_behind(&self, offset: u64, len: u64);
     fn advise_sequential(&self) -> io::Result<()>;
-    /// Forgets what memory holds of a synced file, so that reads come from the device. Best effort.
-    fn drop_cache(&self) -> io::Result<()>;
+    /// Forgets what memory holds of a range of a synced file, up to its end if `len` is 0, so that reads come from the
+    /// device. Best effort.
+    fn drop_cache(&self, offset: u64, len: u64) -> io::Result<()>;
 }
 
 /// Reads until `buffer` is full or the file ends; returns the number of bytes read.
@@ -159,7 +160,7 @@ impl DataFile for File {
         Ok(fadvise(self, 0, None, Advice::Sequential)?)
     }
 
-    fn drop_cache(&self) -> io::Result<()> {
-        Ok(fadvise(self, 0, None, Advice::DontNeed)?)
+    fn drop_cache(&self, offset: u64, len: u64) -> io::Result<()> {
+        Ok(fadvise(self, offset, std::num::NonZeroU64::new(len), Advice::DontNeed)?)
     }
 }

@@ -1,6 +1,7 @@
 //! What can go wrong, and what to do about it.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::{IdError, ObjectId, Version};
@@ -103,6 +104,19 @@ pub enum StoreError {
         what: String,
         /// What to do about it.
         remedy: &'static str,
+    },
+    /// The device gives other bytes than were written.
+    #[error(
+        "object {id} is damaged: bytes {} to {} of data file {} are not those that were written (their checksum differs). Write the object again from its source, and check the device",
+        bytes.start, bytes.end, path.display()
+    )]
+    Corrupt {
+        /// The object.
+        id: ObjectId,
+        /// Its data file.
+        path: PathBuf,
+        /// Where the bytes lie in the object; at most one block.
+        bytes: Range<u64>,
     },
     /// The name of an object breaks the rule.
     #[error(transparent)]

@@ -59,6 +59,7 @@ mod memory;
 mod object_store;
 #[cfg(feature = "suite")]
 pub mod suite;
+mod sums;
 mod types;
 
 pub use atomic_file::write_atomic;
@@ -69,10 +70,12 @@ pub use limits::{
     MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_NAME_BYTES, MAX_ATTRIBUTES, MAX_EXTENTS, MAX_ID_BYTES, MAX_INTERVALS,
     MAX_LEASE, MAX_LIST_PAGE, MAX_OBJECT_BYTES, MAX_WRITTEN_PAGE,
 };
-pub use local::{LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS};
+pub use local::{
+    LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_CACHED_SEGMENTS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS,
+};
 pub use memory::{DEFAULT_MEMORY_BYTES, MemoryStore};
 pub use object_store::ObjectStore;
 pub use types::{
-    ArrivalState, AttributeChange, CasOutcome, CreateOptions, Extent, ReadOptions, Stat, Version,
+    ArrivalState, AttributeChange, CasOutcome, CreateOptions, Extent, ReadOptions, Scrubbed, Stat, Version,
     WriteOptions,
 };

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::{CasOutcome, CreateOptions, Extent, ObjectId, ReadOptions, Result, Stat, Version, WriteOptions};
+use crate::{
+    CasOutcome, CreateOptions, Extent, ObjectId, ReadOptions, Result, Scrubbed, Stat, Version, WriteOptions,
+};
 
 /// A store of named byte objects with versions and attributes.
 ///
@@ -30,6 +32,14 @@ pub trait ObjectStore: Send + Sync {
     /// Reads from `offset` into `buffer` and returns how many bytes it read: all of `buffer`, or fewer only
     /// where the object ends; 0 at and behind the end.
     fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize>;
+
+    /// Fails as a read of the bytes of `range` that lie within the object would: where it is at another version, or its
+    /// bytes are not those that were written. For who must know before the first byte is given out; what was compared with
+    /// its checksums within the last hour costs nothing.
+    fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
+        let _ = range;
+        self.read_at(id, 0, &mut [], options).map(|_| ())
+    }
 
     /// Gathers `extents`, in their order and packed, into `buffer`, whose length must be their sum. All come
     /// from one state of the object. At most [`MAX_EXTENTS`](crate::MAX_EXTENTS);
@@ -121,6 +131,14 @@ pub trait ObjectStore: Send + Sync {
 
     /// Flushes the object and says it is complete. Closing again changes nothing but flushes too.
     fn close(&self, id: &ObjectId) -> Result<Version>;
+
+    /// Reads the object from byte `from` on and compares it with its checksums, for some MiB; ask again from
+    /// [`next`](Scrubbed::next) until there is none. What was changed since the last flush is left out. A backend without
+    /// checksums has nothing to compare.
+    fn scrub(&self, id: &ObjectId, from: u64) -> Result<Scrubbed> {
+        let _ = from;
+        self.stat(id).map(|_| Scrubbed::default())
+    }
 
     /// Tells the backend that the object will be read from start to end. Does nothing where it cannot help.
     fn advise_sequential(&self, id: &ObjectId) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What goes into a store operation and what comes out.
 
 use std::fmt;
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 /// Which state of an object's bytes, length and arrival this is.
@@ -73,12 +74,14 @@ pub struct ReadOptions {
     /// Read only this version: [`Stale`](crate::StoreError::Stale) if the object has another one, or gets
     /// another one before the read has ended.
     pub if_version: Option<Version>,
+    /// Compare all that is read with its checksums, also what was compared within the last hour.
+    pub verify: bool,
 }
 
 impl ReadOptions {
     /// Read only `version`.
     pub fn at(version: Version) -> Self {
-        Self { if_version: Some(version) }
+        Self { if_version: Some(version), verify: false }
     }
 }
 
@@ -92,6 +95,20 @@ pub struct WriteOptions<'a> {
     pub if_version: Option<Version>,
     /// Attributes to change with the bytes. One flush makes both durable together.
     pub attributes: &'a [AttributeChange<'a>],
+}
+
+/// What a step of `scrub` found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scrubbed {
+    /// Where the next step begins; `None` at the end of the object.
+    pub next: Option<u64>,
+    /// Bytes that were read and are those that were written.
+    pub checked: u64,
+    /// Bytes of which nothing was known: they were written by a release without checksums, or when a process was ended.
+    /// They are taken as they are and checked from now on.
+    pub learnt: u64,
+    /// Ranges of bytes that are not those that were written, at most one block each.
+    pub damaged: Vec<Range<u64>>,
 }
 
 /// A run of bytes of an object.

@@ -306,7 +306,7 @@ impl DataFile for FaultyFile {
         Ok(())
     }
 
-    fn drop_cache(&self) -> io::Result<()> {
+    fn drop_cache(&self, _: u64, _: u64) -> io::Result<()> {
         let state = lock(&self.state);
         let content = &state.files[&self.key];
         assert!(content.pending.is_empty(), "only what is synced can be dropped");

@@ -1,5 +1,6 @@
 //! How an object of the local store changes and is flushed.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
@@ -22,6 +23,10 @@ pub(super) const MAX_PENDING_BYTES: usize = 4 << 20;
 /// An object that grows is written to its device in steps of so many bytes while more arrive, so that its flush does
 /// not begin with all of them still to be written.
 const WRITE_BEHIND: u64 = 8 << 20;
+
+/// Ranges of bytes that may be others than their row knows are marked in steps of so many bytes, so that small writes here
+/// and there need few commits.
+const MARK_STEP: u64 = if cfg!(test) { 64 } else { 64 << 20 };
 
 impl LocalStore {
     /// Runs `change` on a live object while no other thread changes it.
@@ -48,17 +53,27 @@ impl LocalStore {
         Ok(())
     }
 
-    /// Comes before each change of bytes, length or state, and gives the version after it. `length` is the
-    /// length the file will at least keep.
-    fn begin(&self, object: &Arc<Object>, writer: &mut Writer, length: u64) -> Result<Version> {
+    /// Comes before each change of bytes, length or state, and gives the version after it. `touched` are the bytes that
+    /// may change, `length` is the length the file will at least keep.
+    fn begin(
+        &self,
+        object: &Arc<Object>,
+        writer: &mut Writer,
+        touched: Range<u64>,
+        length: u64,
+    ) -> Result<Version> {
         // A damaged object is refused before anything is noted about it.
         self.file(object, &read(&object.shared))?;
         let version = Version(self.versions.next(&self.meta)?);
         self.meta.rule_out_failed_commit()?;
         let durable = writer.durable_length.min(length);
-        if writer.persisted && (!writer.marked || durable < writer.durable_length) {
-            self.meta.mark_dirty(object.birth, durable)?;
-            writer.marked = true;
+        if writer.persisted {
+            // What lies behind the durable length is cut off after a crash.
+            let touched = mark(&writer.touched, touched.start..touched.end.min(writer.durable_length));
+            if !writer.marked || touched != writer.touched || durable < writer.durable_length {
+                self.meta.mark_dirty(object.birth, durable, &touched)?;
+                (writer.marked, writer.touched) = (true, touched);
+            }
         }
         writer.durable_length = durable;
         writer.changed = true;
@@ -90,9 +105,14 @@ impl LocalStore {
             self.stage(object, attributes);
             return Ok(version);
         }
-        let version = self.begin(object, writer, u64::MAX)?;
+        let filled = || extents.iter().filter(|extent| extent.len > 0);
+        let start = filled().map(|extent| extent.offset).min().unwrap_or(end);
+        let version = self.begin(object, writer, start..end, u64::MAX)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
+        for extent in filled() {
+            self.prepare_sums(object, &mut shared, extent.offset..extent.offset + extent.len)?;
+        }
         let file = self.file(object, &shared)?;
         let path = || self.path(&object.id);
         if end > length {
@@ -105,15 +125,31 @@ impl LocalStore {
             rest = tail;
             if let Err(error) = write_full(&*file, piece, extent.offset) {
                 shared.excess |= end > length;
+                filled().for_each(|extent| {
+                    shared.sums.spoil(extent.offset..extent.offset + extent.len, length);
+                });
                 // If cutting fails too, the next growth or flush tries again.
                 let _ = trim(&*file, &mut shared);
                 return Err(StoreError::io("write", &path(), error));
             }
         }
+        let (mut rest, mut grown) = (data, length);
+        for extent in extents {
+            let (piece, tail) = rest.split_at_checked(extent.len as usize).unwrap_or((rest, &[]));
+            rest = tail;
+            if !piece.is_empty() {
+                shared.sums.write(extent.offset, piece, grown);
+                grown = grown.max(extent.offset + piece.len() as u64);
+            }
+        }
         shared.length = length.max(end);
         insert(&mut shared.written);
         shared.pending.extend(attributes);
+        let full = shared.sums.is_full();
         drop(shared);
+        if full {
+            self.flush_object(object, writer)?;
+        }
         if end > length && end - writer.begun.min(end) >= WRITE_BEHIND {
             file.write_behind(writer.begun, end - writer.begun);
             writer.begun = end;
@@ -137,13 +173,18 @@ impl LocalStore {
         if start >= end {
             return Ok(version);
         }
-        let version = self.begin(object, writer, u64::MAX)?;
+        let version = self.begin(object, writer, start..end, u64::MAX)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
+        self.prepare_punch(object, &mut shared, start..end)?;
         let file = self.file(object, &shared)?;
         (shared.version, shared.modified) = (version, now);
-        let punched = file.punch(start, end - start);
-        punched.map_err(|error| StoreError::io("punch", &self.path(&object.id), error))?;
+        let length = shared.length;
+        if let Err(error) = file.punch(start, end - start) {
+            shared.sums.spoil(start..end, length);
+            return Err(StoreError::io("punch", &self.path(&object.id), error));
+        }
+        shared.sums.punch(start, end, length);
         shared.written.remove(start..end);
         Ok(version)
     }
@@ -162,9 +203,12 @@ impl LocalStore {
         if length == old && (length > 0 || !object.unsynced.load(Ordering::Relaxed)) {
             return Ok(version);
         }
-        let version = self.begin(object, writer, length)?;
+        let version = self.begin(object, writer, length..old.max(length), length)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
+        // The last block that stays, or the last one of before if the object grows.
+        let kept = length.min(old);
+        self.prepare_sums(object, &mut shared, kept.saturating_sub(1)..kept)?;
         let file = self.file(object, &shared)?;
         let failed = |error| StoreError::io("set the length of", &self.path(&object.id), error);
         if length > old {
@@ -177,6 +221,7 @@ impl LocalStore {
         }
         shared.excess = false;
         shared.length = length;
+        shared.sums.resize(old, length);
         writer.begun = writer.begun.min(length);
         shared.written.remove(length..u64::MAX);
         if length == 0 {
@@ -187,7 +232,7 @@ impl LocalStore {
 
     pub(super) fn close_object(&self, object: &Arc<Object>, writer: &mut Writer) -> Result<Version> {
         if read(&object.shared).lease.is_some() {
-            let version = self.begin(object, writer, u64::MAX)?;
+            let version = self.begin(object, writer, 0..0, u64::MAX)?;
             let now = self.clock.now();
             let mut shared = write(&object.shared);
             (shared.version, shared.modified, shared.lease) = (version, now, None);
@@ -288,12 +333,15 @@ impl LocalStore {
         if !writer.persisted {
             self.dirs.sync_for(&*self.disk, &path)?;
         }
-        let (row, pending) = {
-            let shared = read(&object.shared);
-            (shared.row(object.birth), shared.pending.clone())
+        let read_back = self.read_back(object)?;
+        let (row, pending, sums) = {
+            let mut shared = write(&object.shared);
+            let length = shared.length;
+            let sums = shared.sums.close(length, &read_back);
+            (shared.row(object.birth), shared.pending.clone(), sums)
         };
         let first = !writer.persisted;
-        let stored = self.meta.put(&object.id, &row, &pending);
+        let stored = self.meta.put(&object.id, &row, &pending, &sums);
         // A commit that failed may still prove durable: the row may or may not be there, marked or not.
         writer.marked = false;
         if stored.is_err() {
@@ -301,10 +349,26 @@ impl LocalStore {
             return stored;
         }
         (writer.persisted, writer.changed, writer.durable_length) = (true, false, row.length);
-        write(&object.shared).pending.clear();
+        writer.touched = 0..0;
+        {
+            let mut shared = write(&object.shared);
+            shared.pending.clear();
+            shared.sums.flushed();
+            shared.flushed = row.version;
+        }
         self.table.note_flushed(object, first);
         Ok(())
     }
+}
+
+/// The range to mark so that it has `touched`: what is marked already, or that and more, in steps.
+fn mark(marked: &Range<u64>, touched: Range<u64>) -> Range<u64> {
+    if touched.is_empty() || marked.start <= touched.start && touched.end <= marked.end {
+        return marked.clone();
+    }
+    let start = touched.start - touched.start % MARK_STEP;
+    let end = touched.end.next_multiple_of(MARK_STEP);
+    if marked.is_empty() { start..end } else { start.min(marked.start)..end.max(marked.end) }
 }
 
 /// Refuses a change that would leave too many intervals; `more` is the most it can add.

@@ -10,9 +10,10 @@
 //! - *flush*: sync the data file; for a new object sync the directories that name it; then one SQLite
 //!   commit of length, version, state, written intervals and all attribute changes. Bytes come first so that
 //!   a row never promises bytes that are not there; attributes come with the row so that what says something
-//!   about the bytes is never durable before them.
-//! - *first change after a flush*: before it, a commit marks the row `dirty`. After a crash a dirty object
-//!   gets a fresh version, for its bytes may differ from what the old version named.
+//!   about the bytes is never durable before them. The checksums of the blocks that changed are in the same commit.
+//! - *first change after a flush*: before it, a commit marks the row `dirty`, with the range of durable bytes that may
+//!   change. After a crash a dirty object gets a fresh version, for its bytes may differ from what the old version
+//!   named, and nothing is known of the checksums in that range: what nobody acknowledged is never called damage.
 //! - *truncate to less than what is durable*: the row gets the smaller length (with the mark) before the
 //!   file is cut. So a file is never shorter than its row says; one that is, is damage.
 //! - *remove*: the row goes first, then the file. A file without a row is litter.
@@ -33,13 +34,17 @@
 //! time, so the object refuses to flush ([`StoreError::Unsynced`]) until it is cut to 0 or removed.
 
 mod change;
+mod check;
 mod files;
 mod meta;
 mod object;
 mod paths;
 mod reader;
 mod recover;
+mod scrub;
 mod store;
+mod stored_sums;
+mod sums;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -58,10 +63,12 @@ use crate::error::RESTORE;
 use crate::locks::{lock, read};
 use crate::{Clock, ObjectId, Result, StoreError, SystemClock};
 
+pub use check::MAX_CACHED_SEGMENTS;
 pub use files::MAX_OPEN_FILES;
 pub use reader::LocalReader;
 pub use table::{MAX_CACHED_OBJECTS, MAX_UNFLUSHED_OBJECTS};
 
+use check::Checker;
 use files::FileCache;
 use meta::Meta;
 use object::{Object, Shared};
@@ -81,6 +88,7 @@ pub struct LocalStore {
     versions: Versions,
     table: Table,
     files: FileCache,
+    checker: Checker,
     dirs: UnsyncedDirs,
     /// A file that no row names could not be removed.
     litter: AtomicBool,
@@ -141,6 +149,7 @@ impl LocalStore {
             versions,
             table: Table::new(),
             files: FileCache::new(),
+            checker: Checker::new(),
             dirs: UnsyncedDirs::new(),
             litter: AtomicBool::new(false),
             _lock: lock,

@@ -5,13 +5,16 @@
 //! `shared`, and hold it while they read bytes, so a read sees all of a write or none.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, RwLock};
 use std::time::SystemTime;
 
 use super::meta::{Changes, Row};
+use super::sums::Sums;
 use crate::clock::{from_nanos, to_nanos};
 use crate::intervals::IntervalSet;
+use crate::sums::BlockSum;
 use crate::{ArrivalState, ObjectId, Result, Stat, StoreError, Version};
 
 pub(super) struct Object {
@@ -30,8 +33,10 @@ pub(super) struct Object {
 pub(super) struct Writer {
     /// The object has a row.
     pub(super) persisted: bool,
-    /// Its row says `dirty`.
+    /// Its row says `dirty`, with the range `touched`.
     pub(super) marked: bool,
+    /// Of the durable bytes only these may have changed since the last flush.
+    pub(super) touched: Range<u64>,
     /// Length in its row; the file is never shorter.
     pub(super) durable_length: u64,
     /// Bytes, length or state changed since the last flush.
@@ -47,6 +52,9 @@ pub(super) struct Shared {
     pub(super) modified: SystemTime,
     pub(super) lease: Option<SystemTime>,
     pub(super) written: IntervalSet,
+    pub(super) sums: Sums,
+    /// The version of the last flush, of which SQLite has the sums.
+    pub(super) flushed: u64,
     /// Attribute changes not yet in SQLite.
     pub(super) pending: Changes,
     /// A failed write may have left the file longer than `length`.
@@ -55,7 +63,14 @@ pub(super) struct Shared {
 
 impl Object {
     pub(super) fn new(id: ObjectId, birth: u64, now: SystemTime, lease: Option<SystemTime>) -> Self {
-        let writer = Writer { persisted: false, marked: false, durable_length: 0, changed: true, begun: 0 };
+        let writer = Writer {
+            persisted: false,
+            marked: false,
+            touched: 0..0,
+            durable_length: 0,
+            changed: true,
+            begun: 0,
+        };
         let shared = Shared {
             removed: false,
             version: Version(birth),
@@ -63,6 +78,8 @@ impl Object {
             modified: now,
             lease,
             written: IntervalSet::default(),
+            sums: Sums::new(BlockSum::Zeros),
+            flushed: birth,
             pending: BTreeMap::new(),
             excess: false,
         };
@@ -72,9 +89,10 @@ impl Object {
     pub(super) fn from_row(id: ObjectId, row: Row) -> Self {
         let writer = Writer {
             persisted: true,
-            marked: row.dirty,
+            marked: row.dirty.is_some(),
             durable_length: row.length,
-            changed: row.dirty,
+            changed: row.dirty.is_some(),
+            touched: row.dirty.unwrap_or(0..0),
             begun: row.length,
         };
         let shared = Shared {
@@ -84,6 +102,8 @@ impl Object {
             modified: from_nanos(row.modified),
             lease: row.lease.map(from_nanos),
             written: row.written,
+            sums: Sums::new(if row.summed { BlockSum::Zeros } else { BlockSum::Unknown }),
+            flushed: row.version,
             pending: BTreeMap::new(),
             excess: false,
         };
@@ -123,8 +143,9 @@ impl Shared {
             length: self.length,
             modified: to_nanos(self.modified),
             lease: self.lease.map(to_nanos),
-            dirty: false,
+            dirty: None,
             written: self.written.clone(),
+            summed: self.sums.absent == BlockSum::Zeros,
         }
     }
 

@@ -7,17 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::check::{Checker, Subject};
 use super::files::FileCache;
 use super::meta::{Meta, Row};
 use super::paths::{META_FILE, OBJECTS_DIR, object_path};
+use super::scrub::{scan, step};
 use super::{MAX_CACHED_OBJECTS, missing, wrong_length};
 use crate::clock::from_nanos;
-use crate::disk::{Disk, read_full};
+use crate::disk::{DataFile, Disk, read_full};
 use crate::limits::{check_attribute_name, check_extents};
 use crate::locks::lock;
+use crate::sums::{BLOCK_BYTES, BlockSum, Segment};
 use crate::{
     ArrivalState, CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
-    ObjectStore, ReadOptions, Result, Stat, StoreError, Version, WriteOptions,
+    ObjectStore, ReadOptions, Result, Scrubbed, Stat, StoreError, Version, WriteOptions,
 };
 
 /// How often a read starts over because the writer committed meanwhile, before it reports what it sees.
@@ -39,6 +42,7 @@ pub struct LocalReader {
     meta: Meta,
     rows: Mutex<Rows>,
     files: FileCache,
+    checker: Checker,
 }
 
 /// Rows as of one state of the SQLite file.
@@ -59,7 +63,15 @@ impl LocalReader {
             return Err(StoreError::Invalid { what, remedy: "give the directory of a store that was made" });
         }
         let meta = Meta::open_read_only(&path, disk.clone())?;
-        Ok(Self { objects, disk, clock, meta, rows: Mutex::default(), files: FileCache::new() })
+        Ok(Self {
+            objects,
+            disk,
+            clock,
+            meta,
+            rows: Mutex::default(),
+            files: FileCache::new(),
+            checker: Checker::new(),
+        })
     }
 
     /// The row of `id` as of now. The same `Arc` as before means that nothing was committed since.
@@ -86,7 +98,7 @@ impl LocalReader {
             if actual != expected {
                 return Err(StoreError::Stale { id: id.clone(), expected, actual });
             }
-            if row.dirty {
+            if row.dirty.is_some() {
                 return Err(StoreError::Unflushed { id: id.clone() });
             }
         }
@@ -110,7 +122,7 @@ impl LocalReader {
                     }
                     return Ok(value);
                 }
-                Err(StoreError::Damaged { .. })
+                Err(StoreError::Damaged { .. } | StoreError::Corrupt { .. })
                     if retries < MAX_RETRIES && !Arc::ptr_eq(&row, &self.expect(id, options)?) =>
                 {
                     retries += 1;
@@ -121,23 +133,67 @@ impl LocalReader {
     }
 
     /// Fills `buffer` from bytes that lie within the object.
-    fn read_exact(&self, id: &ObjectId, row: &Row, offset: u64, buffer: &mut [u8]) -> Result<()> {
+    fn read_exact(
+        &self,
+        id: &ObjectId,
+        row: &Row,
+        offset: u64,
+        buffer: &mut [u8],
+        verify: bool,
+    ) -> Result<()> {
         if buffer.is_empty() {
             return Ok(());
         }
         let path = || object_path(&self.objects, id);
-        let file = self.files.get(row.birth, || {
-            self.disk.open_file(&path(), false).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => missing(&path()),
-                _ => StoreError::io("open", &path(), error),
-            })
-        })?;
+        let file = self.file(id, row)?;
         let found =
             read_full(&*file, buffer, offset).map_err(|error| StoreError::io("read", &path(), error))?;
         if found < buffer.len() {
             return Err(wrong_length(&path(), offset + found as u64, row.length));
         }
-        Ok(())
+        self.with_subject(id, row, &*file, verify, |subject| self.checker.check(subject, offset, buffer))
+    }
+
+    /// What is read of an object, with the sums of the last flush; those of blocks that the writer may have changed since do
+    /// not hold.
+    fn with_subject<T>(
+        &self,
+        id: &ObjectId,
+        row: &Row,
+        file: &dyn DataFile,
+        always: bool,
+        work: impl FnOnce(&Subject<'_>) -> T,
+    ) -> T {
+        let absent = if row.summed { BlockSum::Zeros } else { BlockSum::Unknown };
+        work(&Subject {
+            id,
+            path: &|| object_path(&self.objects, id),
+            birth: row.birth,
+            version: row.version,
+            length: row.length,
+            file,
+            always,
+            now: self.clock.now(),
+            holds: &|block, _| {
+                let (start, end) = (block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+                let untouched = |dirty: &Range<u64>| start >= dirty.end || end <= dirty.start;
+                row.dirty.as_ref().is_none_or(|dirty| untouched(dirty) && end <= row.length)
+            },
+            load: &|number| {
+                let stored = self.meta.segment(row.birth, number)?;
+                Ok(stored.unwrap_or(Segment::of(absent)))
+            },
+        })
+    }
+
+    fn file(&self, id: &ObjectId, row: &Row) -> Result<Arc<dyn DataFile>> {
+        self.files.get(row.birth, || {
+            let path = object_path(&self.objects, id);
+            self.disk.open_file(&path, false).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => missing(&path),
+                _ => StoreError::io("open", &path, error),
+            })
+        })
     }
 }
 
@@ -158,8 +214,20 @@ impl ObjectStore for LocalReader {
         self.checked(id, options, |row| {
             let within = row.length.saturating_sub(offset);
             let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
-            self.read_exact(id, row, offset, buffer.get_mut(..n).unwrap_or_default())?;
+            self.read_exact(id, row, offset, buffer.get_mut(..n).unwrap_or_default(), options.verify)?;
             Ok(n)
+        })
+    }
+
+    fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
+        self.checked(id, options, |row| {
+            if range.start >= range.end.min(row.length) {
+                return Ok(());
+            }
+            let file = self.file(id, row)?;
+            self.with_subject(id, row, &*file, options.verify, |subject| {
+                self.checker.check_blocks(subject, range.clone())
+            })
         })
     }
 
@@ -174,7 +242,7 @@ impl ObjectStore for LocalReader {
         // One state of the object also where the caller named no version: the one found first.
         let row = self.row(id)?;
         let options = match options.if_version {
-            None if !row.dirty => ReadOptions::at(Version(row.version)),
+            None if row.dirty.is_none() => ReadOptions::at(Version(row.version)),
             _ => options,
         };
         self.checked(id, options, |row| {
@@ -184,7 +252,7 @@ impl ObjectStore for LocalReader {
             let mut rest = &mut *buffer;
             for extent in extents {
                 let (piece, tail) = rest.split_at_mut(extent.len as usize);
-                self.read_exact(id, row, extent.offset, piece)?;
+                self.read_exact(id, row, extent.offset, piece, options.verify)?;
                 rest = tail;
             }
             Ok(())
@@ -269,11 +337,25 @@ impl ObjectStore for LocalReader {
         refuse("close objects")
     }
 
+    /// Sums of unknown blocks are not kept.
+    fn scrub(&self, id: &ObjectId, from: u64) -> Result<Scrubbed> {
+        self.checked(id, ReadOptions::default(), |row| {
+            let Some((number, blocks)) = step(from, row.length) else { return Ok(Scrubbed::default()) };
+            let file = self.file(id, row)?;
+            let found = self.with_subject(id, row, &*file, true, |subject| {
+                scan(subject, &mut (subject.load)(number)?, blocks)
+            })?;
+            match found.damaged.first() {
+                // The writer may have changed it meanwhile.
+                Some(_) if *self.row(id)? != *row => Ok(Scrubbed { damaged: Vec::new(), ..found }),
+                _ => Ok(found),
+            }
+        })
+    }
+
     fn advise_sequential(&self, id: &ObjectId) -> Result<()> {
         let row = self.row(id)?;
-        let path = object_path(&self.objects, id);
-        let open = || self.disk.open_file(&path, false).map_err(|error| StoreError::io("open", &path, error));
-        let file = self.files.get(row.birth, open)?;
+        let (path, file) = (object_path(&self.objects, id), self.file(id, &row)?);
         file.advise_sequential().map_err(|error| StoreError::io("advise on", &path, error))
     }
 }

@@ -1,16 +1,23 @@
 //! What an open does after the last writer stopped without closing.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::meta::Meta;
+use super::meta::{Meta, Row, Settled};
 use super::paths::object_path;
+use super::sums::{Unflushed, blocks_of, index_in_segment, segment_of};
 use super::versions::Versions;
 use crate::disk::Disk;
+use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment};
 use crate::{ObjectId, Result, StoreError};
 
 /// Objects given their fresh versions by one commit.
 const BATCH: usize = 1_000;
+/// Segments of sums that one such commit may have before it is made.
+const SEGMENT_BATCH: usize = 1_024;
+/// Segments of one object that are made to say that nothing is known of their blocks: those of 128 GiB.
+const MAX_SEGMENTS_MADE: u64 = 4_096;
 
 /// Whether no data file is in `objects`. Empty fan-out directories do not count.
 pub(super) fn is_empty(objects: &Path) -> Result<bool> {
@@ -32,9 +39,16 @@ pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &V
         let Some((_, last)) = batch.last() else { break };
         after = last.birth;
         let mut settled = Vec::with_capacity(batch.len());
+        let mut segments = 0;
         for (id, row) in &batch {
             if settle(disk, &object_path(objects, id), row.length)? {
-                settled.push((row.birth, versions.next(meta)?));
+                let (sums, summed) = forget_sums(meta, row)?;
+                segments += sums.segments.len();
+                settled.push(Settled { birth: row.birth, version: versions.next(meta)?, sums, summed });
+            }
+            if segments > SEGMENT_BATCH {
+                meta.settle(&std::mem::take(&mut settled))?;
+                segments = 0;
             }
         }
         if !settled.is_empty() {
@@ -50,6 +64,38 @@ pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &V
         disk.sync_dir(&outer).map_err(|error| StoreError::io("sync", &outer, error))?;
     }
     Ok(())
+}
+
+/// What is left of the sums of an object that was changed: nothing in the range that it was changed in, where every block
+/// may be old or new, and nothing behind its end. Also whether blocks without a sum are still known to be zeros.
+fn forget_sums(meta: &Meta, row: &Row) -> Result<(Unflushed, bool)> {
+    let dirty = row.dirty.clone().unwrap_or(0..0);
+    let changed = blocks_of(&(dirty.start..dirty.end.min(row.length)));
+    let touched = segment_of(changed.start)..changed.end.div_ceil(SEGMENT_BLOCKS);
+    let behind = row.length.div_ceil(BLOCK_BYTES);
+    let (last, kept) = (segment_of(behind), index_in_segment(behind));
+    let few = touched.end - touched.start <= MAX_SEGMENTS_MADE;
+    // Of a range that is longer, a sparse object is mostly holes.
+    let summed = row.summed && few;
+    let mut numbers: Vec<u64> =
+        if few { touched.collect() } else { meta.segments(row.birth, touched, usize::MAX)? };
+    if kept > 0 && numbers.last() != Some(&last) {
+        numbers.push(last);
+    }
+    let mut segments = BTreeMap::new();
+    for number in numbers {
+        let absent = if row.summed { BlockSum::Zeros } else { BlockSum::Unknown };
+        let mut segment = meta.segment(row.birth, number)?.unwrap_or(Segment::of(absent));
+        let first = number * SEGMENT_BLOCKS;
+        for block in changed.start.max(first)..changed.end.min(first + SEGMENT_BLOCKS) {
+            segment.set(index_in_segment(block), BlockSum::Unknown);
+        }
+        if number == last && kept > 0 {
+            segment.cut(kept);
+        }
+        segments.insert(number, segment);
+    }
+    Ok((Unflushed { cut: Some(last + u64::from(kept > 0)), segments }, summed))
 }
 
 /// Cuts a file to the length of its row and syncs it. `false` if it is missing or too short: that is damage,
@@ -71,7 +117,7 @@ fn settle(disk: &dyn Disk, path: &Path, length: u64) -> Result<bool> {
     // If a sync failed before the crash, memory may hold bytes that the device never got and that no sync
     // sends again. The fresh version must name what is on the device. A file system that cannot forget is
     // no worse off than without asking.
-    let _ = file.drop_cache();
+    let _ = file.drop_cache(0, 0);
     Ok(true)
 }
 

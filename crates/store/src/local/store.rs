@@ -15,11 +15,11 @@ use crate::limits::{
 use crate::locks::{lock, read, write};
 use crate::{
     CasOutcome, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
-    ObjectStore, ReadOptions, Result, Stat, StoreError, Version, WriteOptions,
+    ObjectStore, ReadOptions, Result, Scrubbed, Stat, StoreError, Version, WriteOptions,
 };
 
 impl LocalStore {
-    /// Fills `buffer` from bytes that lie within the object.
+    /// Fills `buffer` from bytes that lie within the object, and checks them.
     fn read_exact(
         &self,
         object: &Object,
@@ -27,13 +27,14 @@ impl LocalStore {
         file: &dyn DataFile,
         offset: u64,
         buffer: &mut [u8],
+        verify: bool,
     ) -> Result<()> {
         let failed = |error| StoreError::io("read", &self.path(&object.id), error);
         let found = read_full(file, buffer, offset).map_err(failed)?;
         if found < buffer.len() {
             return Err(wrong_length(&self.path(&object.id), offset + found as u64, shared.length));
         }
-        Ok(())
+        self.check(object, shared, file, offset, buffer, verify)
     }
 
     fn new_object(&self, id: &ObjectId, options: &CreateOptions) -> Result<Object> {
@@ -103,9 +104,22 @@ impl ObjectStore for LocalStore {
             let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
             if let Some(buffer) = buffer.get_mut(..n).filter(|buffer| !buffer.is_empty()) {
                 let file = self.file(object, shared)?;
-                self.read_exact(object, shared, &*file, offset, buffer)?;
+                self.read_exact(object, shared, &*file, offset, buffer, options.verify)?;
             }
             Ok(n)
+        })
+    }
+
+    fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
+        self.look(id, |object, shared| {
+            object.expect(shared, options.if_version)?;
+            if range.start >= range.end.min(shared.length) {
+                return Ok(());
+            }
+            let file = self.file(object, shared)?;
+            self.with_subject(object, shared, &*file, options.verify, |subject| {
+                self.checker.check_blocks(subject, range)
+            })
         })
     }
 
@@ -129,7 +143,7 @@ impl ObjectStore for LocalStore {
             let mut rest = buffer;
             for extent in extents {
                 let (piece, tail) = rest.split_at_mut(extent.len as usize);
-                self.read_exact(object, shared, &*file, extent.offset, piece)?;
+                self.read_exact(object, shared, &*file, extent.offset, piece, options.verify)?;
                 rest = tail;
             }
             Ok(())
@@ -277,6 +291,10 @@ impl ObjectStore for LocalStore {
 
     fn close(&self, id: &ObjectId) -> Result<Version> {
         self.change(id, |object, writer| self.close_object(object, writer))
+    }
+
+    fn scrub(&self, id: &ObjectId, from: u64) -> Result<Scrubbed> {
+        self.scrub_step(id, from)
     }
 
     fn advise_sequential(&self, id: &ObjectId) -> Result<()> {

@@ -3,6 +3,7 @@
 mod full_disk;
 mod power;
 mod races;
+mod rot;
 
 use std::sync::Arc;
 
@@ -16,6 +17,22 @@ fn open(dir: &std::path::Path, disk: &FaultyDisk) -> Result<LocalStore> {
 
 fn id(name: &str) -> ObjectId {
     ObjectId::new(name).unwrap()
+}
+
+/// The suite of every backend, with blocks of sums so small that its objects have many.
+mod suite {
+    use std::sync::Arc;
+
+    use crate::local::LocalStore;
+    use crate::object_store_suite;
+    use crate::suite::{ManualClock, Subject};
+
+    fn subject() -> Subject {
+        let (dir, clock) = (super::scratch(), Arc::new(ManualClock::new()));
+        let store = LocalStore::open_with(dir.path().join("store"), clock.clone()).unwrap();
+        Subject::new(Box::new(store), clock, Box::new(dir))
+    }
+    object_store_suite!(subject);
 }
 
 /// How many data files lie in the store.

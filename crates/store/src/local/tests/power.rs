@@ -64,10 +64,10 @@ impl World {
             now: Some(attributes.clone()),
             images: vec![image.clone()],
         };
-        let fill = vec![dice.roll(255) as u8 + 1; dice.roll(40) as usize + 1];
+        let fill = vec![dice.roll(255) as u8 + 1; dice.roll(70) as usize + 1];
         match dice.roll(9) {
             0..=2 => {
-                let offset = dice.roll(80) as usize;
+                let offset = dice.roll(160) as usize;
                 image.resize(image.len().max(offset + fill.len()), 0);
                 image[offset..offset + fill.len()].copy_from_slice(&fill);
                 let value = [fill[0]];
@@ -83,7 +83,7 @@ impl World {
                 (done, None)
             }
             3 => {
-                let (start, len) = (dice.roll(80) as usize, dice.roll(40) as usize);
+                let (start, len) = (dice.roll(160) as usize, dice.roll(80) as usize);
                 let end = (start + len).min(image.len());
                 image[start.min(end)..end].fill(0);
                 self.known.get_mut(id).unwrap().images.push(image.clone());
@@ -95,7 +95,7 @@ impl World {
                 )
             }
             4 => {
-                let length = dice.roll(100);
+                let length = dice.roll(220);
                 image.resize(length as usize, 0);
                 self.known.get_mut(id).unwrap().images.push(image.clone());
                 let mut shorter = self.known[id].clone();
@@ -171,10 +171,8 @@ impl World {
                 continue;
             };
             let mut bytes = vec![0; stat.length as usize];
-            assert_eq!(
-                store.read_at(&id, 0, &mut bytes, ReadOptions::at(stat.version)).unwrap(),
-                bytes.len()
-            );
+            let options = ReadOptions { if_version: Some(stat.version), verify: true };
+            assert_eq!(store.read_at(&id, 0, &mut bytes, options).unwrap(), bytes.len());
             let images: Vec<_> = before.images.iter().chain(other.iter().flat_map(|o| &o.images)).collect();
             for (i, byte) in bytes.iter().enumerate() {
                 let seen: BTreeSet<u8> =

@@ -1,0 +1,216 @@
+//! Bytes that are read are compared with their sums.
+//!
+//! A block is checked when it is first read after the store was opened or the block changed, and again when an hour has
+//! passed; in between its bytes come from the memory of the operating system or from a device that was sound a moment
+//! ago. That a block was checked is kept in memory, for [`MAX_CACHED_SEGMENTS`] segments.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use super::sums::{blocks_of, bytes_in_block, index_in_segment, segment_of};
+use crate::clock::to_nanos;
+use crate::disk::{DataFile, read_full};
+use crate::locks::lock;
+use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment, are_zeros, sum};
+use crate::{ObjectId, Result, StoreError};
+
+/// Segments whose sums a local store keeps in memory, with the times of their checks: those of 128 GiB.
+pub const MAX_CACHED_SEGMENTS: usize = 4_096;
+
+/// After so many minutes a block is checked again when it is read.
+pub(super) const RECHECK_MINUTES: u32 = 60;
+
+/// Sums that were loaded, and when their blocks were checked.
+pub(super) struct Checker(Mutex<Cache>);
+
+#[derive(Default)]
+struct Cache {
+    segments: HashMap<(u64, u64), Cached>,
+    tick: u64,
+}
+
+struct Cached {
+    loaded: Arc<Loaded>,
+    /// Which flush of the object the sums are of.
+    version: u64,
+    used: u64,
+}
+
+struct Loaded {
+    segment: Segment,
+    /// Minute since 1970 of the last check of each block, 0 for none.
+    checked: Box<[AtomicU32]>,
+}
+
+/// What was read of an object, and from where.
+pub(super) struct Subject<'a> {
+    pub(super) id: &'a ObjectId,
+    pub(super) path: &'a dyn Fn() -> std::path::PathBuf,
+    pub(super) birth: u64,
+    /// The flush that the stored sums are of.
+    pub(super) version: u64,
+    pub(super) length: u64,
+    pub(super) file: &'a dyn DataFile,
+    /// Check also what was checked a short time ago.
+    pub(super) always: bool,
+    pub(super) now: SystemTime,
+    /// Whether the stored sum of a block is that of its bytes; it is not where they changed since the flush.
+    pub(super) holds: &'a dyn Fn(u64, BlockSum) -> bool,
+    pub(super) load: &'a dyn Fn(u64) -> Result<Segment>,
+}
+
+impl Checker {
+    pub(super) fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Checks `buffer`, which was read at `offset` and lies within the object. What a block has outside of it is read for
+    /// that, and what it has inside is then that of the same reading.
+    pub(super) fn check(&self, subject: &Subject<'_>, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let minute = minute_of(subject.now);
+        let bytes = offset..offset + buffer.len() as u64;
+        let blocks = blocks_of(&bytes);
+        let mut next = blocks.start;
+        while next < blocks.end {
+            let number = segment_of(next);
+            let end = blocks.end.min((number + 1) * SEGMENT_BLOCKS);
+            let loaded = self.loaded(subject, number)?;
+            for block in next..end {
+                if subject.always || !loaded.is_fresh(index_in_segment(block), minute) {
+                    check_block(subject, &loaded, block, &bytes, buffer, minute)?;
+                }
+            }
+            next = end;
+        }
+        Ok(())
+    }
+
+    /// Checks the blocks of `bytes`, without giving them.
+    pub(super) fn check_blocks(&self, subject: &Subject<'_>, bytes: Range<u64>) -> Result<()> {
+        let minute = minute_of(subject.now);
+        for block in blocks_of(&(bytes.start..bytes.end.min(subject.length))) {
+            let loaded = self.loaded(subject, segment_of(block))?;
+            if subject.always || !loaded.is_fresh(index_in_segment(block), minute) {
+                let start = block * BLOCK_BYTES;
+                check_block(subject, &loaded, block, &(start..start), &mut [], minute)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a segment whose stored sums changed although no flush did it.
+    pub(super) fn forget(&self, birth: u64, number: u64) {
+        lock(&self.0).segments.remove(&(birth, number));
+    }
+
+    fn loaded(&self, subject: &Subject<'_>, number: u64) -> Result<Arc<Loaded>> {
+        let key = (subject.birth, number);
+        let before = {
+            let mut cache = lock(&self.0);
+            cache.tick += 1;
+            let tick = cache.tick;
+            match cache.segments.get_mut(&key) {
+                Some(cached) if cached.version == subject.version => {
+                    cached.used = tick;
+                    return Ok(cached.loaded.clone());
+                }
+                other => other.map(|cached| cached.loaded.clone()),
+            }
+        };
+        let loaded = Arc::new(Loaded::new((subject.load)(number)?, before.as_deref()));
+        lock(&self.0).put(key, loaded.clone(), subject.version);
+        Ok(loaded)
+    }
+}
+
+impl Cache {
+    /// Puts a segment in. Where there is no room, an eighth of the others goes, those not used for longest.
+    fn put(&mut self, key: (u64, u64), loaded: Arc<Loaded>, version: u64) {
+        if self.segments.len() >= MAX_CACHED_SEGMENTS && !self.segments.contains_key(&key) {
+            let mut ticks: Vec<_> = self.segments.values().map(|cached| cached.used).collect();
+            let (_, &mut limit, _) = ticks.select_nth_unstable(MAX_CACHED_SEGMENTS / 8);
+            self.segments.retain(|_, cached| cached.used > limit);
+        }
+        self.segments.insert(key, Cached { loaded, version, used: self.tick });
+    }
+}
+
+impl Loaded {
+    /// `before` is the same segment at an earlier flush: checks of blocks whose sums are still the same hold.
+    fn new(segment: Segment, before: Option<&Loaded>) -> Self {
+        let minute = |index: usize| {
+            before
+                .filter(|before| before.segment.get(index) == segment.get(index))
+                .and_then(|before| before.checked.get(index))
+                .map_or(0, |minute| minute.load(Ordering::Relaxed))
+        };
+        let checked = (0..SEGMENT_BLOCKS as usize).map(|index| AtomicU32::new(minute(index))).collect();
+        Self { segment, checked }
+    }
+
+    fn is_fresh(&self, index: usize, minute: u32) -> bool {
+        let checked = self.checked.get(index).map_or(0, |checked| checked.load(Ordering::Relaxed));
+        checked != 0 && minute.checked_sub(checked).is_some_and(|passed| passed < RECHECK_MINUTES)
+    }
+}
+
+fn check_block(
+    subject: &Subject<'_>,
+    loaded: &Loaded,
+    block: u64,
+    read: &Range<u64>,
+    buffer: &mut [u8],
+    minute: u32,
+) -> Result<()> {
+    let index = index_in_segment(block);
+    let expected = loaded.segment.get(index);
+    if expected == BlockSum::Unknown || !(subject.holds)(block, expected) {
+        return Ok(());
+    }
+    let start = block * BLOCK_BYTES;
+    let bytes = start..start + bytes_in_block(block, subject.length);
+    let within = |range: &Range<u64>| (range.start - read.start) as usize..(range.end - read.start) as usize;
+    let sound = if read.start <= bytes.start && bytes.end <= read.end {
+        is_sound(expected, buffer.get(within(&bytes)).unwrap_or_default())
+    } else {
+        let mut whole = vec![0; (bytes.end - bytes.start) as usize];
+        let found = read_full(subject.file, &mut whole, bytes.start)
+            .map_err(|error| StoreError::io("read", &(subject.path)(), error))?;
+        whole.truncate(found);
+        let sound = is_sound(expected, &whole);
+        let both = bytes.start.max(read.start)..bytes.end.min(read.end);
+        let of_block = (both.start - bytes.start) as usize..(both.end - bytes.start) as usize;
+        if let (Some(to), Some(from)) = (buffer.get_mut(within(&both)), whole.get(of_block)) {
+            to.copy_from_slice(from);
+        }
+        sound
+    };
+    if !sound {
+        return Err(rotten(subject.id, &(subject.path)(), bytes));
+    }
+    if let Some(checked) = loaded.checked.get(index) {
+        checked.store(minute, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Whether `bytes`, a whole block, are those of which `expected` is known.
+pub(super) fn is_sound(expected: BlockSum, bytes: &[u8]) -> bool {
+    match expected {
+        BlockSum::Unknown => true,
+        BlockSum::Zeros => are_zeros(bytes),
+        BlockSum::Crc(crc) => sum(bytes) == crc,
+    }
+}
+
+pub(super) fn rotten(id: &ObjectId, path: &Path, bytes: Range<u64>) -> StoreError {
+    StoreError::Corrupt { id: id.clone(), path: path.to_path_buf(), bytes }
+}
+
+fn minute_of(time: SystemTime) -> u32 {
+    u32::try_from(to_nanos(time) / 60_000_000_000).unwrap_or(0).max(1)
+}

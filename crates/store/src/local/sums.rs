@@ -1,0 +1,256 @@
+//! What is known of the sums of one object, and how changes of its bytes move it.
+//!
+//! SQLite has the sums as of the last flush. What changed since is here, under the lock of the object's bytes, so that
+//! readers see bytes and sums of one state. A change has two steps: `prepare` loads what the change touches and may
+//! fail; then the bytes are written, and noting what they were never fails.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::Result;
+use crate::sums::{BLOCK_BYTES, BlockSum, Gaps, Pieces, SEGMENT_BLOCKS, Segment, sum};
+
+/// Blocks of one object that may be written in part before the first of them is given up: its sum is then known only if
+/// its parts make it.
+const MAX_OPEN_BLOCKS: usize = 1_024;
+
+/// Segments of one object that may have changed before the next write flushes them: 4 GiB of bytes in order.
+pub(super) const MAX_CHANGED_SEGMENTS: usize = 128;
+
+/// Most blocks that one flush reads because their sums cannot be put together. The others are unknown until a scrub.
+const MAX_BLOCKS_READ_BACK: usize = 1_024;
+
+pub(super) struct Sums {
+    /// What blocks are of which SQLite has no segment: zeros, or unknown in an object of a store without sums.
+    pub(super) absent: BlockSum,
+    /// Segments that may have changed since the last flush.
+    changed: BTreeMap<u64, Segment>,
+    /// Blocks that were written in part since the last flush. Their entries in `changed` mean nothing.
+    open: BTreeMap<u64, Pieces>,
+    /// The segments of SQLite from this one on are of bytes that were cut off since the last flush.
+    cut: Option<u64>,
+}
+
+/// What a flush stores.
+#[derive(Default, Clone)]
+pub(super) struct Unflushed {
+    /// Segments from this one on go, before `segments` come.
+    pub(super) cut: Option<u64>,
+    pub(super) segments: BTreeMap<u64, Segment>,
+}
+
+/// Where a reader finds the sum of a block.
+pub(super) enum Found<'a> {
+    /// Nowhere: the block was written since the last flush.
+    Open,
+    Changed(&'a Segment),
+    Stored,
+    /// There is no segment.
+    Absent,
+}
+
+pub(super) fn segment_of(block: u64) -> u64 {
+    block / SEGMENT_BLOCKS
+}
+
+pub(super) fn index_in_segment(block: u64) -> usize {
+    (block % SEGMENT_BLOCKS) as usize
+}
+
+/// The blocks that `bytes` touch.
+pub(super) fn blocks_of(bytes: &Range<u64>) -> Range<u64> {
+    if bytes.is_empty() { 0..0 } else { bytes.start / BLOCK_BYTES..bytes.end.div_ceil(BLOCK_BYTES) }
+}
+
+/// Bytes that block `block` has in an object of `length` bytes.
+pub(super) fn bytes_in_block(block: u64, length: u64) -> u64 {
+    length.saturating_sub(block * BLOCK_BYTES).min(BLOCK_BYTES)
+}
+
+impl Sums {
+    pub(super) fn new(absent: BlockSum) -> Self {
+        Self { absent, changed: BTreeMap::new(), open: BTreeMap::new(), cut: None }
+    }
+
+    /// Whether so much changed that a flush is due.
+    pub(super) fn is_full(&self) -> bool {
+        self.changed.len() > MAX_CHANGED_SEGMENTS
+    }
+
+    pub(super) fn find(&self, block: u64) -> Found<'_> {
+        let segment = segment_of(block);
+        if self.open.contains_key(&block) {
+            Found::Open
+        } else if let Some(changed) = self.changed.get(&segment) {
+            Found::Changed(changed)
+        } else if self.is_cut(segment) {
+            Found::Absent
+        } else {
+            Found::Stored
+        }
+    }
+
+    fn is_cut(&self, segment: u64) -> bool {
+        self.cut.is_some_and(|cut| segment >= cut)
+    }
+
+    /// Loads what a change of `bytes` touches in an object of `length` bytes. `load` reads a segment of SQLite.
+    pub(super) fn prepare(
+        &mut self,
+        bytes: Range<u64>,
+        length: u64,
+        mut load: impl FnMut(u64) -> Result<Option<Segment>>,
+    ) -> Result<()> {
+        let touched = blocks_of(&bytes);
+        let last = (bytes.end > length && length > 0).then(|| segment_of((length - 1) / BLOCK_BYTES));
+        let segments = segment_of(touched.start)..touched.end.div_ceil(SEGMENT_BLOCKS);
+        for segment in segments.chain(last) {
+            self.load(segment, &mut load)?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, segment: u64, load: &mut impl FnMut(u64) -> Result<Option<Segment>>) -> Result<()> {
+        if !self.changed.contains_key(&segment) {
+            let stored = if self.is_cut(segment) { None } else { load(segment)? };
+            self.changed.insert(segment, stored.unwrap_or(Segment::of(self.absent)));
+        }
+        Ok(())
+    }
+
+    /// `data` was written at `offset` of an object of `length` bytes before.
+    pub(super) fn write(&mut self, offset: u64, data: &[u8], length: u64) {
+        let end = offset + data.len() as u64;
+        self.grow(length, end);
+        let (mut at, mut rest) = (offset, data);
+        while !rest.is_empty() {
+            let (block, start) = (at / BLOCK_BYTES, at % BLOCK_BYTES);
+            let (piece, tail) = rest.split_at((BLOCK_BYTES - start).min(rest.len() as u64) as usize);
+            if piece.len() as u64 == BLOCK_BYTES {
+                self.settle(block, BlockSum::Crc(sum(piece)));
+            } else {
+                let pieces = self.opened(block, length);
+                pieces.write(start, piece);
+                if let Some(crc) = pieces.whole() {
+                    self.settle(block, BlockSum::Crc(crc));
+                }
+            }
+            (at, rest) = (at + piece.len() as u64, tail);
+        }
+        while self.open.len() > MAX_OPEN_BLOCKS {
+            let Some((block, pieces)) = self.open.pop_first() else { break };
+            let known = pieces.sum(bytes_in_block(block, length.max(end)));
+            self.settle(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
+        }
+    }
+
+    /// A write of `bytes` failed: there may be anything. The object has `length` bytes, as before.
+    pub(super) fn spoil(&mut self, bytes: Range<u64>, length: u64) {
+        self.fill(blocks_of(&(bytes.start..bytes.end.min(length))), BlockSum::Unknown);
+    }
+
+    /// The bytes `start..end`, at least one, which lie in an object of `length` bytes, became zeros. All segments that
+    /// there are in this range are loaded.
+    pub(super) fn punch(&mut self, start: u64, end: u64, length: u64) {
+        let whole = start.div_ceil(BLOCK_BYTES)..if end == length {
+            end.div_ceil(BLOCK_BYTES)
+        } else {
+            end / BLOCK_BYTES
+        };
+        for at in [start, end - 1] {
+            let first = at - at % BLOCK_BYTES;
+            if !whole.contains(&(at / BLOCK_BYTES)) {
+                let (from, to) = (start.max(first) - first, end.min(first + BLOCK_BYTES) - first);
+                self.opened(at / BLOCK_BYTES, length).zero(from, to);
+            }
+        }
+        self.fill(whole, BlockSum::Zeros);
+    }
+
+    /// All of `blocks` that are in loaded segments become `sum`.
+    fn fill(&mut self, blocks: Range<u64>, sum: BlockSum) {
+        if blocks.is_empty() {
+            return;
+        }
+        let gone: Vec<_> = self.open.range(blocks.clone()).map(|(&block, _)| block).collect();
+        for block in gone {
+            self.open.remove(&block);
+        }
+        let segments = segment_of(blocks.start)..=segment_of(blocks.end - 1);
+        for (&number, segment) in self.changed.range_mut(segments) {
+            let first = number * SEGMENT_BLOCKS;
+            for block in blocks.start.max(first)..blocks.end.min(first + SEGMENT_BLOCKS) {
+                segment.set(index_in_segment(block), sum);
+            }
+        }
+    }
+
+    /// The object got `length` bytes, of `old` before. What a change of `length..` touches is prepared.
+    pub(super) fn resize(&mut self, old: u64, length: u64) {
+        if length >= old {
+            return self.grow(old, length);
+        }
+        let (last, at) = (length / BLOCK_BYTES, length % BLOCK_BYTES);
+        if at > 0 {
+            self.opened(last, old).cut(at);
+        }
+        let gone = length.div_ceil(BLOCK_BYTES);
+        self.open.split_off(&gone);
+        let (segment, index) = (segment_of(gone), index_in_segment(gone));
+        if index > 0
+            && let Some(changed) = self.changed.get_mut(&segment)
+        {
+            changed.cut(index);
+        }
+        let cut = segment + u64::from(index > 0);
+        self.changed.split_off(&cut);
+        self.cut = Some(self.cut.map_or(cut, |before| before.min(cut)));
+    }
+
+    /// Zeros come behind the bytes of the last block where the object grows behind it.
+    fn grow(&mut self, old: u64, length: u64) {
+        if length > old && !old.is_multiple_of(BLOCK_BYTES) {
+            self.opened(old / BLOCK_BYTES, old);
+        }
+    }
+
+    /// The pieces of a block that changes in part.
+    fn opened(&mut self, block: u64, length: u64) -> &mut Pieces {
+        let bytes = bytes_in_block(block, length);
+        let known = self.changed.get(&segment_of(block)).map(|segment| segment.get(index_in_segment(block)));
+        self.open.entry(block).or_insert_with(|| match known.unwrap_or(BlockSum::Unknown) {
+            _ if bytes == 0 => Pieces::of(Gaps::Zeros),
+            BlockSum::Zeros => Pieces::of(Gaps::Zeros),
+            BlockSum::Unknown => Pieces::of(Gaps::Unknown),
+            BlockSum::Crc(crc) => Pieces::begun(bytes, crc),
+        })
+    }
+
+    fn settle(&mut self, block: u64, sum: BlockSum) {
+        self.open.remove(&block);
+        if let Some(segment) = self.changed.get_mut(&segment_of(block)) {
+            segment.set(index_in_segment(block), sum);
+        }
+    }
+
+    /// Blocks whose sums must be made from what the file holds, as many as one flush reads.
+    pub(super) fn to_read_back(&self, length: u64) -> Vec<u64> {
+        let lost =
+            self.open.iter().filter(|&(&block, pieces)| pieces.sum(bytes_in_block(block, length)).is_none());
+        lost.map(|(&block, _)| block).take(MAX_BLOCKS_READ_BACK).collect()
+    }
+
+    /// Closes the open blocks; `read_back` are sums of those that were read. Gives what is to be stored.
+    pub(super) fn close(&mut self, length: u64, read_back: &BTreeMap<u64, u32>) -> Unflushed {
+        for (block, pieces) in std::mem::take(&mut self.open) {
+            let known = pieces.sum(bytes_in_block(block, length)).or_else(|| read_back.get(&block).copied());
+            self.settle(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
+        }
+        Unflushed { cut: self.cut, segments: self.changed.clone() }
+    }
+
+    /// What [`close`](Self::close) gave is stored.
+    pub(super) fn flushed(&mut self) {
+        (self.cut, self.changed) = (None, BTreeMap::new());
+    }
+}
