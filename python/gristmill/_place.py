@@ -33,7 +33,7 @@ _UNITS = {
 }
 
 #: What a connection depends on besides its address.
-_ENVIRONMENT = ("GRISTMILL_CLUSTER", "GRISTMILL_TOKEN", "GRISTMILL_TOKEN_FILE", "GRISTMILL_CA", "GRISTMILL_WAIT")
+_ENVIRONMENT = ("GRISTMILL_CLUSTER", "GRISTMILL_TOKEN", "GRISTMILL_TOKEN_FILE", "GRISTMILL_CA", "GRISTMILL_WAIT", "GRISTMILL_VERIFY")
 
 _Key = tuple[Union[str, None], ...]
 _connections: OrderedDict[_Key, _gristmill.Connection] = OrderedDict()

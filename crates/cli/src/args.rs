@@ -6,6 +6,7 @@ mod files;
 mod nodes;
 mod parameters;
 mod run;
+mod scrub;
 mod tree;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub use element::Element;
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
 pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
+pub use scrub::ScrubArgs;
 pub use tree::{CpArgs, DuArgs, MvArgs};
 
 const OVERVIEW: &str = "To begin:
@@ -70,6 +72,8 @@ pub enum Command {
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
+    /// Read files through and compare them with their checksums
+    Scrub(ScrubArgs),
     /// List the storage nodes of a cluster, and how each is
     Nodes(NodesArgs),
     /// Watch a cluster: its nodes, their load, where requests run, bytes moved and not moved

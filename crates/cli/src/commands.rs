@@ -15,6 +15,7 @@ pub mod run;
 mod run_array;
 mod run_output;
 mod run_variable;
+pub mod scrub;
 pub mod serve;
 pub mod stat;
 mod stat_folder;
@@ -36,8 +37,14 @@ const DASH: &str = "-";
 
 /// A connection to the cluster of a URL. Nothing is sent yet.
 fn connect(url: &Url, reach: ReachArgs) -> Result<Cluster, CliError> {
+    connect_to_read(url, reach, false)
+}
+
+/// The same for reading files: with `verify` all that is read is compared with its checksums.
+fn connect_to_read(url: &Url, reach: ReachArgs, verify: bool) -> Result<Cluster, CliError> {
     let mut options = ClusterOptions::from_env(url.entry.as_deref())?;
     options.wait = reach.wait.unwrap_or(options.wait);
+    options.verify |= verify;
     Ok(Cluster::connect(options)?)
 }
 

@@ -21,6 +21,9 @@ use crate::{ClientError, Location, MAX_WAIT, Url};
 /// Threads that drive connections; folds have their own.
 const NETWORK_THREADS: usize = 2;
 
+/// Values of a switch that are as good as none.
+const NO: [&str; 4] = ["0", "no", "off", "false"];
+
 /// How to reach a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterOptions {
@@ -35,11 +38,13 @@ pub struct ClusterOptions {
     /// How long the entry node is asked again while it is away, or its cluster is starting;
     /// [`ENTRY_PATIENCE`](crate::ENTRY_PATIENCE) where that is longer.
     pub wait: Duration,
+    /// Has nodes compare all bytes that are read with their checksums, also those that they compared within the last hour.
+    pub verify: bool,
 }
 
 impl ClusterOptions {
     /// The entry node at this address, and what the environment says: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or
-    /// `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT` (seconds). Without an address, `GRISTMILL_CLUSTER`.
+    /// `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT` (seconds), `GRISTMILL_VERIFY` (any value but 0, no, off and false). Without an address, `GRISTMILL_CLUSTER`.
     pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
@@ -67,7 +72,9 @@ impl ClusterOptions {
         let wait = variable("GRISTMILL_WAIT").map(|text| parse_wait(&text).map_err(ClientError::Usage));
         let wait = wait.transpose()?.unwrap_or_default();
         let ca = variable("GRISTMILL_CA").map(PathBuf::from);
-        Ok(ClusterOptions { entry, ca, token, stall: None, wait })
+        let verify =
+            variable("GRISTMILL_VERIFY").is_some_and(|text| !NO.contains(&text.to_lowercase().as_str()));
+        Ok(ClusterOptions { entry, ca, token, stall: None, wait, verify })
     }
 }
 
@@ -121,7 +128,8 @@ impl Cluster {
             })?;
         let mut dial = DialerOptions::default();
         dial.tls = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
-        let mut how = PeersOptions { token: options.token, received, ..PeersOptions::default() };
+        let verify = options.verify;
+        let mut how = PeersOptions { token: options.token, received, verify, ..PeersOptions::default() };
         if let Some(stall) = options.stall {
             (dial.stall, how.stall) = (stall, stall);
         }

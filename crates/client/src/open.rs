@@ -11,6 +11,12 @@ use crate::{ClientError, Descriptor, EXTENSION};
 
 /// Opens a plain file, or the striped file behind a layout file (`*.grist`).
 pub fn open(path: &Path) -> Result<FileParts, ClientError> {
+    open_with(path, false)
+}
+
+/// As [`open`]; with `verify` all bytes that are read are compared with their checksums, as far as there are any, also what
+/// was compared lately.
+pub fn open_with(path: &Path, verify: bool) -> Result<FileParts, ClientError> {
     let plain = FileParts::plain(path)?;
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Ok(plain);
@@ -33,7 +39,7 @@ pub fn open(path: &Path) -> Result<FileParts, ClientError> {
             let remedy = "put the file again from its source";
             return Err(failed(StoreError::Damaged { what, remedy }));
         }
-        parts.push(Arc::new(part));
+        parts.push(Arc::new(part.verifying(verify)));
     }
     let place = Placement {
         place: "storage",

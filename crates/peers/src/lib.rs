@@ -42,6 +42,7 @@ mod plan;
 mod put;
 mod received;
 mod run;
+mod scrub;
 mod told;
 mod tree;
 mod unanswered;

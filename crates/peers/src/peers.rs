@@ -36,11 +36,18 @@ pub struct PeersOptions {
     pub stall: Duration,
     /// Counts what is received of files.
     pub received: Received,
+    /// Has nodes compare all bytes with their checksums, also those that were compared lately.
+    pub verify: bool,
 }
 
 impl Default for PeersOptions {
     fn default() -> PeersOptions {
-        PeersOptions { token: None, stall: Duration::from_secs(10), received: Received::default() }
+        PeersOptions {
+            token: None,
+            stall: Duration::from_secs(10),
+            received: Received::default(),
+            verify: false,
+        }
     }
 }
 
@@ -55,6 +62,7 @@ pub struct Peers {
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
+    pub(crate) verify: bool,
     received: Received,
     /// What the runtime ends with. Last, for all else runs on it.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
@@ -81,6 +89,7 @@ impl Peers {
             near: NearLoads::default(),
             name,
             stall: options.stall,
+            verify: options.verify,
             received: options.received,
             _owner: None,
         })
@@ -90,6 +99,11 @@ impl Peers {
     /// outlive whoever opened it, and a read on a runtime that has ended panics.
     pub fn owning(self, owner: Arc<dyn Any + Send + Sync>) -> Peers {
         Peers { _owner: Some(owner), ..self }
+    }
+
+    /// The same connections, over which nodes compare all bytes with their checksums, or only those that are due.
+    pub fn verifying(&self, verify: bool) -> Peers {
+        Peers { verify, ..self.clone() }
     }
 
     /// This process as one that folds with so many threads what nodes hand back. `rate`: bytes a second that one processor

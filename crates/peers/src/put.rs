@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
@@ -89,8 +89,12 @@ impl Peers {
             let bytes = striped.object_len(place, length);
             let (file, done) = (file.clone(), done.clone());
             let (cached, counted) = (file.clone(), done.clone());
+            // Bytes are read in their order, whichever way each frame is.
+            let sent = Arc::new(AtomicU32::new(0));
+            let (sums, sums_at_once) = (sent.clone(), sent.clone());
             let read = move |offset: u64, buffer: &mut [u8]| {
                 read_stripes(&striped, place, offset, buffer, |part, at| file.read_exact_at(part, at))?;
+                add(&sums, buffer);
                 done.fetch_add(buffer.len() as u64, Ordering::Relaxed);
                 Ok(())
             };
@@ -100,6 +104,7 @@ impl Peers {
                 let read = |part: &mut [u8], at| cached_exact_at(&cached, part, at);
                 let done = few && read_stripes(&striped, place, offset, buffer, read).is_ok();
                 if done {
+                    add(&sums_at_once, buffer);
                     counted.fetch_add(length, Ordering::Relaxed);
                 }
                 done
@@ -114,7 +119,14 @@ impl Peers {
             } else {
                 RequestBody::from(ReadBody::new(0..bytes, read).or_at_once(at_once))
             };
-            (bytes > 0).then_some(async move { (target, self.put_object(created, target, body).await) })
+            (bytes > 0).then_some(async move {
+                let receipt = self.put_object(created, target, body).await;
+                (
+                    target,
+                    receipt
+                        .and_then(|receipt| arrived(created, target, receipt, sent.load(Ordering::Relaxed))),
+                )
+            })
         });
         let mut uploads = futures_util::stream::iter(uploads).buffer_unordered(FAN_IN);
         while let Some((target, receipt)) = uploads.next().await {
@@ -146,6 +158,7 @@ impl Peers {
                 let target = striped.target_of(at - 1) as usize;
                 let Some(slot) = uploads.get_mut(target) else { continue };
                 let upload = slot.get_or_insert_with(|| Upload::begin(self, created, target));
+                upload.sent = crc32c::crc32c_append(upload.sent, &part);
                 let sent = tokio::time::timeout(self.stall, upload.chunks.send(Chunk::Bytes(part))).await;
                 if sent.is_err() {
                     let (_, node) = place(&created.file, target)?;
@@ -165,8 +178,13 @@ impl Peers {
         }
         let mut receipts = vec![None; uploads.len()];
         let ends = uploads.into_iter().enumerate().filter_map(|(target, upload)| Some((target, upload?)));
-        let mut ends: FuturesUnordered<_> =
-            ends.map(|(target, upload)| async move { (target, upload.end().await) }).collect();
+        let mut ends: FuturesUnordered<_> = ends
+            .map(|(target, upload)| async move {
+                let sent = upload.sent;
+                let receipt = upload.end().await;
+                (target, receipt.and_then(|receipt| arrived(created, target, receipt, sent)))
+            })
+            .collect();
         while let Some((target, receipt)) = ends.next().await {
             if let Some(slot) = receipts.get_mut(target) {
                 *slot = Some(receipt?);
@@ -174,6 +192,24 @@ impl Peers {
         }
         Ok(Written { length: at, receipts })
     }
+}
+
+/// Takes more bytes that are sent into the CRC-32C of those before.
+fn add(sum: &AtomicU32, bytes: &[u8]) {
+    sum.store(crc32c::crc32c_append(sum.load(Ordering::Relaxed), bytes), Ordering::Relaxed);
+}
+
+/// The receipt, if the node has the bytes that were sent.
+fn arrived(created: &Created, target: usize, receipt: Receipt, sent: u32) -> Result<Receipt, RunError> {
+    if receipt.sum.is_none_or(|sum| sum == sent) {
+        return Ok(receipt);
+    }
+    let (_, node) = place(&created.file, target)?;
+    let message = format!(
+        "storage node {node} got other bytes than were sent to it (their checksums differ), so nothing was stored: \
+         put the file again, and check the network and the memory of both machines"
+    );
+    Err(RunError::Remote { kind: ErrorKind::Failed, message })
 }
 
 fn place(file: &FileMap, target: usize) -> Result<(Address, String), RunError> {
@@ -219,6 +255,8 @@ enum Chunk {
 
 /// One object on its way.
 struct Upload {
+    /// CRC-32C of what was given to be sent.
+    sent: u32,
     chunks: mpsc::Sender<Chunk>,
     task: JoinHandle<Result<Receipt, RunError>>,
 }
@@ -241,7 +279,7 @@ impl Upload {
         let (peers, created) = (peers.clone(), created.clone());
         let runtime = peers.runtime().clone();
         let task = runtime.spawn(async move { peers.put_object(&created, target, body).await });
-        Upload { chunks, task }
+        Upload { sent: 0, chunks, task }
     }
 
     async fn end(self) -> Result<Receipt, RunError> {

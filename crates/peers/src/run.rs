@@ -130,6 +130,7 @@ impl Question {
         (request.max_record, request.output) = (max_record, output);
         request.array = self.array.as_ref().map(|work| work.spec.clone());
         request.more = files.more();
+        request.verify = peers.verify;
         let file = files.map();
         let mut nodes = shards(file);
         if let Some(work) = &self.array {

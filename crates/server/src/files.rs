@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use gristmill_namespace::Principal;
 use gristmill_peers::{Written, whole_file};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_transport::ReadBody;
+use gristmill_transport::{FRAME, ReadBody};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, List, PathOf};
 use http::{HeaderMap, StatusCode, header};
 
@@ -94,12 +94,23 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     let described = content_range(status, &range, length);
     let grant: Arc<str> = opened.grant.as_str().into();
     let sent = shared.sent.clone();
-    let file = blocking(move || {
-        let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
-        Ok::<_, Refusal>(file)
+    let begins = range.start;
+    let (file, first) = blocking({
+        let end = range.end.min(begins + FRAME as u64);
+        move || {
+            let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
+            // Bytes that cannot be read are told instead of a body that ends before it began.
+            let mut first = vec![0; usize::try_from(end - begins).unwrap_or(FRAME)];
+            file.read(begins..end, &mut first)?;
+            Ok::<_, Refusal>((file, first))
+        }
     })
     .await?;
     let body = ReadBody::new(range, move |offset, buffer| {
+        if offset == begins && buffer.len() == first.len() {
+            buffer.copy_from_slice(&first);
+            return Ok(());
+        }
         file.read(offset..offset + buffer.len() as u64, buffer).map_err(io::Error::other)
     });
     Ok((status, AppendHeaders(described), [(header::ETAG, tag)], sent.body(body)).into_response())

@@ -13,7 +13,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::KEEP_BYTES;
 use crate::node::Shared;
 use crate::objects::elsewhere;
-use crate::upload::{Begun, Unfinished, create, receipt};
+use crate::upload::{Begun, Held, Unfinished, create, receipt};
 
 /// A segments file, and this node's place in it.
 pub(crate) struct Output {
@@ -84,7 +84,12 @@ impl Output {
         let length = object.at;
         let version = shared.store.close(&self.id).map_err(|error| self.failed(shared, error))?;
         unfinished.finish();
-        let receipt = receipt(shared, &self.grant.file.id, self.number, length, Some(data), version);
+        let receipt = receipt(
+            shared,
+            &self.grant.file.id,
+            self.number,
+            Held { length, data: Some(data), version, sum: None },
+        );
         Ok((end, (self.place, receipt)))
     }
 

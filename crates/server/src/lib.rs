@@ -64,6 +64,7 @@ mod private;
 mod puts;
 mod range;
 mod run;
+mod scrub;
 mod seat;
 mod sent;
 mod statistics;

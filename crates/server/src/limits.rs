@@ -42,6 +42,9 @@ pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS;
 /// objects on this node.
 pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 
+/// Steps of scrubs that are under way or wait for theirs; more are refused as busy.
+pub const MAX_SCRUBS: usize = 64;
+
 /// Requests whose passes this node finishes together with others, at once; more are refused as busy, since nodes that
 /// waited for a place could wait for each other's for ever. Each has two threads.
 pub const MAX_GROUP_WORK: usize = 64;

@@ -26,8 +26,8 @@ use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_KIB, COLLECTIVE_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS,
-    MAX_ROW_FOLDS, MAX_RUNS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES, ROWS_AHEAD,
-    SILENCE, STOP_GRACE,
+    MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES,
+    ROWS_AHEAD, SILENCE, STOP_GRACE,
 };
 use crate::private::close_to_others;
 use crate::seat::{Seat, Seats};
@@ -36,7 +36,7 @@ use crate::statistics::Books;
 use crate::turns::Turns;
 use crate::{
     NodeOptions, ServerError, cluster, files, flight, join, load, members, membership, metrics, no_route,
-    objects, page, status, target,
+    objects, page, scrub, status, target,
 };
 
 /// Number of a target that has not joined a cluster yet.
@@ -77,6 +77,9 @@ pub(crate) struct Shared {
     pub arriving: Arc<Arriving>,
     /// Whole files that come in.
     pub file_uploads: Seats,
+    pub scrubs: Seats,
+    /// Held while a stretch of an object is compared with its checksums.
+    pub scrubbing: tokio::sync::Mutex<()>,
     /// Memory for answers to messages of extents, in KiB.
     pub extents: Arc<Semaphore>,
     /// Memory for answers of folds for values, in KiB.
@@ -291,6 +294,8 @@ impl Node {
             arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
+            scrubs: Seats::new(MAX_SCRUBS, "scrubs"),
+            scrubbing: tokio::sync::Mutex::default(),
             extents: Arc::new(Semaphore::new(EXTENT_KIB)),
             answers: Arc::new(Semaphore::new(ANSWER_KIB)),
             contention,
@@ -389,6 +394,7 @@ fn set_up(listener: Listener) -> Listener {
 
 fn router(shared: &Arc<Shared>) -> Router {
     objects::routes()
+        .merge(scrub::routes())
         .merge(files::routes())
         .merge(members::routes())
         .merge(load::routes())

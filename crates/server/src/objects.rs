@@ -17,7 +17,7 @@ use axum::routing::{get, post};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::{Extent, ObjectId, ObjectStore, ReadOptions, StoreError, Version};
 use gristmill_transport::ReadBody;
-use gristmill_wire::{GRANT_HEADER, Grant, Rights};
+use gristmill_wire::{GRANT_HEADER, Grant, Rights, VERIFY_HEADER};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
@@ -44,7 +44,7 @@ pub(crate) struct Object {
 }
 
 /// Checks a grant for an object of this node's target.
-fn object(shared: &Shared, name: &str, headers: &HeaderMap, rights: Rights) -> Answer<Object> {
+pub(crate) fn object(shared: &Shared, name: &str, headers: &HeaderMap, rights: Rights) -> Answer<Object> {
     let Some(sealed) = headers.get(GRANT_HEADER) else {
         let text = format!(
             "this needs a grant in the header {GRANT_HEADER}; whole files are at /files/PATH of the entry node"
@@ -62,6 +62,11 @@ fn object(shared: &Shared, name: &str, headers: &HeaderMap, rights: Rights) -> A
     };
     let version = Version(place.version);
     Ok(Object { id: ObjectId::new(name).map_err(StoreError::from)?, version, grant, number })
+}
+
+/// Reads of this version, as the asker wants them checked.
+fn read_options(version: Version, headers: &HeaderMap) -> ReadOptions {
+    ReadOptions { verify: headers.contains_key(VERIFY_HEADER), ..ReadOptions::at(version) }
 }
 
 pub(crate) fn elsewhere(address: &str) -> Refusal {
@@ -92,7 +97,9 @@ impl Shared {
             StoreError::NoSpace { .. } => {
                 "its disk is full; free space there, or put the file on other targets with --on".to_owned()
             }
-            StoreError::Damaged { .. } => format!("{error} To users: put {path} again from its source"),
+            StoreError::Damaged { .. } | StoreError::Corrupt { .. } => {
+                format!("{error} To users: put {path} again from its source")
+            }
             other => other.to_string(),
         };
         let number = self.number().map_or_else(|_| "?".to_owned(), |number| number.to_string());
@@ -117,7 +124,7 @@ impl Shared {
 async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: HeaderMap) -> Answer<Response> {
     let object = object(&shared, &name, &headers, Rights::Read)?;
     let store = shared.store.clone();
-    let (id, at) = (object.id.clone(), ReadOptions::at(object.version));
+    let (id, at) = (object.id.clone(), read_options(object.version, &headers));
     let path = object.grant.file.path.clone();
     let stat = {
         let (store, id) = (store.clone(), id.clone());
@@ -131,6 +138,10 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
         Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
         Asked::Nothing => return Ok(no_such_range(stat.length)),
     };
+    // Damage in the first frame is told instead of a body that ends before it began: also who asks for the rest of a body
+    // that was cut learns so why.
+    let first = range.start..range.end.min(range.start + gristmill_transport::FRAME as u64);
+    tokio::task::block_in_place(|| store.verify(&id, first, at)).map_err(|e| shared.of_store(&path, e))?;
     let described = content_range(status, &range, stat.length);
     let normal = shared.contention.normal.begin();
     let body = ReadBody::new(range, move |offset, buffer| {
@@ -197,7 +208,7 @@ async fn extents(
     let Some(total) = total.filter(|total| *total <= MAX_EXTENT_BYTES) else {
         return Err(refuse(format!("ask for at most {MAX_EXTENT_BYTES} bytes at once")));
     };
-    let (store, id, at) = (shared.store.clone(), object.id, ReadOptions::at(object.version));
+    let (store, id, at) = (shared.store.clone(), object.id, read_options(object.version, &headers));
     let path = object.grant.file.path;
     let kib = u32::try_from(total.div_ceil(1024)).unwrap_or(u32::MAX);
     let normal = shared.contention.normal.begin();

@@ -31,7 +31,8 @@ pub(crate) fn node_request(
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;
     let mut run = question.request_of(file, options).map_err(Refusal::from)?;
-    run.options.statistics = request.statistics;
+    // What statistics settle was checked when they were made, and is not read again.
+    run.options.statistics = request.statistics && !request.verify;
     run.statistics = statistics::for_request(shared, files, &run);
     Ok((run, question.kernel))
 }
@@ -103,7 +104,7 @@ fn own_parts(
     if !request.targets.iter().all(own) {
         return Err(elsewhere(&shared.address));
     }
-    let parts = |map: &FileMap, sealed: &Arc<str>| own_file(shared, number, map, sealed);
+    let parts = |map: &FileMap, sealed: &Arc<str>| own_file(shared, number, map, sealed, request.verify);
     files.parts_by(ON_STORAGE, parts).map_err(Refusal::from)
 }
 
@@ -113,8 +114,9 @@ fn own_file(
     number: u32,
     map: &FileMap,
     sealed: &Arc<str>,
+    verify: bool,
 ) -> Result<gristmill_runtime::FileParts, RunError> {
-    let mut file = file_parts(&shared.peers, map, sealed, ON_STORAGE)?;
+    let mut file = file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)?;
     let object = ObjectId::new(&map.object()).map_err(StoreError::from)?;
     for ((target, place), part) in (0..).zip(&map.targets).zip(&mut file.parts) {
         let expected = file.layout.bytes_on(target, 0..file.length);
@@ -135,7 +137,7 @@ fn own_file(
             );
             return Err(RunError::Remote { kind: ErrorKind::Failed, message });
         }
-        *part = Arc::new(own);
+        *part = Arc::new(own.verifying(verify));
     }
     Ok(file)
 }

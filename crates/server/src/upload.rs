@@ -37,9 +37,9 @@ pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) ->
 async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
-    let (length, version) = match create(shared, path, &id).await? {
+    let (length, version, sum) = match create(shared, path, &id).await? {
         Begun::New(unfinished) => {
-            let length = write(shared, path, &id, body).await?;
+            let (length, sum) = write(shared, path, &id, body).await?;
             let (state, name) = (shared.clone(), path.clone());
             // Where the connection ends meanwhile, the complete object stays: its receipt may have been given to who
             // sent it again. The entry node has it removed if its put is over.
@@ -48,29 +48,32 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
                 unfinished.finish();
                 Ok::<_, Refusal>(closed)
             };
-            (length, blocking(close).await?)
+            (length, blocking(close).await?, sum)
         }
         Begun::Complete { length, version } => {
-            compare(shared, &id, (length, version), body).await?;
+            let sum = compare(shared, &id, (length, version), body).await?;
             // Complete is said before all is durable.
             let (state, name) = (shared.clone(), path.clone());
             blocking(move || state.store.flush(&id).map_err(|error| state.of_store(&name, error))).await?;
-            (length, version)
+            (length, version, sum)
         }
     };
-    Ok(receipt(shared, &grant.file.id, number, length, None, version))
+    Ok(receipt(shared, &grant.file.id, number, Held { length, data: None, version, sum: Some(sum) }))
 }
 
-/// This node's word that it has an object of a file, with so many bytes, of which `data` are the file's where not all are.
-pub(crate) fn receipt(
-    shared: &Shared,
-    file: &str,
-    number: u32,
-    length: u64,
-    data: Option<u64>,
-    version: Version,
-) -> Receipt {
-    let unsigned = Receipt { length, data, version: version.0, seal: String::new() };
+/// What a node has of a file: an object of so many bytes, of which `data` are the file's where not all are. `sum` is that of
+/// the bytes as they came.
+pub(crate) struct Held {
+    pub length: u64,
+    pub data: Option<u64>,
+    pub version: Version,
+    pub sum: Option<u32>,
+}
+
+/// This node's word that it has an object of a file.
+pub(crate) fn receipt(shared: &Shared, file: &str, number: u32, held: Held) -> Receipt {
+    let Held { length, data, version, sum } = held;
+    let unsigned = Receipt { length, data, version: version.0, sum, seal: String::new() };
     let seal = shared.key.sign(unsigned.signed_text(file, number).as_bytes());
     Receipt { seal, ..unsigned }
 }
@@ -120,32 +123,33 @@ async fn next(stream: &mut BodyDataStream) -> Answer<Option<Bytes>> {
     next.transpose().map_err(|error| cut(error.to_string()))
 }
 
-/// Writes what comes, and gives its length.
-async fn write(shared: &Shared, path: &str, id: &ObjectId, body: Body) -> Answer<u64> {
+/// Writes what comes, and gives its length and its CRC-32C.
+async fn write(shared: &Shared, path: &str, id: &ObjectId, body: Body) -> Answer<(u64, u32)> {
     let mut stream = body.into_data_stream();
-    let mut length = 0;
+    let (mut length, mut sum) = (0, 0);
     while let Some(bytes) = next(&mut stream).await? {
         // On this thread, whose cache has the bytes: handing them to another one costs a third of the speed.
         let write = || shared.store.write_at(id, length, &bytes, WriteOptions::default());
         tokio::task::block_in_place(write).map_err(|error| shared.of_store(path, error))?;
         length += bytes.len() as u64;
+        sum = crc32c::crc32c_append(sum, &bytes);
     }
-    Ok(length)
+    Ok((length, sum))
 }
 
-/// Compares what comes with a complete object.
+/// Compares what comes with a complete object, and gives its CRC-32C.
 async fn compare(
     shared: &Shared,
     id: &ObjectId,
     (length, version): (u64, Version),
     body: Body,
-) -> Answer<()> {
+) -> Answer<u32> {
     let other = || {
         let text = "this object was written already, with other bytes; begin another put";
         Refusal::new(ErrorKind::Conflict, text)
     };
     let mut stream = body.into_data_stream();
-    let mut at = 0;
+    let (mut at, mut sum) = (0, 0);
     while let Some(bytes) = next(&mut stream).await? {
         let read = || {
             let mut held = vec![0; bytes.len()];
@@ -156,8 +160,9 @@ async fn compare(
             return Err(other());
         }
         at += bytes.len() as u64;
+        sum = crc32c::crc32c_append(sum, &bytes);
     }
-    if at == length { Ok(()) } else { Err(other()) }
+    if at == length { Ok(sum) } else { Err(other()) }
 }
 
 /// Removes an object unless it was finished: also where the request ends because its connection does.

@@ -165,6 +165,9 @@ pub struct Receipt {
     pub data: Option<u64>,
     /// Its version.
     pub version: u64,
+    /// CRC-32C of its bytes as they came to the node; of an object that a node made itself there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<u32>,
     /// Signature with the key of the cluster.
     pub seal: String,
 }
@@ -172,9 +175,10 @@ pub struct Receipt {
 impl Receipt {
     /// What is signed: the object of this file on the target of this number.
     pub fn signed_text(&self, id: &str, number: u32) -> String {
-        let Receipt { length, version, data, .. } = self;
+        let Receipt { length, version, data, sum, .. } = self;
         let data = data.map_or_else(String::new, |data| format!(" {data}"));
-        format!("receipt {id} {number} {length} {version}{data}")
+        let sum = sum.map_or_else(String::new, |sum| format!(" crc {sum:08x}"));
+        format!("receipt {id} {number} {length} {version}{data}{sum}")
     }
 }
 

@@ -110,6 +110,9 @@ pub struct FoldRequest {
     /// Whether nodes may use, and keep, statistics of chunks.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub statistics: bool,
+    /// Whether all bytes are compared with their checksums, also those that were compared lately.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
 }
 
 const fn yes() -> bool {
@@ -150,6 +153,7 @@ impl FoldRequest {
             asker: None,
             select: (0, 0),
             statistics: true,
+            verify: false,
         }
     }
 

@@ -205,7 +205,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             let target = target(read)?;
             let (length, data, version) = (read.u64()?, Some(read.u64()?), read.u64()?);
             let seal = String::from_utf8_lossy(read.blob()?).into_owned();
-            Ok(Frame::Written(target, Receipt { length, data, version, seal }))
+            Ok(Frame::Written(target, Receipt { length, data, version, sum: None, seal }))
         }
         HANDED_BACK => {
             let count = read.u64()?;

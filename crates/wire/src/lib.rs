@@ -11,6 +11,7 @@
 //!   answered with [`Frame`]s.
 //! - [`action`]: what manages files, as JSON.
 //! - [`NodeLoad`] and [`NodeStatus`]: what a node has to do, for those who decide and for those who watch.
+//! - [`ScrubStep`]: what a node found that compared bytes with their checksums.
 //! - [`ErrorBody`]: how errors travel.
 //!
 //! ```
@@ -43,6 +44,7 @@ mod map;
 mod mode;
 mod rows;
 mod run;
+mod scrub;
 mod status;
 
 pub use array::{ArraySpec, grid};
@@ -55,6 +57,7 @@ pub use limits::*;
 pub use load::{MAX_LOAD_BYTES, NodeLoad, Processors, names_processors};
 pub use map::{FileMap, OBJECT_PREFIX, TargetPlace};
 pub use run::{Place, RunRequest};
+pub use scrub::{MAX_SCRUB_BYTES, ScrubStep};
 pub use status::{
     BytesStatus, ClusterStatus, HandedBack, KernelStatus, LEAST_LISTED, MAX_ALL_LISTED, MAX_CLUSTER_BYTES,
     MAX_HANDED_BACK, MAX_KERNELS_LISTED, MAX_LISTED, MAX_STATUS_BYTES, NodeStatus, RequestState,

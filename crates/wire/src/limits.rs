@@ -38,3 +38,6 @@ pub const MAX_PARAMS: usize = 64;
 
 /// Header that carries the sealed grant of a byte request.
 pub const GRANT_HEADER: &str = "x-gristmill-grant";
+
+/// Header of a byte request whose bytes are all to be compared with their checksums, also what was compared lately.
+pub const VERIFY_HEADER: &str = "x-gristmill-verify";

@@ -41,7 +41,7 @@ proptest! {
         (number, mode) in any::<(u32, u16)>(),
         (record, targets, on) in any::<(Option<u64>, Option<u32>, Option<Vec<u32>>)>(),
         (flag, maybe) in any::<(bool, Option<u16>)>(),
-        receipts in prop::collection::vec(any::<Option<(u64, Option<u64>, u64, String)>>(), 0..4),
+        receipts in prop::collection::vec(any::<Option<(u64, Option<u64>, u64, Option<u32>, String)>>(), 0..4),
     ) {
         same(PathOf { path: a.clone() })?;
         same(info.clone())?;
@@ -50,7 +50,7 @@ proptest! {
         same(Created { file: info.file.clone(), grant: b.clone(), lease_seconds: m })?;
         same(Attempt { id: c.clone() })?;
         let receipts: Vec<_> = receipts.into_iter()
-            .map(|receipt| receipt.map(|(length, data, version, seal)| Receipt { length, data, version, seal })).collect();
+            .map(|receipt| receipt.map(|(length, data, version, sum, seal)| Receipt { length, data, version, sum, seal })).collect();
         same(Commit { id: c.clone(), length: n, receipts })?;
         same(List { path: a.clone(), after: flag.then(|| b.clone()) })?;
         let entries = vec![Entry { name: a.clone(), info: Some(info) }, Entry { name: b.clone(), info: None }];
@@ -129,7 +129,7 @@ fn what_is_signed_says_all_of_it() {
     ] {
         assert_ne!(changed.signed_text(), join.signed_text());
     }
-    let receipt = |length, data, version| Receipt { length, data, version, seal: String::new() };
+    let receipt = |length, data, version| Receipt { length, data, version, sum: None, seal: String::new() };
     let mut texts = vec![receipt(2, None, 3).signed_text("f", 1), join.signed_text()];
     for (id, number) in [("g", 1), ("f", 2)] {
         texts.push(receipt(2, None, 3).signed_text(id, number));

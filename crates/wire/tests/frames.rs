@@ -79,7 +79,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         )),
         (any::<u32>(), (number(), number(), number()), any::<String>()).prop_map(
             |(target, (length, data, version), seal)| {
-                Frame::Written(target, Receipt { length, data: Some(data), version, seal })
+                Frame::Written(target, Receipt { length, data: Some(data), version, sum: None, seal })
             }
         ),
         (any::<u32>(), bytes()).prop_map(|(round, shared)| Frame::Reached(round, shared)),

@@ -54,6 +54,14 @@ pub struct ReachArgs {
     pub wait: Option<Duration>,
 }
 
+/// How bytes are compared with the checksums that they got when they were written.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct CheckArgs {
+    /// Compare all bytes with their checksums, also those that were compared within the last hour
+    #[arg(long, env = "GRISTMILL_VERIFY", value_parser = clap::builder::FalseyValueParser::new())]
+    pub verify: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct QuietArgs {
     /// Show no progress bar, even to a person
@@ -70,6 +78,8 @@ pub struct GetArgs {
     /// Write one variable of a netCDF, HDF5, Zarr, .npy or .csv file, as .npy
     #[arg(long, value_name = "NAME")]
     pub var: Option<String>,
+    #[command(flatten)]
+    pub check: CheckArgs,
     #[command(flatten)]
     pub tuning: QuietArgs,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use gristmill_wire::Place;
 
 use super::array::ArrayArgs;
 use super::element::Element;
-use super::files::ReachArgs;
+use super::files::{CheckArgs, ReachArgs};
 use super::parameters::ParamArgs;
 use crate::size::{ByteRange, Size};
 
@@ -61,6 +61,8 @@ pub struct RunArgs {
     /// Save the state here if stopped by Ctrl-C, and go on from it if it is there
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    pub check: CheckArgs,
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use gristmill_client::{ClientError, Cluster, EXTENSION, Location, Url};
 use gristmill_runtime::Control;
 
 use crate::args::GetArgs;
-use crate::commands::{DASH, connect, get_variable};
+use crate::commands::{DASH, connect_to_read, get_variable};
 use crate::error::CliError;
 use crate::interrupt::stop_on_signal;
 use crate::progress::bytes_bar;
@@ -30,11 +30,11 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
         (Location::Local(path), Some(name)) => {
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
-            get_variable::get(path, name, &destination, &*stoppable()?)?;
+            get_variable::get(path, name, &destination, args.check.verify, &*stoppable()?)?;
         }
         (Location::Remote(url), None) => get_remote(args, url)?,
         (Location::Remote(url), Some(name)) => {
-            let cluster = connect(url, args.reach)?;
+            let cluster = connect_to_read(url, args.reach, args.check.verify)?;
             let path = Path::new(&url.path);
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
@@ -49,7 +49,7 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
 }
 
 fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
-    let file = gristmill_client::open(path)?;
+    let file = gristmill_client::open_with(path, args.check.verify)?;
     let bar = bytes_bar(file.length, args.tuning.no_progress);
     let mut progress = |at| bar.set_position(at);
     if args.destination == Path::new(DASH) {
@@ -70,7 +70,7 @@ fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
 }
 
 fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
-    let cluster = connect(url, args.reach)?;
+    let cluster = connect_to_read(url, args.reach, args.check.verify)?;
     let opened = match cluster.open(&url.path) {
         Ok(opened) => opened,
         Err(error) if error.is_missing() => match cluster.usage(&url.path) {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use gristmill_client::{ClientError, VariableError, open, read_dataset, write_variable, write_whole};
+use gristmill_client::{ClientError, VariableError, open_with, read_dataset, write_variable, write_whole};
 use gristmill_format::{Dataset, FormatError, open_path};
 use gristmill_runtime::Control;
 
@@ -18,11 +18,17 @@ const MODE: u32 = 0o644;
 const LISTED: usize = 12;
 
 /// Writes a variable of a file, striped or not, or of a folder with Zarr.
-pub fn get(path: &Path, name: &str, destination: &Path, stop: &Control) -> Result<(), CliError> {
+pub fn get(
+    path: &Path,
+    name: &str,
+    destination: &Path,
+    verify: bool,
+    stop: &Control,
+) -> Result<(), CliError> {
     let dataset = if path.is_dir() {
         open_path(path).map_err(|error| without(path, error))?
     } else {
-        let file = open(path)?;
+        let file = open_with(path, verify)?;
         read_dataset(&file, &file.name).map_err(|error| without(path, error))?
     };
     get_from(&dataset, path, name, destination, stop)

@@ -18,7 +18,7 @@ use rustix::fs::{Access, access};
 
 use crate::args::{Element, RunArgs, SelectionArgs};
 use crate::commands::run_output::{BytesTo, Printer};
-use crate::commands::{connect, run_array, run_variable};
+use crate::commands::{connect_to_read, run_array, run_variable};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
 use crate::human;
@@ -170,7 +170,7 @@ fn is_writable(path: &Path) -> Result<(), CliError> {
 /// What is to be run, and where.
 pub(super) enum Job {
     Here(Box<Request>),
-    Cluster { cluster: Cluster, planned: Box<Planned>, options: Box<Options> },
+    Cluster { cluster: Box<Cluster>, planned: Box<Planned>, options: Box<Options> },
 }
 
 impl Job {
@@ -190,7 +190,7 @@ impl Job {
                 format!("{} is a file of this machine and is folded here; leave --place out", path.display());
             return Err(CliError::Usage(text));
         }
-        let mut request = Request::new(kernel, input, gristmill_client::open(path)?);
+        let mut request = Request::new(kernel, input, gristmill_client::open_with(path, args.check.verify)?);
         request.byte_order = byte_order(&args.selection);
         request.selection = selection(&args.selection);
         request.options = options;
@@ -220,11 +220,11 @@ impl Job {
             range: args.selection.range.map(|range| (range.start, range.length)),
             array: None,
         };
-        let cluster = connect(url, args.reach)?;
+        let cluster = connect_to_read(url, args.reach, args.check.verify)?;
         let mut planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
         let file = Url { entry: Some(cluster.entry().to_owned()), path: url.path.clone() };
         planned.identity = identity(args, params, file);
-        Ok(Job::Cluster { cluster, planned, options: Box::new(options) })
+        Ok(Job::Cluster { cluster: Box::new(cluster), planned, options: Box::new(options) })
     }
 
     pub(super) fn explanation(&self, stays: bool) -> String {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_client::{
-    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, nowhere, open, plan_array, plan_dataset,
+    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, nowhere, plan_array, plan_dataset,
 };
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
@@ -20,11 +20,11 @@ use gristmill_wire::Place;
 
 use crate::WORDS;
 use crate::args::RunArgs;
-use crate::commands::connect;
 use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
 use crate::commands::stat;
 use crate::commands::variables::{failed, is_zarr};
+use crate::commands::{connect, connect_to_read};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
@@ -154,21 +154,21 @@ fn planned(
                 let file = folder.parts(plan.files())?;
                 (plan, file)
             } else {
-                let file = open(path)?;
+                let file = gristmill_client::open_with(path, args.check.verify)?;
                 (plan_array(&file, question)?, file)
             };
             let request = Request { options, ..plan.request(file) };
             (plan, Job::Here(Box::new(request)))
         }
         Location::Remote(url) => {
-            let cluster = connect(url, args.reach)?;
+            let cluster = connect_to_read(url, args.reach, args.check.verify)?;
             let remote = cluster.dataset(&url.path)?;
             let plan = remote.plan(question)?;
             let job = match remote.files(plan.files())? {
                 Some(files) => {
                     let planned = cluster.plan_files(files, plan.question()?, args.place, &options)?;
                     let (planned, options) = (Box::new(planned), Box::new(options));
-                    Job::Cluster { cluster, planned, options }
+                    Job::Cluster { cluster: Box::new(cluster), planned, options }
                 }
                 None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
             };

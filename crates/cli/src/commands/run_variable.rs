@@ -7,7 +7,7 @@ use gristmill_client::Location;
 use gristmill_format::{Dataset, Variable};
 
 use crate::args::RunArgs;
-use crate::commands::connect;
+use crate::commands::connect_to_read;
 use crate::commands::run_array::{HISTOGRAM, MEDIAN, QUANTILE};
 use crate::commands::variables::{failed, is_zarr};
 use crate::error::CliError;
@@ -59,10 +59,12 @@ pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
             Arc::new(gristmill_format::open_path(path).map_err(failed(path))?)
         }
         Location::Local(path) => {
-            let file = gristmill_client::open(path)?;
+            let file = gristmill_client::open_with(path, args.check.verify)?;
             Arc::new(gristmill_client::read_dataset(&file, &file.name).map_err(failed(path))?)
         }
-        Location::Remote(url) => connect(url, args.reach)?.dataset(&url.path)?.dataset,
+        Location::Remote(url) => {
+            connect_to_read(url, args.reach, args.check.verify)?.dataset(&url.path)?.dataset
+        }
     };
     only(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
 }

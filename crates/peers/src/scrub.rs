@@ -1,0 +1,41 @@
+//! Having a node compare a stretch of an object with its checksums.
+
+use bytes::Bytes;
+use gristmill_runtime::RunError;
+use gristmill_wire::{FileMap, GRANT_HEADER, MAX_SCRUB_BYTES, ScrubStep};
+use http::{Method, Request};
+
+use crate::Peers;
+use crate::bytes::{node_name, refusal};
+use crate::error::{transport, unavailable};
+use crate::peers::parse;
+
+impl Peers {
+    /// The step that begins at byte `from` of what target number `target` of a file holds of it.
+    pub async fn scrub(
+        &self,
+        file: &FileMap,
+        target: usize,
+        grant: &str,
+        from: u64,
+    ) -> Result<ScrubStep, RunError> {
+        let Some(place) = file.targets.get(target) else {
+            return Err(unavailable("", "the file has no such target"));
+        };
+        let (address, node) = (parse(&place.address)?, node_name(place.number, &place.address));
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("/objects/{}/scrub/{from}", file.object()))
+            .header(GRANT_HEADER, grant)
+            .body(Bytes::new())
+            .map_err(|e| unavailable(&node, e))?;
+        let mut response =
+            self.dialer().http(&address).send(request).await.map_err(|e| transport(&node, &e))?;
+        if !response.status().is_success() {
+            return Err(refusal(&node, &mut response).await);
+        }
+        let text = response.bytes(MAX_SCRUB_BYTES).await.map_err(|e| transport(&node, &e))?;
+        serde_json::from_slice(&text)
+            .map_err(|e| unavailable(&node, format_args!("its answer makes no sense: {e}")))
+    }
+}

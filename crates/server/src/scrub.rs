@@ -1,0 +1,53 @@
+//! A step of a scrub, for whoever may read the file: `POST /objects/NAME/scrub/BYTE`.
+//!
+//! The node keeps nothing about a scrub. Who scrubs asks step by step, and so sets how fast it goes; steps of all of them are
+//! done one after the other.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use gristmill_runtime::ErrorKind;
+use gristmill_store::{ObjectStore, ReadOptions};
+use gristmill_wire::{Rights, ScrubStep};
+use http::{HeaderMap, header};
+
+use crate::error::{Answer, Refusal};
+use crate::node::{Shared, blocking};
+use crate::objects::object;
+
+/// The route.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/objects/{name}/scrub/{from}", post(scrub))
+}
+
+async fn scrub(
+    State(shared): State<Arc<Shared>>,
+    Path((name, from)): Path<(String, u64)>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let object = object(&shared, &name, &headers, Rights::Read)?;
+    let _seat = shared.seat(&shared.scrubs, &object.grant.principal.as_str().into())?;
+    let _turn = shared.scrubbing.lock().await;
+    let state = shared.clone();
+    let step = blocking(move || {
+        let at = ReadOptions::at(object.version);
+        let path = &object.grant.file.path;
+        // The object at the version of the grant, and no other.
+        let found = state.store.read_at(&object.id, 0, &mut [], at);
+        let found = found.and_then(|_| state.store.scrub(&object.id, from));
+        found.map_err(|error| state.of_store(path, error))
+    });
+    let step = step.await?;
+    let step = ScrubStep {
+        next: step.next,
+        checked: step.checked,
+        learnt: step.learnt,
+        damaged: step.damaged.into_iter().map(|range| (range.start, range.end)).collect(),
+    };
+    let text = serde_json::to_vec(&step).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
+}
