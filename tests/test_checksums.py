@@ -131,8 +131,8 @@ def test_a_scrub_finds_it(damaged):
 
 def test_a_scrub_keeps_to_its_rate_and_is_ended(clusters):
     up = clusters(Up, nodes=1)
-    up.put("/data", noise(4 << 20))
-    assert b"4.00 MiB as they were written" in up.grist.ok("scrub", up.url("/data"), "--rate", "64MiB")
+    up.put("/data", noise(12 << 20))
+    assert b"12.00 MiB as they were written" in up.grist.ok("scrub", up.url("/data"), "--rate", "64MiB")
     assert "is no size" in up.grist.refuses(2, "scrub", up.url("/data"), "--rate", "fast")
     assert "/nowhere" in up.grist.refuses(2, "scrub", up.url("/nowhere"))
     slow = subprocess.Popen([binary(), "scrub", up.url("/data"), "--rate", "256KiB"], stderr=subprocess.PIPE)
@@ -140,6 +140,15 @@ def test_a_scrub_keeps_to_its_rate_and_is_ended(clusters):
     assert up.get("/beside") == noise(100_000)
     slow.send_signal(signal.SIGINT)
     assert slow.wait(BOUND) == 130 and b"stopped" in slow.stderr.read()
+
+
+def test_short_and_empty_files_have_objects_on_some_targets_only(clusters):
+    up = clusters(Up, nodes=3)
+    up.put("/short", b"few bytes")
+    up.put("/empty", b"")
+    up.put("/folder/other", noise(200_000), "--stripe", "64KiB")
+    report = json.loads(up.grist.ok("scrub", up.url("/"), "--json"))
+    assert report["objects"] == 4 and report["checked_bytes"] == 200_009 and report["damaged"] == []
 
 
 def test_striped_files_of_this_machine(grist, tmp_path):

@@ -1,9 +1,10 @@
 //! Clearing away objects of files that were replaced, removed or never finished.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
 use gristmill_namespace::Garbage;
 use gristmill_runtime::RunError;
 use gristmill_store::ObjectId;
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::ServerError;
 use crate::error::{Answer, Refusal};
-use crate::limits::{COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
+use crate::limits::{CLEAR_AT_ONCE, COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
 
 /// How long a grant to clear away holds, in seconds.
@@ -35,25 +36,33 @@ pub(crate) async fn collect(
             () = shared.garbage.notified() => {}
             () = tokio::time::sleep(COLLECT_EVERY) => {}
         }
-        tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return Ok(()),
+        loop {
+            let more = tokio::select! {
+                _ = stopped.wait_for(|stop| *stop) => return Ok(()),
+                more = round(&shared, WRITABLE) => more,
+            };
             // A namespace that fails says so to whoever uses it.
-            _ = round(&shared, WRITABLE) => {}
+            if !more.unwrap_or(false) {
+                break;
+            }
         }
     }
 }
 
-/// Clears away what is garbage; `writable` is how long after a put began its objects may be written.
-async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<()> {
+/// Clears away what is garbage, and says whether there may be more that can be; `writable` is how long after a put began its
+/// objects may be written.
+async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     let state = shared.clone();
     let (garbage, targets) = blocking(move || {
         let namespace = state.namespace()?;
         Ok::<_, Refusal>((namespace.garbage(COLLECT_AT_ONCE)?, namespace.targets()?))
     })
     .await?;
+    let all = garbage.len() == COLLECT_AT_ONCE;
     // Nodes that did not answer are asked again in the next round only.
-    let mut silent = HashSet::new();
-    for file in garbage {
+    let silent = Mutex::new(HashSet::new());
+    let (silent, targets) = (&silent, &targets);
+    let clearing = garbage.into_iter().map(|file| async move {
         let places = file.targets.iter().filter_map(|number| {
             targets.iter().find(|target| target.number == *number).map(|target| TargetPlace {
                 number: target.number,
@@ -61,12 +70,17 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<()> {
                 version: 0,
             })
         });
-        if clear(shared, &file, places.collect(), &mut silent).await? {
-            let state = shared.clone();
-            blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&[file.id], writable)?)).await?;
-        }
+        let gone = clear(shared, &file, places.collect(), silent).await?;
+        Ok::<_, Refusal>(gone.then_some(file.id))
+    });
+    let cleared: Vec<_> = stream::iter(clearing).buffer_unordered(CLEAR_AT_ONCE).collect().await;
+    let cleared = cleared.into_iter().filter_map(Result::transpose).collect::<Answer<Vec<_>>>()?;
+    let some = !cleared.is_empty();
+    if some {
+        let state = shared.clone();
+        blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&cleared, writable)?)).await?;
     }
-    Ok(())
+    Ok(all && some)
 }
 
 /// Removes the objects of a file from its targets, and says whether all are gone.
@@ -74,7 +88,7 @@ async fn clear(
     shared: &Arc<Shared>,
     file: &Garbage,
     targets: Vec<TargetPlace>,
-    silent: &mut HashSet<u32>,
+    silent: &Mutex<HashSet<u32>>,
 ) -> Answer<bool> {
     let map = FileMap {
         id: file.id.to_string(),
@@ -98,7 +112,7 @@ async fn clear(
             let (state, id) =
                 (shared.clone(), ObjectId::new(&object).map_err(gristmill_store::StoreError::from)?);
             blocking(move || state.remove_object(&id)).await
-        } else if silent.contains(&place.number) {
+        } else if lock(silent).contains(&place.number) {
             all = false;
             continue;
         } else {
@@ -106,10 +120,14 @@ async fn clear(
         };
         if cleared.is_err() {
             all = false;
-            silent.insert(place.number);
+            lock(silent).insert(place.number);
         }
     }
     Ok(all)
+}
+
+fn lock(silent: &Mutex<HashSet<u32>>) -> MutexGuard<'_, HashSet<u32>> {
+    silent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn ask(shared: &Shared, place: &TargetPlace, object: &str, sealed: &str) -> Answer<()> {
@@ -185,6 +203,19 @@ mod tests {
                 round(&test.shared, Duration::from_nanos(1)).await.unwrap();
                 assert!(test.shared.store.stat(&object).is_err(), "the object is cleared away");
             }
+        });
+    }
+
+    /// A round that found as much as it takes says that there is more. The node's own collector may have some of it.
+    #[test]
+    fn rounds_go_on_until_all_is_cleared() {
+        with_node(async |test| {
+            for _ in 0..COLLECT_AT_ONCE + 10 {
+                over(&test).await;
+            }
+            while round(&test.shared, Duration::from_nanos(1)).await.unwrap() {}
+            let left = || test.shared.namespace().unwrap().garbage(COLLECT_AT_ONCE).unwrap().len();
+            assert!(left() < COLLECT_AT_ONCE, "{} are left", left());
         });
     }
 

@@ -71,7 +71,7 @@ pub use limits::{
     MAX_LEASE, MAX_LIST_PAGE, MAX_OBJECT_BYTES, MAX_WRITTEN_PAGE,
 };
 pub use local::{
-    LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_CACHED_SEGMENTS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS,
+    LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_CHECKED_BLOCKS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS,
 };
 pub use memory::{DEFAULT_MEMORY_BYTES, MemoryStore};
 pub use object_store::ObjectStore;

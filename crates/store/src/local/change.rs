@@ -234,10 +234,15 @@ impl LocalStore {
         if read(&object.shared).lease.is_some() {
             let version = self.begin(object, writer, 0..0, u64::MAX)?;
             let now = self.clock.now();
-            let mut shared = write(&object.shared);
-            (shared.version, shared.modified, shared.lease) = (version, now, None);
+            {
+                let mut shared = write(&object.shared);
+                (shared.version, shared.modified) = (version, now);
+            }
+            writer.closing = true;
         }
-        self.flush_object(object, writer)?;
+        let flushed = self.flush_object(object, writer);
+        writer.closing = false;
+        flushed?;
         Ok(read(&object.shared).version)
     }
 
@@ -338,7 +343,9 @@ impl LocalStore {
             let mut shared = write(&object.shared);
             let length = shared.length;
             let sums = shared.sums.close(length, &read_back);
-            (shared.row(object.birth), shared.pending.clone(), sums)
+            let mut row = shared.row(object.birth);
+            row.lease = row.lease.filter(|_| !writer.closing);
+            (row, shared.pending.clone(), sums)
         };
         let first = !writer.persisted;
         let stored = self.meta.put(&object.id, &row, &pending, &sums);
@@ -355,6 +362,7 @@ impl LocalStore {
             shared.pending.clear();
             shared.sums.flushed();
             shared.flushed = row.version;
+            shared.lease = shared.lease.filter(|_| !writer.closing);
         }
         self.table.note_flushed(object, first);
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! A block is checked when it is first read after the store was opened or the block changed, and again when an hour has
 //! passed; in between its bytes come from the memory of the operating system or from a device that was sound a moment
-//! ago. That a block was checked is kept in memory, for [`MAX_CACHED_SEGMENTS`] segments.
+//! ago. That a block was checked is kept in memory, for [`MAX_CHECKED_BLOCKS`] blocks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,8 +18,11 @@ use crate::locks::lock;
 use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment, are_zeros, sum};
 use crate::{ObjectId, Result, StoreError};
 
-/// Segments whose sums a local store keeps in memory, with the times of their checks: those of 128 GiB.
-pub const MAX_CACHED_SEGMENTS: usize = 4_096;
+/// Blocks whose sums a local store keeps in memory, with the times of their checks: those of 128 GiB, in some 24 MiB.
+pub const MAX_CHECKED_BLOCKS: usize = 2 << 20;
+
+/// Segments that these may lie in. Each object has one or more, however short it is.
+const MAX_CACHED_SEGMENTS: usize = 65_536;
 
 /// After so many minutes a block is checked again when it is read.
 pub(super) const RECHECK_MINUTES: u32 = 60;
@@ -30,6 +33,7 @@ pub(super) struct Checker(Mutex<Cache>);
 #[derive(Default)]
 struct Cache {
     segments: HashMap<(u64, u64), Cached>,
+    blocks: usize,
     tick: u64,
 }
 
@@ -104,7 +108,7 @@ impl Checker {
 
     /// Forgets a segment whose stored sums changed although no flush did it.
     pub(super) fn forget(&self, birth: u64, number: u64) {
-        lock(&self.0).segments.remove(&(birth, number));
+        lock(&self.0).remove((birth, number));
     }
 
     fn loaded(&self, subject: &Subject<'_>, number: u64) -> Result<Arc<Loaded>> {
@@ -121,7 +125,9 @@ impl Checker {
                 other => other.map(|cached| cached.loaded.clone()),
             }
         };
-        let loaded = Arc::new(Loaded::new((subject.load)(number)?, before.as_deref()));
+        let blocks = subject.length.div_ceil(BLOCK_BYTES).saturating_sub(number * SEGMENT_BLOCKS);
+        let blocks = blocks.min(SEGMENT_BLOCKS) as usize;
+        let loaded = Arc::new(Loaded::new((subject.load)(number)?, blocks, before.as_deref()));
         lock(&self.0).put(key, loaded.clone(), subject.version);
         Ok(loaded)
     }
@@ -130,25 +136,40 @@ impl Checker {
 impl Cache {
     /// Puts a segment in. Where there is no room, an eighth of the others goes, those not used for longest.
     fn put(&mut self, key: (u64, u64), loaded: Arc<Loaded>, version: u64) {
-        if self.segments.len() >= MAX_CACHED_SEGMENTS && !self.segments.contains_key(&key) {
+        self.remove(key);
+        if self.segments.len() >= MAX_CACHED_SEGMENTS
+            || self.blocks + loaded.checked.len() > MAX_CHECKED_BLOCKS
+        {
             let mut ticks: Vec<_> = self.segments.values().map(|cached| cached.used).collect();
-            let (_, &mut limit, _) = ticks.select_nth_unstable(MAX_CACHED_SEGMENTS / 8);
-            self.segments.retain(|_, cached| cached.used > limit);
+            let eighth = ticks.len() / 8;
+            if eighth < ticks.len() {
+                let (_, &mut limit, _) = ticks.select_nth_unstable(eighth);
+                self.segments.retain(|_, cached| cached.used > limit);
+                self.blocks = self.segments.values().map(|cached| cached.loaded.checked.len()).sum();
+            }
         }
+        self.blocks += loaded.checked.len();
         self.segments.insert(key, Cached { loaded, version, used: self.tick });
+    }
+
+    fn remove(&mut self, key: (u64, u64)) {
+        if let Some(cached) = self.segments.remove(&key) {
+            self.blocks -= cached.loaded.checked.len();
+        }
     }
 }
 
 impl Loaded {
-    /// `before` is the same segment at an earlier flush: checks of blocks whose sums are still the same hold.
-    fn new(segment: Segment, before: Option<&Loaded>) -> Self {
+    /// A segment of which so many blocks lie in the object. `before` is the same segment at an earlier flush: checks of blocks
+    /// whose sums are still the same hold.
+    fn new(segment: Segment, blocks: usize, before: Option<&Loaded>) -> Self {
         let minute = |index: usize| {
             before
                 .filter(|before| before.segment.get(index) == segment.get(index))
                 .and_then(|before| before.checked.get(index))
                 .map_or(0, |minute| minute.load(Ordering::Relaxed))
         };
-        let checked = (0..SEGMENT_BLOCKS as usize).map(|index| AtomicU32::new(minute(index))).collect();
+        let checked = (0..blocks).map(|index| AtomicU32::new(minute(index))).collect();
         Self { segment, checked }
     }
 

@@ -63,7 +63,7 @@ use crate::error::RESTORE;
 use crate::locks::{lock, read};
 use crate::{Clock, ObjectId, Result, StoreError, SystemClock};
 
-pub use check::MAX_CACHED_SEGMENTS;
+pub use check::MAX_CHECKED_BLOCKS;
 pub use files::MAX_OPEN_FILES;
 pub use reader::LocalReader;
 pub use table::{MAX_CACHED_OBJECTS, MAX_UNFLUSHED_OBJECTS};

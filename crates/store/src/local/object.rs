@@ -43,6 +43,8 @@ pub(super) struct Writer {
     pub(super) changed: bool,
     /// Up to here the device was told to begin writing.
     pub(super) begun: u64,
+    /// The flush under way says that the object is complete. Nobody is told so before that is durable.
+    pub(super) closing: bool,
 }
 
 pub(super) struct Shared {
@@ -70,6 +72,7 @@ impl Object {
             durable_length: 0,
             changed: true,
             begun: 0,
+            closing: false,
         };
         let shared = Shared {
             removed: false,
@@ -94,6 +97,7 @@ impl Object {
             changed: row.dirty.is_some(),
             touched: row.dirty.unwrap_or(0..0),
             begun: row.length,
+            closing: false,
         };
         let shared = Shared {
             removed: false,

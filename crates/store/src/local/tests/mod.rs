@@ -1,5 +1,6 @@
 //! The local store on a disk that fails.
 
+mod closing;
 mod full_disk;
 mod power;
 mod races;

@@ -125,6 +125,28 @@ fn a_block_is_checked_again_after_an_hour() {
     assert_eq!(at(2 * BLOCK_BYTES, &mut part).unwrap(), 3);
 }
 
+/// Also of many short objects it is known for an hour that they were checked.
+#[test]
+fn many_objects_are_not_checked_each_time() {
+    let parent = scratch();
+    let dir = parent.path().join("store");
+    let store = LocalStore::open(&dir).unwrap();
+    let names: Vec<_> = (0..6_000).map(|number| id(&format!("object-{number}"))).collect();
+    for name in &names {
+        store.create(name, &CreateOptions::default()).unwrap();
+        store.append(name, b"short").unwrap();
+    }
+    store.flush_all().unwrap();
+    for name in &names {
+        read_all(&store, name, ReadOptions::default()).unwrap();
+    }
+    for name in [&names[0], &names[5_999]] {
+        flip(&file_of(&dir, name), 0);
+        assert!(read_all(&store, name, ReadOptions::default()).is_ok());
+        assert!(read_all(&store, name, VERIFY).is_err());
+    }
+}
+
 #[test]
 fn what_is_written_again_is_sound_again() {
     let (parent, clock) = (scratch(), Arc::new(ManualClock::new()));
