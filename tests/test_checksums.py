@@ -166,6 +166,9 @@ def test_striped_files_of_this_machine(grist, tmp_path):
         assert done.returncode == 1 and b"1 block DAMAGED" in done.stdout
     assert grist.ok("scrub", tmp_path / "t0").endswith(b"none damaged\n")
     assert "holds no store" in grist.refuses(1, "scrub", tmp_path)
+    assert "plain file, which has no checksums" in grist.refuses(2, "scrub", tmp_path / "source")
+    assert "at least 1 byte" in grist.refuses(2, "scrub", layout, "--rate", "0")
+    assert "no such file" in grist.refuses(2, "scrub", tmp_path / "nowhere")
 
 
 def test_a_store_without_checksums_is_upgraded(grist, tmp_path):

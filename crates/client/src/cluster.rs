@@ -22,7 +22,7 @@ use crate::{ClientError, Location, MAX_WAIT, Url};
 const NETWORK_THREADS: usize = 2;
 
 /// Values of a switch that are as good as none.
-const NO: [&str; 4] = ["0", "no", "off", "false"];
+const NO: [&str; 6] = ["0", "n", "no", "off", "f", "false"];
 
 /// How to reach a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub struct Damage {
     pub bytes: Range<u64>,
 }
 
-/// What a scrub found.
+/// The result of a scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
     /// Objects that were read.
@@ -32,7 +32,7 @@ pub struct ScrubReport {
     pub checked: u64,
     /// Bytes of which nothing was known; they are checked from now on, where the store could be written.
     pub learnt: u64,
-    /// What is damaged.
+    /// The ranges that are damaged, at most one block each.
     pub damaged: Vec<Damage>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, FileParts, Part, Placement, RunError, Want};
 use gristmill_transport::{Address, Response};
-use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER, VERIFY_HEADER};
+use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER};
 use http::{Method, Request, StatusCode, header};
 
 use crate::Peers;
@@ -131,7 +131,7 @@ impl RemotePart {
             .method(method)
             .uri(format!("/objects/{}{path}", self.object))
             .header(GRANT_HEADER, &*self.grant);
-        if self.peers.verify { request.header(VERIFY_HEADER, "all") } else { request }
+        self.peers.checked(request)
     }
 }
 

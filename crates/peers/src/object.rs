@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::{Address, Response};
-use gristmill_wire::{FileMap, GRANT_HEADER, VERIFY_HEADER};
+use gristmill_wire::{FileMap, GRANT_HEADER};
 use http::{Method, Request, StatusCode, header};
 use tokio::time::Instant;
 
@@ -62,9 +62,7 @@ impl ObjectStream {
             .method(Method::GET)
             .uri(format!("/objects/{}", self.object))
             .header(GRANT_HEADER, &self.grant);
-        if self.peers.verify {
-            request = request.header(VERIFY_HEADER, "all");
-        }
+        request = self.peers.checked(request);
         if self.at > 0 {
             request = request.header(header::RANGE, format!("bytes={}-", self.at));
         }

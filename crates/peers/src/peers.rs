@@ -11,7 +11,7 @@ use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use gristmill_runtime::RunError;
 use gristmill_transport::{Address, Dialer};
-use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, action};
+use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, VERIFY_HEADER, action};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
@@ -104,6 +104,11 @@ impl Peers {
     /// The same connections, over which nodes compare all bytes with their checksums, or only those that are due.
     pub fn verifying(&self, verify: bool) -> Peers {
         Peers { verify, ..self.clone() }
+    }
+
+    /// A request for bytes, which says so where all of them are to be compared with their checksums.
+    pub(crate) fn checked(&self, request: http::request::Builder) -> http::request::Builder {
+        if self.verify { request.header(VERIFY_HEADER, "all") } else { request }
     }
 
     /// This process as one that folds with so many threads what nodes hand back. `rate`: bytes a second that one processor

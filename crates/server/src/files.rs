@@ -95,19 +95,19 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     let grant: Arc<str> = opened.grant.as_str().into();
     let sent = shared.sent.clone();
     let begins = range.start;
-    let (file, first) = blocking({
+    let (file, mut first) = blocking({
         let end = range.end.min(begins + FRAME as u64);
         move || {
             let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
             // Bytes that cannot be read are told instead of a body that ends before it began.
             let mut first = vec![0; usize::try_from(end - begins).unwrap_or(FRAME)];
             file.read(begins..end, &mut first)?;
-            Ok::<_, Refusal>((file, first))
+            Ok::<_, Refusal>((file, Some(first)))
         }
     })
     .await?;
     let body = ReadBody::new(range, move |offset, buffer| {
-        if offset == begins && buffer.len() == first.len() {
+        if let Some(first) = first.take().filter(|first| offset == begins && buffer.len() == first.len()) {
             buffer.copy_from_slice(&first);
             return Ok(());
         }

@@ -123,10 +123,11 @@ pub const JOIN_AGE: u64 = 300;
 
 /// Files that are cleared away at once, and how often the entry node looks for some.
 pub const COLLECT_AT_ONCE: usize = 256;
-/// Files of these whose objects are being removed at a time.
-pub const CLEAR_AT_ONCE: usize = 16;
 /// See [`COLLECT_AT_ONCE`].
 pub const COLLECT_EVERY: Duration = Duration::from_secs(10);
+
+/// Files whose objects are being removed at a time.
+pub const CLEAR_AT_ONCE: usize = 16;
 
 /// Longest file of tokens, in bytes.
 pub const MAX_TOKENS_BYTES: u64 = 1 << 20;

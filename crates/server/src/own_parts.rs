@@ -31,7 +31,7 @@ pub(crate) fn node_request(
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;
     let mut run = question.request_of(file, options).map_err(Refusal::from)?;
-    // What statistics settle was checked when they were made, and is not read again.
+    // Chunks that statistics settle are not read, and so not compared.
     run.options.statistics = request.statistics && !request.verify;
     run.statistics = statistics::for_request(shared, files, &run);
     Ok((run, question.kernel))

@@ -61,8 +61,8 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
     Ok(receipt(shared, &grant.file.id, number, Held { length, data: None, version, sum: Some(sum) }))
 }
 
-/// What a node has of a file: an object of so many bytes, of which `data` are the file's where not all are. `sum` is that of
-/// the bytes as they came.
+/// The object that a node has of a file: its length, how many of its bytes are the file's where not all are (`data`), and the
+/// CRC-32C of the bytes as they came (`sum`).
 pub(crate) struct Held {
     pub length: u64,
     pub data: Option<u64>,

@@ -1,4 +1,4 @@
-//! What `scrub` takes.
+//! The arguments of `scrub`.
 
 use clap::Args;
 use gristmill_client::Location;
@@ -12,8 +12,9 @@ const EXAMPLES: &str = "Examples:
   gristmill scrub data.grist
   gristmill scrub /disk0
 
-Each block of a file was given a checksum when it was written. A scrub reads the files from their disks, compares all blocks,
-and names those that differ; its exit code is 1 then. It may run while the files are used.";
+Each block of a file was given a checksum when it was written. A scrub reads the files from
+their disks, compares all blocks, and names those that differ; its exit code is 1 then. It may
+run while the files are used.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{Location, ScrubPace, ScrubReport, scrub_local};
+use gristmill_client::{EXTENSION, Location, ScrubPace, ScrubReport, scrub_local};
 use gristmill_runtime::Control;
 use serde_json::json;
 
@@ -19,6 +19,9 @@ pub fn scrub(args: &ScrubArgs) -> Result<ExitCode, CliError> {
     let stop = Arc::new(Control::new());
     stop_on_signal(&stop)?;
     let rate = args.rate.map(|size| size.0);
+    if rate == Some(0) {
+        return Err(CliError::Usage("--rate 0 reads nothing; give at least 1 byte a second".into()));
+    }
     let mut sound = true;
     for path in &args.paths {
         let bar = |total| bytes_bar(total, args.tuning.no_progress);
@@ -32,6 +35,12 @@ pub fn scrub(args: &ScrubArgs) -> Result<ExitCode, CliError> {
                 report
             }
             Location::Local(local) => {
+                if local.is_file() && local.extension().is_none_or(|extension| extension != EXTENSION) {
+                    return Err(CliError::Usage(format!(
+                        "{path} is a plain file, which has no checksums; name a layout file (*.{EXTENSION}), the directory of \
+                         a target, or files of a cluster"
+                    )));
+                }
                 let bar = bar(0);
                 let mut progress = |at| bar.set_position(at);
                 let report = scrub_local(local, &mut ScrubPace::begin(rate, &stop, &mut progress))?;

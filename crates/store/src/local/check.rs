@@ -50,7 +50,7 @@ struct Loaded {
     checked: Box<[AtomicU32]>,
 }
 
-/// What was read of an object, and from where.
+/// The object whose bytes are checked, and where its bytes and its sums come from.
 pub(super) struct Subject<'a> {
     pub(super) id: &'a ObjectId,
     pub(super) path: &'a dyn Fn() -> std::path::PathBuf,

@@ -40,7 +40,7 @@ CREATE TABLE attributes (object INTEGER NOT NULL, name TEXT NOT NULL, value BLOB
 INSERT INTO counter VALUES (1, 1, 1);
 ";
 
-/// What format 2 has more. Nothing is known of the bytes of objects that were there before.
+/// The columns and the table that format 2 adds. Objects that were there before have no sums.
 const SUMS_SCHEMA: &str = "
 ALTER TABLE objects ADD COLUMN dirty_start INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN dirty_end INTEGER NOT NULL DEFAULT 0x7fffffffffffffff;

@@ -35,7 +35,7 @@ pub(super) struct Writer {
     pub(super) persisted: bool,
     /// Its row says `dirty`, with the range `touched`.
     pub(super) marked: bool,
-    /// Of the durable bytes only these may have changed since the last flush.
+    /// Only these of the durable bytes may have changed since the last flush.
     pub(super) touched: Range<u64>,
     /// Length in its row; the file is never shorter.
     pub(super) durable_length: u64,
@@ -90,6 +90,7 @@ impl Object {
     }
 
     pub(super) fn from_row(id: ObjectId, row: Row) -> Self {
+        let absent = row.absent();
         let writer = Writer {
             persisted: true,
             marked: row.dirty.is_some(),
@@ -106,7 +107,7 @@ impl Object {
             modified: from_nanos(row.modified),
             lease: row.lease.map(from_nanos),
             written: row.written,
-            sums: Sums::new(if row.summed { BlockSum::Zeros } else { BlockSum::Unknown }),
+            sums: Sums::new(absent),
             flushed: row.version,
             pending: BTreeMap::new(),
             excess: false,

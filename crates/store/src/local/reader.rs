@@ -17,7 +17,7 @@ use crate::clock::from_nanos;
 use crate::disk::{DataFile, Disk, read_full};
 use crate::limits::{check_attribute_name, check_extents};
 use crate::locks::lock;
-use crate::sums::{BLOCK_BYTES, BlockSum, Segment};
+use crate::sums::BLOCK_BYTES;
 use crate::{
     ArrivalState, CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
     ObjectStore, ReadOptions, Result, Scrubbed, Stat, StoreError, Version, WriteOptions,
@@ -154,8 +154,8 @@ impl LocalReader {
         self.with_subject(id, row, &*file, verify, |subject| self.checker.check(subject, offset, buffer))
     }
 
-    /// What is read of an object, with the sums of the last flush; those of blocks that the writer may have changed since do
-    /// not hold.
+    /// Gives `work` the object as a subject of checks. The sums of blocks that the writer may have changed since the last flush
+    /// do not hold.
     fn with_subject<T>(
         &self,
         id: &ObjectId,
@@ -164,7 +164,6 @@ impl LocalReader {
         always: bool,
         work: impl FnOnce(&Subject<'_>) -> T,
     ) -> T {
-        let absent = if row.summed { BlockSum::Zeros } else { BlockSum::Unknown };
         work(&Subject {
             id,
             path: &|| object_path(&self.objects, id),
@@ -179,10 +178,7 @@ impl LocalReader {
                 let untouched = |dirty: &Range<u64>| start >= dirty.end || end <= dirty.start;
                 row.dirty.as_ref().is_none_or(|dirty| untouched(dirty) && end <= row.length)
             },
-            load: &|number| {
-                let stored = self.meta.segment(row.birth, number)?;
-                Ok(stored.unwrap_or(Segment::of(absent)))
-            },
+            load: &|number| self.meta.segment(row.birth, number, row.absent()),
         })
     }
 
@@ -242,7 +238,7 @@ impl ObjectStore for LocalReader {
         // One state of the object also where the caller named no version: the one found first.
         let row = self.row(id)?;
         let options = match options.if_version {
-            None if row.dirty.is_none() => ReadOptions::at(Version(row.version)),
+            None if row.dirty.is_none() => ReadOptions { if_version: Some(Version(row.version)), ..options },
             _ => options,
         };
         self.checked(id, options, |row| {

@@ -9,7 +9,7 @@ use super::paths::object_path;
 use super::sums::{Unflushed, blocks_of, index_in_segment, segment_of};
 use super::versions::Versions;
 use crate::disk::Disk;
-use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment};
+use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS};
 use crate::{ObjectId, Result, StoreError};
 
 /// Objects given their fresh versions by one commit.
@@ -66,8 +66,8 @@ pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &V
     Ok(())
 }
 
-/// What is left of the sums of an object that was changed: nothing in the range that it was changed in, where every block
-/// may be old or new, and nothing behind its end. Also whether blocks without a sum are still known to be zeros.
+/// Forgets the sums in the range where an object was changed, because each block there may be old or new, and those behind
+/// its end. Gives the segments to store, and whether blocks without a sum are still known to be zeros.
 fn forget_sums(meta: &Meta, row: &Row) -> Result<(Unflushed, bool)> {
     let dirty = row.dirty.clone().unwrap_or(0..0);
     let changed = blocks_of(&(dirty.start..dirty.end.min(row.length)));
@@ -84,8 +84,7 @@ fn forget_sums(meta: &Meta, row: &Row) -> Result<(Unflushed, bool)> {
     }
     let mut segments = BTreeMap::new();
     for number in numbers {
-        let absent = if row.summed { BlockSum::Zeros } else { BlockSum::Unknown };
-        let mut segment = meta.segment(row.birth, number)?.unwrap_or(Segment::of(absent));
+        let mut segment = meta.segment(row.birth, number, row.absent())?;
         let first = number * SEGMENT_BLOCKS;
         for block in changed.start.max(first)..changed.end.min(first + SEGMENT_BLOCKS) {
             segment.set(index_in_segment(block), BlockSum::Unknown);

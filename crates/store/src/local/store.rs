@@ -34,7 +34,7 @@ impl LocalStore {
         if found < buffer.len() {
             return Err(wrong_length(&self.path(&object.id), offset + found as u64, shared.length));
         }
-        self.check(object, shared, file, offset, buffer, verify)
+        self.with_subject(object, shared, file, verify, |subject| self.checker.check(subject, offset, buffer))
     }
 
     fn new_object(&self, id: &ObjectId, options: &CreateOptions) -> Result<Object> {

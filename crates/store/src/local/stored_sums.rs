@@ -9,7 +9,7 @@ use super::object::{Object, Shared};
 use super::sums::{Found, bytes_in_block, index_in_segment};
 use crate::disk::{DataFile, read_full};
 use crate::locks::read;
-use crate::sums::{BLOCK_BYTES, SEGMENT_BLOCKS, Segment, sum};
+use crate::sums::{BLOCK_BYTES, SEGMENT_BLOCKS, sum};
 use crate::{Result, StoreError};
 
 /// Stored segments listed at a time.
@@ -18,8 +18,8 @@ const PAGE: usize = 1_024;
 impl LocalStore {
     /// Loads the sums that a change of `bytes` touches.
     pub(super) fn prepare_sums(&self, object: &Object, shared: &mut Shared, bytes: Range<u64>) -> Result<()> {
-        let length = shared.length;
-        shared.sums.prepare(bytes, length, |number| self.meta.segment(object.birth, number))
+        let (length, absent) = (shared.length, shared.sums.absent);
+        shared.sums.prepare(bytes, length, |number| self.meta.segment(object.birth, number, absent))
     }
 
     /// Loads the sums that there are of the blocks of `bytes`, which are to become zeros.
@@ -67,19 +67,7 @@ impl LocalStore {
         Ok(sums)
     }
 
-    /// Checks `buffer`, read at `offset`, against the sums of the last flush; what changed since is not checked.
-    pub(super) fn check(
-        &self,
-        object: &Object,
-        shared: &Shared,
-        file: &dyn DataFile,
-        offset: u64,
-        buffer: &mut [u8],
-        always: bool,
-    ) -> Result<()> {
-        self.with_subject(object, shared, file, always, |subject| self.checker.check(subject, offset, buffer))
-    }
-
+    /// Gives `work` the object as a subject of checks. The sums of blocks that changed since the last flush do not hold.
     pub(super) fn with_subject<T>(
         &self,
         object: &Object,
@@ -103,10 +91,7 @@ impl LocalStore {
                 Found::Changed(segment) => segment.get(index_in_segment(block)) == stored,
                 Found::Stored => true,
             },
-            load: &|number| {
-                let stored = self.meta.segment(object.birth, number)?;
-                Ok(stored.unwrap_or(Segment::of(absent)))
-            },
+            load: &|number| self.meta.segment(object.birth, number, absent),
         })
     }
 }

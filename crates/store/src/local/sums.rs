@@ -99,7 +99,7 @@ impl Sums {
         &mut self,
         bytes: Range<u64>,
         length: u64,
-        mut load: impl FnMut(u64) -> Result<Option<Segment>>,
+        mut load: impl FnMut(u64) -> Result<Segment>,
     ) -> Result<()> {
         let touched = blocks_of(&bytes);
         let last = (bytes.end > length && length > 0).then(|| segment_of((length - 1) / BLOCK_BYTES));
@@ -110,10 +110,10 @@ impl Sums {
         Ok(())
     }
 
-    fn load(&mut self, segment: u64, load: &mut impl FnMut(u64) -> Result<Option<Segment>>) -> Result<()> {
+    fn load(&mut self, segment: u64, load: &mut impl FnMut(u64) -> Result<Segment>) -> Result<()> {
         if !self.changed.contains_key(&segment) {
-            let stored = if self.is_cut(segment) { None } else { load(segment)? };
-            self.changed.insert(segment, stored.unwrap_or(Segment::of(self.absent)));
+            let stored = if self.is_cut(segment) { Segment::of(self.absent) } else { load(segment)? };
+            self.changed.insert(segment, stored);
         }
         Ok(())
     }

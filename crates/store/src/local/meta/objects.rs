@@ -10,9 +10,10 @@ use super::{COLUMNS, Meta};
 use crate::error::RESTORE;
 use crate::intervals::IntervalSet;
 use crate::local::sums::Unflushed;
+use crate::sums::BlockSum;
 use crate::{MAX_OBJECT_BYTES, ObjectId, Result, StoreError};
 
-/// What is durable about one object. `birth` is the version it was created with, unique for ever.
+/// The durable state of one object. `birth` is the version it was created with, unique for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::local) struct Row {
     pub(in crate::local) birth: u64,
@@ -34,6 +35,13 @@ pub(in crate::local) struct Settled {
     pub(in crate::local) version: u64,
     pub(in crate::local) sums: Unflushed,
     pub(in crate::local) summed: bool,
+}
+
+impl Row {
+    /// What blocks are that have no sum.
+    pub(in crate::local) fn absent(&self) -> BlockSum {
+        if self.summed { BlockSum::Zeros } else { BlockSum::Unknown }
+    }
 }
 
 impl Meta {

@@ -7,21 +7,21 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::{FORMAT_WITHOUT_SUMS, Meta};
 use crate::error::RESTORE;
 use crate::local::sums::Unflushed;
-use crate::sums::Segment;
+use crate::sums::{BlockSum, Segment};
 use crate::{MAX_OBJECT_BYTES, Result, StoreError};
 
 impl Meta {
-    /// The stored sums of a segment of an object.
-    pub(in crate::local) fn segment(&self, birth: u64, segment: u64) -> Result<Option<Segment>> {
+    /// The sums of a segment of an object; where none are stored all its blocks are `absent`.
+    pub(in crate::local) fn segment(&self, birth: u64, segment: u64, absent: BlockSum) -> Result<Segment> {
         if self.format == FORMAT_WITHOUT_SUMS {
-            return Ok(None);
+            return Ok(Segment::of(absent));
         }
         let bytes: Option<Vec<u8>> = self.query("read", |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT sums FROM sums WHERE object = ? AND segment = ?")?;
             statement.query_row(params![birth as i64, segment as i64], |row| row.get(0)).optional()
         })?;
-        bytes.map(|bytes| self.read_segment(birth, segment, &bytes)).transpose()
+        bytes.map_or(Ok(Segment::of(absent)), |bytes| self.read_segment(birth, segment, &bytes))
     }
 
     fn read_segment(&self, birth: u64, segment: u64, bytes: &[u8]) -> Result<Segment> {

@@ -181,6 +181,26 @@ fn unacknowledged_bytes_are_no_damage() {
     assert!(matches!(read_all(&store, &name, VERIFY), Err(StoreError::Corrupt { .. })));
 }
 
+/// Also where extents are gathered by a process that only reads.
+#[test]
+fn extents_are_checked_where_somebody_says_so() {
+    let (parent, clock) = (scratch(), Arc::new(ManualClock::new()));
+    let dir = parent.path().join("store");
+    let (store, name, bytes) = with_object(&dir, &clock);
+    let reader = LocalStore::open_read_only(&dir).unwrap();
+    let extents = [Extent { offset: 2, len: 3 }];
+    for store in [&store as &dyn ObjectStore, &reader] {
+        let mut buffer = [0; 3];
+        store.read_extents(&name, &extents, &mut buffer, ReadOptions::default()).unwrap();
+        assert_eq!(buffer, bytes[2..5]);
+    }
+    flip(&file_of(&dir, &name), 0);
+    for store in [&store as &dyn ObjectStore, &reader] {
+        let read = store.read_extents(&name, &extents, &mut [0; 3], VERIFY);
+        assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
+    }
+}
+
 #[test]
 fn a_reader_beside_the_writer_sees_no_damage() {
     let parent = scratch();
