@@ -132,6 +132,19 @@ impl LocalReader {
         }
     }
 
+    /// What `look` finds of the object born as its argument, if that is still there afterwards; else of its successor.
+    fn of_one_life<T>(&self, id: &ObjectId, look: impl Fn(u64) -> Result<T>) -> Result<T> {
+        let mut retries = 0;
+        loop {
+            let birth = self.row(id)?.birth;
+            let found = look(birth)?;
+            if self.row(id)?.birth == birth || retries >= MAX_RETRIES {
+                return Ok(found);
+            }
+            retries += 1;
+        }
+    }
+
     /// Fills `buffer` from bytes that lie within the object.
     fn read_exact(
         &self,
@@ -292,7 +305,7 @@ impl ObjectStore for LocalReader {
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
         check_attribute_name(name)?;
-        self.meta.attribute(self.row(id)?.birth, name)
+        self.of_one_life(id, |birth| self.meta.attribute(birth, name))
     }
 
     fn set_attribute(&self, _: &ObjectId, _: &str, _: &[u8]) -> Result<()> {
@@ -304,7 +317,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
-        self.meta.attribute_names(self.row(id)?.birth)
+        self.of_one_life(id, |birth| self.meta.attribute_names(birth))
     }
 
     fn compare_and_swap(

@@ -80,10 +80,14 @@ impl ObjectStore for LocalStore {
         let writer = lock(&object.writer);
         drop(object.live(read(&object.shared))?);
         self.meta.rule_out_failed_commit()?;
-        if writer.persisted {
-            self.meta.delete(object.birth)?;
+        {
+            // Who reads the object looks for its sums and attributes in SQLite: they stay until the last reader went.
+            let mut shared = write(&object.shared);
+            if writer.persisted {
+                self.meta.delete(object.birth)?;
+            }
+            shared.removed = true;
         }
-        write(&object.shared).removed = true;
         self.files.forget(object.birth);
         let path = self.path(id);
         match self.disk.remove_file(&path) {

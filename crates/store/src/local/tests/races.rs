@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{id, scratch};
 use crate::disk::faulty::FaultyDisk;
 use crate::local::{LocalReader, LocalStore};
+use crate::sums::{BLOCK_BYTES, SEGMENT_BLOCKS};
 use crate::{
     CreateOptions, Extent, ObjectStore, ReadOptions, Result, StoreError, SystemClock, Version, WriteOptions,
 };
@@ -75,5 +76,43 @@ fn a_change_of_attributes_during_a_read_does_not_matter() {
         let (read, bytes) = read_across(|store| store.fetch_add(&id("a"), "n", 1).map(drop), read);
         read.unwrap();
         assert_eq!(&bytes, b"old");
+    }
+}
+
+/// The sums of an object go from SQLite together with it, while others may still read and check its bytes.
+#[test]
+fn an_object_that_is_removed_is_whole_or_gone_for_its_readers() {
+    const ROUNDS: usize = 40;
+    let dir = scratch();
+    let store = LocalStore::open(dir.path()).unwrap();
+    let data = vec![7; (400 * SEGMENT_BLOCKS * BLOCK_BYTES) as usize];
+    let attributes = vec![("n".into(), b"kept".to_vec())];
+    for round in 0..ROUNDS {
+        let name = id(&format!("a{round}"));
+        store
+            .create(&name, &CreateOptions { attributes: attributes.clone(), ..CreateOptions::default() })
+            .unwrap();
+        store.append(&name, &data).unwrap();
+        store.flush(&name).unwrap();
+        let reads = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut buffer = vec![0; data.len()];
+                let read = store.read_at(&name, 0, &mut buffer, ReadOptions::default());
+                let attribute = store.get_attribute(&name, "n");
+                (read.map(|_| buffer), attribute)
+            });
+            store.remove(&name).unwrap();
+            reading.join().unwrap()
+        });
+        match reads.0 {
+            Ok(bytes) => assert_eq!(bytes, data),
+            Err(StoreError::NotFound { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+        match reads.1 {
+            Ok(value) => assert_eq!(value.as_deref(), Some(&b"kept"[..])),
+            Err(StoreError::NotFound { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
     }
 }
