@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
-use gristmill_runtime::RunError;
+use gristmill_runtime::{Allowance, RunError};
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, VERIFY_HEADER, action};
 use serde::Serialize;
@@ -115,7 +115,7 @@ impl Peers {
     /// takes in and folds, if that was measured.
     pub fn asker(&self, lanes: usize, rate: Option<f64>) -> Asker {
         let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
-        let Machine { quota, processors, .. } = Machine::now();
+        let Allowance { quota, processors } = Machine::now().allowance;
         let millicores =
             quota.map(|cores| (cores * 1000.0).ceil() as u32).filter(|cores| *cores / 1000 < lanes);
         let rate = rate.map(|rate| rate as u64);

@@ -18,12 +18,6 @@ pub fn whole_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Processors that control groups let this process use, a part of one included; `None` where they set no quota. A quota
-/// may be changed at any time. Linux, control groups of versions 1 and 2.
-pub fn quota() -> Option<f64> {
-    limiting(Path::new(GROUPS), Path::new(GROUP_ROOT)).ok().flatten().map(|(quota, _)| quota)
-}
-
 /// Processor time that the calling thread has used.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

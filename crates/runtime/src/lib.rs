@@ -65,7 +65,7 @@ mod value_lane;
 pub use beside::reads;
 pub use checkpoint::Checkpoint;
 pub use chunks::{Chunks, Share};
-pub use cores::{quota, thread_time, whole_cores};
+pub use cores::{thread_time, whole_cores};
 pub use crew::{
     Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,
 };
@@ -75,7 +75,7 @@ pub use extents::ExtentSet;
 pub use fetch::Tally;
 pub use hand_back::{HandBack, Left, Revision};
 pub use job::{Answer, Outcome, Request, SecondFile, resume, run, run_on};
-pub use machine::processors;
+pub use machine::Allowance;
 pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options, Pace};
 pub use parts::{FileParts, Part, Placement, StorePart, Want, versions_as_one};
 pub use prepare::keeps_bytes;

@@ -3,23 +3,43 @@
 
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::cores::{GROUP_ROOT, GROUPS, Unseen, limiting, text};
 use crate::job::fnv1a;
 
-/// Names the processors that this process runs on: 16 hexadecimal digits, the same in two processes if both run on one
-/// kernel, below the same control group that sets a quota (or none), on the same processors. It is a digest that tells
-/// nothing else. Groups and quotas may be changed at any time. `None` where it cannot be told; Linux only.
-pub fn processors() -> Option<String> {
-    let boot = text(Path::new("/proc/sys/kernel/random/boot_id"))?;
+/// The processors that this process may use now. Groups and quotas may be changed at any time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allowance {
+    /// How many control groups let it use, a part of one included; `None` where they set no quota. Linux, control groups
+    /// of versions 1 and 2.
+    pub quota: Option<f64>,
+    /// Names them: 16 hexadecimal digits, the same in two processes if both run on one kernel, below the same control group
+    /// that sets a quota (or none), on the same processors. It is a digest that tells nothing else. `None` where it cannot
+    /// be told; Linux only.
+    pub processors: Option<String>,
+}
+
+impl Allowance {
+    /// Reads some ten files of the kernel, which takes some 0.1 ms.
+    pub fn now() -> Allowance {
+        let limit = limiting(Path::new(GROUPS), Path::new(GROUP_ROOT));
+        let quota = limit.as_ref().ok().and_then(|limit| limit.as_ref()).map(|(quota, _)| *quota);
+        Allowance { quota, processors: limit.ok().and_then(processors) }
+    }
+}
+
+fn processors(limit: Option<(f64, PathBuf)>) -> Option<String> {
+    static BOOT: OnceLock<Option<String>> = OnceLock::new();
+    let boot = BOOT.get_or_init(|| text(Path::new("/proc/sys/kernel/random/boot_id"))).as_deref()?;
     let status = text(Path::new("/proc/self/status"))?;
-    named(boot.trim(), &status, limit_of(Path::new(GROUPS), Path::new(GROUP_ROOT)).ok()?)
+    named(boot.trim(), &status, group(limit).ok()?)
 }
 
 /// The number of the group that limits this process; the same wherever the group is seen from.
-fn limit_of(groups: &Path, root: &Path) -> Result<Option<u64>, Unseen> {
-    let Some((_, group)) = limiting(groups, root)? else { return Ok(None) };
+fn group(limit: Option<(f64, PathBuf)>) -> Result<Option<u64>, Unseen> {
+    let Some((_, group)) = limit else { return Ok(None) };
     metadata(group).map(|about| Some(about.ino())).map_err(|_| Unseen)
 }
 
@@ -66,7 +86,7 @@ mod tests {
         }
         let limit = |path: &str| {
             fs::write(&groups, format!("0::/{path}\n")).unwrap();
-            limit_of(&groups, &root)
+            limiting(&groups, &root).and_then(group)
         };
         assert_eq!((limit("host/node"), limit("other/client")), (Ok(None), Ok(None)));
         for host in ["host", "other"] {
@@ -83,7 +103,7 @@ mod tests {
 
     #[test]
     fn two_processes_beside_each_other_share() {
-        let Some(here) = processors() else { return };
-        assert_eq!(processors(), Some(here));
+        let Some(here) = Allowance::now().processors else { return };
+        assert_eq!(Allowance::now().processors, Some(here));
     }
 }

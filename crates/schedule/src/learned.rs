@@ -9,6 +9,9 @@ pub const HALF_LIFE: f64 = 30.0;
 /// it has worked for long.
 pub const PRIOR_SECONDS: f64 = 0.05;
 
+/// The same of a guess, which the first sample outweighs.
+pub const GUESS_SECONDS: f64 = 0.005;
+
 /// Shortest work that says something, in seconds; shorter ones are added up until they are as long.
 pub const LEAST_SAMPLE: f64 = 0.01;
 
@@ -39,6 +42,8 @@ pub struct Learned {
     rate: f64,
     /// Seconds of work behind the estimate, those of long ago counting less.
     weight: f64,
+    /// Of these what the prior weighed at first.
+    prior_seconds: f64,
     /// How much of the estimate is still the prior.
     prior: f64,
     /// Samples that are too short to say something.
@@ -52,7 +57,16 @@ impl Learned {
     /// A rate that no machine has.
     pub fn new(prior: f64) -> Result<Learned, ScheduleError> {
         let rate = error::rate(prior, || "the prior".into())?;
-        Ok(Learned { rate, weight: PRIOR_SECONDS, prior: 1.0, pooled: (0.0, 0.0) })
+        let weight = PRIOR_SECONDS;
+        Ok(Learned { rate, weight, prior_seconds: weight, prior: 1.0, pooled: (0.0, 0.0) })
+    }
+
+    /// Nothing measured yet, and no better prior than a guess.
+    ///
+    /// # Errors
+    /// A rate that no machine has.
+    pub fn guessed(rate: f64) -> Result<Learned, ScheduleError> {
+        Ok(Learned { weight: GUESS_SECONDS, prior_seconds: GUESS_SECONDS, ..Learned::new(rate)? })
     }
 
     /// A rate that was measured before, by so many seconds of work.
@@ -67,7 +81,7 @@ impl Learned {
 
     /// Seconds of work that it was measured by, those of long ago counting less.
     pub fn seconds(&self) -> f64 {
-        (self.weight - PRIOR_SECONDS * self.prior).max(0.0)
+        (self.weight - self.prior_seconds * self.prior).max(0.0)
     }
 
     /// `bytes` were done in so many seconds.

@@ -49,7 +49,7 @@ mod revision;
 pub mod simulate;
 
 pub use error::ScheduleError;
-pub use learned::{HALF_LIFE, LEAST_SAMPLE, Learned, MAX_FACTOR, PRIOR_SECONDS};
+pub use learned::{GUESS_SECONDS, HALF_LIFE, LEAST_SAMPLE, Learned, MAX_FACTOR, PRIOR_SECONDS};
 pub use place::{Place, Places};
 pub use problem::{Choice, MAX_RESOURCES, MAX_USES, Problem, Use};
 pub use rates::{MAX_KERNELS, Rates};

@@ -24,7 +24,7 @@ impl Rates {
     /// # Errors
     /// A rate that no machine has.
     pub fn new(prior: f64) -> Result<Rates, ScheduleError> {
-        Ok(Rates { unknown: Learned::new(prior)?, known: HashMap::new(), count: 0 })
+        Ok(Rates { unknown: Learned::guessed(prior)?, known: HashMap::new(), count: 0 })
     }
 
     /// Until it is measured this kernel is said to do `prior` bytes a second.
@@ -32,7 +32,7 @@ impl Rates {
     /// # Errors
     /// A rate that no machine has.
     pub fn expect(&mut self, kernel: &str, prior: f64) -> Result<(), ScheduleError> {
-        let rate = Learned::new(prior)?;
+        let rate = Learned::guessed(prior)?;
         self.make_room();
         self.known.entry(kernel.to_owned()).or_insert((rate, self.count));
         Ok(())

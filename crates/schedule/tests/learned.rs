@@ -132,3 +132,15 @@ fn a_rate_that_is_remembered_counts_for_what_it_was_measured_by() {
         assert!(Learned::remembered(rate, seconds).is_err(), "{rate} {seconds}");
     }
 }
+
+#[test]
+fn a_guess_gives_way_to_the_first_sample() {
+    let mut rates = Rates::new(1e9).unwrap();
+    rates.expect("slow", 3e8).unwrap();
+    assert_eq!(rates.get("slow").confidence(), 0.0);
+    for kernel in ["slow", "unknown"] {
+        rates.observe(kernel, 7_000_000, 0.01);
+        let rate = rates.get(kernel).rate();
+        assert!((5e8..=8.5e8).contains(&rate), "{kernel} {rate}");
+    }
+}

@@ -1,5 +1,6 @@
 //! What is known of the process that asks.
 
+use gristmill_runtime::Allowance;
 use gristmill_schedule::cluster::{RECEIVING, received};
 
 use super::machine::Machine;
@@ -28,7 +29,7 @@ pub struct Asking {
 impl Asking {
     /// This process, with so many threads, and what it measured of itself.
     pub fn now(lanes: usize, rate: Option<f64>, receiving: Option<f64>) -> Asking {
-        let Machine { quota, processors, free } = Machine::now();
+        let Machine { allowance: Allowance { quota, processors }, free } = Machine::now();
         let cores = quota.map_or(lanes as f64, |quota| quota.min(lanes as f64)).max(LEAST_CORES);
         // A group that has used its quota up waits too, so waiting says nothing then.
         let free = if quota.is_some() { 1.0 } else { free.max(FAIR_SHARE) };

@@ -32,7 +32,7 @@ pub(super) fn decide(
     pulled: u64,
     asking: &Asking,
 ) -> Result<f64, ScheduleError> {
-    let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(believed(part.load.as_ref()))).collect();
+    let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(expected(part, asking))).collect();
     let mut cluster = Cluster::default();
     let machines: Vec<(Together<'_>, usize)> = Together::of(&loads)
         .into_iter()
@@ -101,7 +101,8 @@ pub(super) fn decide(
     }
     let several = spec.passes == Passes::Several;
     // Each pass would move the file anew.
-    let stays = |part: &NodeDecision| takes_from_others(part) || several && part.storage_seconds.is_some();
+    let stays =
+        |part: &NodeDecision| takes_from_others(part, asking) || several && part.storage_seconds.is_some();
     let gone: Vec<bool> = parts.iter().map(|part| part.here && stays(part)).collect();
     let all_stay = several && gone.contains(&true);
     for (part, stays) in parts.iter_mut().zip(gone) {
@@ -111,10 +112,17 @@ pub(super) fn decide(
     Ok(parts.iter().filter_map(seconds).fold(0.0, f64::max))
 }
 
+/// The load of a part's node. A rate that was measured here is better than one that the node only expects.
+fn expected(part: &NodeDecision, asking: &Asking) -> NodeLoad {
+    let load = believed(part.load.as_ref());
+    let measured = asking.rate.filter(|_| !load.measured);
+    NodeLoad { rate: measured.unwrap_or(load.rate), ..load }
+}
+
 /// Whether a part that would be done sooner here takes too much of its node's link for what it spares its processors. If
 /// the others gain by it, the node hands it back, for it sees them all.
-fn takes_from_others(part: &NodeDecision) -> bool {
-    let load = believed(part.load.as_ref());
+fn takes_from_others(part: &NodeDecision, asking: &Asking) -> bool {
+    let load = expected(part, asking);
     let (Some(storage), Some(client)) = (part.storage_seconds, part.client_seconds) else { return false };
     load.rate * load.cores > LINK_FOR_CORES * load.link && storage < LONG_WAIT * client
 }
@@ -147,7 +155,7 @@ mod tests {
     }
 
     fn slow(queued: f64) -> NodeLoad {
-        NodeLoad { rate: 80e6, link: 118e6, queued, ..UNKNOWN }
+        NodeLoad { rate: 80e6, measured: true, link: 118e6, queued, ..UNKNOWN }
     }
 
     #[test]
@@ -285,6 +293,18 @@ mod tests {
             [part(128 << 20, Some(slow(0.0))), part(1 << 20, Some(NodeLoad { cores: 0.0, ..UNKNOWN }))];
         decide(&spec, &mut parts, 0, &apart()).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
+    }
+
+    #[test]
+    fn nothing_moves_because_a_node_has_not_measured_a_kernel_yet() {
+        let spec = Spec::fixed("gaussian", 8);
+        for (measured, goes) in [(false, false), (true, true)] {
+            let slow = NodeLoad { cores: 0.13, rate: 3e8, measured, link: 118e6, ..UNKNOWN };
+            let mut parts = [part(64 << 20, Some(slow))];
+            let asking = Asking { cores: 0.13, rate: Some(9e8), ..apart() };
+            decide(&spec, &mut parts, 0, &asking).unwrap();
+            assert_eq!(parts[0].here, goes, "{parts:?}");
+        }
     }
 
     #[test]

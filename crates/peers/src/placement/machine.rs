@@ -3,18 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{processors, quota};
+use gristmill_runtime::Allowance;
 
-/// How long one look counts. A look reads some twenty files of the kernel, which takes as long as a short request.
+/// How long one look counts. A look reads some ten files of the kernel, which takes as long as a short request.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The processors of this process, as the kernel tells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Machine {
-    /// Processors that control groups allow; nothing without a quota.
-    pub quota: Option<f64>,
-    /// Names them, see [`processors`](gristmill_runtime::processors).
-    pub processors: Option<String>,
+    pub allowance: Allowance,
     /// Share of the machine's processors that other programs leave, 0 to 1.
     pub free: f64,
 }
@@ -30,7 +27,7 @@ impl Machine {
         {
             return machine.clone();
         }
-        let machine = Machine { quota: quota(), processors: processors(), free: free() };
+        let machine = Machine { allowance: Allowance::now(), free: free() };
         *last = Some((Instant::now(), machine.clone()));
         machine
     }
@@ -62,7 +59,7 @@ mod tests {
     #[test]
     fn a_machine_is_itself() {
         let machine = Machine::now();
-        assert_eq!((machine.quota, &machine.processors), (quota(), &processors()));
+        assert_eq!(machine.allowance, Allowance::now());
         assert!((0.0..=1.0).contains(&machine.free));
     }
 }

@@ -94,7 +94,7 @@ mod tests {
 
     use std::path::Path;
 
-    use gristmill_runtime::processors;
+    use gristmill_runtime::Allowance;
     use gristmill_wire::Asker;
 
     use super::*;
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn only_what_may_go_waits_for_a_decision() {
-        let (here, elsewhere) = (processors(), Some("fedcba9876543210".to_owned()));
+        let (here, elsewhere) = (Allowance::now().processors, Some("fedcba9876543210".to_owned()));
         assert!(here.is_some());
         for (share, bytes, asker, waits) in [
             (1.0, 1 << 40, elsewhere.clone(), true),

@@ -104,13 +104,16 @@ pub(crate) struct Verdict {
 
 /// The shard of a request, and the client that it is of. `stays`: it is not moved, whatever is gained.
 fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, stays: bool) -> Shard {
-    let rate = rates.get(&active.work.kernel).rate();
     let places = Places::ALL.without(Place::Data);
     let asker = active.work.asker.as_ref();
+    let known = rates.get(&active.work.kernel);
+    let rate = known.rate();
+    let said = asker.and_then(|asker| asker.rate).filter(|_| known.confidence() == 0.0);
     Shard {
         bytes: active.left(),
         result_bytes: active.work.result_bytes,
-        storage_rate: rate,
+        // What was measured where it was asked is better than a guess.
+        storage_rate: said.map_or(rate, |said| (said as f64).clamp(rate, rate * BELIEVED)),
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
         overhead: [0.0, 0.0, HAND_BACK_SECONDS],

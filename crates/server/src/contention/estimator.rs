@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{processors, quota, whole_cores};
+use gristmill_runtime::{Allowance, whole_cores};
 use gristmill_schedule::Rates;
 use gristmill_transport::Senders;
 use gristmill_wire::{NodeLoad, Processors};
@@ -70,9 +70,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Processors of so many that this process may use.
-pub(super) fn usable(cores: usize) -> f64 {
+pub(super) fn usable(cores: usize, quota: Option<f64>) -> f64 {
     let cores = cores as f64;
-    quota().map_or(cores, |quota| quota.min(cores))
+    quota.map_or(cores, |quota| quota.min(cores))
 }
 
 impl Contention {
@@ -82,7 +82,8 @@ impl Contention {
     /// There is no thread to be had.
     pub fn start(terms: Terms) -> Result<Arc<Contention>, std::io::Error> {
         let cores = whole_cores();
-        let usable = usable(cores);
+        let Allowance { quota, processors } = Allowance::now();
+        let usable = usable(cores, quota);
         let normal = NormalCount::default();
         let unknown = || std::io::Error::other("a rate that no machine has");
         let contention = Arc::new(Contention {
@@ -96,7 +97,7 @@ impl Contention {
             rates: Mutex::new(prior::rates().map_err(|_| unknown())?),
             sample: Mutex::default(),
             usable: Mutex::new(usable),
-            processors: Mutex::new(processors()),
+            processors: Mutex::new(processors),
             sending: Mutex::new(Sending::new().map_err(|_| unknown())?),
             given: Mutex::default(),
             begun: Instant::now(),

@@ -6,7 +6,7 @@ use gristmill_schedule::{Rates, ScheduleError};
 const UNKNOWN_RATE: f64 = 1e9;
 
 /// Bytes a second of one core of an ordinary server, rounded: what counts is which kernels are far faster or slower than a
-/// link. The first 50 ms that a kernel works here count more than this.
+/// link. What a kernel does here first counts more than this.
 const RATES: [(&str, f64); 16] = [
     ("count", 5e9),
     ("first", 5e9),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::processors;
+use gristmill_runtime::Allowance;
 use gristmill_schedule::{Place, ScheduleError};
 
 use super::active::Active;
@@ -62,10 +62,11 @@ impl Contention {
                 self.retry_after.store(self.queue().retry_after(), Ordering::Relaxed);
             }
             if quota_read.is_none_or(|at| at.elapsed() >= QUOTA_EVERY) {
-                let now = usable(self.cores);
+                let Allowance { quota, processors } = Allowance::now();
+                let now = usable(self.cores, quota);
                 self.cap.set_cores(now);
                 *lock(&self.usable) = now;
-                *lock(&self.processors) = processors();
+                *lock(&self.processors) = processors;
                 quota_read = Some(Instant::now());
             }
             let begun = Instant::now();
