@@ -22,7 +22,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Reads some ten files of the kernel, which takes some 0.1 ms.
+    /// Reads some ten files of the kernel.
     pub fn now() -> Allowance {
         let limit = limiting(Path::new(GROUPS), Path::new(GROUP_ROOT));
         let quota = limit.as_ref().ok().and_then(|limit| limit.as_ref()).map(|(quota, _)| *quota);

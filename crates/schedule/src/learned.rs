@@ -42,7 +42,7 @@ pub struct Learned {
     rate: f64,
     /// Seconds of work behind the estimate, those of long ago counting less.
     weight: f64,
-    /// Of these what the prior weighed at first.
+    /// The weight of the prior at first, in the same seconds.
     prior_seconds: f64,
     /// How much of the estimate is still the prior.
     prior: f64,

@@ -112,7 +112,7 @@ pub(super) fn decide(
     Ok(parts.iter().filter_map(seconds).fold(0.0, f64::max))
 }
 
-/// The load of a part's node. A rate that was measured here is better than one that the node only expects.
+/// The load of a part's node. A rate that was measured here counts more than one that the node only expects.
 fn expected(part: &NodeDecision, asking: &Asking) -> NodeLoad {
     let load = believed(part.load.as_ref());
     let measured = asking.rate.filter(|_| !load.measured);

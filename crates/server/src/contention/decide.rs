@@ -112,7 +112,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
     Shard {
         bytes: active.left(),
         result_bytes: active.work.result_bytes,
-        // What was measured where it was asked is better than a guess.
+        // A rate that the asker measured counts more than the node's guess.
         storage_rate: said.map_or(rate, |said| (said as f64).clamp(rate, rate * BELIEVED)),
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
@@ -299,6 +299,16 @@ mod tests {
         let crowd = verdicts(64, Objective::Overlap, |_, _| ());
         let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
         assert!((20..60).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn nothing_goes_because_the_node_has_not_measured_a_kernel_yet() {
+        let one = verdicts(1, Objective::Overlap, |_, work| {
+            if let Some(asker) = &mut work.asker {
+                asker.rate = Some(400_000_000);
+            }
+        });
+        assert_eq!(one[0].place, Place::Storage, "{one:?}");
     }
 
     #[test]

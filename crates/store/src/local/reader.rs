@@ -132,17 +132,16 @@ impl LocalReader {
         }
     }
 
-    /// What `look` finds of the object born as its argument, if that is still there afterwards; else of its successor.
+    /// Calls `look` with the number that the object was born with, again if another object took the name meanwhile.
     fn of_one_life<T>(&self, id: &ObjectId, look: impl Fn(u64) -> Result<T>) -> Result<T> {
-        let mut retries = 0;
-        loop {
+        for _ in 0..=MAX_RETRIES {
             let birth = self.row(id)?.birth;
             let found = look(birth)?;
-            if self.row(id)?.birth == birth || retries >= MAX_RETRIES {
+            if self.row(id)?.birth == birth {
                 return Ok(found);
             }
-            retries += 1;
         }
+        Err(StoreError::NotFound { id: id.clone() })
     }
 
     /// Fills `buffer` from bytes that lie within the object.

@@ -81,7 +81,7 @@ impl ObjectStore for LocalStore {
         drop(object.live(read(&object.shared))?);
         self.meta.rule_out_failed_commit()?;
         {
-            // Who reads the object looks for its sums and attributes in SQLite: they stay until the last reader went.
+            // Readers of the object look for its sums and attributes in SQLite. So these stay until no reader holds the lock.
             let mut shared = write(&object.shared);
             if writer.persisted {
                 self.meta.delete(object.birth)?;

@@ -21,7 +21,7 @@ pub(super) const MAX_CHANGED_SEGMENTS: usize = 128;
 const MAX_BLOCKS_READ_BACK: usize = 1_024;
 
 pub(super) struct Sums {
-    /// What blocks are of which SQLite has no segment: zeros, or unknown in an object of a store without sums.
+    /// The sum of blocks of which SQLite has no segment: zeros, or unknown in an object of a store without sums.
     pub(super) absent: BlockSum,
     /// Segments that may have changed since the last flush.
     changed: BTreeMap<u64, Segment>,

@@ -38,7 +38,7 @@ pub(in crate::local) struct Settled {
 }
 
 impl Row {
-    /// What blocks are that have no sum.
+    /// The sum of blocks of which SQLite has none: zeros, or unknown.
     pub(in crate::local) fn absent(&self) -> BlockSum {
         if self.summed { BlockSum::Zeros } else { BlockSum::Unknown }
     }
