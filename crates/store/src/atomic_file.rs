@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::disk::{Disk, RealDisk, write_full};
+use crate::disk::{DataFile, Disk, RealDisk, write_full};
 use crate::{Result, StoreError};
 
 /// How many names for the temporary file are tried before giving up.
@@ -21,7 +21,24 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     write_atomic_on(&RealDisk, path, bytes)
 }
 
+/// [`write_atomic`] of a file that nobody but this user may read, whatever the umask is.
+///
+/// # Errors
+/// As [`write_atomic`].
+pub fn write_atomic_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(&RealDisk, path, bytes, |path| RealDisk.create_private_file(path))
+}
+
 pub(crate) fn write_atomic_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(disk, path, bytes, |path| disk.create_file(path))
+}
+
+fn replace(
+    disk: &dyn Disk,
+    path: &Path,
+    bytes: &[u8],
+    create: impl Fn(&Path) -> io::Result<Box<dyn DataFile>>,
+) -> Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     if path.file_name().is_none() {
         let what = format!("{} does not name a file", path.display());
@@ -34,12 +51,12 @@ pub(crate) fn write_atomic_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Res
     };
     // A crashed process of the same number may have left its file behind.
     let mut temporary: PathBuf = name();
-    let mut made = disk.create_file(&temporary);
+    let mut made = create(&temporary);
     for _ in 1..MAX_NAME_ATTEMPTS {
         match &made {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 temporary = name();
-                made = disk.create_file(&temporary);
+                made = create(&temporary);
             }
             _ => break,
         }
@@ -55,4 +72,24 @@ pub(crate) fn write_atomic_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Res
         return Err(error);
     }
     disk.sync_dir(dir).map_err(|error| StoreError::io("sync", dir, error))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_private_file_replaces_one_that_others_may_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "of all").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        write_atomic_private(&path, b"of one").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"of one");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }

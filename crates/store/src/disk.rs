@@ -7,7 +7,7 @@ mod write_behind;
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -18,6 +18,8 @@ pub(crate) trait Disk: Send + Sync {
     fn create_dir(&self, path: &Path) -> io::Result<bool>;
     /// Makes a new file for reading and writing; fails if the name is taken.
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>>;
+    /// Creates a file that nobody but this user may read.
+    fn create_private_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>>;
     /// Opens a file that is there.
     fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -26,6 +28,9 @@ pub(crate) trait Disk: Send + Sync {
     /// Asked before each commit of the metadata in `path`.
     fn before_commit(&self, path: &Path) -> io::Result<()>;
 }
+
+/// The mode of a file that nobody but its owner may read.
+const PRIVATE: u32 = 0o600;
 
 /// An open file. Its bytes and length are durable after `sync`.
 pub(crate) trait DataFile: Send + Sync {
@@ -90,6 +95,12 @@ impl Disk for RealDisk {
 
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn create_private_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(PRIVATE).open(path)?;
         Ok(Box::new(file))
     }
 

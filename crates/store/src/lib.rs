@@ -62,7 +62,7 @@ pub mod suite;
 mod sums;
 mod types;
 
-pub use atomic_file::write_atomic;
+pub use atomic_file::{write_atomic, write_atomic_private};
 pub use clock::{Clock, SystemClock};
 pub use error::{Result, StoreError};
 pub use id::{IdError, ObjectId};

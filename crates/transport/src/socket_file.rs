@@ -2,11 +2,12 @@
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use tokio::net::UnixListener;
 
 use crate::{Address, Result, TransportError};
@@ -15,7 +16,11 @@ use crate::{Address, Result, TransportError};
 /// kept out by the mode of the directory.
 const MODE: u32 = 0o666;
 
-/// How often, and with which pause, the lock of the directory is tried for.
+/// Of the lock file: others cannot open it.
+const LOCK_MODE: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// How often, and with which pause, the lock is tried for.
 const LOCK_TRIES: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -42,7 +47,7 @@ pub(crate) async fn bind(path: &Path) -> Result<(UnixListener, SocketFile)> {
     let address = Address::Unix(path.to_owned());
     let failed = |source| TransportError::Listen { address: address.clone(), source };
     // Two nodes that start at once must not take each other's fresh socket for a stale one.
-    let _lock = lock_directory(path, &address).await?;
+    let _lock = lock_beside(path, &address).await?;
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
@@ -63,15 +68,28 @@ pub(crate) async fn bind(path: &Path) -> Result<(UnixListener, SocketFile)> {
     Ok((listener, file))
 }
 
-async fn lock_directory(path: &Path, address: &Address) -> Result<File> {
+/// Takes the lock file beside the socket: one of this user that nobody else may open, so that nobody else can hold it. It
+/// stays, as one that was removed could be held by two.
+async fn lock_beside(path: &Path, address: &Address) -> Result<File> {
     let failed = |source| TransportError::Listen { address: address.clone(), source };
-    let directory = File::open(path.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    let at = path.with_file_name(name);
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(LOCK_MODE);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let lock = options.open(&at).map_err(failed)?;
+    let meta = lock.metadata().map_err(failed)?;
+    if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & OTHERS != 0 {
+        let why = format!("others may open {}; remove it", at.display());
+        return Err(failed(io::Error::other(why)));
+    }
     for _ in 0..LOCK_TRIES {
-        match directory.try_lock() {
-            Ok(()) => return Ok(directory),
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
             Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }
-    Err(failed(io::Error::other("another process keeps the socket's directory locked")))
+    Err(failed(io::Error::other("another node that starts keeps the socket's lock")))
 }

@@ -12,7 +12,7 @@ use gristmill_peers::Question;
 use gristmill_runtime::{
     Checkpoint, Control, Options, Outcome, Request, RunError, Selection, resume, run as run_request,
 };
-use gristmill_store::write_atomic;
+use gristmill_store::write_atomic_private;
 use gristmill_wire::{InputSpec, Place};
 use rustix::fs::{Access, access};
 
@@ -94,7 +94,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         Outcome::Stopped(checkpoint) => {
             printer.out.flush().map_err(CliError::Output)?;
             if let Some(path) = &args.checkpoint {
-                write_atomic(path, &checkpoint.encode())?;
+                // It has what a file says in which others may read nothing.
+                write_atomic_private(path, &checkpoint.encode())?;
                 crate::notice(format_args!(
                     "gristmill: stopped; the same command goes on from {}",
                     path.display()

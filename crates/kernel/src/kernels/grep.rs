@@ -16,6 +16,10 @@ use crate::{
 
 const NAME: &str = "grep";
 
+/// Most bytes of a compiled pattern, and of the automaton that a thread makes of it while it searches. The pattern is
+/// somebody else's, and compiling one of a few bytes may take gigabytes.
+const MAX_COMPILED: usize = 10 << 20;
+
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the lines or fixed-size records that match a regular expression",
@@ -60,6 +64,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
     let lines = input.record == RecordRule::Lines;
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(params.flag("ignore_case")).fixed_strings(params.flag("fixed"));
+    builder.size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED);
     if lines {
         builder.multi_line(true).line_terminator(Some(b'\n'));
     }

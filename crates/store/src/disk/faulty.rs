@@ -166,6 +166,20 @@ impl FaultyDisk {
     }
 }
 
+impl FaultyDisk {
+    fn create_by(
+        &self,
+        path: &Path,
+        create: impl FnOnce(&Path) -> io::Result<Box<dyn DataFile>>,
+    ) -> io::Result<Box<dyn DataFile>> {
+        let mut state = lock(&self.0);
+        state.gate()?;
+        let real = create(path)?;
+        let key = state.adopt(path, Vec::new());
+        Ok(Box::new(FaultyFile { key, real, state: self.0.clone() }))
+    }
+}
+
 impl Disk for FaultyDisk {
     fn create_dir(&self, path: &Path) -> io::Result<bool> {
         let mut state = lock(&self.0);
@@ -178,11 +192,11 @@ impl Disk for FaultyDisk {
     }
 
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
-        let mut state = lock(&self.0);
-        state.gate()?;
-        let real = RealDisk.create_file(path)?;
-        let key = state.adopt(path, Vec::new());
-        Ok(Box::new(FaultyFile { key, real, state: self.0.clone() }))
+        self.create_by(path, |path| RealDisk.create_file(path))
+    }
+
+    fn create_private_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
+        self.create_by(path, |path| RealDisk.create_private_file(path))
     }
 
     fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>> {
