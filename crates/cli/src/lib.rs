@@ -17,6 +17,7 @@ mod json;
 mod notice;
 mod plot;
 mod progress;
+mod resource_limits;
 mod size;
 mod top;
 
@@ -49,6 +50,7 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
+    resource_limits::prepare();
     match dispatch(cli, &args) {
         Ok(code) => code,
         // Whoever read our output has seen enough.

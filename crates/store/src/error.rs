@@ -145,6 +145,14 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
+    /// The system lets no file be so large.
+    #[error("could not {op} {}: it would be larger than the file system, or the limit on this process (ulimit -f), lets a file be. Raise the limit, or spread the file over more targets", path.display())]
+    FileTooLarge {
+        /// What was being done.
+        op: &'static str,
+        /// To what.
+        path: PathBuf,
+    },
     /// Any other failure of the operating system or of SQLite.
     #[error("could not {op} {}: {source}. Check the device and the file system, then retry", path.display())]
     Io {
@@ -169,10 +177,7 @@ impl StoreError {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Self::Permission { op, path, source }
             }
-            io::ErrorKind::FileTooLarge => Self::TooLarge {
-                what: "the file size this file system allows",
-                limit: crate::MAX_OBJECT_BYTES,
-            },
+            io::ErrorKind::FileTooLarge => Self::FileTooLarge { op, path },
             _ => Self::Io { op, path, source },
         }
     }
