@@ -5,12 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
 use gristmill_layout::Striped;
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_transport::{Address, ReadBody, RequestBody};
+use gristmill_transport::{Address, Probe, ReadBody, RequestBody};
 use gristmill_wire::action::{Created, Receipt};
 use gristmill_wire::{FAN_IN, FileMap, GRANT_HEADER};
 use http::{Method, Request};
@@ -37,6 +38,10 @@ const MAX_READS_AT_ONCE: u64 = 16;
 /// Longest receipt.
 const MAX_RECEIPT_BYTES: usize = 4096;
 
+/// How long a node may do nothing for an upload while it answers others: a disk may take long to sync, and what was handed to the
+/// system may take long over a slow link.
+const MAX_STANDSTILL: Duration = Duration::from_secs(600);
+
 /// What was written where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -61,8 +66,10 @@ impl Peers {
             .header(GRANT_HEADER, &created.grant)
             .body(body)
             .map_err(|e| unavailable(&node, e))?;
-        let mut response =
-            self.dialer().http(&address).send(request).await.map_err(|e| transport(&node, &e))?;
+        // A node that syncs a slow disk, or that a slow link still brings bytes, is not one that is away.
+        let probe = Probe { path: "/health", most: MAX_STANDSTILL };
+        let sent = self.dialer().http(&address).send_probing(request, probe).await;
+        let mut response = sent.map_err(|e| transport(&node, &e))?;
         if !response.status().is_success() {
             return Err(refusal(&node, &mut response).await);
         }

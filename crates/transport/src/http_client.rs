@@ -21,6 +21,23 @@ pub struct HttpClient {
     address: Address,
 }
 
+/// How to find out whether the other side is alive while it does nothing for a request: it may be writing to a slow disk, or
+/// bytes may be under way over a slow link.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// What is asked for with `GET`, over another connection. Any answer will do.
+    pub path: &'static str,
+    /// How long the request may stand still however alive the other side is.
+    pub most: Duration,
+}
+
+/// How long a request may wait.
+#[derive(Clone, Copy)]
+struct Patience {
+    answer_within: Duration,
+    probe: Option<Probe>,
+}
+
 /// A request that got no answer.
 struct Failure {
     error: TransportError,
@@ -59,25 +76,44 @@ impl HttpClient {
         request: Request<B>,
         answer_within: Duration,
     ) -> Result<Response> {
+        self.send_patiently(request, Patience { answer_within, probe: None }).await
+    }
+
+    /// As [`send`](Self::send), but where the node does nothing for the dialer's `stall` it is asked whether it is alive. As
+    /// long as it says so the request goes on, and for [`Probe::most`] at most without a byte of progress.
+    pub async fn send_probing<B: Into<RequestBody>>(
+        &self,
+        request: Request<B>,
+        probe: Probe,
+    ) -> Result<Response> {
+        let answer_within = self.dialer.shared.options.stall;
+        self.send_patiently(request, Patience { answer_within, probe: Some(probe) }).await
+    }
+
+    async fn send_patiently<B: Into<RequestBody>>(
+        &self,
+        request: Request<B>,
+        patience: Patience,
+    ) -> Result<Response> {
         check(&self.address, self.dialer.shared.options.tls.as_ref())?;
         let (mut head, body) = request.into_parts();
         let body = body.into();
         self.complete(&mut head)?;
 
         let Some(kept) = self.dialer.shared.pool.take(&self.address).await else {
-            return self.send_new(Request::from_parts(head, Outgoing::new(body)), answer_within).await;
+            return self.send_new(Request::from_parts(head, Outgoing::new(body)), patience).await;
         };
         let again = match head.method.is_idempotent() {
             true => body.again().map(|body| (head.clone(), body)),
             false => None,
         };
         let request = Request::from_parts(head, Outgoing::new(body));
-        match self.attempt(kept, request, answer_within).await {
+        match self.attempt(kept, request, patience).await {
             Ok(response) => Ok(response),
-            Err(Failure { unsent: Some(request), .. }) => self.send_new(request, answer_within).await,
+            Err(Failure { unsent: Some(request), .. }) => self.send_new(request, patience).await,
             Err(Failure { closed: true, error, .. }) => match again {
                 Some((head, body)) => {
-                    self.send_new(Request::from_parts(head, Outgoing::new(body)), answer_within).await
+                    self.send_new(Request::from_parts(head, Outgoing::new(body)), patience).await
                 }
                 None => Err(error),
             },
@@ -100,7 +136,12 @@ impl HttpClient {
         Ok(())
     }
 
-    async fn send_new(&self, request: Request<Outgoing>, answer_within: Duration) -> Result<Response> {
+    async fn send_new(&self, request: Request<Outgoing>, patience: Patience) -> Result<Response> {
+        let sender = self.connect_new().await?;
+        self.attempt(sender, request, patience).await.map_err(|failure| failure.error)
+    }
+
+    async fn connect_new(&self) -> Result<Connection> {
         let options = &self.dialer.shared.options;
         let within = options.connect_timeout;
         let stream = connect(&self.address, options.tls.as_ref(), Protocol::Http1, within).await?;
@@ -111,20 +152,20 @@ impl HttpClient {
             .map_err(|error| self.explain(error))?;
         // Ends with the sender and the body of the answer; what goes wrong is told to them.
         tokio::spawn(connection);
-        self.attempt(sender, request, answer_within).await.map_err(|failure| failure.error)
+        Ok(sender)
     }
 
     async fn attempt(
         &self,
         mut connection: Connection,
         request: Request<Outgoing>,
-        answer_within: Duration,
+        patience: Patience,
     ) -> std::result::Result<Response, Failure> {
         let progress = request.body().progress();
         let answer = std::pin::pin!(connection.try_send_request(request));
         let answer = tokio::select! {
             answer = answer => answer,
-            waited = self.stalled(&progress, answer_within) => {
+            waited = self.stalled(&progress, patience) => {
                 let error = TransportError::Stalled { address: self.address.clone(), waited };
                 return Err(Failure { error, unsent: None, closed: false });
             }
@@ -139,20 +180,40 @@ impl HttpClient {
     }
 
     /// Ready when the other side has done nothing for too long.
-    async fn stalled(&self, progress: &Progress, answer_within: Duration) -> Duration {
+    async fn stalled(&self, progress: &Progress, patience: Patience) -> Duration {
         let stall = self.dialer.shared.options.stall;
         loop {
             let (waiting, since) = progress.look();
-            let allowed = if waiting == Waiting::Answer { answer_within } else { stall };
+            let allowed = if waiting == Waiting::Answer { patience.answer_within } else { stall };
             let deadline = since + allowed;
             if tokio::time::Instant::now() < deadline {
                 tokio::time::sleep_until(deadline).await;
             } else if waiting == Waiting::Source {
                 tokio::time::sleep(stall).await;
             } else {
-                return allowed;
+                match patience.probe {
+                    Some(probe) if since.elapsed() < probe.most && self.is_alive(probe).await => {
+                        tokio::time::sleep(stall).await;
+                    }
+                    Some(_) => return since.elapsed(),
+                    None => return allowed,
+                }
             }
         }
+    }
+
+    /// Whether the other side answers anything at all, over a connection of its own.
+    async fn is_alive(&self, probe: Probe) -> bool {
+        let asked = async {
+            let mut head = Request::get(probe.path).body(()).ok()?.into_parts().0;
+            self.complete(&mut head).ok()?;
+            let mut connection = self.connect_new().await.ok()?;
+            let request = Request::from_parts(head, Outgoing::new(RequestBody::empty()));
+            connection.send_request(request).await.ok()
+        };
+        tokio::time::timeout(self.dialer.shared.options.stall, asked)
+            .await
+            .is_ok_and(|answer| answer.is_some())
     }
 
     fn explain(&self, error: hyper::Error) -> TransportError {

@@ -79,7 +79,7 @@ pub use certificates::{
 };
 pub use dialer::{Dialer, DialerOptions};
 pub use error::{BoxError, Result, TransportError};
-pub use http_client::HttpClient;
+pub use http_client::{HttpClient, Probe};
 pub use limits::*;
 pub use listener::{BodySilence, Listener};
 pub use peer::{Origin, Peer};

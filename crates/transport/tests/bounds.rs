@@ -12,8 +12,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, put};
 use gristmill_transport::{
-    Address, CLIENT_STALL, Dialer, FRAME, Listener, ReadBody, SILENT_WHEN_FULL, ServerTls, TransportError,
-    make_test_certificates,
+    Address, CLIENT_STALL, Dialer, DialerOptions, FRAME, Listener, Probe, ReadBody, SILENT_WHEN_FULL,
+    ServerTls, TransportError, make_test_certificates,
 };
 use http::Request;
 use support::{any_port, plain, router, serve};
@@ -211,4 +211,51 @@ async fn a_client_that_takes_nothing_is_let_go() {
     client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     assert_eq!(gone.recv().await, None);
     drop(client);
+}
+
+/// A node that works on an upload for long, and one that does not answer at all.
+#[tokio::test]
+async fn an_upload_waits_for_a_node_that_is_alive_and_for_no_other() {
+    let stall = Duration::from_millis(100);
+    let (enter, mut entered) = mpsc::unbounded_channel();
+    let slow = Arc::new(Semaphore::new(0));
+    let permits = slow.clone();
+    let alive = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+    let health = alive.clone();
+    let probed = Arc::new(AtomicUsize::new(0));
+    let probes = probed.clone();
+    let handler = put(move || async move {
+        enter.send(()).unwrap();
+        permits.acquire().await.unwrap().forget();
+        "written"
+    });
+    let health = get(move || async move {
+        probes.fetch_add(1, Ordering::SeqCst);
+        drop(health.acquire().await.unwrap());
+        "ok"
+    });
+    let router = Router::new().route("/object", handler).route("/health", health);
+    let server = plain(router).await;
+    let mut options = DialerOptions::default();
+    options.stall = stall;
+    let client = Dialer::new(options).http(&server.address);
+    let upload = || Request::put("/object").body(vec![1u8; 1 << 20]).unwrap();
+    let most = |most| Probe { path: "/health", most };
+
+    let (sent, ()) = tokio::join!(client.send_probing(upload(), most(Duration::from_secs(600))), async {
+        entered.recv().await.unwrap();
+        // It was silent for long enough to be asked, several times.
+        while probed.load(Ordering::SeqCst) < 3 {
+            tokio::time::sleep(stall / 10).await;
+        }
+        slow.add_permits(1);
+    });
+    assert_eq!(sent.unwrap().bytes(10).await.unwrap(), "written");
+
+    // However alive it is, not for ever.
+    let error = client.send_probing(upload(), most(3 * stall)).await.unwrap_err();
+    assert!(matches!(error, TransportError::Stalled { .. }), "{error}");
+    alive.forget_permits(Semaphore::MAX_PERMITS);
+    let error = client.send_probing(upload(), most(Duration::from_secs(600))).await.unwrap_err();
+    assert!(matches!(error, TransportError::Stalled { .. }), "{error}");
 }
