@@ -100,6 +100,16 @@ pub enum NamespaceError {
         /// The limit.
         limit: u64,
     },
+    /// Too many puts of a user were begun and are neither finished nor cleared away.
+    #[error(
+        "{who} has {limit} puts that are not finished or not cleared away yet: finish some, or wait a moment"
+    )]
+    TooManyPuts {
+        /// Whose.
+        who: Principal,
+        /// The limit.
+        limit: u64,
+    },
     /// Another process, or another handle in this one, has the namespace open.
     #[error("the namespace in {} is open already: stop the process that has it, there can be only one", dir.display())]
     Locked {
@@ -165,6 +175,7 @@ impl NamespaceError {
             Self::Locked { .. }
             | Self::NewerFormat { .. }
             | Self::NoSpace
+            | Self::TooManyPuts { .. }
             | Self::Damaged { .. }
             | Self::Stopped
             | Self::Sqlite { .. }

@@ -88,7 +88,7 @@ pub use mode::{DEFAULT_MODE, Mode};
 pub use namespace::{Namespace, NamespaceOptions};
 pub use path::{DirPath, FilePath, MAX_COMPONENT_BYTES, MAX_PATH_BYTES, PathFault};
 pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
-pub use puts::MAX_LEASE;
+pub use puts::{MAX_LEASE, MAX_UNFINISHED};
 pub use readers::READERS;
 pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
 pub use tree::{Amount, MAX_CHANGED_AT_ONCE, Moved};

@@ -17,6 +17,8 @@ use crate::{
 
 /// Longest lease of a put in progress.
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Most puts of a user that go on, or were given up and are not collected yet.
+pub const MAX_UNFINISHED: u32 = 16_384;
 
 impl Namespace {
     /// Begins to put a file. Nothing is seen at the path before [`commit`](Self::commit). A lease that is not
@@ -27,8 +29,8 @@ impl Namespace {
     /// mode would change and `who` is not the owner; [`Conflict`](NamespaceError::Conflict);
     /// [`UnknownTarget`](NamespaceError::UnknownTarget); [`TooMany`](NamespaceError::TooMany) targets;
     /// [`Invalid`](NamespaceError::Invalid) for no targets, one named twice, a unit or record of 0 or above
-    /// [`MAX_FILE_BYTES`], a `first` behind the last target, or a lease above [`MAX_LEASE`]; or a failure of
-    /// the system.
+    /// [`MAX_FILE_BYTES`], a `first` behind the last target, or a lease above [`MAX_LEASE`];
+    /// [`TooManyPuts`](NamespaceError::TooManyPuts); or a failure of the system.
     pub fn begin(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<FileId> {
         self.begin_later(who, file, lease)?.wait()
     }
@@ -44,6 +46,7 @@ impl Namespace {
         self.writer.later(move |connection| {
             check_known(connection, &file.targets)?;
             check_place(connection, &rules, &who, &file.path, file.mode)?;
+            check_unfinished(connection, &who)?;
             let mut insert = connection.prepare_cached(
                 "INSERT INTO files (id, state, path, who, mode, unit, first, targets, record, lease, segments)
                  VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
@@ -234,6 +237,18 @@ pub(crate) fn check_place(
 pub(crate) fn discard(connection: &Connection, n: i64) -> Result<()> {
     connection.prepare_cached("UPDATE files SET state = 2, lease = NULL WHERE n = ?")?.execute([n])?;
     Ok(())
+}
+
+/// Refuses a put of somebody of whom too many are not finished.
+fn check_unfinished(connection: &Connection, who: &Principal) -> Result<()> {
+    let mut count = connection.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM files WHERE owner IS NULL AND state <> 3 AND who = ? LIMIT ?)",
+    )?;
+    let unfinished: i64 = count.query_row(params![who.as_str(), MAX_UNFINISHED], |row| row.get(0))?;
+    if unfinished < i64::from(MAX_UNFINISHED) {
+        return Ok(());
+    }
+    Err(NamespaceError::TooManyPuts { who: who.clone(), limit: MAX_UNFINISHED.into() })
 }
 
 pub(crate) fn check_lease(lease: Duration) -> Result<()> {

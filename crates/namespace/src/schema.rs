@@ -17,8 +17,10 @@ pub(crate) const DATABASE_FILE: &str = "namespace.sqlite";
 /// Marks the SQLite file as ours ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// The form of the tables below.
-pub(crate) const FORMAT: i64 = 3;
-/// The form before it, whose files are all striped.
+pub(crate) const FORMAT: i64 = 4;
+/// The form before it, which cannot tell soon how many puts of somebody are not finished.
+const WITHOUT_UNFINISHED: i64 = 3;
+/// The form before that, whose files are all striped.
 const WITHOUT_SEGMENTS: i64 = 2;
 /// The first form, which lacks [`HELD`] as well.
 const WITHOUT_HELD: i64 = 1;
@@ -50,6 +52,8 @@ CREATE INDEX garbage ON files (n) WHERE state = 2;
 ";
 
 const HELD_INDEX: &str = "CREATE INDEX held ON files (lease) WHERE state = 3;";
+/// Puts that are going on, and those that were given up and not collected yet: `owner` is there once a file was live.
+const UNFINISHED_INDEX: &str = "CREATE INDEX unfinished ON files (who) WHERE owner IS NULL AND state <> 3;";
 const SEGMENTS_COLUMN: &str = "ALTER TABLE files ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;";
 
 /// Opens the file in `dir` for writing, making it if there is none.
@@ -64,6 +68,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         let transaction = connection.transaction()?;
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(HELD_INDEX)?;
+        transaction.execute_batch(UNFINISHED_INDEX)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
         transaction.commit()?;
@@ -72,7 +77,11 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
             .and_then(|dir| dir.sync_all())
             .map_err(|error| NamespaceError::io("sync", dir, error))?;
     }
-    for (before, change) in [(WITHOUT_HELD, HELD_INDEX), (WITHOUT_SEGMENTS, SEGMENTS_COLUMN)] {
+    for (before, change) in [
+        (WITHOUT_HELD, HELD_INDEX),
+        (WITHOUT_SEGMENTS, SEGMENTS_COLUMN),
+        (WITHOUT_UNFINISHED, UNFINISHED_INDEX),
+    ] {
         if is_ours(&connection, before)? {
             let transaction = connection.transaction()?;
             transaction.execute_batch(change)?;
@@ -129,11 +138,11 @@ fn check_format(connection: &Connection) -> Result<()> {
     }
     let parts: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema
-         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage', 'held')",
+         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage', 'held', 'unfinished')",
         [],
         |row| row.get(0),
     )?;
-    if parts != 6 {
+    if parts != 7 {
         return Err(NamespaceError::damaged(format!("{DATABASE_FILE} lacks a table or an index")));
     }
     Ok(())
@@ -158,9 +167,12 @@ mod tests {
 
     #[test]
     fn files_of_the_forms_before_are_brought_up() {
-        let without_segments = "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;";
-        let without_held = "DROP INDEX held; PRAGMA user_version = 1;";
-        for older in [without_segments.to_owned(), format!("{without_segments}{without_held}")] {
+        let changes = [
+            "DROP INDEX unfinished; PRAGMA user_version = 3;",
+            "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;",
+            "DROP INDEX held; PRAGMA user_version = 1;",
+        ];
+        for older in (1..=changes.len()).map(|n| changes[..n].concat()) {
             let dir = tempfile::tempdir().unwrap();
             let old = open_writer(dir.path()).unwrap();
             old.execute_batch(&older).unwrap();

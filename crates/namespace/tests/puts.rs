@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use cluster::{MINUTE, OVER, cluster, file, file_with_mode, mode, path, who};
 use gristmill_namespace::{
-    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, NamespaceError, NewFile, PathConflict,
+    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, NamespaceError, NewFile,
+    PathConflict,
 };
 
 #[test]
@@ -240,4 +241,28 @@ fn a_path_is_never_both_file_and_directory() {
         cluster.namespace.remove(&who("alice"), &path(at)).unwrap();
     }
     assert_eq!(commit(&dir).unwrap(), path("/a"));
+}
+
+#[test]
+fn one_user_has_so_many_unfinished_puts_and_no_more() {
+    let cluster = cluster();
+    let (alice, bob, new) = (who("alice"), who("bob"), file("/a"));
+    let begin = || cluster.namespace.begin_later(&alice, &new, MINUTE).unwrap();
+    let mut begun = Vec::new();
+    while begun.len() < MAX_UNFINISHED as usize {
+        let some: Vec<_> = (0..256).map(|_| begin()).collect();
+        begun.extend(some.into_iter().map(|id| id.wait().unwrap()));
+    }
+    let refused = || cluster.namespace.begin(&alice, &new, MINUTE).unwrap_err();
+    assert!(matches!(refused(), NamespaceError::TooManyPuts { .. }), "{}", refused());
+    assert!(!refused().is_usage());
+    cluster.namespace.begin(&bob, &new, MINUTE).unwrap();
+    // One that was given up counts until it is cleared away; one that was finished does not.
+    cluster.namespace.abandon(&alice, &begun[0]).unwrap();
+    refused();
+    cluster.namespace.collected(&begun[..1], Duration::ZERO).unwrap();
+    begun.push(cluster.namespace.begin(&alice, &new, MINUTE).unwrap());
+    refused();
+    cluster.namespace.commit(&alice, &begun[1], 0, &[0, 0]).unwrap();
+    cluster.namespace.begin(&alice, &new, MINUTE).unwrap();
 }

@@ -121,6 +121,7 @@ impl From<NamespaceError> for Refusal {
             NamespaceError::Denied { .. } => ErrorKind::Denied,
             NamespaceError::NoSpace => ErrorKind::NoSpace,
             NamespaceError::UnknownAttempt { .. } => ErrorKind::Conflict,
+            NamespaceError::TooManyPuts { .. } => ErrorKind::Busy,
             other if other.is_usage() => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         };
