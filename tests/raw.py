@@ -67,8 +67,11 @@ def text64(raw):
 def seal(nodes, grant):
     """A grant sealed with the key of the cluster, as only a node could."""
     key = bytes.fromhex((nodes.node_dir(0) / "cluster.key").read_text().strip())
+    sign = lambda message: text64(hmac.digest(key, message.encode(), hashlib.sha256))
     body = text64(json.dumps(grant).encode())
-    return f"{body}.{text64(hmac.digest(key, body.encode(), hashlib.sha256))}"
+    # The pass of its principal follows.
+    who = text64(json.dumps({name: grant.get(name) for name in ("principal", "expires")}).encode())
+    return f"{body}.{sign(body)}.{who}.{sign('pass ' + who)}"
 
 
 def object_bytes(content, found, place):

@@ -5,6 +5,7 @@ pub mod cert;
 mod chunk_places;
 pub mod get;
 mod get_variable;
+mod handed_socket;
 pub mod kernels;
 pub mod man;
 pub mod names;

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use crate::array::{Array, bytes_of};
 use crate::codec;
 use crate::filter::Filter;
-use crate::{FormatError, MAX_STORED_BYTES};
+use crate::{FormatError, MAX_CHUNK_BYTES, MAX_STORED_BYTES};
+
+/// Buffers that a decoder has at once: see [`Decoder::memory`].
+const BUFFERS: u64 = 3;
 
 /// Decodes chunks of one array, with output bounded by the chunk's size whatever the stored bytes say. Keeps its
 /// buffers from chunk to chunk.
@@ -27,6 +30,19 @@ impl Decoder {
     pub fn new(array: &Array) -> Result<Decoder, FormatError> {
         array.check()?;
         Ok(Decoder { array: array.clone(), spare: Vec::new() })
+    }
+
+    /// Most bytes of memory that a decoder of this array takes beside the stored bytes, with the elements that it makes: what
+    /// a filter makes, what it is made of, and the elements of the chunk before.
+    pub fn memory(array: &Array) -> u64 {
+        let mut room = array.chunk_bytes().min(MAX_CHUNK_BYTES) as usize;
+        let mut most = room;
+        for filter in &array.filters {
+            room = filter.grown(room);
+            most = most.max(room);
+        }
+        let buffers = if array.filters.is_empty() { 1 } else { BUFFERS };
+        (most as u64).saturating_mul(buffers)
     }
 
     /// The array.

@@ -7,6 +7,13 @@ use gristmill_format::Filter;
 use gristmill_runtime::{Chunks, ErrorKind, RunError};
 use gristmill_wire::{ArraySpec, InputSpec, MAX_ASKED_CHUNKS};
 
+/// Takes so many bytes of memory for a request before they are used, or says that there are not so many.
+pub type TakeRoom<'a> = &'a mut dyn FnMut(usize) -> Result<(), RunError>;
+
+/// Bytes of memory for each chunk that is asked for: its number, once more while the list grows, and what is kept of it while
+/// it is folded.
+const BYTES_OF_ASKED: usize = 64;
+
 /// A request over an array, bound, with the chunks that it needs.
 #[derive(Clone, Debug)]
 pub struct ArrayWork {
@@ -41,17 +48,19 @@ impl ArrayWork {
         Ok(ArrayWork { kernel, chunks, spec, name })
     }
 
-    /// Binds what came over the network.
+    /// Binds what came over the network, in memory that `room` takes: a few bytes can ask for millions of chunks.
     ///
     /// # Errors
-    /// What is malformed, and what [`new`](ArrayWork::new) refuses.
-    pub fn decode(spec: &Arc<ArraySpec>) -> Result<ArrayWork, RunError> {
+    /// What is malformed, what [`new`](ArrayWork::new) refuses, and what `room` says.
+    pub fn decode(spec: &Arc<ArraySpec>, room: TakeRoom<'_>) -> Result<ArrayWork, RunError> {
         let (table, others, request) = spec.decode().map_err(usage)?;
         let op = request.reduction.op.name();
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
         // A table may say that there is any number of chunks.
-        let numbers: Vec<u64> = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).collect();
-        bounded(numbers.len() as u64)?;
+        let asked = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).count();
+        bounded(asked as u64)?;
+        room(asked.saturating_mul(BYTES_OF_ASKED))?;
+        let numbers: Vec<u64> = kernel.chunks().collect();
         let others = others.into_iter().map(Arc::new).collect();
         let chunks = Chunks::beside_others(Arc::new(table), others, numbers)?;
         let name = name(&chunks, op);
@@ -129,7 +138,30 @@ mod tests {
             reduction: Reduction::new(Op::Sum),
         };
         let spec = ArraySpec::new(lead, [other].into_iter(), &request).map_err(usage)?;
-        ArrayWork::decode(&Arc::new(spec))
+        ArrayWork::decode(&Arc::new(spec), &mut |_| Ok(()))
+    }
+
+    #[test]
+    fn memory_is_taken_before_the_chunks_are_listed() {
+        let lead = table(&[6, 4]);
+        let request = Request {
+            grid: grid(&lead.array).unwrap(),
+            meaning: Meaning::of(DType::F64),
+            others: Vec::new(),
+            constants: Vec::new(),
+            selection: Selection::default(),
+            expr: None,
+            reduction: Reduction::new(Op::Sum),
+        };
+        let spec = Arc::new(ArraySpec::new(&lead, std::iter::empty(), &request).unwrap());
+        let mut taken = 0;
+        let work = ArrayWork::decode(&spec, &mut |bytes| {
+            taken += bytes;
+            Ok(())
+        });
+        assert_eq!(taken as u64, work.unwrap().chunks.len() * BYTES_OF_ASKED as u64);
+        let full = |_| Err(usage("no memory"));
+        assert!(ArrayWork::decode(&spec, &mut { full }).unwrap_err().to_string().contains("no memory"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Passes folded on the storage nodes of a file.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -20,7 +21,7 @@ use crate::fold::FoldEnd;
 use crate::here::TakesOver;
 use crate::{Files, Patience, Peers, groups};
 
-/// Frames of rows that are read ahead from a node.
+/// Times that frames of rows are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
 
 /// Has passes folded where a file lies.
@@ -246,16 +247,15 @@ impl Crew for StorageCrew {
             let (peers, node, movable) =
                 (self.peers.clone(), asked.node.clone(), asked.request.asker.is_some());
             let task = self.peers.runtime().spawn(async move {
-                let mut stream = match peers.fold(&asked).await {
+                let mut stream = match peers.fold_rows(&asked).await {
                     Ok(stream) => stream,
                     Err(error) => return drop(sender.send(Err(error)).await),
                 };
                 loop {
-                    let next = match stream.next().await {
-                        Ok(Some(frame)) => Ok(frame),
-                        Ok(None) => return,
-                        Err(error) => Err(error),
-                    };
+                    let next = stream.next_some().await;
+                    if next.as_ref().is_ok_and(Vec::is_empty) {
+                        return;
+                    }
                     let last = next.is_err();
                     if sender.send(next).await.is_err() || last {
                         return;
@@ -264,6 +264,7 @@ impl Crew for StorageCrew {
             });
             sources.push(Box::new(RemoteUnits {
                 frames,
+                ready: VecDeque::new(),
                 control: order.control,
                 node,
                 targets,
@@ -301,7 +302,9 @@ impl Crew for StorageCrew {
 
 /// The units of one node.
 struct RemoteUnits<'o> {
-    frames: mpsc::Receiver<Result<(Frame, usize), RunError>>,
+    frames: mpsc::Receiver<Result<Vec<(Frame, usize)>, RunError>>,
+    /// Those that came and were not looked at.
+    ready: VecDeque<(Frame, usize)>,
     control: &'o Control,
     node: String,
     targets: usize,
@@ -321,10 +324,13 @@ impl UnitSource for RemoteUnits<'_> {
             if self.control.stopped() {
                 return Err(given_up());
             }
-            let Some(frame) = self.frames.blocking_recv() else {
-                return Err(unavailable(&self.node, "it was cut off before its rows were complete"));
+            let Some((frame, bytes)) = self.ready.pop_front() else {
+                let Some(some) = self.frames.blocking_recv() else {
+                    return Err(unavailable(&self.node, "it was cut off before its rows were complete"));
+                };
+                self.ready.extend(some?);
+                continue;
             };
-            let (frame, bytes) = frame?;
             self.received += bytes as u64;
             return Ok(match frame {
                 Frame::Progress(done) => {

@@ -1,4 +1,4 @@
-//! Frames as Arrow record batches: one binary column, one row a frame, so that any Flight client can read them.
+//! Frames as Arrow record batches: one binary column, a row for each frame, so that any Flight client can read them.
 
 use std::sync::Arc;
 
@@ -15,9 +15,12 @@ pub fn frame_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new(FRAME_COLUMN, DataType::Binary, false)]))
 }
 
-/// A frame as a record batch.
-pub fn frame_batch(schema: &SchemaRef, frame: &Frame) -> Result<RecordBatch, ArrowError> {
-    let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&frame.encode()]));
+/// Encoded frames as a record batch.
+///
+/// # Errors
+/// Those of Arrow.
+pub fn frame_batch(schema: &SchemaRef, frames: &[Vec<u8>]) -> Result<RecordBatch, ArrowError> {
+    let column: ArrayRef = Arc::new(BinaryArray::from_iter_values(frames));
     RecordBatch::try_new(schema.clone(), vec![column])
 }
 

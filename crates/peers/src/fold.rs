@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use arrow_flight::Ticket;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
+use arrow_flight::flight_service_client::FlightServiceClient;
 use futures_util::{StreamExt, TryStreamExt};
 use gristmill_runtime::{ErrorKind, Partial, RunError, ShardEnd, Tally, TogetherEnd};
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{Frame, MAX_PARTIAL_BYTES};
+use gristmill_wire::{Frame, MAX_PARTIAL_BYTES, PASS_HEADER, pass_of};
+use tonic::transport::Channel;
 
 use crate::Peers;
 use crate::answers::NodeRequest;
@@ -35,6 +37,13 @@ pub struct FrameStream {
 }
 
 impl FrameStream {
+    /// The next frames and their lengths, as many as came together; none at the end of the stream. An error if the node gives
+    /// no sign of life.
+    pub async fn next_some(&mut self) -> Result<Vec<(Frame, usize)>, RunError> {
+        let first = self.next().await?;
+        Ok(first.into_iter().chain(self.ready.drain(..)).collect())
+    }
+
     /// The next frame and its length; `None` at the end of the stream. An error if the node gives no sign of life.
     pub async fn next(&mut self) -> Result<Option<(Frame, usize)>, RunError> {
         loop {
@@ -72,12 +81,25 @@ fn append(partial: &mut Vec<u8>, stretch: &[u8], node: &str) -> Result<(), RunEr
 }
 
 impl Peers {
+    /// Asks a node to fold for rows, over a connection of its own: whoever wants them may read them slowly, or not at all.
+    pub(crate) async fn fold_rows(&self, asked: &NodeRequest) -> Result<FrameStream, RunError> {
+        self.fold(asked, self.flight_alone(&asked.address)?).await
+    }
+
     /// Asks a node to fold.
-    pub(crate) async fn fold(&self, asked: &NodeRequest) -> Result<FrameStream, RunError> {
-        let NodeRequest { address, node, request } = asked;
+    async fn fold(
+        &self,
+        asked: &NodeRequest,
+        mut client: FlightServiceClient<Channel>,
+    ) -> Result<FrameStream, RunError> {
+        let NodeRequest { address: _, node, request } = asked;
         let ticket = Ticket { ticket: request.encode()?.into() };
-        let mut client = self.flight(address)?;
-        let call = client.do_get(ticket);
+        let mut asking = tonic::Request::new(ticket);
+        // Who asks, which a node wants to know before it reads the rest.
+        if let Some(pass) = pass_of(&request.grant).and_then(|pass| pass.parse().ok()) {
+            asking.metadata_mut().insert(PASS_HEADER, pass);
+        }
+        let call = client.do_get(asking);
         let stream = match tokio::time::timeout(self.stall, call).await {
             Err(_) => return Err(stalled(node, self.stall)),
             Ok(answer) => answer.map_err(|status| from_status(node, &status))?.into_inner(),
@@ -96,7 +118,7 @@ impl Peers {
         mut progress: impl FnMut(u64),
     ) -> Result<FoldEnd, RunError> {
         let node = &asked.node;
-        let mut frames = self.fold(asked).await?;
+        let mut frames = self.fold(asked, self.flight(&asked.address)?).await?;
         let (mut partial, mut failure, mut received, mut written) = (Vec::new(), None, 0, Vec::new());
         let mut handed_back = Vec::new();
         while let Some((frame, bytes)) = frames.next().await? {
@@ -142,7 +164,7 @@ impl Peers {
         mut progress: impl FnMut(u64),
     ) -> Result<(Option<TogetherEnd>, Tally), RunError> {
         let node = &asked.node;
-        let mut frames = self.fold(asked).await?;
+        let mut frames = self.fold(asked, self.flight(&asked.address)?).await?;
         let (mut whole, mut reached, mut failure, mut received) = (Vec::new(), None, None, 0);
         let mut handed_back = Vec::new();
         while let Some((frame, bytes)) = frames.next().await? {

@@ -61,7 +61,7 @@ impl StorageCrew {
             let why = "a node handed back targets that the file has not".into();
             return Err(RunError::BadPartial { why });
         }
-        let question = Question::of_fold(&self.request)?;
+        let question = Question::of_fold(&self.request, &mut |_| Ok(()))?;
         let (kernel, (input, byte_order)) = (question.bind()?, question.input.input()?);
         let file = self.files.parts(&self.peers, AT_CLIENT)?;
         let input = input.for_kernel(&kernel.spec());

@@ -48,7 +48,7 @@ mod tree;
 mod unanswered;
 mod whole;
 
-pub use array::ArrayWork;
+pub use array::{ArrayWork, TakeRoom};
 pub use bytes::{RemotePart, file_parts};
 pub use crew::StorageCrew;
 pub use error::{from_status, to_status, unavailable};

@@ -11,7 +11,7 @@ use arrow_flight::Action;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use gristmill_runtime::{Allowance, RunError};
 use gristmill_transport::{Address, Dialer};
-use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, VERIFY_HEADER, action};
+use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, VERIFY_HEADER, action};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
@@ -149,11 +149,14 @@ impl Peers {
 
     /// A Flight client of the node at this address.
     pub fn flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
-        let at = parse(address)?;
-        let channel = self.dialer.channel(&at).map_err(|e| transport(address, &e))?;
-        Ok(FlightServiceClient::new(channel)
-            .max_decoding_message_size(MAX_FRAME_BYTES + ENVELOPE_BYTES)
-            .max_encoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES))
+        let channel = self.dialer.channel(&parse(address)?);
+        Ok(client(channel.map_err(|e| transport(address, &e))?))
+    }
+
+    /// The same over a connection of its own.
+    pub(crate) fn flight_alone(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
+        let channel = self.dialer.channel_alone(&parse(address)?);
+        Ok(client(channel.map_err(|e| transport(address, &e))?))
     }
 
     /// Asks a node for an action and reads its JSON answer; an action that answers nothing gives `null`.
@@ -179,11 +182,36 @@ impl Peers {
         name: &str,
         body: &Q,
     ) -> Result<R, Unanswered> {
+        self.call(address, name, body, self.token.clone().map(|token| ("authorization", token))).await
+    }
+
+    /// As [`action`](Peers::action), asked by a node that has the key of the cluster, as its pass says.
+    ///
+    /// # Errors
+    /// As [`ask`](Peers::ask).
+    pub async fn action_of_node<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        address: &str,
+        name: &str,
+        body: &Q,
+        pass: &str,
+    ) -> Result<R, RunError> {
+        let pass = pass.parse().ok().map(|pass| (PASS_HEADER, pass));
+        self.call(address, name, body, pass).await.map_err(|unanswered| unanswered.error)
+    }
+
+    async fn call<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        address: &str,
+        name: &str,
+        body: &Q,
+        who: Option<(&'static str, MetadataValue<Ascii>)>,
+    ) -> Result<R, Unanswered> {
         let body = action::encode(body).map_err(RunError::from)?;
         let action = Action { r#type: name.to_owned(), body: body.into() };
         let mut request = tonic::Request::new(action);
-        if let Some(token) = &self.token {
-            request.metadata_mut().insert("authorization", token.clone());
+        if let Some((header, value)) = who {
+            request.metadata_mut().insert(header, value);
         }
         let mut client = self.flight(address)?;
         let call = async {
@@ -203,6 +231,12 @@ impl Peers {
         let answer = answer.map(|answer| answer.body).unwrap_or_default();
         Ok(action::decode("answer", &answer).map_err(RunError::from)?)
     }
+}
+
+fn client(channel: Channel) -> FlightServiceClient<Channel> {
+    FlightServiceClient::new(channel)
+        .max_decoding_message_size(MAX_FRAME_BYTES + ENVELOPE_BYTES)
+        .max_encoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
 }
 
 /// An address that came as text.

@@ -138,7 +138,9 @@ impl Peers {
             }
         });
         let mut parts: Vec<NodeDecision> = parts.collect();
-        let pulled = plan.pulled_bytes / parts.len().max(1) as u64;
+        let nodes = parts.len().max(1) as u64;
+        let pulled =
+            decide::Pulled { bytes: plan.pulled_bytes / nodes, messages: plan.pull_messages / nodes };
         let seconds = decide::decide(spec, &mut parts, pulled, asking).ok()?;
         Some(Decision { nodes: parts, seconds })
     }

@@ -6,6 +6,7 @@ use gristmill_kernel::{Kernel, KernelError, Record, catalog};
 use gristmill_runtime::{ErrorKind, FileParts, Options, Placement, Request, RunError, Selection};
 use gristmill_wire::{FoldRequest, InputSpec};
 
+use crate::array::TakeRoom;
 use crate::{ArrayWork, Files, Peers, StorageCrew, shards};
 
 /// What is asked of a file.
@@ -44,13 +45,13 @@ impl Question {
         Question { kernel, input, array: Some(work), ..Question::default() }
     }
 
-    /// What a node is asked, without the records of it.
+    /// What a node is asked, without the records of it. `room` takes so many bytes of memory before they are used.
     ///
     /// # Errors
-    /// A request over an array that is malformed or that the kernel refuses.
-    pub fn of_fold(request: &FoldRequest) -> Result<Question, RunError> {
+    /// A request over an array that is malformed or that the kernel refuses, and what `room` says.
+    pub fn of_fold(request: &FoldRequest, room: TakeRoom<'_>) -> Result<Question, RunError> {
         if let Some(spec) = &request.array {
-            return Ok(Question::of_array(Arc::new(ArrayWork::decode(spec)?)));
+            return Ok(Question::of_array(Arc::new(ArrayWork::decode(spec, room)?)));
         }
         let (kernel, params) = (request.kernel.clone(), request.params.clone());
         Ok(Question { kernel, params, input: request.input.clone(), range: None, array: None })

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::Extent;
+use gristmill_format::{Decoder, Extent};
 use lru::LruCache;
 
 use crate::RunError;
@@ -41,6 +41,14 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
+    /// Most bytes of memory that putting records together takes: decoders, chunks that are kept, and a record.
+    pub fn memory(chunks: &Chunks) -> u64 {
+        let decoders = chunks.other_tables().map(|table| Decoder::memory(&table.array));
+        let records = chunks.other_tables().map(|table| table.array.chunk_bytes());
+        let own = chunks.table().array.chunk_bytes();
+        decoders.chain(records).fold(own + MAX_KEPT as u64, u64::saturating_add)
+    }
+
     pub fn new(others: &[Other]) -> Result<Assembly, RunError> {
         let decoders = others.iter().map(|other| Decoding::new(&other.located.table.array));
         Ok(Assembly {

@@ -88,6 +88,23 @@ impl Decoding {
 }
 
 impl Reader<'_> {
+    /// Takes memory for this lane, until it ends.
+    fn hold(&mut self, bytes: u64) -> Result<(), RunError> {
+        self.held.push(self.control.memory(bytes)?);
+        Ok(())
+    }
+
+    /// The same for stored bytes that are read together.
+    fn hold_stored(&mut self, bytes: u64) -> Result<(), RunError> {
+        if bytes > self.held_stored {
+            // In powers of two, so that it is asked for a few times only.
+            let all = bytes.max(MAX_READ).next_power_of_two();
+            self.hold(all - self.held_stored)?;
+            self.held_stored = all;
+        }
+        Ok(())
+    }
+
     /// Hands out the chunks of a unit.
     pub(crate) fn chunks(
         &mut self,
@@ -97,10 +114,17 @@ impl Reader<'_> {
     ) -> Result<Flow, RunError> {
         let mut decoding = match self.decoding.take() {
             Some(decoding) => decoding,
-            None => Decoding::new(&owned.chunks.table().array)?,
+            None => {
+                let array = &owned.chunks.table().array;
+                self.hold(Decoder::memory(array))?;
+                Decoding::new(array)?
+            }
         };
         let mut assembly = match self.assembly.take() {
-            None if !owned.chunks.others().is_empty() => Some(Assembly::new(owned.chunks.others())?),
+            None if !owned.chunks.others().is_empty() => {
+                self.hold(Assembly::memory(&owned.chunks))?;
+                Some(Assembly::new(owned.chunks.others())?)
+            }
             known => known,
         };
         let flow = self.decoded(owned, unit, &mut decoding, assembly.as_mut(), each);
@@ -130,6 +154,7 @@ impl Reader<'_> {
             let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled, &beside)?;
             let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
             let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+            self.hold_stored(total)?;
             let data = self.records.get(total as usize);
             let (file, tally) = (&self.job.file, &mut self.tally);
             let mut sight = Sight { file, owner: unit.target, pulled: &nothing, look: (0, &[]), tally };

@@ -76,7 +76,7 @@ pub use fetch::Tally;
 pub use hand_back::{HandBack, Left, Revision};
 pub use job::{Answer, Outcome, Request, SecondFile, resume, run, run_on};
 pub use machine::Allowance;
-pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options, Pace};
+pub use options::{Control, Held, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options, Pace};
 pub use parts::{FileParts, Part, Placement, StorePart, Want, versions_as_one};
 pub use prepare::keeps_bytes;
 pub use report::{PlaceReport, Report, RevisionReport};

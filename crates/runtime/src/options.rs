@@ -1,5 +1,6 @@
 //! How a request runs, and telling it to stop.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -70,7 +71,7 @@ impl Options {
     }
 }
 
-/// Slows lanes down, so that other work has its share of a machine.
+/// Slows lanes down, and lets them have memory, so that other work has its share of a machine.
 pub trait Pace: Send + Sync {
     /// A lane begins, on the calling thread. Returns when it may, or soon after `stopped` says so.
     fn begins(&self, _stopped: &dyn Fn() -> bool) {}
@@ -80,7 +81,19 @@ pub trait Pace: Send + Sync {
 
     /// The lane on the calling thread is over.
     fn ends(&self) {}
+
+    /// A lane needs so many bytes of memory until it drops what is given. Waits for them, and gives up soon after `stopped`
+    /// says so.
+    ///
+    /// # Errors
+    /// There was no such memory for a long time.
+    fn memory(&self, _bytes: u64, _stopped: &dyn Fn() -> bool) -> Result<Held, RunError> {
+        Ok(Box::new(()))
+    }
 }
+
+/// Memory that is given back when this is dropped.
+pub type Held = Box<dyn Any + Send>;
 
 /// A lane, until it is dropped on the thread that it began on.
 pub(crate) struct Lane<'a>(Option<&'a dyn Pace>);
@@ -144,6 +157,15 @@ impl Control {
             pace.begins(&|| self.stopped());
         }
         Lane(self.pace.as_deref())
+    }
+
+    /// So many bytes of memory for the calling lane, until what is given is dropped.
+    ///
+    /// # Errors
+    /// What the pace says.
+    pub(crate) fn memory(&self, bytes: u64) -> Result<Held, RunError> {
+        let Some(pace) = &self.pace else { return Ok(Box::new(())) };
+        pace.memory(bytes, &|| self.stopped())
     }
 
     /// Asks for a stop. The request ends with a checkpoint.

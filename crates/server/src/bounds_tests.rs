@@ -1,14 +1,19 @@
 //! What a node does when it has as many requests of a kind as it takes.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use arrow_flight::{FlightData, Ticket};
+use gristmill_array::{Meaning, Op, Reduction, Request, Selection};
+use gristmill_format::{FileRef, Places, open_raw};
+use gristmill_kernel::{ByteOrder, DType};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{FileInfo, Opened, PathOf, names};
-use gristmill_wire::{ErrorBody, FoldRequest, Grant, InputSpec, Rights};
+use gristmill_wire::{ArraySpec, ErrorBody, FoldRequest, Grant, InputSpec, MAX_ASKED_CHUNKS, Rights, grid};
 use http::StatusCode;
 use tonic::{Status, Streaming};
 
-use crate::limits::{ANSWER_KIB, MAX_FOLDS};
+use crate::limits::{MAX_FOLDS, REQUEST_MEMORY};
 use crate::test_node::{NUMBERS, THREADS, TestNode, with_node};
 
 impl TestNode {
@@ -38,6 +43,30 @@ impl TestNode {
         let mut fold = FoldRequest::decode(&self.fold().await).unwrap().unwrap();
         fold.kernel = "histogram".into();
         fold.params = [("bins", "65536"), ("range", "0:1000")].map(|(k, v)| (k.into(), v.into())).into();
+        fold.encode().unwrap()
+    }
+
+    /// A ticket for the sum of an array of so many chunks, none of which is stored: a few hundred bytes, whatever that is.
+    async fn fold_of_chunks(&self, chunks: u64) -> Vec<u8> {
+        let source = Arc::new(vec![0u8; 8]);
+        let mut table =
+            open_raw(source, DType::F64, ByteOrder::Little, &[1], 0).unwrap().table("data").unwrap();
+        (table.array.shape, table.array.stored) = (vec![chunks], vec![chunks]);
+        table.array.chunk = vec![1];
+        table.places = Places::Listed(Vec::new());
+        table.files = vec![FileRef { name: String::new(), length: 8 * NUMBERS }];
+        let request = Request {
+            grid: grid(&table.array).unwrap(),
+            meaning: Meaning::of(DType::F64),
+            others: Vec::new(),
+            constants: Vec::new(),
+            selection: Selection::default(),
+            expr: None,
+            reduction: Reduction::new(Op::Sum),
+        };
+        let mut fold = FoldRequest::decode(&self.fold().await).unwrap().unwrap();
+        fold.array = Some(Arc::new(ArraySpec::new(&table, std::iter::empty(), &request).unwrap()));
+        fold.select = (0, chunks);
         fold.encode().unwrap()
     }
 
@@ -115,8 +144,7 @@ async fn frames(mut fold: Streaming<FlightData>) -> usize {
 #[test]
 fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
     with_node(async |test| {
-        let all = ANSWER_KIB as u32;
-        let room = test.shared.answers.clone().acquire_many_owned(all).await.unwrap();
+        let room = test.shared.answers.all().await;
         let mut large = test.get(test.large_fold().await).await.unwrap();
         // The schema, and then a sign of life: without room there is no answer.
         for _ in 0..2 {
@@ -129,9 +157,9 @@ fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
         assert_eq!(test.shared.folds.free(), MAX_FOLDS - 1);
         drop(room);
         assert!(frames(large).await > 0);
-        drop(test.shared.answers.acquire_many(all).await.unwrap());
+        drop(test.shared.answers.all().await);
         // One that is given up while it waits gives its turn back.
-        let _room = test.shared.answers.clone().acquire_many_owned(all).await.unwrap();
+        let _room = test.shared.answers.all().await;
         let large = test.get(test.large_fold().await).await.unwrap();
         while test.shared.folds.free() == MAX_FOLDS {
             tokio::task::yield_now().await;
@@ -154,6 +182,31 @@ fn a_client_that_goes_gives_up_its_place_among_those_that_wait() {
         let run = test.get(ticket.to_vec()).await.unwrap();
         drop(run);
         drop(test.shared.waiting_runs.all().await);
+    });
+}
+
+/// 400 KiB of such requests once made eight gigabytes, before any of them had a turn.
+#[test]
+fn few_bytes_that_ask_for_millions_of_chunks_take_memory_of_whoever_asks() {
+    with_node(async |test| {
+        let memory = &test.shared.requests;
+        let turns = test.shared.folds.all().await;
+        let ticket = test.fold_of_chunks(MAX_ASKED_CHUNKS as u64).await;
+        assert!(ticket.len() < 2000, "{}", ticket.len());
+        let first = test.get(ticket.clone()).await.unwrap();
+        for _ in 0..20 {
+            busy(&test.get(ticket.clone()).await.unwrap_err(), "no memory for more requests of anonymous");
+        }
+        // Short requests go on.
+        assert_eq!(test.stat().await.file.length, 8 * NUMBERS);
+        let short = test.get(test.fold().await).await.unwrap();
+        drop(first);
+        drop(turns);
+        assert!(frames(short).await > 0);
+        assert!(frames(test.get(ticket).await.unwrap()).await > 0);
+        while memory.free() < REQUEST_MEMORY as u64 {
+            tokio::task::yield_now().await;
+        }
     });
 }
 

@@ -19,6 +19,7 @@ use gristmill_wire::{ClusterStatus, FileMap, Grant, MAX_CLUSTER_BYTES, NodeStatu
 use http::header;
 use tokio::sync::Mutex;
 
+use crate::door::who;
 use crate::error::{Answer, Refusal};
 use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CLUSTER};
 use crate::node::{Shared, blocking, now};
@@ -33,9 +34,8 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn cluster(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    // Before the rest: another node knows no tokens, and says where the entry node is.
     shared.namespace()?;
-    shared.identities.principal(request.extensions(), request.headers())?;
+    who(request.extensions())?;
     let mut last = shared.last_cluster.lock().await;
     let text = match &*last {
         Some((at, text)) if at.elapsed() < REMEMBER_CLUSTER => text.clone(),

@@ -17,11 +17,13 @@ use gristmill_namespace::Principal;
 use gristmill_peers::{Written, whole_file};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::{FRAME, ReadBody};
-use gristmill_wire::action::{Attempt, Commit, Create, Created, List, PathOf};
+use gristmill_wire::action::{Attempt, Commit, Create, Created, PathOf};
 use http::{HeaderMap, StatusCode, header};
 
+use crate::door::who;
 use crate::error::{Answer, Refusal};
 use crate::limits::{PUT_LEASE, UPLOAD_STALL};
+use crate::listing::Pages;
 use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::objects::{content_range, has_length, no_such_range};
@@ -37,28 +39,14 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/files/", get(list_root))
 }
 
-fn principal(shared: &Shared, request: &Request) -> Answer<Principal> {
-    shared.identities.principal(request.extensions(), request.headers())
-}
-
 async fn list_root(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    principal(&shared, &request)?;
+    who(request.extensions())?;
     list(shared, "/".into()).await
 }
 
 async fn list(shared: Arc<Shared>, path: String) -> Answer<Response> {
-    let listing = blocking(move || {
-        let mut listing = shared.list(&List { path: path.clone(), after: None })?;
-        while listing.more {
-            let after = listing.entries.last().map(|entry| entry.name.clone());
-            let next = shared.list(&List { path: path.clone(), after })?;
-            listing.more = next.more && listing.entries.len() < MAX_LISTED;
-            listing.entries.extend(next.entries);
-        }
-        Ok::<_, Refusal>(listing)
-    })
-    .await?;
-    json(StatusCode::OK, &listing)
+    let body = Pages::of(shared, path, MAX_LISTED).json().await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// Names that one listing has.
@@ -71,7 +59,7 @@ fn json<T: serde::Serialize>(status: StatusCode, value: &T) -> Answer<Response> 
 }
 
 async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
-    let who = principal(&shared, &request)?;
+    let who = who(request.extensions())?;
     let path = format!("/{path}");
     if path.ends_with('/') {
         return list(shared, path).await;
@@ -121,7 +109,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 }
 
 async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
-    let who = principal(&shared, &request)?;
+    let who = who(request.extensions())?;
     unconditional(request.headers())?;
     has_length(request.headers(), request.version())?;
     if request.headers().contains_key(header::CONTENT_RANGE) {
@@ -208,7 +196,7 @@ async fn remove(
     Named(path): Named,
     request: Request,
 ) -> Answer<StatusCode> {
-    let who = principal(&shared, &request)?;
+    let who = who(request.extensions())?;
     unconditional(request.headers())?;
     let path = PathOf { path: format!("/{path}") };
     blocking(move || shared.remove(&who, &path)).await?;

@@ -18,16 +18,19 @@ use gristmill_namespace::Principal;
 use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
 use gristmill_transport::{Origin, Peer};
-use gristmill_wire::action::{self, FileInfo, List, names};
+use gristmill_wire::action::{self, FileInfo, names};
 use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{ACTIONS, answer};
+use crate::door::{Caller, who};
 use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
+use crate::frames::frames;
 use crate::guard::StopOnDrop;
-use crate::limits::{FRAMES_WAITING, SIGN_OF_LIFE};
+use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
+use crate::listing::Pages;
 use crate::node::{Shared, blocking};
 use crate::run::Run;
 use crate::sent::Sent;
@@ -40,6 +43,18 @@ const ENVELOPE_BYTES: usize = 64 << 10;
 const MAX_LISTED: usize = 10_000;
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// What a ticket asks for.
+enum Asked {
+    Fold(Box<FoldRequest>),
+    Run(RunRequest),
+}
+
+/// Whose shares a request uses.
+fn caller<T>(request: &Request<T>) -> Answer<Caller> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    caller.ok_or_else(|| Refusal::new(ErrorKind::Denied, "the request did not come through the door"))
+}
 
 /// The service, to be mounted.
 pub(crate) fn service(shared: Arc<Shared>) -> FlightServiceServer<Flight> {
@@ -58,62 +73,62 @@ fn unimplemented<T>(what: &str) -> Result<Response<T>, Status> {
 }
 
 impl Flight {
-    fn principal<T>(&self, request: &Request<T>) -> Answer<Principal> {
-        let headers = request.metadata().clone().into_headers();
-        // tonic moves the extensions of the HTTP request here.
-        let peer = request.extensions().get::<Peer>().cloned();
-        let mut extensions = http::Extensions::new();
-        peer.map(|peer| extensions.insert(peer));
-        self.0.identities.principal(&extensions, &headers)
-    }
-
-    async fn fold(&self, request: FoldRequest, from: Option<IpAddr>) -> Answer<Boxed<FlightData>> {
+    async fn fold(
+        &self,
+        request: FoldRequest,
+        from: Option<IpAddr>,
+        caller: Caller,
+    ) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
-        let (sender, frames) = mpsc::channel(FRAMES_WAITING);
+        let (sender, waiting) = frames();
+        // Given back once it is checked. Who gives the request up meanwhile leaves the line.
+        let turn = shared.checks.turn(&caller.account).await?;
         let control = if request.together.is_some() {
-            let fold = blocking(move || TogetherFold::new(&shared, request, from)).await?;
+            let fold = blocking(move || TogetherFold::new(&shared, request, from, caller)).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         } else {
-            let fold = blocking(move || Fold::new(&shared, request, from)).await?;
+            let fold = blocking(move || Fold::new(&shared, request, from, caller)).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         };
+        drop(turn);
         let guard = StopOnDrop(control.clone());
         let schema = frame_schema();
-        let batches = stream::unfold((frames, guard), move |(mut frames, guard)| {
+        let batches = stream::unfold((waiting, guard), move |(mut waiting, guard)| {
             let (control, schema) = (control.clone(), frame_schema());
             async move {
-                let frame = match tokio::time::timeout(SIGN_OF_LIFE, frames.recv()).await {
-                    Err(_) => Ok(Frame::Progress(control.progress().0)),
-                    Ok(Some(frame)) => frame,
-                    Ok(None) => return None,
+                let frames = match tokio::time::timeout(SIGN_OF_LIFE, waiting.next()).await {
+                    Err(_) => Ok(vec![Frame::Progress(control.progress().0).encode()]),
+                    Ok(some) => some?,
                 };
-                let batch = match frame {
-                    Ok(frame) => frame_batch(&schema, &frame).map_err(FlightError::from),
+                let batch = match frames {
+                    Ok(frames) => frame_batch(&schema, &frames).map_err(FlightError::from),
                     Err(refusal) => Err(FlightError::Tonic(Box::new(refusal.into()))),
                 };
-                Some((batch, (frames, guard)))
+                Some((batch, (waiting, guard)))
             }
         });
         Ok(encoded(batches, Some(schema), &self.0.sent))
     }
 
-    async fn run(&self, who: Principal, request: RunRequest) -> Answer<Boxed<FlightData>> {
+    async fn run(&self, who: Principal, request: RunRequest, caller: Caller) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
         let principal: Arc<str> = who.as_str().into();
         let seat = shared.seat(&shared.waiting_runs, &principal)?;
+        let check = shared.checks.turn(&principal).await?;
         let run = blocking(move || Run::new(&shared, &who, &request)).await?;
+        drop(check);
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
-        let (sender, batches) = mpsc::channel(FRAMES_WAITING);
+        let (sender, batches) = mpsc::channel(BATCHES_WAITING);
         let (done, report) = oneshot::channel();
         let shared = self.0.clone();
         let sent = shared.sent.clone();
         tokio::spawn(async move {
-            let _seat = seat;
+            let _held = (seat, caller);
             let turn = tokio::select! {
                 turn = shared.runs.turn(&principal) => turn,
                 () = sender.closed() => return,
@@ -200,22 +215,29 @@ impl FlightService for Flight {
     type ListActionsStream = Boxed<ActionType>;
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let who = self.principal(&request);
+        let (who, caller) = (who(request.extensions()), caller(&request)?);
         let from = match request.extensions().get::<Peer>().map(|peer| peer.origin) {
             Some(Origin::Tcp(address)) => Some(address),
             Some(Origin::Unix { .. }) | None => None,
         };
         let ticket = request.into_inner().ticket;
-        let stream = match FoldRequest::decode(&ticket).map_err(Refusal::from)? {
+        let length = ticket.len();
+        let asked = caller.read(length, move || {
+            Ok(match FoldRequest::decode(&ticket)? {
+                Some(fold) => Asked::Fold(Box::new(fold)),
+                None => Asked::Run(RunRequest::decode(&ticket)?),
+            })
+        });
+        let stream = match asked.await? {
             // The grant says who asks.
-            Some(fold) => self.fold(fold, from).await?,
-            None => self.run(who?, RunRequest::decode(&ticket).map_err(Refusal::from)?).await?,
+            Asked::Fold(fold) => self.fold(*fold, from, caller).await?,
+            Asked::Run(run) => self.run(who?, run, caller).await?,
         };
         Ok(Response::new(stream))
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
-        let who = self.principal(&request);
+        let (who, caller) = (who(request.extensions()), caller(&request)?);
         let Action { r#type: name, body } = request.into_inner();
         let answer = if name == names::PING {
             Vec::new()
@@ -223,6 +245,7 @@ impl FlightService for Flight {
             // A node that joins proves who it is by its seal.
             let who = if name == names::JOIN { who.unwrap_or_else(|_| Principal::anonymous()) } else { who? };
             let shared = self.0.clone();
+            caller.grow(body.len().saturating_mul(READ_FACTOR))?;
             blocking(move || answer(&shared, &who, &name, &body)).await?
         };
         let result = ActionResult { body: answer.into() };
@@ -233,8 +256,9 @@ impl FlightService for Flight {
         &self,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let who = self.principal(&request)?;
+        let (who, caller) = (who(request.extensions())?, caller(&request)?);
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
+        caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
         Ok(Response::new(blocking(move || flight.described(&who, descriptor)).await?))
     }
 
@@ -242,25 +266,18 @@ impl FlightService for Flight {
         &self,
         request: Request<Criteria>,
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
-        self.principal(&request)?;
+        who(request.extensions())?;
+        let caller = caller(&request)?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let shared = self.0.clone();
-        let listing = blocking(move || {
-            let mut found: Vec<FileInfo> = Vec::new();
-            let mut after = None;
-            while found.len() < MAX_LISTED {
-                let page = shared.list(&List { path: path.clone(), after: after.take() })?;
-                after = page.entries.last().map(|entry| entry.name.clone());
-                found.extend(page.entries.into_iter().filter_map(|entry| entry.info));
-                if !page.more {
-                    break;
-                }
-            }
-            Ok::<_, Refusal>(found)
-        })
-        .await?;
-        Ok(Response::new(Box::pin(stream::iter(listing.into_iter().map(|info| Ok(file_info(&info)))))))
+        let pages = Pages::of(self.0.clone(), path, MAX_LISTED).stream();
+        let files = pages.map_ok(move |page| {
+            // Until the listing was read to its end.
+            let _held = &caller;
+            let files = page.into_iter().filter_map(|entry| entry.info);
+            stream::iter(files.map(|info| Ok::<_, Refusal>(file_info(&info))).collect::<Vec<_>>())
+        });
+        Ok(Response::new(Box::pin(files.try_flatten().map_err(Status::from))))
     }
 
     async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {

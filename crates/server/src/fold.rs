@@ -11,22 +11,21 @@ use gristmill_runtime::{
 };
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, TallyFrame};
-use tokio::sync::mpsc;
 
 use crate::contention::active::Work;
 use crate::contention::admitted::Admitted;
+use crate::door::Caller;
 use crate::error::{Answer, Refusal};
+use crate::frames::Frames;
 use crate::keep::Output;
 use crate::limits::ANSWER_STALL;
 use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_rest, granted, node_request};
 use crate::seat::Seat;
+use crate::turns::Yielding;
 use crate::units::FrameOutput;
 use crate::value_answer::{Turn, ValueAnswer};
-
-/// Where frames go.
-pub(crate) type Frames = mpsc::Sender<Result<Frame, Refusal>>;
 
 /// Units that a node's own fold may be ahead of what is sent, where other nodes' rows come between.
 const EVENTS_AHEAD: usize = 4;
@@ -51,15 +50,21 @@ pub(crate) struct Fold {
     who: Arc<str>,
     admitted: Admitted,
     /// Given back when the last thread that works at this is done.
-    _seat: Seat,
+    _held: (Seat, Caller),
 }
 
 impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
     /// `from`: where the request comes from.
-    pub fn new(shared: &Arc<Shared>, request: FoldRequest, from: Option<IpAddr>) -> Answer<Fold> {
+    /// `caller`: whose memory the request has.
+    pub fn new(
+        shared: &Arc<Shared>,
+        request: FoldRequest,
+        from: Option<IpAddr>,
+        caller: Caller,
+    ) -> Answer<Fold> {
         let (grant, files) = granted(shared, &request)?;
-        let (run, kernel) = node_request(shared, &files, &request)?;
+        let (run, kernel) = node_request(shared, &files, &request, &caller)?;
         let shard = Shard {
             targets: request.targets.clone(),
             round: request.round,
@@ -87,7 +92,7 @@ impl Fold {
         let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
-        let moving = Arc::new(Moving::new(&control, &shared.contention.cap));
+        let moving = Arc::new(Moving::new(&control, shared.pace(&who)));
         let admitted = shared.contention.admit(work, moving.clone(), &shared.address)?;
         let shared = shared.clone();
         Ok(Fold {
@@ -103,7 +108,7 @@ impl Fold {
             targets,
             who,
             admitted,
-            _seat: seat,
+            _held: (seat, caller),
         })
     }
 
@@ -118,7 +123,7 @@ impl Fold {
                 let out = out.clone();
                 return fold.on_thread(None, move |fold, _| fold.rows(&out)).await;
             }
-            fold.values().await?.send(&out, &fold.shared.answers, ANSWER_STALL).await
+            fold.values().await?.send(&out, &fold.shared.answers, &fold.who, ANSWER_STALL).await
         };
         tokio::select! {
             () = out.closed() => {}
@@ -151,6 +156,8 @@ impl Fold {
     async fn turn(&self) -> Result<Turn, RunError> {
         let turn = self.shared.folds.turn(&self.who).await?;
         self.admitted.runs();
+        let turn = Yielding::new(turn, self.shared.peers.runtime());
+        self.moving.pace.has_turn(&turn);
         Ok(Some(turn))
     }
 
@@ -266,7 +273,8 @@ impl Fold {
     }
 
     fn rows(&self, out: &Frames) -> Result<(), RunError> {
-        let mut output = FrameOutput { out };
+        let runtime = self.shared.peers.runtime();
+        let mut output = FrameOutput { out, runtime };
         let Some(crew) = &self.crew else {
             let RowsEnd { tally, left } = self.job.rows(&mut output, &self.moving.own)?;
             if let Some(hand_back) = left.and_then(|left| self.handed_back(left)) {
@@ -293,8 +301,9 @@ impl Fold {
             let mut sources = crew.rows(&order)?;
             sources.push(Box::new(EventSource(events)));
             // Whoever asked goes on, with what others hand back too.
-            let pass_on =
-                &mut |hand_back| FrameOutput { out }.send(Frame::HandedBack(hand_back)).map(|()| None);
+            let pass_on = &mut |hand_back| {
+                FrameOutput { out, runtime }.send(Frame::HandedBack(hand_back)).map(|()| None)
+            };
             merge_units(sources, &mut output, &mut tally, pass_on)
         })?;
         tally.moved += std::mem::take(&mut tally.sent);

@@ -9,10 +9,10 @@ use std::time::Instant;
 use gristmill_collective::{Rank, Reply};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::ErrorBody;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Answer, Refusal};
 use crate::limits::{MAX_EARLY, MAX_GONE, REMEMBERED};
+use crate::memory::Room;
 
 /// A value that a member sent.
 pub(crate) struct Message {
@@ -20,7 +20,7 @@ pub(crate) struct Message {
     pub from: Rank,
     pub value: Vec<u8>,
     /// Room in memory for a large one, until it was taken in.
-    pub _room: Option<OwnedSemaphorePermit>,
+    pub _room: Room,
 }
 
 /// What happens to a member while it waits.

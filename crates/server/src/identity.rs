@@ -25,7 +25,13 @@ impl Identities {
     }
 
     /// Who asks.
-    pub fn principal(&self, extensions: &Extensions, headers: &HeaderMap) -> Answer<Principal> {
+    /// `authority`: the host that the request names.
+    pub fn principal(
+        &self,
+        extensions: &Extensions,
+        authority: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Answer<Principal> {
         let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
         let Some(peer) = extensions.get::<Peer>() else {
             return denied("the connection says nothing of its peer");
@@ -53,7 +59,7 @@ impl Identities {
                 let name = format!("uid:{uid}").parse::<Principal>();
                 name.map_err(|e| Refusal::new(ErrorKind::Denied, e.to_string()))
             }
-            Origin::Tcp(_) if local && !self.required && !named_so(headers) => {
+            Origin::Tcp(_) if local && !self.required && !authority.is_none_or(names_this_machine) => {
                 denied("the request was meant for another host; write 127.0.0.1 or localhost")
             }
             Origin::Tcp(_) if local && !self.required => Ok(Principal::anonymous()),
@@ -64,11 +70,8 @@ impl Identities {
     }
 }
 
-/// Whether a request over loopback was meant for this machine: a page of somewhere else, whose name was made to lead here,
-/// must not act as its reader.
-fn named_so(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(header::HOST) else { return true };
-    let Ok(host) = host.to_str() else { return false };
+/// Whether a host is this machine: a page of somewhere else, whose name was made to lead here, must not act as its reader.
+fn names_this_machine(host: &str) -> bool {
     let name = host
         .rsplit_once(':')
         .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
@@ -76,4 +79,23 @@ fn named_so(headers: &HeaderMap) -> bool {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_are_told_from_others() {
+        for host in
+            ["localhost", "LOCALHOST:7437", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:80", "127.1.2.3:5"]
+        {
+            assert!(names_this_machine(host), "{host}");
+        }
+        for host in
+            ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "::1:x"]
+        {
+            assert!(!names_this_machine(host), "{host}");
+        }
+    }
 }

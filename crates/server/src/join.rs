@@ -6,6 +6,7 @@ use std::time::Instant as Moment;
 use gristmill_namespace::TargetId;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Join, Joined, names};
+use gristmill_wire::{GRANT_SECONDS, Pass};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -13,6 +14,9 @@ use crate::ServerError;
 use crate::error::{Answer, Refusal};
 use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
 use crate::node::{Shared, blocking, now};
+
+/// The name in the pass of a node that joins. No user has it: names of users have no blanks.
+const NODE: &str = "a storage node";
 
 /// Joins for the first time; the entry node may still be starting.
 pub(crate) async fn first(shared: &Arc<Shared>, id: &str) -> Result<(), ServerError> {
@@ -55,7 +59,8 @@ async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
     let mut join =
         Join { target: id.to_owned(), address: shared.address.clone(), at: now(), seal: String::new() };
     join.seal = shared.key.sign(join.signed_text().as_bytes());
-    let joined: Joined = shared.peers.action(entry, names::JOIN, &join).await?;
+    let pass = shared.key.seal_pass(&Pass { principal: NODE.into(), expires: now() + GRANT_SECONDS })?;
+    let joined: Joined = shared.peers.action_of_node(entry, names::JOIN, &join, &pass).await?;
     shared.set_number(joined.number);
     Ok(())
 }

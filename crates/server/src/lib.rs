@@ -26,6 +26,7 @@
 mod actions;
 mod answer;
 mod arriving;
+mod arriving_body;
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
@@ -33,12 +34,14 @@ mod busy_tests;
 mod cluster;
 mod collect;
 mod contention;
+mod door;
 mod entry;
 mod error;
 mod exchange;
 mod files;
 mod flight;
 mod fold;
+mod frames;
 mod group_work;
 mod guard;
 #[cfg(test)]
@@ -49,9 +52,11 @@ mod keep;
 pub mod limits;
 #[cfg(test)]
 mod links_tests;
+mod listing;
 mod load;
 mod members;
 mod membership;
+mod memory;
 mod metrics;
 mod moving;
 mod no_route;

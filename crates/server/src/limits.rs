@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gristmill_wire::{GRANT_SECONDS, MAX_PARTIAL_BYTES};
+use gristmill_wire::{GRANT_SECONDS, MAX_PARTIAL_BYTES, MAX_REQUEST_BYTES};
 
 /// Levels of directories of a target that are closed to others. A store has four.
 pub const MAX_TARGET_LEVELS: u32 = 16;
@@ -23,8 +23,8 @@ pub const PLACES_FOR_EACH_FREE: usize = 3;
 /// a thread. A level waits only for those below it, so nodes that ask each other never wait in a circle.
 pub const MAX_RELAYS: usize = 32;
 
-/// Folds for rows at once. They never wait for each other, since a reader needs the rows of several nodes together;
-/// more are refused as busy.
+/// Folds for rows of one principal at once; a third more is there for others. They never wait for each other, since a
+/// reader needs the rows of several nodes together; more are refused as busy.
 pub const MAX_ROW_FOLDS: usize = 128;
 
 /// Requests by path that the entry node coordinates at once; more wait.
@@ -34,26 +34,29 @@ pub const MAX_RUNS: usize = 64;
 /// [`PLACES_FOR_EACH_FREE`].
 pub const MAX_WAITING_RUNS: usize = 1024;
 
-/// Objects that are being written at once, and, on the entry node, whole files that come over HTTP; more are refused
-/// as busy. As many as a port has connections: only over HTTP/2 can there be more.
-pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS;
+/// Objects that one principal writes at once, and, on the entry node, whole files that it sends over HTTP; more are
+/// refused as busy. A third more is there for others. Half of the connections of a port, so that the other half is there
+/// for whoever else asks.
+pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS / 2;
 
-/// Of these on the entry node, whole files that come over HTTP. Each has a connection and makes another one for its
+/// Of these on the entry node, whole files that come over HTTP, of one principal. Each has a connection and makes another one for its
 /// objects on this node.
 pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 
-/// Steps of scrubs that are under way or wait for theirs; more are refused as busy.
+/// Steps of scrubs of one principal that are under way or wait for theirs; more are refused as busy. A third more is there
+/// for others.
 pub const MAX_SCRUBS: usize = 64;
 
-/// Requests whose passes this node finishes together with others, at once; more are refused as busy, since nodes that
-/// waited for a place could wait for each other's for ever. Each has two threads.
+/// Requests of one principal whose passes this node finishes together with others, at once; more are refused as busy,
+/// since nodes that waited for a place could wait for each other's for ever. A third more is there for others. Each has
+/// two threads.
 pub const MAX_GROUP_WORK: usize = 64;
 
 /// Values that may wait for a member: of the exchange under way and of the next one, from at most 12 others each.
 pub const MAX_EARLY: usize = 32;
 
-/// KiB of larger values that wait for their members.
-pub const COLLECTIVE_KIB: usize = 128 << 10;
+/// Bytes of larger values that wait for their members.
+pub const COLLECTIVE_MEMORY: usize = 128 << 20;
 
 /// How long a larger value waits for room among these before its sender is told to try again.
 pub const ROOM_TIME: Duration = Duration::from_secs(2);
@@ -75,14 +78,49 @@ pub const ROW_BYTES: usize = 128 << 10;
 /// Bytes of rows that the lanes of a fold are ahead of the network.
 pub const ROWS_AHEAD: usize = 4 << 20;
 
+/// How long a client may take nothing of the rows that wait for it: as long as it may take nothing of a connection.
+pub const ROWS_STALL: Duration = gristmill_transport::CLIENT_STALL;
+
 /// Bytes that a fold makes and that stay here, before they are written.
 pub const KEEP_BYTES: usize = 1 << 20;
+
+/// Bytes of memory of gRPC requests: what arrived of them, what they were read to, and what answers them while it waits.
+pub const REQUEST_MEMORY: usize = 512 << 20;
+
+/// Bytes of [`REQUEST_MEMORY`] that every request has, however short it is.
+pub const REQUEST_BYTES: usize = 32 << 10;
+
+/// Longest body of a gRPC request, in bytes: the request and what gRPC and Flight put around it.
+pub const MAX_BODY_BYTES: usize = MAX_REQUEST_BYTES + (128 << 10);
+
+/// Bytes of [`REQUEST_MEMORY`] for each byte of a request that is read: its texts, and the table that they become.
+pub const READ_FACTOR: usize = 12;
+
+/// Requests up to this length, in bytes, are read at once; longer ones on a thread that may take its time.
+pub const READ_AT_ONCE: usize = 64 << 10;
+
+/// Of the memory of the machine, one part of so many is for chunks that folds decode, and so many bytes at least. A chunk that
+/// needs more than three quarters of it is decoded alone. Several nodes may share a machine.
+pub const DECODE_SHARE: u64 = 8;
+/// See [`DECODE_SHARE`].
+pub const MIN_DECODE_MEMORY: usize = 1 << 30;
+
+/// How long a fold waits for such memory before it fails as busy.
+pub const DECODE_TIME: Duration = Duration::from_secs(60);
+
+/// Folds that are checked at once, before they have a turn; more wait, without a thread.
+pub const MAX_CHECKS: usize = 8;
 
 /// Bytes of a stretch of a partial in one frame.
 pub const PARTIAL_STRETCH: usize = 1 << 20;
 
-/// Frames that wait for the network.
-pub const FRAMES_WAITING: usize = 2;
+/// Frames of a fold that wait for the network, and batches of rows of a request by path.
+pub const FRAMES_WAITING: usize = 256;
+/// See [`FRAMES_WAITING`].
+pub const BATCHES_WAITING: usize = 2;
+
+/// Bytes of frames of a fold that wait for the network, unless one frame has more.
+pub const FRAME_BYTES_WAITING: usize = 1 << 20;
 
 /// How often a node at work gives a sign of life.
 pub const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -100,7 +138,7 @@ pub const UPLOAD_STALL: Duration = Duration::from_secs(300);
 /// somebody must renew ([`PUT_LEASE`]), because the entry node then has the object removed.
 pub const OBJECT_STALL: Duration = Duration::from_secs(GRANT_SECONDS);
 
-/// How long any other request may take to send its body.
+/// How long any other request may take to send its body: a gRPC request of [`MAX_BODY_BYTES`] comes with 290 kB/s at least.
 pub const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// How long an object that is sent again waits for the end of the connection it was sent over before.
@@ -141,18 +179,31 @@ pub const TOKENS_SETTLED: Duration = Duration::from_secs(2);
 /// How long a node that stops waits for requests at work.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// KiB of answers to messages of extents that are in memory at once; more messages wait.
-pub const EXTENT_KIB: usize = 128 << 10;
+/// Bytes of answers to messages of extents that are in memory at once; more messages wait.
+pub const EXTENT_MEMORY: usize = 128 << 20;
 
-/// KiB of answers of folds for values that are in memory until their clients took them. More answers wait, and keep
+/// How long a message of extents waits for room among these before its sender is told to try again.
+pub const EXTENT_TIME: Duration = Duration::from_secs(5);
+
+/// Bytes of answers of folds for values that are in memory until their clients took them. More answers wait, and keep
 /// the turns of their folds meanwhile.
-pub const ANSWER_KIB: usize = 128 << 10;
-const _: () = assert!(MAX_PARTIAL_BYTES <= ANSWER_KIB << 10, "or the largest would wait for ever");
+pub const ANSWER_MEMORY: usize = 128 << 20;
+const _: () = assert!(
+    MAX_PARTIAL_BYTES <= ANSWER_MEMORY / (PLACES_FOR_EACH_FREE + 1) * PLACES_FOR_EACH_FREE,
+    "or the largest would wait for ever"
+);
+const _: () = assert!(
+    MAX_EXTENT_BYTES as usize <= EXTENT_MEMORY / (PLACES_FOR_EACH_FREE + 1) * PLACES_FOR_EACH_FREE,
+    "or the largest would wait for ever"
+);
 
-/// Answers up to this length, in bytes, need no room among [`ANSWER_KIB`].
+/// How long an answer waits for room among these before its client is told to try again.
+pub const ANSWER_TIME: Duration = Duration::from_secs(120);
+
+/// Answers up to this length, in bytes, need no room among [`ANSWER_MEMORY`].
 pub const FREE_ANSWER_BYTES: usize = 64 << 10;
 
-/// How long a client may take nothing of an answer that has room among [`ANSWER_KIB`], for which others wait.
+/// How long a client may take nothing of an answer that has room among [`ANSWER_MEMORY`], for which others wait.
 pub const ANSWER_STALL: Duration = Duration::from_secs(60);
 
 /// Longest line that a request may allow, in bytes.

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::StreamExt;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::{GRANT_HEADER, MAX_PARTIAL_BYTES, Rights};
 use http::{HeaderMap, StatusCode, header};
@@ -14,6 +15,7 @@ use http::{HeaderMap, StatusCode, header};
 use crate::error::{Answer, Refusal};
 use crate::group_work::{Inbox, Known, Message};
 use crate::limits::{BODY_TIME, FREE_ANSWER_BYTES, ROOM_TIME};
+use crate::memory::Room;
 use crate::node::Shared;
 
 /// Longest value: a partial, what it may say of a failure, and lengths.
@@ -26,14 +28,17 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/collectives/{job}/{number}/{from}", post(tell))
 }
 
-/// The inbox of a job, for somebody with a grant for its file; or what else there is to say.
-fn inbox(shared: &Shared, job: &str, headers: &HeaderMap) -> Answer<Result<Arc<Inbox>, Response>> {
+/// An inbox, and for whom somebody writes to it.
+type Member = (Arc<Inbox>, Arc<str>);
+
+/// The inbox of a job, for somebody with a grant for its file, and who that is; or what else there is to say.
+fn inbox(shared: &Shared, job: &str, headers: &HeaderMap) -> Answer<Result<Member, Response>> {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
     let sealed =
         sealed.ok_or_else(|| Refusal::new(ErrorKind::Denied, "only members of the work may say this"))?;
     let grant = shared.grant(sealed, Rights::Read)?;
     Ok(match shared.group_work.known(job) {
-        Known::Here(inbox) if inbox.file == grant.file.id => Ok(inbox),
+        Known::Here(inbox) if inbox.file == grant.file.id => Ok((inbox, grant.principal.into())),
         Known::Here(_) => return Err(Refusal::new(ErrorKind::Denied, "the grant is for another file")),
         Known::Nothing => Err(Refusal::new(ErrorKind::NotFound, "no such work is done here").into_response()),
         Known::Gone(why) => {
@@ -61,8 +66,8 @@ async fn tell(
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Response> {
-    let inbox = match inbox(&shared, &job, &headers)? {
-        Ok(inbox) => inbox,
+    let (inbox, who) = match inbox(&shared, &job, &headers)? {
+        Ok(known) => known,
         Err(other) => return Ok(other),
     };
     let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
@@ -71,17 +76,31 @@ async fn tell(
     let length = length.filter(|length| *length <= MAX_VALUE_BYTES);
     let length =
         length.ok_or_else(|| usage(format!("send at most {MAX_VALUE_BYTES} bytes, and say how many")))?;
-    let room = if length > FREE_ANSWER_BYTES {
-        let kib = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
-        let room = tokio::time::timeout(ROOM_TIME, shared.collectives.clone().acquire_many_owned(kib)).await;
-        let busy = || Refusal::new(ErrorKind::Busy, "there is no memory for this value now; try again");
-        Some(room.map_err(|_| busy())?.map_err(|_| busy())?)
-    } else {
-        None
-    };
-    let body = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, length)).await;
-    let body = body.map_err(|_| usage(format!("send the value within {} s", BODY_TIME.as_secs())))?;
-    let value = body.map_err(|error| usage(error.to_string()))?.to_vec();
+    let room = shared.collectives.room(&who);
+    let arriving = tokio::time::timeout(BODY_TIME, arrive(body, length, room)).await;
+    let (value, room) =
+        arriving.map_err(|_| usage(format!("send the value within {} s", BODY_TIME.as_secs())))??;
     inbox.put(Message { number, from, value, _room: room })?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A value of so many bytes. Room for it is taken as they arrive, so that what was only announced keeps none from others.
+async fn arrive(body: Body, length: usize, mut room: Room) -> Answer<(Vec<u8>, Room)> {
+    let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
+    let (mut value, mut stream) = (Vec::new(), body.into_data_stream());
+    while let Some(bytes) = stream.next().await {
+        let bytes = bytes.map_err(|error| usage(error.to_string()))?;
+        if value.len() + bytes.len() > length {
+            return Err(usage(format!("more than the {length} bytes that were announced came")));
+        }
+        let free = FREE_ANSWER_BYTES.saturating_sub(value.len());
+        if bytes.len() > free {
+            room.grow_within(bytes.len(), ROOM_TIME).await?;
+        }
+        value.extend_from_slice(&bytes);
+    }
+    if value.len() < length {
+        return Err(usage(format!("{} bytes came of {length}", value.len())));
+    }
+    Ok((value, room))
 }

@@ -16,6 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::door::who;
 use crate::error::{Answer, Refusal};
 use crate::node::Shared;
 
@@ -28,7 +29,7 @@ type Share = Gauge<f64, AtomicU64>;
 type Labels = [(&'static str, String); 1];
 
 async fn metrics(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    shared.identities.principal(request.extensions(), request.headers())?;
+    who(request.extensions())?;
     let mut text = String::new();
     let registry = registry(&shared);
     encode(&mut text, &registry).map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
@@ -102,6 +103,17 @@ fn registry(shared: &Shared) -> Registry {
         refused.get_or_create(&[("requests", seats.what().to_owned())]).inc_by(seats.refused());
     }
     registry.register("refused", "Requests that were refused as busy", refused);
+    let free = Family::<Labels, Gauge>::default();
+    for memory in shared.memories() {
+        let bytes = i64::try_from(memory.free()).unwrap_or(i64::MAX);
+        free.get_or_create(&[("for", memory.what().to_owned())]).set(bytes);
+    }
+    registry.register_with_unit(
+        "request_memory_free",
+        "Memory that requests may have yet",
+        Unit::Bytes,
+        free,
+    );
     if let Some(books) = &shared.statistics {
         let bytes = Gauge::<i64>::default();
         bytes.set(i64::try_from(books.bytes()).unwrap_or(i64::MAX));

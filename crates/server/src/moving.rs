@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use gristmill_runtime::Control;
 use tokio::sync::Notify;
 
-use crate::contention::pace::{Cap, FoldPace};
+use crate::contention::pace::FoldPace;
 
 /// A fold's own work, that may be told to stop at a record so that whoever asked goes on with it.
 pub(crate) struct Moving {
@@ -20,15 +20,15 @@ pub(crate) struct Moving {
 
 impl Moving {
     /// Of a request, at a pace.
-    pub fn new(request: &Arc<Control>, cap: &Arc<Cap>) -> Moving {
-        let pace = Arc::new(FoldPace::new(cap.clone()));
+    pub fn new(request: &Arc<Control>, pace: FoldPace) -> Moving {
+        let pace = Arc::new(pace);
         let own = Arc::new(Control::under(request.clone()).paced(pace.clone()));
         Moving { own, pace, at_record: true, why: OnceLock::new(), told: Notify::new() }
     }
 
     /// The same of one that others wait for in every pass.
-    pub fn at_passes(request: &Arc<Control>, cap: &Arc<Cap>) -> Moving {
-        Moving { at_record: false, ..Moving::new(request, cap) }
+    pub fn at_passes(request: &Arc<Control>, pace: FoldPace) -> Moving {
+        Moving { at_record: false, ..Moving::new(request, pace) }
     }
 
     /// Stops the work, for this reason. Only the first reason counts.

@@ -7,36 +7,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
 use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::{ErrorKind, Options};
 use gristmill_store::LocalStore;
-use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls};
+use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls, TransportError};
 use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::arriving::Arriving;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
+use crate::contention::pace::FoldPace;
+use crate::contention::sample::Sampler;
 use crate::contention::terms::Terms;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_KIB, COLLECTIVE_KIB, EXTENT_KIB, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS,
-    MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, ROW_BYTES,
-    ROWS_AHEAD, SILENCE, STOP_GRACE,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_CHECKS, MAX_FILE_UPLOADS, MAX_FOLDS,
+    MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING,
+    MAX_WAITING_RUNS, MIN_DECODE_MEMORY, OBJECT_STALL, REQUEST_MEMORY, ROW_BYTES, ROWS_AHEAD, SILENCE,
+    STOP_GRACE,
 };
+use crate::memory::Memory;
 use crate::private::close_to_others;
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
 use crate::statistics::Books;
 use crate::turns::Turns;
 use crate::{
-    NodeOptions, ServerError, cluster, files, flight, join, load, members, membership, metrics, no_route,
-    objects, page, scrub, status, target,
+    NodeOptions, ServerError, cluster, door, files, flight, join, load, members, membership, metrics,
+    no_route, objects, page, scrub, status, target,
 };
 
 /// Number of a target that has not joined a cluster yet.
@@ -67,8 +72,8 @@ pub(crate) struct Shared {
     /// Work with others on passes.
     pub group_work: Arc<GroupWork>,
     pub group_seats: Seats,
-    /// Memory for larger values from other members, in KiB.
-    pub collectives: Arc<Semaphore>,
+    /// Memory for larger values from other members.
+    pub collectives: Arc<Memory>,
     /// Turns of requests by path.
     pub runs: Arc<Turns>,
     pub waiting_runs: Seats,
@@ -80,10 +85,16 @@ pub(crate) struct Shared {
     pub scrubs: Seats,
     /// Held while a stretch of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
-    /// Memory for answers to messages of extents, in KiB.
-    pub extents: Arc<Semaphore>,
-    /// Memory for answers of folds for values, in KiB.
-    pub answers: Arc<Semaphore>,
+    /// Memory for answers to messages of extents.
+    pub extents: Arc<Memory>,
+    /// Memory for answers of folds for values.
+    pub answers: Arc<Memory>,
+    /// Memory for gRPC requests.
+    pub requests: Arc<Memory>,
+    /// Memory for chunks that are decoded.
+    pub chunks: Arc<Memory>,
+    /// Turns to check a fold.
+    pub checks: Arc<Turns>,
     pub contention: Arc<Contention>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
@@ -185,6 +196,16 @@ impl Shared {
         ]
     }
 
+    /// The pace of a fold for a principal.
+    pub fn pace(&self, who: &Arc<str>) -> FoldPace {
+        FoldPace::new(self.contention.cap.clone(), self.chunks.clone(), who.clone())
+    }
+
+    /// The memory for requests of every kind.
+    pub fn memories(&self) -> [&Memory; 5] {
+        [&self.requests, &self.chunks, &self.extents, &self.collectives, &self.answers]
+    }
+
     /// How folds with this kernel run here.
     pub fn options(&self, max_record: u64, kernel: &str) -> Options {
         let options = Options::default();
@@ -197,6 +218,13 @@ impl Shared {
             ..options
         }
     }
+}
+
+/// Bytes of memory for chunks that are decoded: a share of what the machine has.
+fn decode_memory() -> usize {
+    let memory = Sampler::new(Path::new("/proc")).sample().memory;
+    let all = memory.map_or(0, |(_, all)| all / DECODE_SHARE);
+    usize::try_from(all).unwrap_or(usize::MAX).max(MIN_DECODE_MEMORY)
 }
 
 /// Seconds since 1970.
@@ -262,7 +290,15 @@ impl Node {
         dial.tls = ca;
         let dialer = Dialer::new(dial);
         let peers = Peers::new(dialer, Handle::current(), PeersOptions::default())?;
-        let listener = set_up(Listener::bind(&options.listen, tls).await?);
+        let listener = set_up(match (&options.handed, &options.listen) {
+            (Some(socket), Address::Tcp { host, .. }) => {
+                let address = options.listen.clone();
+                let socket =
+                    socket.try_clone().map_err(|source| TransportError::Listen { address, source })?;
+                Listener::handed(host, socket, tls)?
+            }
+            _ => Listener::bind(&options.listen, tls).await?,
+        });
         let address = listener.address();
         let socket = match &options.socket {
             Some(path) => Some(bind_socket(path).await?),
@@ -284,20 +320,23 @@ impl Node {
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),
             relays: std::array::from_fn(|_| Turns::new(MAX_RELAYS, MAX_WAITING)),
-            value_folds: Seats::shared(MAX_WAITING, "folds for values"),
+            value_folds: Seats::new(MAX_WAITING, "folds for values"),
             row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
             group_work: Arc::default(),
             group_seats: Seats::new(MAX_GROUP_WORK, "requests of several passes"),
-            collectives: Arc::new(Semaphore::new(COLLECTIVE_KIB)),
+            collectives: Memory::new(COLLECTIVE_MEMORY, "values of collectives"),
             runs: Turns::new(MAX_RUNS, MAX_WAITING_RUNS),
-            waiting_runs: Seats::shared(MAX_WAITING_RUNS, "requests by path"),
+            waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
             arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
             scrubs: Seats::new(MAX_SCRUBS, "scrubs"),
             scrubbing: tokio::sync::Mutex::default(),
-            extents: Arc::new(Semaphore::new(EXTENT_KIB)),
-            answers: Arc::new(Semaphore::new(ANSWER_KIB)),
+            extents: Memory::new(EXTENT_MEMORY, "extents"),
+            answers: Memory::new(ANSWER_MEMORY, "answers"),
+            requests: Memory::new(REQUEST_MEMORY, "requests"),
+            chunks: Memory::new(decode_memory(), "chunks"),
+            checks: Turns::new(MAX_CHECKS, MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS),
             contention,
             heard: Mutex::default(),
             expected: AtomicU32::new(options.expect.unwrap_or(0)),
@@ -308,19 +347,18 @@ impl Node {
             number: AtomicU32::new(NOT_JOINED),
         });
         let (stop, stopped) = watch::channel(false);
-        let mut tasks = Vec::new();
+        let mut node = Node { address, shared: shared.clone(), notice: closed, stop, tasks: Vec::new() };
+        join::first(&shared, &id).await?;
+        // Whoever connected before waits, and finds a node of its cluster.
         for listener in [Some(listener), socket].into_iter().flatten() {
             let router = router(&shared);
             let stopped = stopped.clone();
-            tasks.push(tokio::spawn(async move { Ok(listener.serve(router, until(stopped)).await?) }));
+            node.tasks.push(tokio::spawn(async move { Ok(listener.serve(router, until(stopped)).await?) }));
         }
-        let node = Node { address, shared: shared.clone(), notice: closed, stop, tasks };
-        join::first(&shared, &id).await?;
         if let Some(entry) = shared.entry.clone() {
             let (dir, state) = (dir.clone(), shared.clone());
             blocking(move || membership::remember(&dir, &entry, &state.key)).await?;
         }
-        let mut node = node;
         if entry {
             node.tasks.push(tokio::spawn(crate::collect::collect(shared, stopped)));
         } else {
@@ -406,6 +444,7 @@ fn router(shared: &Arc<Shared>) -> Router {
         .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())
         .route_service("/arrow.flight.protocol.FlightService/{*method}", flight::service(shared.clone()))
+        .layer(from_fn_with_state(shared.clone(), door::enter))
 }
 
 /// Does what may wait for a disk on a thread of its own.

@@ -21,7 +21,7 @@ use gristmill_wire::{GRANT_HEADER, Grant, Rights, VERIFY_HEADER};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
-use crate::limits::{BODY_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
+use crate::limits::{BODY_TIME, EXTENT_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
 use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::range::{Asked, asked};
@@ -209,11 +209,10 @@ async fn extents(
         return Err(refuse(format!("ask for at most {MAX_EXTENT_BYTES} bytes at once")));
     };
     let (store, id, at) = (shared.store.clone(), object.id, read_options(object.version, &headers));
-    let path = object.grant.file.path;
-    let kib = u32::try_from(total.div_ceil(1024)).unwrap_or(u32::MAX);
+    let path = object.grant.file.path.clone();
     let normal = shared.contention.normal.begin();
-    let room = shared.extents.clone().acquire_many_owned(kib).await;
-    let room = room.map_err(|_| Refusal::new(ErrorKind::Unavailable, "the node is stopping"))?;
+    let mut room = shared.extents.room(&object.grant.principal.as_str().into());
+    room.grow_within(total as usize, EXTENT_TIME).await?;
     let state = shared.clone();
     let bytes = blocking(move || {
         let mut buffer = vec![0; total as usize];

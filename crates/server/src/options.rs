@@ -1,6 +1,8 @@
 //! How a node is started.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gristmill_transport::Address;
 
@@ -13,6 +15,8 @@ pub struct NodeOptions {
     pub target: PathBuf,
     /// Where to listen.
     pub listen: Address,
+    /// The socket to listen on, if whoever started the node made it: nobody else can take its port while the node is away.
+    pub handed: Option<Arc<TcpListener>>,
     /// A Unix socket to listen on as well.
     pub socket: Option<PathBuf>,
     /// Address of the entry node; `None`: this node is the entry node.
@@ -54,6 +58,7 @@ impl NodeOptions {
         NodeOptions {
             target: target.to_owned(),
             listen,
+            handed: None,
             socket: None,
             join: None,
             key: None,

@@ -7,6 +7,7 @@ use gristmill_runtime::{ErrorKind, RunError, StorePart};
 use gristmill_store::{ObjectId, StoreError, Version};
 use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard, Rights};
 
+use crate::door::Caller;
 use crate::error::{Answer, Refusal};
 use crate::limits::MAX_MAX_RECORD;
 use crate::node::Shared;
@@ -18,6 +19,7 @@ pub(crate) fn node_request(
     shared: &Arc<Shared>,
     files: &Files,
     request: &FoldRequest,
+    caller: &Caller,
 ) -> Answer<(gristmill_runtime::Request, String)> {
     if request.max_record > MAX_MAX_RECORD {
         let text = format!(
@@ -26,7 +28,8 @@ pub(crate) fn node_request(
         );
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let question = Question::of_fold(request).map_err(Refusal::from)?;
+    let mut room = |bytes: usize| caller.grow(bytes).map_err(|refusal| refusal.0.into_error());
+    let question = Question::of_fold(request, &mut room).map_err(Refusal::from)?;
     let options = shared.options(request.max_record, &question.kernel);
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;

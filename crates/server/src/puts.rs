@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use gristmill_layout::{Striped, fit_unit};
 use gristmill_namespace::{Attempt, Committed, FileId, FilePath, Mode, NewFile, Pending, Principal};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_wire::action::{Commit, Create, Created, FileInfo, MAX_MANY, Many, Outcome, Receipt};
+use gristmill_wire::action::{Commit, Create, Created, FileInfo, Many, Outcome, Receipt};
 use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, MAX_FILE_TARGETS, Rights};
 
 use crate::entry::{info, place};
@@ -29,7 +29,6 @@ impl Shared {
 
     /// Begins many.
     pub fn create_many(&self, who: &Principal, many: &Many<Create>) -> Answer<Many<Outcome<Created>>> {
-        bounded(many)?;
         let addresses = self.addresses()?;
         // All are queued before the first is waited for.
         let begun: Vec<Answer<Beginning>> = many.each.iter().map(|create| self.begin(who, create)).collect();
@@ -116,7 +115,6 @@ impl Shared {
 
     /// Makes many visible, each by itself.
     pub fn commit_many(&self, who: &Principal, many: &Many<Commit>) -> Answer<Many<Outcome<FileInfo>>> {
-        bounded(many)?;
         let addresses = self.addresses()?;
         let swaps: Vec<_> = many.each.iter().map(|commit| self.swap(who, commit)).collect();
         let committed = swaps.into_iter().map(|swap| self.committed(swap?, &addresses));
@@ -181,16 +179,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-pub(crate) fn bounded<T>(many: &Many<T>) -> Answer<()> {
-    if many.each.len() <= MAX_MANY {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        ErrorKind::Usage,
-        format!("{} requests in one; at most {MAX_MANY} are possible", many.each.len()),
-    ))
 }
 
 pub(crate) fn outcome<T>(answer: Answer<T>) -> Outcome<T> {

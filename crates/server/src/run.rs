@@ -10,10 +10,13 @@ use gristmill_peers::{Files, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
 use gristmill_wire::{Place, RunRequest};
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{row_batch, row_schema, value_batch};
 use crate::error::{Answer, Refusal};
+use crate::frames::stalled;
+use crate::limits::ROWS_STALL;
 use crate::node::Shared;
 
 /// Where record batches go.
@@ -38,7 +41,7 @@ impl Run {
         }
         let question = Question {
             kernel: request.kernel.clone(),
-            params: request.params()?,
+            params: request.params(),
             input: request.input(),
             range: request.range,
             array: None,
@@ -81,7 +84,8 @@ impl Run {
         let request = self.question.request(&self.shared.peers, &self.files, ON_STORAGE, options)?;
         let crew = self.question.crew(&self.shared.peers, &self.files, max_record, None)?;
         let schema = self.shape.as_ref().map(row_schema);
-        let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema) };
+        let runtime = self.shared.peers.runtime();
+        let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema), runtime };
         let Outcome::Done(answer) = run_on(request, &crew, &mut rows, &self.control)? else {
             return Err(Refusal::new(ErrorKind::Failed, "the request was given up"));
         };
@@ -120,12 +124,15 @@ fn report(report: &Report) -> String {
 struct ArrowRows<'a> {
     out: &'a Batches,
     shape: Option<(&'a RowShape, SchemaRef)>,
+    runtime: &'a Handle,
 }
 
 impl RowOutput for ArrowRows<'_> {
     fn rows(&mut self, batch: &RowBatch) -> std::io::Result<()> {
         let Some((shape, schema)) = &self.shape else { return Ok(()) };
         let batch = row_batch(schema, shape, batch).map_err(std::io::Error::other)?;
-        self.out.blocking_send(Ok(batch)).map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))
+        let sending = async { tokio::time::timeout(ROWS_STALL, self.out.send(Ok(batch))).await };
+        let sent = self.runtime.block_on(sending).map_err(|_| std::io::Error::other(stalled()))?;
+        sent.map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))
     }
 }

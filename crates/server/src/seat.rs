@@ -64,23 +64,16 @@ pub(crate) struct Seats {
     taken: Arc<Mutex<Taken>>,
     refused: AtomicU64,
     most: usize,
-    /// Places that a principal may have for each that is free.
-    for_each_free: usize,
     /// The requests, as an error names them.
     what: &'static str,
 }
 
 impl Seats {
-    /// Places for whoever comes first.
-    pub fn new(most: usize, what: &'static str) -> Seats {
-        Seats { taken: Arc::default(), refused: AtomicU64::new(0), most, for_each_free: usize::MAX, what }
-    }
-
     /// Places of which one principal alone may have so many. There are a third more, so that others find some: nobody
     /// may have more than [`PLACES_FOR_EACH_FREE`] for each that is free.
-    pub fn shared(most_of_one: usize, what: &'static str) -> Seats {
+    pub fn new(most_of_one: usize, what: &'static str) -> Seats {
         let most = most_of_one.saturating_add(most_of_one / PLACES_FOR_EACH_FREE);
-        Seats { for_each_free: PLACES_FOR_EACH_FREE, ..Seats::new(most, what) }
+        Seats { taken: Arc::default(), refused: AtomicU64::new(0), most, what }
     }
 
     /// Takes a place for a principal.
@@ -91,7 +84,7 @@ impl Seats {
         let mut taken = lock(&self.taken);
         let (all, own) = (taken.all, taken.of.get(who).copied().unwrap_or(0));
         let free = self.most.saturating_sub(all);
-        if own >= free.saturating_mul(self.for_each_free) {
+        if own >= free.saturating_mul(PLACES_FOR_EACH_FREE) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(match free {
                 0 => Full::All { places: all, what: self.what },
@@ -139,7 +132,7 @@ mod tests {
     #[test]
     fn one_alone_has_what_was_promised_and_others_find_some() {
         for most_of_one in [3, 64, 1000, 4096] {
-            let seats = Seats::shared(most_of_one, "folds");
+            let seats = Seats::new(most_of_one, "folds");
             let first = fill(&seats, "first");
             assert_eq!(first.len(), most_of_one);
             let refused = seats.take(&Arc::from("first")).err().unwrap();
@@ -150,18 +143,18 @@ mod tests {
             drop((first, second));
             assert_eq!(fill(&seats, "second").len(), most_of_one);
         }
-        let seats = Seats::shared(4096, "folds");
+        let seats = Seats::new(4096, "folds");
         let held: Vec<Vec<Seat>> = (0..5).map(|n| fill(&seats, &format!("{n}"))).collect();
         assert!(held.iter().all(|places| !places.is_empty()), "each of five floods leaves some to the next");
     }
 
     #[test]
-    fn places_for_whoever_comes_first() {
+    fn all_places_are_given_back() {
         let seats = Seats::new(3, "uploads");
-        let all = fill(&seats, "one");
-        assert_eq!(all.len(), 3);
-        let refused = seats.take(&Arc::from("other")).err().unwrap();
-        assert_eq!(refused, Full::All { places: 3, what: "uploads" });
+        let all: Vec<Vec<Seat>> = ["one", "other", "third"].map(|who| fill(&seats, who)).into();
+        assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [3, 1, 0]);
+        let refused = seats.take(&Arc::from("fourth")).err().unwrap();
+        assert_eq!(refused, Full::All { places: 4, what: "uploads" });
         drop(all);
         assert_eq!(fill(&seats, "other").len(), 3);
         assert!(lock(&seats.taken).of.is_empty());

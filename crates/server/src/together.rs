@@ -15,9 +15,10 @@ use tokio::runtime::Handle;
 
 use crate::contention::active::Work;
 use crate::contention::admitted::Admitted;
+use crate::door::Caller;
 use crate::error::{Answer, Refusal};
 use crate::exchange::{Exchange, as_body};
-use crate::fold::Frames;
+use crate::frames::Frames;
 use crate::group_work::Taking;
 use crate::limits::ANSWER_STALL;
 use crate::moving::Moving;
@@ -45,13 +46,19 @@ pub(crate) struct TogetherFold {
     /// For whom.
     who: Arc<str>,
     admitted: Admitted,
-    _seat: Seat,
+    _held: (Seat, Caller),
 }
 
 impl TogetherFold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
     /// `from`: where the request comes from.
-    pub fn new(shared: &Arc<Shared>, mut request: FoldRequest, from: Option<IpAddr>) -> Answer<TogetherFold> {
+    /// `caller`: whose memory the request has.
+    pub fn new(
+        shared: &Arc<Shared>,
+        mut request: FoldRequest,
+        from: Option<IpAddr>,
+        caller: Caller,
+    ) -> Answer<TogetherFold> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         let (grant, files) = granted(shared, &request)?;
         let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
@@ -64,9 +71,9 @@ impl TogetherFold {
             (false, _) => together.job,
             (true, _) => return Err(usage("the node of rank 0 is asked first")),
         };
-        let (run, kernel) = node_request(shared, &files, &request)?;
+        let (run, kernel) = node_request(shared, &files, &request, &caller)?;
         let control = Arc::new(Control::new());
-        let moving = Arc::new(Moving::at_passes(&control, &shared.contention.cap));
+        let moving = Arc::new(Moving::at_passes(&control, shared.pace(&who)));
         let can_save = run.kernel.spec().can_save;
         let told = Work::of(&request, &run, kernel, &grant.principal)?;
         let from = from.filter(|_| request.depth <= 1);
@@ -101,7 +108,7 @@ impl TogetherFold {
             moving,
             who,
             admitted,
-            _seat: seat,
+            _held: (seat, caller),
         })
     }
 
@@ -111,7 +118,7 @@ impl TogetherFold {
         let fold = Arc::new(self);
         let work = async {
             let answer = fold.clone().answer().await?;
-            answer.send(&out, &fold.shared.answers, ANSWER_STALL).await
+            answer.send(&out, &fold.shared.answers, &fold.who, ANSWER_STALL).await
         };
         tokio::select! {
             () = out.closed() => {

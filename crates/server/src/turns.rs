@@ -3,17 +3,23 @@
 //! [`Line`] is the rule alone and knows no threads; [`Turns`] gives turns to those who await them.
 
 mod line;
+mod yielding;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gristmill_runtime::{ErrorKind, RunError};
 use line::{Line, Ticket};
 use tokio::sync::oneshot;
 
+pub(crate) use yielding::Yielding;
+
 /// Turns of a kind: so many at once, and a bounded number of each principal that wait.
 pub(crate) struct Turns {
     state: Mutex<State>,
+    /// Whether anybody waits.
+    crowded: AtomicBool,
 }
 
 struct State {
@@ -26,6 +32,14 @@ struct State {
 pub(crate) struct Turn {
     turns: Arc<Turns>,
     who: Arc<str>,
+    ticket: Ticket,
+}
+
+impl Turn {
+    /// Whether somebody waits who has less at work than this principal would have without this turn.
+    fn is_wanted(&self) -> bool {
+        self.turns.state().line.is_wanted(&self.who)
+    }
 }
 
 impl Drop for Turn {
@@ -49,6 +63,14 @@ impl Drop for Waiter {
         let mut state = self.turns.state();
         state.line.leave(&self.who, self.ticket);
         state.awaiting.remove(&self.ticket);
+        self.turns.count(&state);
+    }
+}
+
+impl Waiter {
+    /// The turn, once it comes. Nothing but a turn ends the wait: who is in the line has its sender in the map.
+    async fn turn_of(mut self) -> Option<Turn> {
+        (&mut self.turn).await.ok()
     }
 }
 
@@ -56,7 +78,7 @@ impl Turns {
     /// So many turns at once. Of one principal at most `most_waiting` wait.
     pub fn new(most: usize, most_waiting: usize) -> Arc<Turns> {
         let state = State { line: Line::new(most, most_waiting), awaiting: HashMap::new() };
-        Arc::new(Turns { state: Mutex::new(state) })
+        Arc::new(Turns { state: Mutex::new(state), crowded: AtomicBool::new(false) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -68,10 +90,18 @@ impl Turns {
     /// # Errors
     /// As many requests of this principal wait as may.
     pub async fn turn(self: &Arc<Self>, who: &Arc<str>) -> Result<Turn, RunError> {
-        let mut waiter = self.join(who)?;
+        let waiter = self.join(who)?;
         self.hand_out();
-        // Nothing but a turn ends the wait: who is in the line has its sender in the map.
-        (&mut waiter.turn).await.map_err(|_| RunError::Panicked)
+        waiter.turn_of().await.ok_or(RunError::Panicked)
+    }
+
+    /// Whether anybody waits.
+    fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, state: &State) {
+        self.crowded.store(!state.awaiting.is_empty(), Ordering::Relaxed);
     }
 
     fn join(self: &Arc<Self>, who: &Arc<str>) -> Result<Waiter, RunError> {
@@ -82,8 +112,20 @@ impl Turns {
             return Err(RunError::Remote { kind: ErrorKind::Busy, message });
         };
         state.awaiting.insert(ticket, sender);
+        self.count(&state);
         drop(state);
         Ok(Waiter { turns: self.clone(), who: who.clone(), ticket, turn })
+    }
+
+    /// Waits for a turn with the number of one that was given up, so before all others of the principal that came later.
+    fn join_again(self: &Arc<Self>, who: &Arc<str>, ticket: Ticket) -> Waiter {
+        let (sender, turn) = oneshot::channel();
+        let mut state = self.state();
+        state.line.join_again(who, ticket);
+        state.awaiting.insert(ticket, sender);
+        self.count(&state);
+        drop(state);
+        Waiter { turns: self.clone(), who: who.clone(), ticket, turn }
     }
 
     /// Gives all turns that are free to those who are next.
@@ -92,12 +134,13 @@ impl Turns {
         let mut left = Vec::new();
         let mut state = self.state();
         while let Some((who, ticket)) = state.line.next() {
-            let turn = Turn { turns: self.clone(), who };
+            let turn = Turn { turns: self.clone(), who, ticket };
             match state.awaiting.remove(&ticket) {
                 Some(sender) => left.extend(sender.send(turn).err()),
                 None => left.push(turn),
             }
         }
+        self.count(&state);
         drop(state);
     }
 
@@ -113,12 +156,13 @@ impl Turns {
         self.state().awaiting.len()
     }
 
-    /// Takes all turns as soon as they are to be had, for a principal of no other request.
+    /// Takes all turns as soon as they are to be had, for principals of no other request.
     #[cfg(test)]
     pub async fn all(self: &Arc<Self>) -> Vec<Turn> {
-        let (who, most) = (Arc::from("all turns"), self.state().line.most());
+        let most = self.state().line.most();
         let mut turns = Vec::new();
         while turns.len() < most {
+            let who = Arc::from(format!("turn {}", turns.len()));
             turns.push(self.turn(&who).await.unwrap_or_else(|_| unreachable!("one waits at a time")));
         }
         turns
@@ -130,7 +174,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::future::{Future, poll_fn};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::task::{Context, Poll};
 
     use futures_util::future::join_all;

@@ -1,25 +1,24 @@
 //! The units of a fold for rows on their way to the network.
 
 use gristmill_kernel::RowBatch;
-use gristmill_runtime::{ErrorKind, RunError, UnitEnd, UnitOutput};
+use gristmill_runtime::{RunError, UnitEnd, UnitOutput};
 use gristmill_wire::Frame;
 
-use crate::fold::Frames;
+use tokio::runtime::Handle;
+
+use crate::frames::Frames;
 
 /// Sends units as frames.
 pub(crate) struct FrameOutput<'a> {
     pub out: &'a Frames,
+    pub runtime: &'a Handle,
 }
 
 impl FrameOutput<'_> {
     /// Sends a frame; an error if nobody listens any more.
     pub fn send(&self, frame: Frame) -> Result<(), RunError> {
-        self.out.blocking_send(Ok(frame)).map_err(|_| gone())
+        self.out.send_on_thread(frame, self.runtime)
     }
-}
-
-fn gone() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the client is gone".into() }
 }
 
 impl UnitOutput for FrameOutput<'_> {

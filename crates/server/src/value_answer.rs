@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use gristmill_runtime::RunError;
 use gristmill_wire::Frame;
-use tokio::sync::Semaphore;
 
-use crate::error::Refusal;
-use crate::fold::Frames;
-use crate::limits::{FREE_ANSWER_BYTES, PARTIAL_STRETCH};
+use crate::frames::Frames;
+use crate::limits::{ANSWER_TIME, FREE_ANSWER_BYTES, PARTIAL_STRETCH};
+use crate::memory::Memory;
 use crate::turns;
 
 /// A place among the folds that work; `None` for work that needs none.
-pub(crate) type Turn = Option<turns::Turn>;
+pub(crate) type Turn = Option<Arc<turns::Yielding>>;
 
 /// An encoded partial and what follows it.
 pub(crate) struct ValueAnswer {
@@ -26,27 +25,31 @@ pub(crate) struct ValueAnswer {
 }
 
 impl ValueAnswer {
-    /// Sends all of it once there is room for it, of which `room` has the KiB. A large answer of which the client
-    /// takes nothing for `stall` is dropped.
+    /// Sends all of it once there is room for it in the memory, for a principal. A large answer of which the client takes
+    /// nothing for `stall` is dropped.
+    ///
+    /// # Errors
+    /// There was no room within [`ANSWER_TIME`].
     pub async fn send(
         mut self,
         out: &Frames,
-        room: &Arc<Semaphore>,
+        memory: &Arc<Memory>,
+        who: &Arc<str>,
         stall: Duration,
     ) -> Result<(), RunError> {
-        let _held = if self.partial.len() > FREE_ANSWER_BYTES {
-            let kib = u32::try_from(self.partial.len().div_ceil(1024)).unwrap_or(u32::MAX);
-            Some(room.clone().acquire_many_owned(kib).await.map_err(|_| RunError::Panicked)?)
-        } else {
-            None
-        };
+        let mut room = memory.room(who);
+        let large = self.partial.len() > FREE_ANSWER_BYTES;
+        if large {
+            let taken = room.grow_within(self.partial.len(), ANSWER_TIME).await;
+            taken.map_err(|refusal| refusal.0.into_error())?;
+        }
         self.turn = None;
         let stretches = self.partial.chunks(PARTIAL_STRETCH).map(|stretch| Frame::Partial(stretch.to_vec()));
         for frame in stretches.chain(self.last) {
-            let sending = out.send(Ok::<_, Refusal>(frame));
-            let sent = match _held {
-                Some(_) => tokio::time::timeout(stall, sending).await.is_ok_and(|sent| sent.is_ok()),
-                None => sending.await.is_ok(),
+            let sending = out.send(Ok(frame));
+            let sent = match large {
+                true => tokio::time::timeout(stall, sending).await.is_ok_and(|sent| sent.is_ok()),
+                false => sending.await.is_ok(),
             };
             // Nobody listens. Where the answer was dropped its end is missing, which the client sees.
             if !sent {
@@ -61,44 +64,54 @@ impl ValueAnswer {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use tokio::sync::mpsc;
-
     use super::*;
-    use crate::limits::{ANSWER_KIB, ANSWER_STALL, FRAMES_WAITING};
+    use crate::frames::{Waiting, frames};
+    use crate::limits::{ANSWER_MEMORY, ANSWER_STALL, FRAME_BYTES_WAITING};
 
     fn answer(bytes: usize) -> ValueAnswer {
         ValueAnswer { partial: vec![7; bytes], last: Vec::new(), turn: None }
     }
 
+    /// Bytes of the partial that come next.
+    async fn next(waiting: &mut Waiting) -> Option<usize> {
+        let frames = waiting.next().await?.unwrap();
+        let bytes = |frame: &Vec<u8>| match Frame::decode(frame).unwrap() {
+            Frame::Partial(stretch) => stretch.len(),
+            _ => 0,
+        };
+        Some(frames.iter().map(bytes).sum())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_large_answer_that_nobody_takes_gives_its_room_back() {
-        let room = Arc::new(Semaphore::new(ANSWER_KIB));
+        let memory = Memory::new(ANSWER_MEMORY, "answers");
         // Both ends are there, and nobody reads.
-        let (out, mut frames) = mpsc::channel(FRAMES_WAITING);
-        let large = (FRAMES_WAITING + 1) * PARTIAL_STRETCH;
-        answer(large).send(&out, &room, ANSWER_STALL).await.unwrap();
-        assert_eq!(room.available_permits(), ANSWER_KIB);
+        let (out, mut waiting) = frames();
+        let large = FRAME_BYTES_WAITING + 2 * PARTIAL_STRETCH;
+        answer(large).send(&out, &memory, &"a".into(), ANSWER_STALL).await.unwrap();
+        assert_eq!(memory.free(), ANSWER_MEMORY as u64);
         drop(out);
         let mut got = 0;
-        while let Some(Ok(Frame::Partial(stretch))) = frames.recv().await {
-            got += stretch.len();
+        while let Some(bytes) = next(&mut waiting).await {
+            got += bytes;
         }
-        assert_eq!(got, FRAMES_WAITING * PARTIAL_STRETCH, "what had been sent before");
+        assert!(got > 0 && got < large, "{got}: what had been sent before");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_large_answer_arrives_however_slowly_it_is_taken() {
-        let room = Arc::new(Semaphore::new(ANSWER_KIB));
-        let (out, mut frames) = mpsc::channel(FRAMES_WAITING);
+        let memory = Memory::new(ANSWER_MEMORY, "answers");
+        let (out, mut waiting) = frames();
         let large = 20 * PARTIAL_STRETCH + 1;
-        let held = room.clone();
-        let sending = tokio::spawn(async move { answer(large).send(&out, &held, ANSWER_STALL).await });
+        let held = memory.clone();
+        let sending =
+            tokio::spawn(async move { answer(large).send(&out, &held, &"a".into(), ANSWER_STALL).await });
         let mut got = 0;
-        while let Some(Ok(Frame::Partial(stretch))) = frames.recv().await {
-            got += stretch.len();
+        while let Some(bytes) = next(&mut waiting).await {
+            got += bytes;
             tokio::time::sleep(ANSWER_STALL / 2).await;
         }
         sending.await.unwrap().unwrap();
-        assert_eq!((got, room.available_permits()), (large, ANSWER_KIB));
+        assert_eq!((got, memory.free()), (large, ANSWER_MEMORY as u64));
     }
 }

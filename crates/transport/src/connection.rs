@@ -22,8 +22,9 @@ use crate::senders::Senders;
 use crate::stream::{Socket, Stream};
 use crate::upload::Upload;
 use crate::{
-    CLIENT_STALL, CONNECTION_WINDOW, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, MAX_H2_FRAME,
-    MAX_HEADER_LIST, MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, STREAM_WINDOW, ServerTls,
+    CLIENT_STALL, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, MAX_H2_FRAME, MAX_HEADER_LIST,
+    MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, ServerTls, UPLOAD_CONNECTION_WINDOW,
+    UPLOAD_STREAM_WINDOW,
 };
 
 /// What all connections of a listener share.
@@ -52,8 +53,8 @@ impl Serving {
             .max_buf_size(HTTP1_BUFFER)
             .http2()
             .timer(TokioTimer::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_stream_window_size(UPLOAD_STREAM_WINDOW)
+            .initial_connection_window_size(UPLOAD_CONNECTION_WINDOW)
             .max_frame_size(MAX_H2_FRAME)
             .max_header_list_size(MAX_HEADER_LIST)
             .max_concurrent_streams(MAX_STREAMS)
@@ -159,11 +160,8 @@ fn answer(
     let http2 = request.version() == Version::HTTP_2;
     let expects = request.headers().contains_key(http::header::EXPECT);
     let most = body_silence(request.method(), request.uri().path());
-    let mut request = request.map(|body| match http2 {
-        // A gRPC stream may rightly be silent; pings find a client that is gone.
-        true => Body::new(body),
-        false => Body::new(Upload::new(body, most, !expects)),
-    });
+    // What is left unread of a stream of HTTP/2 is reset, and the connection goes on.
+    let mut request = request.map(|body| Body::new(Upload::new(body, most, !http2 && !expects)));
     request.extensions_mut().insert(peer);
     Service::<Request<Body>>::call(&mut router, request)
 }

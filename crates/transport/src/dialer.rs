@@ -58,6 +58,15 @@ impl Dialer {
         HttpClient::new(self.clone(), address.clone())
     }
 
+    /// gRPC to this address over a connection of its own, made at the first call: for an answer that may stand still.
+    /// All streams of a connection share its window, so one that nobody reads stops the others.
+    ///
+    /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
+    pub fn channel_alone(&self, address: &Address) -> Result<Channel> {
+        check(address, self.shared.options.tls.as_ref())?;
+        crate::channel::open(address, &self.shared.options)
+    }
+
     /// gRPC to this address: one channel for all callers, which connects at the first call and again when
     /// the connection is lost.
     ///

@@ -12,11 +12,18 @@ pub const SILENT_WHEN_FULL: Duration = Duration::from_secs(2);
 /// Most HTTP/2 streams at once on one connection.
 pub const MAX_STREAMS: u32 = 256;
 
-/// HTTP/2 flow control: bytes in flight on one stream.
+/// HTTP/2 flow control: bytes of an answer in flight on one stream.
 pub const STREAM_WINDOW: u32 = 8 << 20;
 
-/// HTTP/2 flow control: bytes in flight on one connection.
+/// HTTP/2 flow control: bytes of answers in flight on one connection.
 pub const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// HTTP/2 flow control: bytes of a request that a server has received and not read, on one stream.
+pub const UPLOAD_STREAM_WINDOW: u32 = 1 << 20;
+
+/// HTTP/2 flow control: the same on one connection. All connections together may make a server keep
+/// [`MAX_CONNECTIONS`] times as much.
+pub const UPLOAD_CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Largest HTTP/2 frame, in bytes.
 pub const MAX_H2_FRAME: u32 = 256 << 10;
@@ -40,7 +47,7 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client may take nothing of what the server writes, and, unless
-/// [`body_silence`](crate::Listener::body_silence) says otherwise, leave the server waiting in the middle of an HTTP/1.1
+/// [`body_silence`](crate::Listener::body_silence) says otherwise, leave the server waiting in the middle of an
 /// upload.
 pub const CLIENT_STALL: Duration = Duration::from_secs(300);
 

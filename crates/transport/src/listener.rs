@@ -64,7 +64,29 @@ impl Listener {
                 (Accepting::Tcp(listener), tls, real)
             }
         };
-        Ok(Self {
+        Ok(Self::of(address, tls, socket))
+    }
+
+    /// Serves a socket that listens already, made for this host by whoever started the process. Without TLS only sockets of
+    /// this machine are taken.
+    ///
+    /// # Errors
+    /// It is none that can be used, or is open to other machines without TLS.
+    pub fn handed(host: &str, socket: std::net::TcpListener, tls: Option<ServerTls>) -> Result<Self> {
+        let named = |port| Address::Tcp { host: host.to_owned(), port };
+        let failed = |source: io::Error| TransportError::Listen { address: named(0), source };
+        let bound = socket.local_addr().map_err(failed)?;
+        let address = named(bound.port());
+        if tls.is_none() && !bound.ip().to_canonical().is_loopback() {
+            return Err(TransportError::NotLocalListen { address });
+        }
+        socket.set_nonblocking(true).map_err(failed)?;
+        let socket = TcpListener::from_std(socket).map_err(failed)?;
+        Ok(Self::of(address, tls, Accepting::Tcp(socket)))
+    }
+
+    fn of(address: Address, tls: Option<ServerTls>, socket: Accepting) -> Self {
+        Self {
             address,
             tls,
             socket,
@@ -73,7 +95,7 @@ impl Listener {
             senders: None,
             grace: SHUTDOWN_GRACE,
             trouble: Box::new(|_| ()),
-        })
+        }
     }
 
     /// The address as given, with the port that was really taken.
@@ -87,7 +109,7 @@ impl Listener {
         self
     }
 
-    /// How long a client may be silent in the middle of the body of an HTTP/1.1 request, by method and path;
+    /// How long a client may be silent in the middle of the body of a request, by method and path;
     /// [`CLIENT_STALL`] unless set. A handler that wants less bounds it by itself; it cannot have more.
     pub fn body_silence(mut self, most: BodySilence) -> Self {
         self.body_silence = most;

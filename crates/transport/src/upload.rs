@@ -23,7 +23,8 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// `drain` must be false if the client waits for `100 Continue`, which reading would send.
+    /// `drain` must be false if the client waits for `100 Continue`, which reading would send, and over HTTP/2, where one
+    /// stream is ended without the others.
     pub fn new(body: Incoming, bound: Duration, drain: bool) -> Self {
         Self { body: Some(body), drain, bound, silent: None }
     }

@@ -3,7 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorBody, FileMap, MAX_REQUEST_BYTES, WireError};
+use crate::bounded::at_most;
+use crate::{ErrorBody, FileMap, MAX_FILE_TARGETS, MAX_REQUEST_BYTES, WireError};
 
 /// Names of the actions.
 pub mod names {
@@ -50,8 +51,10 @@ pub const MAX_MANY: usize = 256;
 
 /// Requests that travel together, each answered by itself, at most [`MAX_MANY`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Many<T> {
     /// In order.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_MANY>")]
     pub each: Vec<T>,
 }
 
@@ -152,6 +155,7 @@ pub struct Commit {
     /// Its bytes.
     pub length: u64,
     /// What the nodes said of the objects, in the order of the layout; `None` for a target that has no bytes of it.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub receipts: Vec<Option<Receipt>>,
 }
 

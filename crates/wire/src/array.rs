@@ -7,6 +7,7 @@ use gristmill_format::wire::{Head, Page, head, page};
 use gristmill_format::{Array, ChunkTable, Edges, FormatError};
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::at_most;
 use crate::{MAX_ARRAY_SPEC_BYTES, WireError};
 
 /// Pages of a table, at most.
@@ -21,6 +22,7 @@ const MAX_TABLES: usize = gristmill_array::MAX_INPUTS;
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
     /// The lead's first.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_TABLES>")]
     tables: Vec<TableSpec>,
     asked: String,
 }
@@ -30,7 +32,7 @@ pub struct ArraySpec {
 #[serde(deny_unknown_fields)]
 struct TableSpec {
     table: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "at_most::<_, _, MAX_PAGES>")]
     pages: Vec<String>,
 }
 

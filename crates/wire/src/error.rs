@@ -37,10 +37,10 @@ pub enum WireError {
         /// The bound.
         max: usize,
     },
-    /// A grant that this cluster did not give.
+    /// A grant or a pass that this cluster did not give.
     #[error("the grant was not given by this cluster, or was changed; open the file again")]
     Seal,
-    /// A grant that has run out.
+    /// A grant, or its pass, that has run out.
     #[error("the grant has run out; open the file again")]
     Expired,
     /// The system gives no random numbers.

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::at_most;
 use crate::run::decode_versioned;
 use crate::{
     ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
@@ -19,6 +20,7 @@ pub struct NodeShard {
     /// Where the node listens.
     pub address: String,
     /// Its targets, as places in the file's layout.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub targets: Vec<u32>,
 }
 
@@ -30,6 +32,7 @@ pub struct Together {
     #[serde(default)]
     pub job: String,
     /// All nodes, in the order of their ranks; the one that is asked first is rank 0.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub members: Vec<NodeShard>,
 }
 
@@ -67,11 +70,16 @@ pub struct FoldRequest {
     /// The sealed grant: which file, where its parts are, who asks.
     pub grant: String,
     /// Grants for further files, whose bytes follow on those of the first in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<_, _, MAX_FILES_OF_REQUEST>"
+    )]
     pub more: Vec<String>,
     /// The kernel's name.
     pub kernel: String,
     /// Its parameters.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_PARAMS>")]
     pub params: Vec<(String, String)>,
     /// What the records are.
     pub input: InputSpec,
@@ -81,9 +89,14 @@ pub struct FoldRequest {
     /// Longest line, in bytes.
     pub max_record: u64,
     /// Targets of the node that is asked, as places in the file's layout.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub targets: Vec<u32>,
     /// Nodes that it is to ask in turn.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>"
+    )]
     pub rest: Vec<NodeShard>,
     /// How many nodes have passed this on.
     #[serde(default)]
@@ -226,12 +239,6 @@ impl FoldRequest {
         }
         if fold.more.len() >= MAX_FILES_OF_REQUEST {
             return Err(malformed(format!("it is about {} files", fold.more.len() + 1)));
-        }
-        if fold.params.len() > MAX_PARAMS {
-            return Err(malformed(format!(
-                "{} parameters; at most {MAX_PARAMS} are possible",
-                fold.params.len()
-            )));
         }
         if fold.select.0 > fold.select.1 {
             return Err(malformed(format!("records {} to {}", fold.select.0, fold.select.1)));

@@ -6,7 +6,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use crate::{FileMap, MAX_GRANT_BYTES, WireError};
+use crate::{FileMap, MAX_GRANT_BYTES, Pass, WireError};
 
 /// What a grant allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,16 +89,24 @@ impl Key {
         URL_SAFE_NO_PAD.decode(signature).is_ok_and(|tag| hmac::verify(&self.0, message, &tag).is_ok())
     }
 
-    /// The grant as text: its JSON and the signature of that, both base64, with a dot between.
+    /// The grant as text: its JSON and the signature of that, both base64, with a dot between; and after another dot the
+    /// [`Pass`] of its principal.
     pub fn seal(&self, grant: &Grant) -> Result<String, WireError> {
         let json = serde_json::to_vec(grant).map_err(|e| malformed(e.to_string()))?;
         let body = URL_SAFE_NO_PAD.encode(json);
         let seal = self.sign(body.as_bytes());
-        let sealed = format!("{body}.{seal}");
+        let pass = self.seal_pass(&Pass { principal: grant.principal.clone(), expires: grant.expires })?;
+        let sealed = format!("{body}.{seal}.{pass}");
         if sealed.len() > MAX_GRANT_BYTES {
             return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });
         }
         Ok(sealed)
+    }
+
+    /// Whether a sealed text is of this cluster, without reading what it grants.
+    pub fn sealed(&self, sealed: &str) -> bool {
+        sealed.len() <= MAX_GRANT_BYTES
+            && parts(sealed).is_some_and(|(body, seal)| self.signed(body.as_bytes(), seal))
     }
 
     /// The grant behind a sealed text, if this cluster gave it and it has not run out at `now` (seconds since 1970).
@@ -106,18 +114,33 @@ impl Key {
         if sealed.len() > MAX_GRANT_BYTES {
             return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });
         }
-        let (body, seal) = sealed.split_once('.').ok_or(WireError::Seal)?;
-        if !self.signed(body.as_bytes(), seal) {
+        if !self.sealed(sealed) {
             return Err(WireError::Seal);
         }
+        let (body, _) = parts(sealed).ok_or(WireError::Seal)?;
         let json = URL_SAFE_NO_PAD.decode(body).map_err(|e| malformed(e.to_string()))?;
         let grant: Grant = serde_json::from_slice(&json).map_err(|e| malformed(e.to_string()))?;
         grant.file.check()?;
+        let pass = pass_of(sealed).ok_or(WireError::Seal)?;
+        if self.open_pass(pass, now)?.principal != grant.principal {
+            return Err(WireError::Seal);
+        }
         if grant.expires < now {
             return Err(WireError::Expired);
         }
         Ok(grant)
     }
+}
+
+/// The JSON and the signature of a sealed grant.
+fn parts(sealed: &str) -> Option<(&str, &str)> {
+    let mut parts = sealed.splitn(3, '.');
+    Some((parts.next()?, parts.next()?))
+}
+
+/// The pass of the principal of a sealed grant, which goes into a header of the request that the grant is in.
+pub fn pass_of(sealed: &str) -> Option<&str> {
+    sealed.splitn(3, '.').nth(2)
 }
 
 fn malformed(why: String) -> WireError {

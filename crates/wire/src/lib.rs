@@ -4,7 +4,7 @@
 //! *sealed* [`Grant`]: the same map, the principal, what it may do and until when, signed with the key of the
 //! cluster. It then asks the storage nodes themselves, which check the seal and need to ask nobody: where
 //! neighbours are, which objects may be touched and at which version comes from the grant and never from the
-//! client. A replayed grant gives the same answer or, once the file was replaced, an error.
+//! client. A [`Pass`] in a header says who asks before the rest of a request is read. A replayed grant gives the same answer or, once the file was replaced, an error.
 //!
 //! - [`RunRequest`]: a kernel over a file by path, for any Flight client; answered with typed record batches.
 //! - [`FoldRequest`]: one pass over the records of one node's targets (and of further nodes that it asks in turn);
@@ -33,6 +33,7 @@
 
 pub mod action;
 mod array;
+mod bounded;
 mod error;
 mod fold;
 mod frame;
@@ -42,6 +43,8 @@ mod limits;
 mod load;
 mod map;
 mod mode;
+mod param;
+mod pass;
 mod rows;
 mod run;
 mod scrub;
@@ -51,11 +54,13 @@ pub use array::{ArraySpec, grid};
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, MAX_ASKER_NAME, NodeShard, Together};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
-pub use grant::{Grant, Key, Rights};
+pub use grant::{Grant, Key, Rights, pass_of};
 pub use input::InputSpec;
 pub use limits::*;
 pub use load::{MAX_LOAD_BYTES, NodeLoad, Processors, names_processors};
 pub use map::{FileMap, OBJECT_PREFIX, TargetPlace};
+pub use param::Param;
+pub use pass::{MAX_PASS_BYTES, PASS_HEADER, Pass};
 pub use run::{Place, RunRequest};
 pub use scrub::{MAX_SCRUB_BYTES, ScrubStep};
 pub use status::{

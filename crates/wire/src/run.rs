@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{InputSpec, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, WireError};
+use crate::bounded::map_of_at_most;
+use crate::{InputSpec, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, Param, WireError};
 
 /// Where folds are to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +46,13 @@ pub struct RunRequest {
     /// First byte of a range and its length, or null for the rest of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(u64, Option<u64>)>,
-    /// Parameters by name: texts, numbers or booleans.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub params: BTreeMap<String, serde_json::Value>,
+    /// Parameters by name.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "map_of_at_most::<_, _, MAX_PARAMS>"
+    )]
+    pub params: BTreeMap<String, Param>,
     /// Where to run.
     #[serde(default)]
     pub place: Place,
@@ -64,12 +69,6 @@ impl RunRequest {
             let given = request.gristmill;
             return Err(WireError::Version { what: "request", given, speaks: PROTOCOL });
         }
-        if request.params.len() > MAX_PARAMS {
-            return Err(malformed(format!(
-                "{} parameters; at most {MAX_PARAMS} are possible",
-                request.params.len()
-            )));
-        }
         Ok(request)
     }
 
@@ -84,14 +83,8 @@ impl RunRequest {
     }
 
     /// The parameters as texts.
-    pub fn params(&self) -> Result<Vec<(String, String)>, WireError> {
-        let text = |(name, value): (&String, &serde_json::Value)| match value {
-            serde_json::Value::String(text) => Ok((name.clone(), text.clone())),
-            serde_json::Value::Number(number) => Ok((name.clone(), number.to_string())),
-            serde_json::Value::Bool(flag) => Ok((name.clone(), flag.to_string())),
-            _ => Err(malformed(format!("parameter '{name}' must be a text, a number or a boolean"))),
-        };
-        self.params.iter().map(text).collect()
+    pub fn params(&self) -> Vec<(String, String)> {
+        self.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect()
     }
 }
 
@@ -113,8 +106,4 @@ pub(crate) fn decode_versioned<T: DeserializeOwned>(
             _ => WireError::Malformed { what, why: error.to_string() },
         }
     })
-}
-
-fn malformed(why: String) -> WireError {
-    WireError::Malformed { what: "request", why }
 }

@@ -4,7 +4,8 @@
 use gristmill_layout::MAX_FILE_BYTES;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::{
-    FileMap, Grant, Key, MAX_FILE_TARGETS, MAX_GRANT_BYTES, Rights, TargetPlace, WireError,
+    FileMap, Grant, Key, MAX_FILE_TARGETS, MAX_GRANT_BYTES, MAX_PASS_BYTES, Pass, Rights, TargetPlace,
+    WireError, pass_of,
 };
 use proptest::prelude::*;
 
@@ -37,7 +38,11 @@ fn sealed(text: &str) -> String {
     use base64::Engine;
     let body = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
     let seal = key().sign(body.as_bytes());
-    format!("{body}.{seal}")
+    format!("{body}.{seal}.{}", pass("alice"))
+}
+
+fn pass(principal: &str) -> String {
+    key().seal_pass(&Pass { principal: principal.into(), expires: NOW }).unwrap()
 }
 
 proptest! {
@@ -106,6 +111,46 @@ fn a_part_of_a_grant_is_none() {
         assert!(key().open(&format!("{sealed}{more}"), NOW).is_err());
         assert!(key().open(&format!("{more}{sealed}"), NOW).is_err());
     }
+}
+
+#[test]
+fn a_grant_carries_the_pass_of_its_principal_and_no_other() {
+    let sealed = key().seal(&grant()).unwrap();
+    let carried = pass_of(&sealed).unwrap();
+    let opened = key().open_pass(carried, NOW).unwrap();
+    assert_eq!(opened, Pass { principal: "alice".into(), expires: NOW });
+    let of_bob = sealed.replace(carried, &pass("bob"));
+    assert!(matches!(key().open(&of_bob, NOW), Err(WireError::Seal)));
+    assert_eq!(pass_of("body.seal"), None);
+}
+
+#[test]
+fn a_pass_is_no_grant_and_a_grant_no_pass() {
+    let (sealed, alice) = (key().seal(&grant()).unwrap(), pass("alice"));
+    assert!(key().sealed(&sealed) && !key().sealed(&alice));
+    assert!(matches!(key().open(&alice, NOW), Err(WireError::Seal)));
+    let grant_alone: Vec<&str> = sealed.splitn(3, '.').take(2).collect();
+    assert!(matches!(key().open_pass(&grant_alone.join("."), NOW), Err(WireError::Seal)));
+    // What is signed for a pass is not what is signed for a grant with the same text.
+    let (body, seal) = alice.split_once('.').unwrap();
+    assert!(!key().signed(body.as_bytes(), seal));
+}
+
+#[test]
+fn a_pass_is_opened_unchanged_and_in_time() {
+    let sealed = pass("alice");
+    for at in 0..sealed.len() {
+        let mut changed = sealed.clone().into_bytes();
+        changed[at] ^= 1;
+        let Ok(changed) = String::from_utf8(changed) else { continue };
+        assert!(matches!(key().open_pass(&changed, NOW), Err(WireError::Seal)), "byte {at}");
+        assert!(matches!(key().open_pass(&sealed[..at], NOW), Err(WireError::Seal)), "{at} bytes");
+    }
+    assert!(matches!(key().open_pass(&sealed, NOW + 1), Err(WireError::Expired)));
+    assert!(matches!(Key::from_bytes(&[8; 32]).open_pass(&sealed, NOW), Err(WireError::Seal)));
+    let long = Pass { principal: "x".repeat(MAX_PASS_BYTES), expires: NOW };
+    assert!(matches!(key().seal_pass(&long), Err(WireError::TooLong { .. })));
+    assert!(matches!(key().open_pass(&"x".repeat(MAX_PASS_BYTES + 1), NOW), Err(WireError::TooLong { .. })));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `gristmill serve`: one storage node.
 
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_server::{Node, NodeOptions};
@@ -10,6 +12,7 @@ use rustix::fs::Mode;
 use tokio::sync::mpsc;
 
 use crate::args::ServeArgs;
+use crate::commands::handed_socket;
 use crate::error::CliError;
 
 /// Threads that drive connections; folds have their own.
@@ -29,7 +32,11 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         let _ = on_signal.try_send(());
     });
     heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
+    let mut options = options(args)?;
     if args.supervised {
+        let handed = handed_socket::receive(std::io::stdin().as_fd());
+        options.handed =
+            handed.map_err(|e| CliError::Usage(format!("no socket was handed over: {e}")))?.map(Arc::new);
         // The other end is held by the supervisor: it ends with it, however that comes about.
         std::thread::spawn(move || {
             let mut buffer = [0; 64];
@@ -43,7 +50,6 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .enable_all()
         .build()
         .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
-    let options = options(args)?;
     let served = runtime.block_on(async {
         let join = options.join.clone();
         let waits = async {
@@ -93,6 +99,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         link: shared.link.map(|link| link.0),
         objective: shared.objective,
         statistics: !shared.no_statistics,
+        handed: None,
         expect: args.expect,
     })
 }

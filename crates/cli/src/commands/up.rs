@@ -1,13 +1,16 @@
 //! `gristmill up`: a cluster on this machine, its nodes supervised.
 
 mod background;
+mod ports;
 mod present;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -16,6 +19,7 @@ use gristmill_transport::{Address, TransportError};
 
 use crate::MYSELF;
 use crate::args::{NodeArgs, UpArgs};
+use crate::commands::handed_socket;
 use crate::error::CliError;
 
 /// How long a node may take to start.
@@ -31,6 +35,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A node that ran so long is healthy.
 const HEALTHY: Duration = Duration::from_secs(10);
 
+/// Connections that wait to be accepted by a node.
+const BACKLOG: i32 = 1024;
+
 /// How often the nodes are looked after.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -38,8 +45,10 @@ const LOOK: Duration = Duration::from_millis(50);
 struct Supervised {
     number: u32,
     target: PathBuf,
-    /// Where it listens; once it has a port it keeps it, since grants name it.
+    /// Where it listens. The socket stays open here while the node is started again: grants name its port, and nobody else
+    /// must take it.
     listen: String,
+    socket: TcpListener,
     child: Option<Running>,
     pause: Duration,
     start_at: Instant,
@@ -48,7 +57,7 @@ struct Supervised {
 struct Running {
     child: Child,
     // Held open: the node stops when it ends.
-    _input: Option<ChildStdin>,
+    _input: Option<UnixStream>,
     said: Receiver<String>,
     begun: Instant,
     ready: bool,
@@ -62,17 +71,30 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
         ));
     };
     present::check(&args.dir, args.nodes)?;
-    is_free(&args.listen, host, *port)?;
+    // Before anything is made in the directory.
+    let first = listening(host, *port)?;
     if args.wait {
+        drop(first);
         return background::up(args, words);
     }
+    let mut sockets = vec![first];
+    let before = ports::read(&args.dir);
+    for number in 1..args.nodes as usize {
+        let port = before.get(number).copied().unwrap_or(0);
+        // Somebody else may have taken it since.
+        sockets.push(listening(host, port).or_else(|_| listening(host, 0))?);
+    }
+    let ports: Vec<u16> =
+        sockets.iter().filter_map(|(socket, _)| Some(socket.local_addr().ok()?.port())).collect();
     let (stop, stopped) = channel();
     listen_for_stop(stop)?;
     let mut nodes: Vec<Supervised> = (0..args.nodes)
-        .map(|number| Supervised {
+        .zip(sockets)
+        .map(|(number, (socket, listen))| Supervised {
             number,
             target: present::target(&args.dir, number),
-            listen: if number == 0 { args.listen.to_string() } else { with_port(host, 0) },
+            listen,
+            socket,
             child: None,
             pause: FIRST_PAUSE,
             start_at: Instant::now(),
@@ -85,6 +107,7 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
         if !started {
             return Ok(());
         }
+        ports::write(&args.dir, ports.iter().copied());
         let entry = nodes.first().map_or("", |node| &node.listen);
         let plural = if args.nodes == 1 { "" } else { "s" };
         let text = format!("{} storage node{plural}; files are at grist://{entry}/", args.nodes);
@@ -99,15 +122,18 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// Refuses an address where somebody listens, before anything is made in the directory.
-fn is_free(address: &Address, host: &str, port: u16) -> Result<(), CliError> {
-    match TcpListener::bind((host, port)) {
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            Err(TransportError::InUse { address: address.clone() }.into())
-        }
-        // All else the node itself says best.
-        _ => Ok(()),
-    }
+/// A socket that listens at this port of a host, 0 for a free one, and its address.
+fn listening(host: &str, port: u16) -> Result<(TcpListener, String), CliError> {
+    let address = Address::Tcp { host: host.to_owned(), port };
+    let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::AddrInUse => TransportError::InUse { address: address.clone() },
+        _ => TransportError::Listen { address: address.clone(), source },
+    };
+    let socket = TcpListener::bind((host, port)).map_err(failed)?;
+    // More may connect at once than the standard library lets wait.
+    rustix::net::listen(&socket, BACKLOG).map_err(|error| failed(error.into()))?;
+    let port = socket.local_addr().map_err(failed)?.port();
+    Ok((socket, Address::Tcp { host: host.to_owned(), port }.to_string()))
 }
 
 fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {
@@ -116,10 +142,6 @@ fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {
         let _ = stop.send(());
     });
     heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))
-}
-
-fn with_port(host: &str, port: u16) -> String {
-    Address::Tcp { host: host.to_owned(), port }.to_string()
 }
 
 /// Starts every node once; false if told to stop meanwhile.
@@ -225,13 +247,14 @@ impl Supervised {
         if shared.require_identity {
             command.arg("--require-identity");
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let failed = |source| CliError::File { verb: "start", path: PathBuf::from(program), source };
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped());
         own_group(&mut command);
-        let mut child = command.spawn().map_err(|source| CliError::File {
-            verb: "start",
-            path: PathBuf::from(program),
-            source,
-        })?;
+        let mut child = command.spawn().map_err(failed)?;
+        // A node that ended at once says itself why.
+        let _ = handed_socket::send(&ours, &self.socket);
+        drop(command);
         let (say, said) = channel();
         if let Some(output) = child.stdout.take() {
             std::thread::spawn(move || {
@@ -242,8 +265,7 @@ impl Supervised {
                 }
             });
         }
-        let input = child.stdin.take();
-        self.child = Some(Running { child, _input: input, said, begun: Instant::now(), ready: false });
+        self.child = Some(Running { child, _input: Some(ours), said, begun: Instant::now(), ready: false });
         Ok(())
     }
 

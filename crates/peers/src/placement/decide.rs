@@ -25,11 +25,21 @@ const LONG_WAIT: f64 = 10.0;
 /// The least of a node's processors that is reckoned with.
 const LEAST_OF_NODE: f64 = 1e-3;
 
-/// Decides for all parts of one request. `pulled`: bytes that each node pulls from others. Gives the seconds that it takes.
+/// Seconds of a processor that a message takes for bytes of a neighbour, on the node that asks and on the one that answers.
+const PULL_SECONDS: f64 = 0.0005;
+
+/// What each node pulls from others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pulled {
+    pub bytes: u64,
+    pub messages: u64,
+}
+
+/// Decides for all parts of one request. `pulled`: what each node pulls from others. Gives the seconds that it takes.
 pub(super) fn decide(
     spec: &Spec,
     parts: &mut [NodeDecision],
-    pulled: u64,
+    pulled: Pulled,
     asking: &Asking,
 ) -> Result<f64, ScheduleError> {
     let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(expected(part, asking))).collect();
@@ -79,11 +89,11 @@ pub(super) fn decide(
         ordered.push(Shard {
             bytes: part.bytes,
             result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
-            pulled_bytes: pulled,
+            pulled_bytes: pulled.bytes,
             storage_rate: load.rate,
             client_rate: rate * cores,
             parallel: f64::from(load.lanes.max(1)),
-            overhead: [0.0, 0.0, READ_SECONDS],
+            overhead: [pulled.messages as f64 * PULL_SECONDS, 0.0, READ_SECONDS],
             places: match load.cores == 0.0 {
                 true => Places::NONE.with(Place::Client),
                 false => Places::ALL.without(Place::Data),
@@ -162,12 +172,22 @@ mod tests {
     fn an_idle_node_folds_and_a_busy_one_does_not() {
         let spec = Spec::fixed("sum", 8);
         let mut parts = [part(128 << 20, Some(slow(0.0)))];
-        decide(&spec, &mut parts, 0, &apart()).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert!(!parts[0].here, "{parts:?}");
         let mut parts = [part(128 << 20, Some(slow(30.0)))];
-        let seconds = decide(&spec, &mut parts, 0, &apart()).unwrap();
+        let seconds = decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert!(parts[0].here && seconds < 30.1, "{parts:?}");
         assert!(parts[0].storage_seconds > parts[0].client_seconds);
+    }
+
+    #[test]
+    fn messages_to_neighbours_cost_time() {
+        let spec = Spec::lines("grep");
+        for (messages, goes) in [(0, false), (100, false), (100_000, true)] {
+            let mut parts = [part(128 << 20, Some(slow(0.0)))];
+            decide(&spec, &mut parts, Pulled { bytes: 0, messages }, &apart()).unwrap();
+            assert_eq!(parts[0].here, goes, "{messages}");
+        }
     }
 
     #[test]
@@ -175,7 +195,7 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (normal, goes) in [(0, true), (4, true), (40, false), (u64::MAX, false)] {
             let mut parts = [part(128 << 20, Some(NodeLoad { normal, ..slow(30.0) }))];
-            decide(&spec, &mut parts, 0, &apart()).unwrap();
+            decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
             assert_eq!(parts[0].here, goes, "{normal}");
         }
     }
@@ -187,7 +207,7 @@ mod tests {
         let fast = |queued: f64| NodeLoad { rate: 860e6, ..slow(queued) };
         for (queued, goes) in [(0.5, false), (2.0, false), (9.0, false), (20.0, true)] {
             let mut parts = [part(128 << 20, Some(fast(queued)))];
-            let seconds = decide(&spec, &mut parts, 0, &apart()).unwrap();
+            let seconds = decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
             assert_eq!(parts[0].here, goes, "{queued}");
             assert_eq!(Some(seconds), if goes { parts[0].client_seconds } else { parts[0].storage_seconds });
         }
@@ -198,11 +218,11 @@ mod tests {
         let mut spec = Spec::fixed("sum", 8);
         let both = || [part(64 << 20, Some(slow(0.0))), part(64 << 20, Some(slow(60.0)))];
         let mut parts = both();
-        decide(&spec, &mut parts, 0, &apart()).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert_eq!(parts.map(|part| part.here), [false, true]);
         spec.passes = Passes::Several;
         let mut parts = both();
-        decide(&spec, &mut parts, 0, &apart()).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert_eq!(parts[0].here, parts[1].here);
     }
 
@@ -210,7 +230,7 @@ mod tests {
     fn a_node_that_takes_no_work_gets_none() {
         let none = NodeLoad { cores: 0.0, ..UNKNOWN };
         let mut parts = [part(64 << 20, Some(none)), part(64 << 20, None)];
-        decide(&Spec::fixed("sum", 8), &mut parts, 0, &apart()).unwrap();
+        decide(&Spec::fixed("sum", 8), &mut parts, Pulled::default(), &apart()).unwrap();
         assert!(parts[0].here && !parts[1].here);
     }
 
@@ -224,7 +244,8 @@ mod tests {
             NodeLoad { link: 0.0, ..UNKNOWN },
         ] {
             assert_eq!(believed(Some(&lie)), UNKNOWN, "{lie:?}");
-            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], 0, &apart()).unwrap();
+            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], Pulled::default(), &apart())
+                .unwrap();
         }
     }
 
@@ -250,7 +271,7 @@ mod tests {
                 // However fast it was here once, it is no faster than the nodes on the same processors.
                 for known in [None, Some(1e11)] {
                     let mut parts = up(|load| (load.rate, load.queued) = (rate, queued));
-                    decide(&spec, &mut parts, 0, &beside(known)).unwrap();
+                    decide(&spec, &mut parts, Pulled::default(), &beside(known)).unwrap();
                     assert!(parts.iter().all(|part| part.near && !part.here), "{rate} {queued} {parts:?}");
                     assert!(parts.iter().all(|part| part.client_seconds >= part.storage_seconds));
                 }
@@ -268,7 +289,7 @@ mod tests {
             }
         };
         let mut parts = up(capped);
-        decide(&spec, &mut parts, 0, &beside(None)).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &beside(None)).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -277,7 +298,7 @@ mod tests {
         // Folds on nodes get what nobody else wants; a process that asks gets its share.
         let spec = Spec::fixed("sum", 8);
         let mut parts = up(|load| (load.cores, load.others, load.rate) = (0.006, 1.0, 3e8));
-        decide(&spec, &mut parts, 0, &beside(None)).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &beside(None)).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -286,12 +307,12 @@ mod tests {
         let mut spec = Spec::fixed("median", 8);
         spec.passes = Passes::Several;
         let mut parts = [part(128 << 20, Some(slow(60.0)))];
-        decide(&spec, &mut parts, 0, &apart()).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert!(!parts[0].here && parts[0].client_seconds.is_some(), "{parts:?}");
         // Unless a node takes no work at all.
         let mut parts =
             [part(128 << 20, Some(slow(0.0))), part(1 << 20, Some(NodeLoad { cores: 0.0, ..UNKNOWN }))];
-        decide(&spec, &mut parts, 0, &apart()).unwrap();
+        decide(&spec, &mut parts, Pulled::default(), &apart()).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -302,7 +323,7 @@ mod tests {
             let slow = NodeLoad { cores: 0.13, rate: 3e8, measured, link: 118e6, ..UNKNOWN };
             let mut parts = [part(64 << 20, Some(slow))];
             let asking = Asking { cores: 0.13, rate: Some(9e8), ..apart() };
-            decide(&spec, &mut parts, 0, &asking).unwrap();
+            decide(&spec, &mut parts, Pulled::default(), &asking).unwrap();
             assert_eq!(parts[0].here, goes, "{parts:?}");
         }
     }
@@ -312,7 +333,7 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (rate, goes) in [(Some(80e6), true), (Some(5e6), false)] {
             let mut parts = [part(128 << 20, Some(slow(30.0)))];
-            decide(&spec, &mut parts, 0, &Asking { rate, ..apart() }).unwrap();
+            decide(&spec, &mut parts, Pulled::default(), &Asking { rate, ..apart() }).unwrap();
             assert_eq!(parts[0].here, goes, "{parts:?}");
         }
     }

@@ -179,12 +179,12 @@ mod tests {
     use super::*;
     use crate::ActivePriority;
     use crate::contention::normal::NormalCount;
-    use crate::contention::pace::Cap;
+    use crate::contention::pace::{Cap, FoldPace};
 
     #[test]
     fn speeds_are_learned_from_all_passes() {
         let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
-        let moving = Arc::new(Moving::at_passes(&Arc::new(Control::new()), &cap));
+        let moving = Arc::new(Moving::at_passes(&Arc::new(Control::new()), FoldPace::of_tests(&cap)));
         let work = Work {
             kernel: "median".into(),
             principal: "anonymous".into(),

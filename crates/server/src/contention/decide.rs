@@ -229,7 +229,7 @@ mod tests {
     use crate::ActivePriority;
     use crate::contention::active::{ActiveList, Work};
     use crate::contention::normal::NormalCount;
-    use crate::contention::pace::Cap;
+    use crate::contention::pace::{Cap, FoldPace};
     use crate::moving::Moving;
 
     /// The processors of the node.
@@ -272,7 +272,7 @@ mod tests {
                 several: false,
             };
             change(number, &mut work);
-            list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), &cap)), 0.0);
+            list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), FoldPace::of_tests(&cap))), 0.0);
         }
         let rates = Rates::new(80e6).unwrap();
         let situation = Situation {

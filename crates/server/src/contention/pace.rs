@@ -3,15 +3,18 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{Pace, thread_time};
+use gristmill_runtime::{Held, Pace, RunError, thread_time};
 
 use super::at_work::{self, AtWork, Lane};
 use super::normal::NormalCount;
 use super::priority::ActivePriority;
+use crate::limits::DECODE_TIME;
+use crate::memory::Memory;
+use crate::turns::Yielding;
 
 /// Work that was not done may be done later, but not more than of so long.
 const SAVED: Duration = Duration::from_millis(20);
@@ -211,13 +214,36 @@ fn wake_first(turns: &LaneTurns, not: Lane) {
 /// The pace of one request: that of the node, with a count of its own.
 pub(crate) struct FoldPace {
     cap: Arc<Cap>,
+    /// Memory for what its lanes decode, and for whom.
+    memory: Arc<Memory>,
+    who: Arc<str>,
+    /// The turn that its lanes work in, if they need one.
+    turn: Mutex<Weak<Yielding>>,
     /// Nanoseconds of processor time that its lanes have used.
     used: AtomicU64,
 }
 
 impl FoldPace {
-    pub fn new(cap: Arc<Cap>) -> FoldPace {
-        FoldPace { cap, used: AtomicU64::new(0) }
+    pub fn new(cap: Arc<Cap>, memory: Arc<Memory>, who: Arc<str>) -> FoldPace {
+        FoldPace { cap, memory, who, turn: Mutex::default(), used: AtomicU64::new(0) }
+    }
+
+    #[cfg(test)]
+    pub fn of_tests(cap: &Arc<Cap>) -> FoldPace {
+        FoldPace::new(cap.clone(), Memory::new(1 << 20, "tests"), "who".into())
+    }
+
+    /// Its lanes work in this turn from now on.
+    pub fn has_turn(&self, turn: &Arc<Yielding>) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(turn);
+    }
+
+    /// Gives the turn to somebody else where it is due, and waits for the next one.
+    fn give_turn(&self, stopped: &dyn Fn() -> bool) {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if let Some(turn) = turn.filter(|turn| turn.is_due()) {
+            turn.at_block(stopped, &|| self.ends());
+        }
     }
 
     /// Seconds of processor time that its lanes have used.
@@ -237,12 +263,27 @@ impl Pace for FoldPace {
     fn folded(&self, stopped: &dyn Fn() -> bool) {
         let used = u64::try_from(self.cap.spend(stopped).as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
+        self.give_turn(stopped);
         self.cap.give_way(stopped);
     }
 
     fn ends(&self) {
         let lane = LANE.with(|lane| *lane);
         self.cap.over(&mut self.cap.turns(), lane);
+    }
+
+    fn memory(&self, bytes: u64, stopped: &dyn Fn() -> bool) -> Result<Held, RunError> {
+        let mut room = self.memory.room(&self.who);
+        let begun = Instant::now();
+        while !room.grow_on_thread(bytes, LOOK_AGAIN) {
+            if stopped() || begun.elapsed() >= DECODE_TIME {
+                return Err(room.refusal().0.into_error());
+            }
+            // Whoever has the memory may wait for this turn.
+            self.ends();
+            self.give_turn(stopped);
+        }
+        Ok(Box::new(room))
     }
 }
 
@@ -305,7 +346,7 @@ mod tests {
             for count in &blocks {
                 let (cap, stop) = (&cap, &stop);
                 scope.spawn(move || {
-                    let pace = FoldPace::new(cap.clone());
+                    let pace = FoldPace::of_tests(cap);
                     let stopped = || stop.load(Ordering::Relaxed);
                     pace.begins(&stopped);
                     while !stopped() {

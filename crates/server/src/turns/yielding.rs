@@ -1,0 +1,179 @@
+//! A turn of work in blocks, which goes to somebody else between two of them when that one has less at work.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::Turn;
+
+/// How long a turn lasts at least before it is given to somebody else: what was in the caches is lost with it.
+pub(crate) const SLICE: Duration = Duration::from_millis(200);
+
+/// Longest that a thread waits before it looks whether its work was stopped.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A turn that its work has, or waits to have again. It is given back, or its place in the line given up, when dropped.
+pub(crate) struct Yielding {
+    phase: Mutex<Phase>,
+    /// Whether the turn is with somebody else.
+    away: AtomicBool,
+    back: Condvar,
+    runtime: Handle,
+    /// For those who bring the turn back.
+    this: Weak<Yielding>,
+}
+
+enum Phase {
+    Working(Turn, Instant),
+    /// The task that waits for the turn.
+    Away(JoinHandle<()>),
+    Over,
+}
+
+impl Yielding {
+    /// Of a turn that begins now.
+    pub fn new(turn: Turn, runtime: &Handle) -> Arc<Yielding> {
+        Arc::new_cyclic(|this| Yielding {
+            phase: Mutex::new(Phase::Working(turn, Instant::now())),
+            away: AtomicBool::new(false),
+            back: Condvar::new(),
+            runtime: runtime.clone(),
+            this: this.clone(),
+        })
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Between two blocks of a thread of the work: gives the turn up if it is due, and waits until it is back or the work
+    /// was stopped. `leaves` is called before it waits.
+    pub fn at_block(&self, stopped: &dyn Fn() -> bool, leaves: &dyn Fn()) {
+        let mut phase = self.phase();
+        if let Phase::Working(turn, since) = &*phase
+            && since.elapsed() >= SLICE
+            && turn.is_wanted()
+        {
+            self.give_up(&mut phase);
+        }
+        if !matches!(*phase, Phase::Away(_)) {
+            return;
+        }
+        leaves();
+        while matches!(*phase, Phase::Away(_)) && !stopped() {
+            phase = self.back.wait_timeout(phase, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Whether [`at_block`](Yielding::at_block) has anything to do. Cheap.
+    pub fn is_due(&self) -> bool {
+        if self.away.load(Ordering::Relaxed) {
+            return true;
+        }
+        matches!(&*self.phase(), Phase::Working(turn, _) if turn.turns.is_crowded())
+    }
+
+    fn give_up(&self, phase: &mut Phase) {
+        let Phase::Working(turn, _) = std::mem::replace(phase, Phase::Over) else { return };
+        let (turns, who, ticket) = (turn.turns.clone(), turn.who.clone(), turn.ticket);
+        // Behind nobody of the same principal, so that no more works are begun than there are turns.
+        let waiter = turns.join_again(&who, ticket);
+        drop(turn);
+        let this = self.this.clone();
+        let back = self.runtime.spawn(async move {
+            let Some(turn) = waiter.turn_of().await else { return };
+            if let Some(this) = this.upgrade() {
+                this.comes_back(turn);
+            }
+        });
+        self.away.store(true, Ordering::Relaxed);
+        *phase = Phase::Away(back);
+    }
+
+    fn comes_back(&self, turn: Turn) {
+        let mut phase = self.phase();
+        *phase = Phase::Working(turn, Instant::now());
+        self.away.store(false, Ordering::Relaxed);
+        self.back.notify_all();
+    }
+}
+
+impl Drop for Yielding {
+    fn drop(&mut self) {
+        if let Phase::Away(back) = &*self.phase() {
+            back.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::turns::Turns;
+
+    /// Work until it is told to stop; says how often it waited.
+    fn work(turn: Arc<Yielding>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<usize> {
+        std::thread::spawn(move || {
+            let waited = std::sync::atomic::AtomicUsize::new(0);
+            while !stop.load(Ordering::SeqCst) {
+                if turn.is_due() {
+                    let leaves = || {
+                        waited.fetch_add(1, Ordering::SeqCst);
+                    };
+                    turn.at_block(&|| stop.load(Ordering::SeqCst), &leaves);
+                }
+                std::thread::yield_now();
+            }
+            waited.into_inner()
+        })
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_has_a_turn_while_long_work_goes_on() {
+        let turns = Turns::new(1, 8);
+        let (long, small): (Arc<str>, Arc<str>) = ("long".into(), "small".into());
+        let turn = Yielding::new(turns.turn(&long).await.unwrap(), &Handle::current());
+        let stop = Arc::new(AtomicBool::new(false));
+        let lanes = [work(turn.clone(), stop.clone()), work(turn.clone(), stop.clone())];
+        // Each of several small requests in turn, while the long one is nowhere near its end.
+        for _ in 0..3 {
+            drop(turns.turn(&small).await.unwrap());
+        }
+        // One of the same principal gains nothing by waiting.
+        let same = turns.turn(&long);
+        assert!(tokio::time::timeout(2 * SLICE, same).await.is_err());
+        stop.store(true, Ordering::SeqCst);
+        for lane in lanes {
+            assert!(lane.join().unwrap() >= 1);
+        }
+        drop(turn);
+        while turns.free() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(turns.waiting(), 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn work_that_is_stopped_while_it_waits_leaves_the_line() {
+        let turns = Turns::new(1, 8);
+        let (long, small): (Arc<str>, Arc<str>) = ("long".into(), "small".into());
+        let turn = Yielding::new(turns.turn(&long).await.unwrap(), &Handle::current());
+        let stop = Arc::new(AtomicBool::new(false));
+        let lane = work(turn.clone(), stop.clone());
+        let held = turns.turn(&small).await.unwrap();
+        stop.store(true, Ordering::SeqCst);
+        lane.join().unwrap();
+        assert_eq!(turns.waiting(), 1);
+        drop(turn);
+        while turns.waiting() > 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(held);
+        assert_eq!(turns.free(), 1);
+    }
+}
