@@ -11,6 +11,10 @@ use tokio::time::{Instant, sleep};
 /// [`ClusterOptions::wait`](crate::ClusterOptions::wait) makes it longer.
 pub const ENTRY_PATIENCE: Duration = Duration::from_millis(1400);
 
+/// The same for a commit, to which it leads that all bytes of a file were written: as long as a put lasts that nobody renews. It is
+/// asked again also where the entry node was silent, for it may be at a slow disk.
+pub const COMMIT_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Longest that somebody may want to wait for a cluster.
 pub const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
 
@@ -21,13 +25,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct EntryPatience {
     until: Instant,
     repeatable: bool,
+    /// Asked again after a silence too.
+    commit: bool,
 }
 
 impl EntryPatience {
     /// For an action of this name.
     pub fn of(name: &str, wait: Duration) -> EntryPatience {
         let repeatable = ![names::REMOVE, names::REMOVE_ALL, names::RENAME].contains(&name);
-        EntryPatience { until: Instant::now() + wait.clamp(ENTRY_PATIENCE, MAX_WAIT), repeatable }
+        let commit = [names::COMMIT, names::COMMIT_MANY].contains(&name);
+        let least = if commit { COMMIT_PATIENCE } else { ENTRY_PATIENCE };
+        EntryPatience { until: Instant::now() + wait.clamp(least, MAX_WAIT), repeatable, commit }
     }
 
     /// Waits for the time to ask again.
@@ -35,6 +43,7 @@ impl EntryPatience {
     /// # Errors
     /// The failure, if the same question should not be asked again.
     pub async fn once_more(&self, unanswered: Unanswered) -> Result<(), Unanswered> {
+        let unanswered = Unanswered { silent: unanswered.silent && !self.commit, ..unanswered };
         if !unanswered.may_be_asked_again(self.repeatable) || Instant::now() + PAUSE > self.until {
             return Err(unanswered);
         }
@@ -69,6 +78,15 @@ mod tests {
         assert_eq!(asked(names::OPEN, Duration::ZERO, refused).await, 8);
         assert_eq!(asked(names::OPEN, Duration::from_secs(10), refused).await, 51);
         assert_eq!(asked(names::REMOVE, Duration::ZERO, refused).await, 8, "it did nothing yet");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_is_asked_for_as_long_as_its_put_lasts() {
+        let silent = || away(ErrorKind::Unavailable, true, true);
+        for name in [names::COMMIT, names::COMMIT_MANY] {
+            assert_eq!(asked(name, Duration::ZERO, silent).await, 301);
+        }
+        assert_eq!(asked(names::STAT, Duration::ZERO, silent).await, 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -61,7 +61,7 @@ pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions, parse_wait};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
-pub use entry_patience::{ENTRY_PATIENCE, MAX_WAIT};
+pub use entry_patience::{COMMIT_PATIENCE, ENTRY_PATIENCE, MAX_WAIT};
 pub use error::ClientError;
 pub use location::{Location, Url};
 pub use node_state::NodeState;

@@ -97,7 +97,8 @@ impl Cluster {
         let attempt = Attempt { id: created.file.id.clone() };
         let renewal = self.renewal(&created);
         let made = self.make(planned, options, &created, control);
-        let done = made.and_then(|(outcome, commit)| Ok((outcome, self.peers.wait(self.commit(&commit))?)));
+        let done = made
+            .and_then(|(outcome, commit)| Ok((outcome, self.peers.wait(self.ask(names::COMMIT, &commit))?)));
         drop(renewal);
         done.map_err(|error| {
             // What cannot be given up now runs out by itself.

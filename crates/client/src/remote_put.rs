@@ -14,7 +14,6 @@ use gristmill_peers::Written;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use crate::{ClientError, Cluster};
 
@@ -23,10 +22,6 @@ const STREAM_BYTES: usize = 256 << 10;
 
 /// Chunks of such a source that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
-
-/// How often a commit is asked for, and the time between.
-const COMMIT_TRIES: u32 = 4;
-const COMMIT_PAUSE: Duration = Duration::from_millis(700);
 
 /// How often progress is told.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -178,20 +173,6 @@ impl Cluster {
         Ok(self.peers.wait(put)?)
     }
 
-    /// Asks again where the answer was lost: a commit that was made answers the same.
-    pub(crate) async fn commit(&self, commit: &Commit) -> Result<FileInfo, RunError> {
-        let mut tries = 1;
-        loop {
-            match self.ask(names::COMMIT, commit).await {
-                Err(error) if error.kind() == ErrorKind::Unavailable && tries < COMMIT_TRIES => {
-                    tokio::time::sleep(COMMIT_PAUSE).await;
-                    tries += 1;
-                }
-                committed => return committed,
-            }
-        }
-    }
-
     /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
     pub(crate) async fn putting(
         &self,
@@ -202,28 +183,32 @@ impl Cluster {
         let created: Created = self.ask(names::CREATE, create).await?;
         let attempt = Attempt { id: created.file.id.clone() };
         let lease = lease_of(&created);
-        let mut renewed = Instant::now();
-        let written = {
-            let mut write = std::pin::pin!(write(&created));
+        // Asked while the bytes go on: an entry node that is away for a while does not stop them.
+        let renewing = async {
             loop {
-                match tokio::time::timeout(TICK, &mut write).await {
-                    Ok(written) => break written,
-                    Err(_) => tick(),
+                tokio::time::sleep(lease / 3).await;
+                if let Err(error) = self.ask::<_, ()>(names::RENEW, &attempt).await
+                    && error.kind() != ErrorKind::Unavailable
+                {
+                    return error;
                 }
-                if renewed.elapsed() > lease / 3 {
-                    renewed = Instant::now();
-                    if let Err(error) = self.ask::<_, ()>(names::RENEW, &attempt).await
-                        && error.kind() != ErrorKind::Unavailable
-                    {
-                        break Err(error);
-                    }
+            }
+        };
+        let written = {
+            let (mut write, mut renewing) = (std::pin::pin!(write(&created)), std::pin::pin!(renewing));
+            loop {
+                tokio::select! {
+                    written = &mut write => break written,
+                    error = &mut renewing => break Err(error),
+                    () = tokio::time::sleep(TICK) => tick(),
                 }
             }
         };
         tick();
         match written {
             Ok(Written { length, receipts }) => {
-                self.commit(&Commit { id: attempt.id, length, receipts }).await
+                // Asked again where the answer is lost: a commit that was made answers the same.
+                self.ask(names::COMMIT, &Commit { id: attempt.id, length, receipts }).await
             }
             Err(error) => {
                 // What cannot be given up now runs out by itself.

@@ -1,13 +1,13 @@
 //! What is left of files and puts that are no more.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
 use crate::puts::check_lease;
-use crate::rows::{numbers, stored, to_nanos, wrong_type};
-use crate::{FileId, Garbage, Namespace, NamespaceError, Result};
+use crate::rows::{numbers, stored, wrong_type};
+use crate::{FileId, Garbage, Namespace, NamespaceError, Result, clock};
 
 /// Most garbage in one answer of [`Namespace::garbage`], and most attempts one call ends or held files it takes up.
 pub const MAX_GARBAGE_PAGE: usize = 1_000;
@@ -26,7 +26,7 @@ impl Namespace {
         let limit = limit.min(MAX_GARBAGE_PAGE);
         let given_out = self.given_out.clone();
         self.writer.call(move |connection| {
-            let now = to_nanos(SystemTime::now());
+            let now = clock::now();
             for due in [
                 "UPDATE files SET state = 2, lease = NULL WHERE n IN
                  (SELECT n FROM files WHERE state = 0 AND lease <= ? ORDER BY lease LIMIT ?)",
@@ -61,7 +61,7 @@ impl Namespace {
         let ids = ids.to_vec();
         let writable = i64::try_from(writable.as_nanos()).unwrap_or(i64::MAX);
         self.writer.call(move |connection| {
-            let now = to_nanos(SystemTime::now());
+            let now = clock::now();
             // A put began before it was committed, and before now: the end is never too early.
             let mut forget = connection.prepare_cached(
                 "DELETE FROM files WHERE id = ?1 AND state = 2

@@ -57,6 +57,7 @@
 //! for by many threads at once share one commit. Every size has a bound: see the constants.
 
 mod access;
+mod clock;
 mod error;
 mod file;
 mod garbage;

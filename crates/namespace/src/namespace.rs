@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use crate::access::Rules;
 use crate::readers::Readers;
@@ -17,6 +18,9 @@ use crate::{NamespaceError, Principal, Result, lock, schema};
 pub struct NamespaceOptions {
     /// A user who may do everything, besides `root` and `uid:0`.
     pub admin: Option<Principal>,
+    /// How long from now on the leases of all puts that go on last, whose clients could not renew them while the namespace was
+    /// closed; as they were where nothing is said.
+    pub renewed: Option<Duration>,
 }
 
 /// The namespace of a cluster, open in this process alone. Dropping it ends its thread and leaves one whole
@@ -57,6 +61,9 @@ impl Namespace {
         make_dir(dir)?;
         let lock = lock::acquire(dir)?;
         let connection = schema::open_writer(dir)?;
+        if let Some(lease) = options.renewed {
+            Self::renew_all(&connection, lease)?;
+        }
         let readers = Readers::open(dir)?;
         let writer = Writer::start(connection)
             .map_err(|error| NamespaceError::io("start the writing thread for", dir, error))?;

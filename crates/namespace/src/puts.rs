@@ -12,7 +12,7 @@ use crate::targets::{MAX_CLUSTER_TARGETS, check_known};
 use crate::writer::Pending;
 use crate::{
     Attempt, Committed, DirPath, FileEntry, FileId, FilePath, Mode, Namespace, NamespaceError, NewFile,
-    PathConflict, Principal, Result, schema,
+    PathConflict, Principal, Result, clock, schema,
 };
 
 /// Longest lease of a put in progress.
@@ -90,6 +90,13 @@ impl Namespace {
                 .execute(params![ends(lease), row.n])?;
             Ok(())
         })
+    }
+
+    /// Makes the lease of every attempt last this long from now: while nobody could renew them, none shall have run out.
+    pub(crate) fn renew_all(connection: &Connection, lease: Duration) -> Result<()> {
+        check_lease(lease)?;
+        connection.execute("UPDATE files SET lease = ? WHERE state = 0", params![ends(lease)])?;
+        Ok(())
     }
 
     /// What [`begin`](Self::begin) stored, for as long as [`commit`](Self::commit) would answer.
@@ -261,7 +268,7 @@ pub(crate) fn check_lease(lease: Duration) -> Result<()> {
 /// When a lease that begins now ends, in nanoseconds since 1970.
 fn ends(lease: Duration) -> i64 {
     let nanos = i64::try_from(lease.as_nanos()).unwrap_or(i64::MAX);
-    to_nanos(SystemTime::now()).saturating_add(nanos)
+    clock::now().saturating_add(nanos)
 }
 
 fn unknown(id: &FileId) -> NamespaceError {

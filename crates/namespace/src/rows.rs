@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 use crate::layout::check_layout;
 use crate::targets::MAX_CLUSTER_TARGETS;
 use crate::{
-    Attempt, Committed, FileEntry, FileId, FilePath, Mode, NamespaceError, Principal, Result, schema,
+    Attempt, Committed, FileEntry, FileId, FilePath, Mode, NamespaceError, Principal, Result, clock, schema,
 };
 
 /// In the order that [`Row::read`] takes them.
@@ -83,7 +83,7 @@ impl Row {
 
     /// In progress, with a lease that still holds.
     pub(crate) fn in_progress(&self) -> bool {
-        self.state == schema::ATTEMPT && self.lease.is_some_and(|lease| lease > to_nanos(SystemTime::now()))
+        self.state == schema::ATTEMPT && self.lease.is_some_and(|lease| lease > clock::now())
     }
 
     pub(crate) fn is_committed(&self) -> bool {

@@ -1,11 +1,9 @@
 //! The storage targets of the cluster.
 
-use std::time::SystemTime;
-
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::rows::{numbers, stored, to_nanos, wrong_type};
-use crate::{Namespace, NamespaceError, Result, TargetId, TargetRecord};
+use crate::rows::{numbers, stored, wrong_type};
+use crate::{Namespace, NamespaceError, Result, TargetId, TargetRecord, clock};
 
 /// Most targets a cluster may have, and so a file may lie on.
 pub const MAX_CLUSTER_TARGETS: usize = 1_024;
@@ -106,7 +104,7 @@ fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
 fn is_in_use(connection: &Connection, number: u32) -> Result<bool> {
     let mut statement = connection
         .prepare_cached("SELECT targets FROM files WHERE state = 1 OR (state = 0 AND lease > ?)")?;
-    let mut rows = statement.query([to_nanos(SystemTime::now())])?;
+    let mut rows = statement.query([clock::now()])?;
     while let Some(row) = rows.next()? {
         if numbers(row.get_ref(0)?.as_blob().map_err(wrong_type)?)?.contains(&number) {
             return Ok(true);

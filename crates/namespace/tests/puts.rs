@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use cluster::{MINUTE, OVER, cluster, file, file_with_mode, mode, path, who};
 use gristmill_namespace::{
-    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, NamespaceError, NewFile,
-    PathConflict,
+    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, Namespace,
+    NamespaceError, NamespaceOptions, NewFile, PathConflict,
 };
 
 #[test]
@@ -265,4 +265,17 @@ fn one_user_has_so_many_unfinished_puts_and_no_more() {
     refused();
     cluster.namespace.commit(&alice, &begun[1], 0, &[0, 0]).unwrap();
     cluster.namespace.begin(&alice, &new, MINUTE).unwrap();
+}
+
+#[test]
+fn puts_whose_clients_could_not_renew_them_go_on() {
+    let cluster = cluster();
+    let (alice, new) = (who("alice"), file("/a"));
+    let over = cluster.namespace.begin(&alice, &new, Duration::ZERO).unwrap();
+    let cluster::Cluster { namespace, dir } = cluster;
+    drop(namespace);
+    let renewed = NamespaceOptions { renewed: Some(MINUTE), ..NamespaceOptions::default() };
+    let namespace = Namespace::open_with(dir.path(), renewed).unwrap();
+    assert!(namespace.garbage(10).unwrap().is_empty());
+    namespace.commit(&alice, &over, 0, &[0, 0]).unwrap();
 }

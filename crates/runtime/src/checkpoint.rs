@@ -7,8 +7,11 @@ use gristmill_kernel::{KernelError, Position};
 
 use crate::{Partial, RunError};
 
-/// First bytes of an encoded checkpoint; the last is the version of the format.
-const MAGIC: &[u8; 8] = b"gristck\x03";
+/// First bytes of an encoded checkpoint; the last is the version of the format. Four bytes follow: the CRC-32C of the rest.
+const MAGIC: &[u8; 8] = b"gristck\x04";
+
+/// Those of the version before, which has no checksum.
+const WITHOUT_SUM: &[u8; 8] = b"gristck\x03";
 
 /// Where a request stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +42,10 @@ impl Checkpoint {
         self.delivered
     }
 
-    /// The checkpoint as bytes, little-endian: a magic number with the version of the format; kernel name,
-    /// extent, identity, versions, broadcast, whether it is the last, delivered position; the partial.
+    /// The checkpoint as bytes, little-endian: a magic number with the version of the format; the CRC-32C of what follows; kernel
+    /// name, extent, identity, versions, broadcast, whether it is the last, delivered position; the partial.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
+        let mut out = Vec::new();
         out.put_blob(self.kernel.as_bytes());
         out.put_u64(self.extent.start);
         out.put_u64(self.extent.end);
@@ -57,16 +60,15 @@ impl Checkpoint {
             out.put_u64(at.part);
         }
         self.partial.encode(&mut out);
-        out
+        [&MAGIC[..], &crc32c::crc32c(&out).to_le_bytes(), &out].concat()
     }
 
-    /// Reads what [`encode`](Checkpoint::encode) wrote; never panics on anything else.
+    /// Reads what [`encode`](Checkpoint::encode) wrote, or the version before it did; never panics on anything else.
+    ///
+    /// # Errors
+    /// [`RunError::BadPartial`] for anything else, also where a single bit is another one.
     pub fn decode(bytes: &[u8]) -> Result<Checkpoint, RunError> {
-        let Some(body) = bytes.strip_prefix(MAGIC) else {
-            return Err(RunError::BadPartial {
-                why: "it is no checkpoint of this version of Gristmill".into(),
-            });
-        };
+        let body = body(bytes).map_err(|why| RunError::BadPartial { why: why.into() })?;
         let mut read = StateReader::new("checkpoint", body);
         let mut fields = || -> Result<Checkpoint, KernelError> {
             let kernel = String::from_utf8_lossy(read.blob()?).into_owned();
@@ -94,5 +96,60 @@ impl Checkpoint {
         };
         let checkpoint = fields().map_err(|e| RunError::BadPartial { why: e.to_string() })?;
         Ok(Checkpoint { partial: Partial::decode(read.rest())?, ..checkpoint })
+    }
+}
+
+/// What follows the checksum, if it is the right one.
+fn body(bytes: &[u8]) -> Result<&[u8], &'static str> {
+    if let Some(body) = bytes.strip_prefix(WITHOUT_SUM) {
+        return Ok(body);
+    }
+    let summed = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
+    let (sum, body) = summed.ok_or("it is no checkpoint of this version of Gristmill")?;
+    if crc32c::crc32c(body) != u32::from_le_bytes(*sum) {
+        return Err("its bytes are not those that were written (their checksum differs)");
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
+            kernel: "sum".into(),
+            extent: 3..90,
+            identity: "sum of /a".into(),
+            versions: vec![1, 2],
+            shared: vec![7; 20],
+            last: false,
+            partial: Partial::empty(0),
+            delivered: Some(Position { record: 5, part: 0 }),
+        }
+    }
+
+    #[test]
+    fn one_bit_that_is_another_is_found_out() {
+        let bytes = checkpoint().encode();
+        assert_eq!(Checkpoint::decode(&bytes).unwrap(), checkpoint());
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                let error = Checkpoint::decode(&changed).unwrap_err();
+                assert!(matches!(error, RunError::BadPartial { .. }), "byte {at}: {error}");
+            }
+            assert!(Checkpoint::decode(&bytes[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn one_of_the_version_before_is_read() {
+        let bytes = checkpoint().encode();
+        let older = [&WITHOUT_SUM[..], &bytes[MAGIC.len() + 4..]].concat();
+        assert_eq!(Checkpoint::decode(&older).unwrap(), checkpoint());
     }
 }

@@ -145,7 +145,7 @@ proptest! {
     fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), flips in prop::collection::vec((0usize..400, 0u8..8), 1..6)) {
         let _ = Partial::decode(&bytes);
         let _ = Checkpoint::decode(&bytes);
-        let _ = Checkpoint::decode(&[b"gristck\x01", &bytes[..]].concat());
+        let _ = Checkpoint::decode(&[b"gristck\x03", &bytes[..]].concat());
         let mut encoded = Vec::new();
         partial(&*kernel("sum"), 3..9).encode(&mut encoded);
         for (at, bit) in flips {

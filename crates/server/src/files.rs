@@ -64,6 +64,8 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     if path.ends_with('/') {
         return list(shared, path).await;
     }
+    // Each takes a connection of every node of the file, this one's included.
+    let seat = shared.seat(&shared.file_reads, &who.as_str().into())?;
     let state = shared.clone();
     let opened = blocking(move || state.open(&who, &path)).await?;
     let length = opened.info.file.length;
@@ -95,6 +97,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     })
     .await?;
     let body = ReadBody::new(range, move |offset, buffer| {
+        let _held = &seat;
         if let Some(first) = first.take().filter(|first| offset == begins && buffer.len() == first.len()) {
             buffer.copy_from_slice(&first);
             return Ok(());

@@ -43,6 +43,10 @@ pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS / 2;
 /// objects on this node.
 pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 
+/// Whole files that one principal reads over HTTP at once, by path; more are refused as busy. A third more is there for
+/// others.
+pub const MAX_FILE_READS: usize = MAX_UPLOADS / 4;
+
 /// Steps of scrubs of one principal that are under way or wait for theirs; more are refused as busy. A third more is there
 /// for others.
 pub const MAX_SCRUBS: usize = 64;

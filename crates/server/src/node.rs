@@ -28,10 +28,10 @@ use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_CHECKS, MAX_FILE_UPLOADS, MAX_FOLDS,
-    MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING,
-    MAX_WAITING_RUNS, MIN_DECODE_MEMORY, OBJECT_STALL, REQUEST_MEMORY, ROW_BYTES, ROWS_AHEAD, SILENCE,
-    STOP_GRACE,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_CHECKS, MAX_FILE_READS,
+    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
+    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, MIN_DECODE_MEMORY, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
+    ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
 };
 use crate::memory::Memory;
 use crate::private::close_to_others;
@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub arriving: Arc<Arriving>,
     /// Whole files that come in.
     pub file_uploads: Seats,
+    /// Whole files that are read over HTTP.
+    pub file_reads: Seats,
     pub scrubs: Seats,
     /// Held while a stretch of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
@@ -185,7 +187,7 @@ impl Shared {
     }
 
     /// The places for requests of every kind.
-    pub fn seats(&self) -> [&Seats; 6] {
+    pub fn seats(&self) -> [&Seats; 7] {
         [
             &self.value_folds,
             &self.row_folds,
@@ -193,6 +195,7 @@ impl Shared {
             &self.waiting_runs,
             &self.uploads,
             &self.file_uploads,
+            &self.file_reads,
         ]
     }
 
@@ -282,8 +285,11 @@ impl Node {
             membership::check_joining(&dir, &key)?;
         }
         let admin = options.admin.as_deref().map(str::parse::<Principal>).transpose()?;
-        let namespace =
-            if entry { Some(Namespace::open_with(&dir, NamespaceOptions { admin })?) } else { None };
+        let namespace = if entry {
+            Some(Namespace::open_with(&dir, NamespaceOptions { admin, renewed: Some(PUT_LEASE) })?)
+        } else {
+            None
+        };
         let id = target::id(&dir)?;
         let ca = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
         let mut dial = DialerOptions::default();
@@ -330,6 +336,7 @@ impl Node {
             arriving: Arc::default(),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
+            file_reads: Seats::new(MAX_FILE_READS, "reads of files by path"),
             scrubs: Seats::new(MAX_SCRUBS, "scrubs"),
             scrubbing: tokio::sync::Mutex::default(),
             extents: Memory::new(EXTENT_MEMORY, "extents"),

@@ -28,7 +28,8 @@ pub fn cluster() -> Cluster {
 
 /// With `boss` as the administrator.
 pub fn open(dir: &Path) -> Namespace {
-    Namespace::open_with(dir, NamespaceOptions { admin: Some(who("boss")) }).unwrap()
+    Namespace::open_with(dir, NamespaceOptions { admin: Some(who("boss")), ..NamespaceOptions::default() })
+        .unwrap()
 }
 
 pub fn target(n: u32) -> TargetId {
