@@ -45,6 +45,12 @@ impl Decoder {
         (most as u64).saturating_mul(buffers)
     }
 
+    /// Most bytes that are stored of a chunk of this array, by whatever writes its filters.
+    pub fn stored(array: &Array) -> u64 {
+        let room = array.chunk_bytes().min(MAX_CHUNK_BYTES) as usize;
+        array.filters.iter().fold(room, |room, filter| filter.grown(room)) as u64
+    }
+
     /// The array.
     pub const fn array(&self) -> &Array {
         &self.array

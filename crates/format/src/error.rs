@@ -143,7 +143,8 @@ impl FormatError {
         FormatError::Table { why: why.into() }
     }
 
-    pub(crate) fn chunk(why: impl Into<String>) -> FormatError {
+    /// A stored chunk that cannot be what its table says, and why.
+    pub fn chunk(why: impl Into<String>) -> FormatError {
         FormatError::Chunk { why: why.into() }
     }
 

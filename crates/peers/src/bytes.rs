@@ -1,6 +1,7 @@
 //! What one target holds of a file, read over the network.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, FileParts, Part, Placement, RunError, Want};
@@ -15,6 +16,9 @@ use crate::peers::parse;
 
 /// Most extents of one message; more are asked for in several.
 const MAX_EXTENTS: usize = 4096;
+
+/// How long bytes are asked for again of a node that has no memory for them now.
+const BUSY_TIME: Duration = Duration::from_secs(60);
 
 /// Most bytes of one message, as long as it is of more than one extent.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -99,6 +103,10 @@ impl RemotePart {
                 {
                     tokio::time::sleep(PAUSE).await;
                     tries += 1;
+                }
+                // Of the memory for such messages, which goes round: in the middle of a fold nothing else can be done.
+                Err(error) if error.kind() == ErrorKind::Busy && begun.elapsed() < BUSY_TIME => {
+                    tokio::time::sleep(PAUSE).await;
                 }
                 fetched => return fetched,
             }

@@ -45,8 +45,9 @@ impl Assembly {
     pub fn memory(chunks: &Chunks) -> u64 {
         let decoders = chunks.other_tables().map(|table| Decoder::memory(&table.array));
         let records = chunks.other_tables().map(|table| table.array.chunk_bytes());
-        let own = chunks.table().array.chunk_bytes();
-        decoders.chain(records).fold(own + MAX_KEPT as u64, u64::saturating_add)
+        let stored = chunks.other_tables().map(|table| Decoder::stored(&table.array)).max();
+        let own = chunks.table().array.chunk_bytes().saturating_add(stored.unwrap_or(0).max(MAX_READ));
+        decoders.chain(records).fold(own.saturating_add(MAX_KEPT as u64), u64::saturating_add)
     }
 
     pub fn new(others: &[Other]) -> Result<Assembly, RunError> {

@@ -1,11 +1,11 @@
 //! Turns units of chunks into blocks: reads the stored bytes of several together, decodes one after the other.
 
-use gristmill_format::{Array, Decoder, Edges, Filter};
+use gristmill_format::{Array, Decoder, Edges, Filter, FormatError};
 use gristmill_kernel::{Block, Summary};
 
 use crate::RunError;
 use crate::assembly::Assembly;
-use crate::chunks::{Owned, Stored, Wanted};
+use crate::chunks::{Chunks, Owned, Stored, Wanted};
 use crate::fetch::Sight;
 use crate::gather::gather;
 use crate::pulls::Pulled;
@@ -14,6 +14,22 @@ use crate::units::Unit;
 
 /// Stored bytes that are read together, unless one chunk has more.
 pub(crate) const MAX_READ: u64 = 1 << 20;
+
+/// Why a chunk is not read that would take more memory than was reckoned with.
+const TOO_LARGE: &str = "more bytes are stored of it than any writer makes of its elements";
+
+/// Most bytes of memory that a lane takes for these chunks.
+pub(crate) fn memory(chunks: &Chunks) -> u64 {
+    let array = &chunks.table().array;
+    let stored = Decoder::stored(array).max(MAX_READ);
+    let others = if chunks.others().is_empty() { 0 } else { Assembly::memory(chunks) };
+    Decoder::memory(array).saturating_add(stored).saturating_add(others)
+}
+
+fn too_large(chunks: &Chunks, wanted: &Wanted<'_>) -> bool {
+    let range = wanted.range();
+    range.end - range.start > Decoder::stored(&chunks.table().array).max(MAX_READ)
+}
 
 /// What a lane decodes with.
 pub(crate) struct Decoding {
@@ -88,23 +104,6 @@ impl Decoding {
 }
 
 impl Reader<'_> {
-    /// Takes memory for this lane, until it ends.
-    fn hold(&mut self, bytes: u64) -> Result<(), RunError> {
-        self.held.push(self.control.memory(bytes)?);
-        Ok(())
-    }
-
-    /// The same for stored bytes that are read together.
-    fn hold_stored(&mut self, bytes: u64) -> Result<(), RunError> {
-        if bytes > self.held_stored {
-            // In powers of two, so that it is asked for a few times only.
-            let all = bytes.max(MAX_READ).next_power_of_two();
-            self.hold(all - self.held_stored)?;
-            self.held_stored = all;
-        }
-        Ok(())
-    }
-
     /// Hands out the chunks of a unit.
     pub(crate) fn chunks(
         &mut self,
@@ -114,17 +113,10 @@ impl Reader<'_> {
     ) -> Result<Flow, RunError> {
         let mut decoding = match self.decoding.take() {
             Some(decoding) => decoding,
-            None => {
-                let array = &owned.chunks.table().array;
-                self.hold(Decoder::memory(array))?;
-                Decoding::new(array)?
-            }
+            None => Decoding::new(&owned.chunks.table().array)?,
         };
         let mut assembly = match self.assembly.take() {
-            None if !owned.chunks.others().is_empty() => {
-                self.hold(Assembly::memory(&owned.chunks))?;
-                Some(Assembly::new(owned.chunks.others())?)
-            }
+            None if !owned.chunks.others().is_empty() => Some(Assembly::new(owned.chunks.others())?),
             known => known,
         };
         let flow = self.decoded(owned, unit, &mut decoding, assembly.as_mut(), each);
@@ -154,7 +146,9 @@ impl Reader<'_> {
             let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled, &beside)?;
             let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
             let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-            self.hold_stored(total)?;
+            if let Some(large) = taken.iter().find(|wanted| too_large(&owned.chunks, wanted)) {
+                return Err(RunError::Chunk { number: large.number, source: FormatError::chunk(TOO_LARGE) });
+            }
             let data = self.records.get(total as usize);
             let (file, tally) = (&self.job.file, &mut self.tally);
             let mut sight = Sight { file, owner: unit.target, pulled: &nothing, look: (0, &[]), tally };

@@ -82,13 +82,10 @@ pub trait Pace: Send + Sync {
     /// The lane on the calling thread is over.
     fn ends(&self) {}
 
-    /// A lane needs so many bytes of memory until it drops what is given. Waits for them, and gives up soon after `stopped`
-    /// says so.
-    ///
-    /// # Errors
-    /// There was no such memory for a long time.
-    fn memory(&self, _bytes: u64, _stopped: &dyn Fn() -> bool) -> Result<Held, RunError> {
-        Ok(Box::new(()))
+    /// A lane that begins needs so many bytes of memory until it drops what is given. Waits for them if it `waits`, and gives
+    /// up soon after `stopped` says so. `None`: the lane had better not begin.
+    fn memory(&self, _bytes: u64, _waits: bool, _stopped: &dyn Fn() -> bool) -> Option<Held> {
+        Some(Box::new(()))
     }
 }
 
@@ -159,13 +156,10 @@ impl Control {
         Lane(self.pace.as_deref())
     }
 
-    /// So many bytes of memory for the calling lane, until what is given is dropped.
-    ///
-    /// # Errors
-    /// What the pace says.
-    pub(crate) fn memory(&self, bytes: u64) -> Result<Held, RunError> {
-        let Some(pace) = &self.pace else { return Ok(Box::new(())) };
-        pace.memory(bytes, &|| self.stopped())
+    /// So many bytes of memory for the calling lane, until what is given is dropped; see [`Pace::memory`].
+    pub(crate) fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<Held> {
+        let Some(pace) = self.pace.as_ref().filter(|_| bytes > 0) else { return Some(Box::new(())) };
+        pace.memory(bytes, waits, stopped)
     }
 
     /// Asks for a stop. The request ends with a checkpoint.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Position};
 use gristmill_layout::TargetIndex;
 
+use crate::chunk_reader;
 use crate::fetch::Tally;
 use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
@@ -135,8 +136,13 @@ impl<'a> Pass<'a> {
         lane: impl Fn() -> Tally + Sync,
         meanwhile: impl FnOnce() -> R,
     ) -> Result<(Tally, R), RunError> {
-        let lane = &|| {
+        let memory = self.job.chunks.as_ref().map_or(0, |owned| chunk_reader::memory(&owned.chunks));
+        let lane = &|number: usize| {
             let begun = thread_time();
+            // Fewer lanes give the same answer; the first waits.
+            let Some(_held) = self.control.memory(memory, number == 0, &|| self.stopping()) else {
+                return Tally::new(self.job.file.parts.len());
+            };
             let _lane = self.control.lane_begins();
             let tally = lane();
             Tally { lanes: thread_time().saturating_sub(begun), ..tally }
@@ -145,7 +151,7 @@ impl<'a> Pass<'a> {
             let mut handles = Vec::new();
             for number in 0..self.job.options.lanes {
                 let thread = std::thread::Builder::new().name(format!("lane {number}"));
-                match thread.spawn_scoped(scope, lane) {
+                match thread.spawn_scoped(scope, move || lane(number)) {
                     Ok(handle) => handles.push(handle),
                     // Fewer lanes give the same answer.
                     Err(_) if !handles.is_empty() => break,

@@ -14,7 +14,7 @@ use crate::chunk_reader::Decoding;
 use crate::fetch::{Sight, Tally, read_range};
 use crate::gather::gather;
 use crate::lines::Look;
-use crate::options::{Control, Held, MAX_BLOCK_BYTES};
+use crate::options::MAX_BLOCK_BYTES;
 use crate::prepare::Prepared;
 use crate::pulls::Pulled;
 use crate::units::Unit;
@@ -38,11 +38,6 @@ pub(crate) type Each<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
 
 pub(crate) struct Reader<'a> {
     pub(crate) job: &'a Prepared,
-    pub(crate) control: &'a Control,
-    /// Memory that the lane was given for chunks.
-    pub(crate) held: Vec<Held>,
-    /// Bytes of it for stored bytes that are read together.
-    pub(crate) held_stored: u64,
     pub tally: Tally,
     /// Position of the first record that was not handed out, or that is being folded: where a failure lies.
     pub at: u64,
@@ -75,12 +70,9 @@ impl Take {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(job: &'a Prepared, control: &'a Control) -> Reader<'a> {
+    pub fn new(job: &'a Prepared) -> Reader<'a> {
         Reader {
             job,
-            control,
-            held: Vec::new(),
-            held_stored: 0,
             tally: Tally::new(job.file.parts.len()),
             at: 0,
             records: Buffer::default(),

@@ -38,7 +38,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
     }
 
     pub fn run(self) -> Tally {
-        let mut reader = Reader::new(self.pass.job, self.pass.control);
+        let mut reader = Reader::new(self.pass.job);
         let _closing = Closing(self.queue);
         self.units(&mut reader);
         reader.tally

@@ -31,7 +31,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
 
     pub fn run(mut self) -> Tally {
         let pass = self.pass;
-        let mut reader = Reader::new(pass.job, pass.control);
+        let mut reader = Reader::new(pass.job);
         loop {
             let unit = pass.claim(&mut lock(&pass.units));
             let Some(unit) = unit else { break };

@@ -22,7 +22,7 @@ use http::{HeaderMap, Method, StatusCode, Version};
 
 use crate::arriving_body::ArrivingBody;
 use crate::error::{Answer, Refusal};
-use crate::limits::{READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
+use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
 use crate::node::{Shared, blocking, now};
 
@@ -76,7 +76,15 @@ impl Caller {
         bytes: usize,
         read: impl FnOnce() -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
-        self.grow(bytes.saturating_mul(READ_FACTOR))?;
+        let whole = bytes.saturating_mul(READ_FACTOR);
+        self.grow(whole)?;
+        let held = self.clone();
+        let read = move || {
+            let read = read()?;
+            let kept = bytes.saturating_mul(KEPT_FACTOR);
+            held.room.lock().unwrap_or_else(PoisonError::into_inner).shrink(whole - kept);
+            Ok(read)
+        };
         if bytes <= READ_AT_ONCE { read() } else { blocking(read).await }
     }
 }

@@ -29,7 +29,7 @@ use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
 use crate::frames::frames;
 use crate::guard::StopOnDrop;
-use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
+use crate::limits::{BATCHES_WAITING, PAGE_BYTES, READ_FACTOR, SIGN_OF_LIFE};
 use crate::listing::Pages;
 use crate::node::{Shared, blocking};
 use crate::run::Run;
@@ -81,20 +81,27 @@ impl Flight {
     ) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
         let (sender, waiting) = frames();
-        // Given back once it is checked. Who gives the request up meanwhile leaves the line.
         let turn = shared.checks.turn(&caller.account).await?;
         let control = if request.together.is_some() {
-            let fold = blocking(move || TogetherFold::new(&shared, request, from, caller)).await?;
+            let check = move || {
+                // Until it was checked, also if whoever asked has gone.
+                let _turn = turn;
+                TogetherFold::new(&shared, request, from, caller)
+            };
+            let fold = blocking(check).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         } else {
-            let fold = blocking(move || Fold::new(&shared, request, from, caller)).await?;
+            let check = move || {
+                let _turn = turn;
+                Fold::new(&shared, request, from, caller)
+            };
+            let fold = blocking(check).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         };
-        drop(turn);
         let guard = StopOnDrop(control.clone());
         let schema = frame_schema();
         let batches = stream::unfold((waiting, guard), move |(mut waiting, guard)| {
@@ -119,8 +126,11 @@ impl Flight {
         let principal: Arc<str> = who.as_str().into();
         let seat = shared.seat(&shared.waiting_runs, &principal)?;
         let check = shared.checks.turn(&principal).await?;
-        let run = blocking(move || Run::new(&shared, &who, &request)).await?;
-        drop(check);
+        let (run, held) = blocking(move || {
+            let _check = check;
+            Ok::<_, Refusal>((Run::new(&shared, &who, &request)?, (seat, caller)))
+        })
+        .await?;
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
         let (sender, batches) = mpsc::channel(BATCHES_WAITING);
@@ -128,7 +138,7 @@ impl Flight {
         let shared = self.0.clone();
         let sent = shared.sent.clone();
         tokio::spawn(async move {
-            let _held = (seat, caller);
+            let _held = held;
             let turn = tokio::select! {
                 turn = shared.runs.turn(&principal) => turn,
                 () = sender.closed() => return,
@@ -246,10 +256,22 @@ impl FlightService for Flight {
             let who = if name == names::JOIN { who.unwrap_or_else(|_| Principal::anonymous()) } else { who? };
             let shared = self.0.clone();
             caller.grow(body.len().saturating_mul(READ_FACTOR))?;
-            blocking(move || answer(&shared, &who, &name, &body)).await?
+            let turn = shared.actions.turn(&caller.account).await.map_err(Refusal::from)?;
+            let held = (turn, caller.clone());
+            blocking(move || {
+                let (_turn, caller) = held;
+                let answer = answer(&shared, &who, &name, &body)?;
+                caller.grow(answer.len())?;
+                Ok::<_, Refusal>(answer)
+            })
+            .await?
         };
         let result = ActionResult { body: answer.into() };
-        Ok(Response::new(Box::pin(stream::once(async move { Ok(result) }))))
+        Ok(Response::new(Box::pin(stream::once(async move {
+            // Until the answer is on its way.
+            let _held = caller;
+            Ok(result)
+        }))))
     }
 
     async fn get_flight_info(
@@ -259,7 +281,12 @@ impl FlightService for Flight {
         let (who, caller) = (who(request.extensions())?, caller(&request)?);
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
         caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
-        Ok(Response::new(blocking(move || flight.described(&who, descriptor)).await?))
+        let turn = self.0.checks.turn(&caller.account).await.map_err(Refusal::from)?;
+        let check = move || {
+            let _held = (turn, caller);
+            flight.described(&who, descriptor)
+        };
+        Ok(Response::new(blocking(check).await?))
     }
 
     async fn list_flights(
@@ -268,6 +295,7 @@ impl FlightService for Flight {
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
         who(request.extensions())?;
         let caller = caller(&request)?;
+        caller.grow(PAGE_BYTES)?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
         let pages = Pages::of(self.0.clone(), path, MAX_LISTED).stream();

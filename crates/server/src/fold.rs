@@ -179,7 +179,7 @@ impl Fold {
         let unfinished = output.begin(&self.shared).await?;
         let work = move |fold: &Fold, _turn| {
             let Some(output) = &fold.output else { return Err(RunError::Panicked) };
-            let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.control)?;
+            let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.moving.own)?;
             Ok((end, Some(written)))
         };
         tokio::select! {

@@ -79,7 +79,7 @@ impl Frames {
     /// it.
     ///
     /// # Errors
-    /// Nobody listens any more, or took anything for [`ROWS_STALL`].
+    /// Nobody listens any more, or nobody took anything for [`ROWS_STALL`].
     pub fn send_on_thread(&self, frame: Frame, runtime: &Handle) -> Result<(), RunError> {
         runtime.block_on(self.send_patiently(frame))
     }

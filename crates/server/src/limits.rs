@@ -60,7 +60,7 @@ pub const MAX_GROUP_WORK: usize = 64;
 pub const MAX_EARLY: usize = 32;
 
 /// Bytes of larger values that wait for their members.
-pub const COLLECTIVE_MEMORY: usize = 128 << 20;
+pub const COLLECTIVE_MEMORY: usize = 256 << 20;
 
 /// How long a larger value waits for room among these before its sender is told to try again.
 pub const ROOM_TIME: Duration = Duration::from_secs(2);
@@ -103,17 +103,24 @@ pub const READ_FACTOR: usize = 12;
 /// Requests up to this length, in bytes, are read at once; longer ones on a thread that may take its time.
 pub const READ_AT_ONCE: usize = 64 << 10;
 
-/// Of the memory of the machine, one part of so many is for chunks that folds decode, and so many bytes at least. A chunk that
-/// needs more than three quarters of it is decoded alone. Several nodes may share a machine.
+/// Of the memory of the machine, or of the control group, one part of so many is for chunks that folds decode, and so many
+/// bytes at least. A lane begins once there is memory for all that it decodes; of a fold that finds little only one does. Of
+/// a principal one lane at a time has chunks that need more than three quarters of it. Several nodes may share a machine.
 pub const DECODE_SHARE: u64 = 8;
 /// See [`DECODE_SHARE`].
-pub const MIN_DECODE_MEMORY: usize = 1 << 30;
+pub const MIN_DECODE_MEMORY: usize = 256 << 20;
 
-/// How long a fold waits for such memory before it fails as busy.
-pub const DECODE_TIME: Duration = Duration::from_secs(60);
-
-/// Folds that are checked at once, before they have a turn; more wait, without a thread.
+/// Folds and requests by path that are checked at once, before they have a turn; more wait, without a thread.
 pub const MAX_CHECKS: usize = 8;
+
+/// Actions that are answered at once; more wait, without a thread.
+pub const MAX_ACTIONS: usize = 64;
+
+/// Bytes of [`REQUEST_MEMORY`] that are kept for each byte of a request once it was read.
+pub const KEPT_FACTOR: usize = 4;
+
+/// Bytes of [`REQUEST_MEMORY`] that a page of a listing takes.
+pub const PAGE_BYTES: usize = 1 << 20;
 
 /// Bytes of a stretch of a partial in one frame.
 pub const PARTIAL_STRETCH: usize = 1 << 20;
@@ -201,8 +208,9 @@ const _: () = assert!(
     "or the largest would wait for ever"
 );
 
-/// How long an answer waits for room among these before its client is told to try again.
-pub const ANSWER_TIME: Duration = Duration::from_secs(120);
+/// How long an answer waits for room among these before its client is told to try again: long, as all that was done for it would
+/// be lost, and those before it get on or are dropped.
+pub const ANSWER_TIME: Duration = Duration::from_secs(3600);
 
 /// Answers up to this length, in bytes, need no room among [`ANSWER_MEMORY`].
 pub const FREE_ANSWER_BYTES: usize = 64 << 10;

@@ -84,7 +84,8 @@ async fn tell(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A value of so many bytes. Room for it is taken as they arrive, so that what was only announced keeps none from others.
+/// A value of so many bytes. Room for it is taken when the first of them arrive, so that what was only announced keeps none
+/// from others.
 async fn arrive(body: Body, length: usize, mut room: Room) -> Answer<(Vec<u8>, Room)> {
     let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
     let (mut value, mut stream) = (Vec::new(), body.into_data_stream());
@@ -93,9 +94,9 @@ async fn arrive(body: Body, length: usize, mut room: Room) -> Answer<(Vec<u8>, R
         if value.len() + bytes.len() > length {
             return Err(usage(format!("more than the {length} bytes that were announced came")));
         }
-        let free = FREE_ANSWER_BYTES.saturating_sub(value.len());
-        if bytes.len() > free {
-            room.grow_within(bytes.len(), ROOM_TIME).await?;
+        // For all of it, so that two values do not wait for each other's rest.
+        if value.is_empty() && length > FREE_ANSWER_BYTES {
+            room.grow_within(length, ROOM_TIME).await?;
         }
         value.extend_from_slice(&bytes);
     }

@@ -5,7 +5,7 @@
 //! [`PLACES_FOR_EACH_FREE`] bytes for each that is free.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     /// Something was given back: for those who wait in a task, and for threads.
     freed: Notify,
     freed_here: Condvar,
+    /// Of those who wait in a task.
+    lines: Mutex<HashMap<Arc<str>, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Default)]
@@ -46,6 +48,7 @@ impl Memory {
             taken: Mutex::default(),
             freed: Notify::new(),
             freed_here: Condvar::new(),
+            lines: Mutex::default(),
         })
     }
 
@@ -105,6 +108,18 @@ impl Memory {
         true
     }
 
+    /// Where those of a principal wait who want more.
+    fn line(&self, who: &Arc<str>) -> Arc<tokio::sync::Mutex<()>> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get(who).and_then(Weak::upgrade) {
+            return line;
+        }
+        lines.retain(|_, line| line.strong_count() > 0);
+        let line = Arc::default();
+        lines.insert(who.clone(), Arc::downgrade(&line));
+        line
+    }
+
     fn give_back(&self, who: &Arc<str>, bytes: u64) {
         let mut taken = self.taken();
         taken.all -= bytes;
@@ -141,6 +156,13 @@ impl Room {
         Ok(())
     }
 
+    /// Gives so many bytes back.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = (bytes as u64).min(self.bytes);
+        self.memory.give_back(&self.who, bytes);
+        self.bytes -= bytes;
+    }
+
     /// Takes more on a thread, waiting for it so long at most; what is more than a share counts as one, which the principal
     /// then has alone. Says whether it has it.
     pub fn grow_on_thread(&mut self, bytes: u64, time: Duration) -> bool {
@@ -160,7 +182,10 @@ impl Room {
     /// As [`grow`](Room::grow), after this time.
     pub async fn grow_within(&mut self, bytes: usize, time: Duration) -> Answer<()> {
         let memory = self.memory.clone();
+        let line = memory.line(&self.who);
         let more = async {
+            // Those of one principal in the order in which they came, so that small ones do not pass a large one for ever.
+            let _first = line.lock().await;
             loop {
                 let mut freed = std::pin::pin!(memory.freed.notified());
                 // From here on nothing that is freed is missed.

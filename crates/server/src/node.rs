@@ -28,7 +28,7 @@ use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_CHECKS, MAX_FILE_READS,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_FILE_READS,
     MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
     MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, MIN_DECODE_MEMORY, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
     ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
@@ -95,8 +95,10 @@ pub(crate) struct Shared {
     pub requests: Arc<Memory>,
     /// Memory for chunks that are decoded.
     pub chunks: Arc<Memory>,
-    /// Turns to check a fold.
+    /// Turns to check a fold or a request by path.
     pub checks: Arc<Turns>,
+    /// Turns of actions.
+    pub actions: Arc<Turns>,
     pub contention: Arc<Contention>,
     /// When each storage node last made itself known, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
@@ -225,8 +227,11 @@ impl Shared {
 
 /// Bytes of memory for chunks that are decoded: a share of what the machine has.
 fn decode_memory() -> usize {
-    let memory = Sampler::new(Path::new("/proc")).sample().memory;
-    let all = memory.map_or(0, |(_, all)| all / DECODE_SHARE);
+    let machine = Sampler::new(Path::new("/proc")).sample().memory.map(|(_, all)| all);
+    // Of the group that a container is in. Without a bound it says so in a word.
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse().ok());
+    let all = machine.into_iter().chain(group).min().unwrap_or(0) / DECODE_SHARE;
     usize::try_from(all).unwrap_or(usize::MAX).max(MIN_DECODE_MEMORY)
 }
 
@@ -344,6 +349,7 @@ impl Node {
             requests: Memory::new(REQUEST_MEMORY, "requests"),
             chunks: Memory::new(decode_memory(), "chunks"),
             checks: Turns::new(MAX_CHECKS, MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS),
+            actions: Turns::new(MAX_ACTIONS, MAX_WAITING),
             contention,
             heard: Mutex::default(),
             expected: AtomicU32::new(options.expect.unwrap_or(0)),

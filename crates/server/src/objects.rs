@@ -214,10 +214,11 @@ async fn extents(
     let mut room = shared.extents.room(&object.grant.principal.as_str().into());
     room.grow_within(total as usize, EXTENT_TIME).await?;
     let state = shared.clone();
-    let bytes = blocking(move || {
+    // The room goes with the work: that goes on where whoever asked has gone.
+    let (bytes, room) = blocking(move || {
         let mut buffer = vec![0; total as usize];
         store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| state.of_store(&path, e))?;
-        Ok::<_, Refusal>(buffer)
+        Ok::<_, Refusal>((buffer, room))
     })
     .await?;
     // The room is given back when the last byte has left.

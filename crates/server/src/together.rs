@@ -25,6 +25,7 @@ use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_nodes, granted, node_request};
 use crate::seat::Seat;
+use crate::turns::Yielding;
 use crate::value_answer::ValueAnswer;
 
 /// A part that was checked and can run.
@@ -213,12 +214,15 @@ impl Group for TogetherFold {
 
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
         // Held for this node's own records only: nobody who waits for others has a turn.
-        let _turn = Handle::current().block_on(self.shared.folds.turn(&self.who))?;
+        let turn = Handle::current().block_on(self.shared.folds.turn(&self.who))?;
+        let turn = Yielding::new(turn, &Handle::current());
+        self.moving.pace.has_turn(&turn);
         self.admitted.runs();
         // Others cannot tell what this node's store meant.
         let explained = |error| self.shared.of_run(&self.path, error);
         let mut end = work().map_err(explained)?;
         end.failure = end.failure.map(|(at, error)| (at, explained(error)));
+        drop(turn);
         Ok(end)
     }
 }

@@ -13,11 +13,16 @@ use tower_service::Service;
 use crate::connect::{Protocol, connect};
 use crate::stream::Stream;
 use crate::{
-    Address, CONNECTION_WINDOW, DialerOptions, MAX_H2_FRAME, MAX_HEADER_LIST, PING_EVERY, PING_TIMEOUT,
-    Result, STREAM_WINDOW, TransportError,
+    Address, DialerOptions, MAX_H2_FRAME, MAX_HEADER_LIST, PING_EVERY, PING_TIMEOUT, Result, TransportError,
 };
 
-pub(crate) fn open(address: &Address, options: &Arc<DialerOptions>) -> Result<Channel> {
+/// `stream`, `connection`: bytes of answers in flight.
+pub(crate) fn open(
+    address: &Address,
+    options: &Arc<DialerOptions>,
+    stream: u32,
+    connection: u32,
+) -> Result<Channel> {
     // tonic would panic.
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(TransportError::NoRuntime { address: address.clone() });
@@ -35,8 +40,8 @@ pub(crate) fn open(address: &Address, options: &Arc<DialerOptions>) -> Result<Ch
     })?;
     let endpoint = endpoint
         .origin(origin)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(stream)
+        .initial_connection_window_size(connection)
         .max_frame_size(MAX_H2_FRAME)
         .http2_max_header_list_size(MAX_HEADER_LIST)
         .http2_keep_alive_interval(PING_EVERY)

@@ -9,7 +9,10 @@ use tonic::transport::Channel;
 
 use crate::connect::check;
 use crate::pool::Pool;
-use crate::{Address, CONNECT_TIMEOUT, ClientTls, HttpClient, MAX_ADDRESSES, Result, STALL};
+use crate::{
+    ALONE_WINDOW, Address, CONNECT_TIMEOUT, CONNECTION_WINDOW, ClientTls, HttpClient, MAX_ADDRESSES, Result,
+    STALL, STREAM_WINDOW,
+};
 
 /// How a [`Dialer`] connects.
 #[derive(Clone, Debug)]
@@ -64,7 +67,7 @@ impl Dialer {
     /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
     pub fn channel_alone(&self, address: &Address) -> Result<Channel> {
         check(address, self.shared.options.tls.as_ref())?;
-        crate::channel::open(address, &self.shared.options)
+        crate::channel::open(address, &self.shared.options, ALONE_WINDOW, ALONE_WINDOW)
     }
 
     /// gRPC to this address: one channel for all callers, which connects at the first call and again when
@@ -77,7 +80,7 @@ impl Dialer {
         if let Some(channel) = channels.get(address) {
             return Ok(channel.clone());
         }
-        let channel = crate::channel::open(address, &self.shared.options)?;
+        let channel = crate::channel::open(address, &self.shared.options, STREAM_WINDOW, CONNECTION_WINDOW)?;
         if channels.len() >= MAX_ADDRESSES {
             // Channels in use live on in their users' clones.
             channels.clear();

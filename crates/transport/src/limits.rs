@@ -18,6 +18,10 @@ pub const STREAM_WINDOW: u32 = 8 << 20;
 /// HTTP/2 flow control: bytes of answers in flight on one connection.
 pub const CONNECTION_WINDOW: u32 = 16 << 20;
 
+/// HTTP/2 flow control: bytes of an answer in flight on a connection that it has alone. It may stand still, and there may be
+/// many.
+pub const ALONE_WINDOW: u32 = 512 << 10;
+
 /// HTTP/2 flow control: bytes of a request that a server has received and not read, on one stream.
 pub const UPLOAD_STREAM_WINDOW: u32 = 1 << 20;
 

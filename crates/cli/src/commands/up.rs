@@ -81,8 +81,15 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     let before = ports::read(&args.dir);
     for number in 1..args.nodes as usize {
         let port = before.get(number).copied().unwrap_or(0);
-        // Somebody else may have taken it since.
-        sockets.push(listening(host, port).or_else(|_| listening(host, 0))?);
+        sockets.push(listening(host, port).or_else(|error| {
+            // Grants that are out name it.
+            let text = "node {number} takes another port than before, as somebody else has that one";
+            crate::notice(format_args!(
+                "gristmill: {}: {error}",
+                text.replace("{number}", &number.to_string())
+            ));
+            listening(host, 0)
+        })?);
     }
     let ports: Vec<u16> =
         sockets.iter().filter_map(|(socket, _)| Some(socket.local_addr().ok()?.port())).collect();

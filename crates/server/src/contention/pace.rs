@@ -7,12 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{Held, Pace, RunError, thread_time};
+use gristmill_runtime::{Held, Pace, thread_time};
 
 use super::at_work::{self, AtWork, Lane};
 use super::normal::NormalCount;
 use super::priority::ActivePriority;
-use crate::limits::DECODE_TIME;
 use crate::memory::Memory;
 use crate::turns::Yielding;
 
@@ -272,18 +271,18 @@ impl Pace for FoldPace {
         self.cap.over(&mut self.cap.turns(), lane);
     }
 
-    fn memory(&self, bytes: u64, stopped: &dyn Fn() -> bool) -> Result<Held, RunError> {
+    fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<Held> {
         let mut room = self.memory.room(&self.who);
-        let begun = Instant::now();
-        while !room.grow_on_thread(bytes, LOOK_AGAIN) {
-            if stopped() || begun.elapsed() >= DECODE_TIME {
-                return Err(room.refusal().0.into_error());
+        let time = if waits { LOOK_AGAIN } else { Duration::ZERO };
+        while !room.grow_on_thread(bytes, time) {
+            if !waits || stopped() {
+                return None;
             }
             // Whoever has the memory may wait for this turn.
             self.ends();
             self.give_turn(stopped);
         }
-        Ok(Box::new(room))
+        Some(Box::new(room))
     }
 }
 

@@ -77,6 +77,9 @@ impl Line {
         let now = self.tick();
         let new = || Standing { at_work: 0, served: now, waiting: BTreeSet::new() };
         let standing = self.principals.entry(who.clone()).or_insert_with(new);
+        // Behind those who have as many at work.
+        self.order.remove(&standing.rank());
+        standing.served = now;
         standing.waiting.insert(ticket);
         self.order.insert(standing.rank(), who.clone());
     }

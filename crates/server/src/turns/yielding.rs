@@ -79,7 +79,7 @@ impl Yielding {
     fn give_up(&self, phase: &mut Phase) {
         let Phase::Working(turn, _) = std::mem::replace(phase, Phase::Over) else { return };
         let (turns, who, ticket) = (turn.turns.clone(), turn.who.clone(), turn.ticket);
-        // Behind nobody of the same principal, so that no more works are begun than there are turns.
+        // Before all others of the principal, so that it has no more works begun than it may have turns.
         let waiter = turns.join_again(&who, ticket);
         drop(turn);
         let this = self.this.clone();
