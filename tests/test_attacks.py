@@ -333,3 +333,24 @@ def test_secrets_are_in_no_argument_log_or_answer(closed):
         said.append(line.read())
     for text in said:
         assert token not in text and key not in text
+
+
+def test_a_small_file_with_large_chunks_takes_no_more_memory_than_there_is_for_them(nodes_of_test, tmp_path):
+    """A file of 3 MB once took eight gigabytes: each lane of each request decodes a chunk of its own."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    up = nodes_of_test(Up, nodes=1, args=("--chunk-memory", "512MiB", "--lanes", "2"))
+    chunk = 12 * MIB
+    with h5py.File(tmp_path / "bomb.h5", "w") as file:
+        data = file.create_dataset("x", (4 * chunk,), "f8", chunks=(chunk,), compression="gzip", compression_opts=1)
+        for n in range(4):
+            data[n * chunk : (n + 1) * chunk] = np.full(chunk, n + 1.0)
+    up.grist.ok("put", tmp_path / "bomb.h5", up.url("/bomb.h5"))
+    ask = ("run", "mean", up.url("/bomb.h5"), "--var", "x", "--place", "storage", "--json")
+    asked = [Process(up.folder, f"asks{n}", ask) for n in range(6)]
+    for one in asked:
+        assert one.child.wait(10 * DEADLINE) == 0, one.err.read_text()
+        assert json.loads(one.out.read_text())["result"]["mean"]["values"] == [2.5]
+    with open(f"/proc/{up.pid(0)}/status") as status:
+        [peak] = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
+    # Half a gigabyte for chunks, and what a node has besides.
+    assert peak * 1024 < 1200 * MIB

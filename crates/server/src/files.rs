@@ -40,12 +40,12 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn list_root(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    who(request.extensions())?;
-    list(shared, "/".into()).await
+    let who = who(request.extensions())?;
+    list(shared, &who, "/".into()).await
 }
 
-async fn list(shared: Arc<Shared>, path: String) -> Answer<Response> {
-    let body = Pages::of(shared, path, MAX_LISTED).json().await?;
+async fn list(shared: Arc<Shared>, who: &Principal, path: String) -> Answer<Response> {
+    let body = Pages::of(shared, &who.as_str().into(), path, MAX_LISTED)?.json().await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -62,7 +62,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     let who = who(request.extensions())?;
     let path = format!("/{path}");
     if path.ends_with('/') {
-        return list(shared, path).await;
+        return list(shared, &who, path).await;
     }
     // Each takes a connection of every node of the file, this one's included.
     let seat = shared.seat(&shared.file_reads, &who.as_str().into())?;

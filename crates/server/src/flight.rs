@@ -29,7 +29,7 @@ use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
 use crate::frames::frames;
 use crate::guard::StopOnDrop;
-use crate::limits::{BATCHES_WAITING, PAGE_BYTES, READ_FACTOR, SIGN_OF_LIFE};
+use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
 use crate::listing::Pages;
 use crate::node::{Shared, blocking};
 use crate::run::Run;
@@ -295,10 +295,9 @@ impl FlightService for Flight {
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
         who(request.extensions())?;
         let caller = caller(&request)?;
-        caller.grow(PAGE_BYTES)?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let pages = Pages::of(self.0.clone(), path, MAX_LISTED).stream();
+        let pages = Pages::of(self.0.clone(), &caller.account, path, MAX_LISTED)?.stream();
         let files = pages.map_ok(move |page| {
             // Until the listing was read to its end.
             let _held = &caller;

@@ -8,6 +8,8 @@ use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{Entry, List};
 
 use crate::error::{Answer, Refusal};
+use crate::limits::PAGE_BYTES;
+use crate::memory::Room;
 use crate::node::{Shared, blocking};
 
 /// The names of a directory, as many as a listing has.
@@ -19,12 +21,19 @@ pub(crate) struct Pages {
     left: usize,
     /// Whether there are more.
     more: bool,
+    /// Memory for a page, as long as the listing is not read to its end.
+    _room: Room,
 }
 
 impl Pages {
-    /// Of the names of a directory the first so many, about.
-    pub fn of(shared: Arc<Shared>, path: String, most: usize) -> Pages {
-        Pages { shared, path, after: None, left: most, more: true }
+    /// Of the names of a directory the first so many, about, for a principal.
+    ///
+    /// # Errors
+    /// There is no memory for a page.
+    pub fn of(shared: Arc<Shared>, who: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
+        let mut room = shared.requests.room(who);
+        room.grow(PAGE_BYTES)?;
+        Ok(Pages { shared, path, after: None, left: most, more: true, _room: room })
     }
 
     /// The next names; `None` after the last.

@@ -225,8 +225,11 @@ impl Shared {
     }
 }
 
-/// Bytes of memory for chunks that are decoded: a share of what the machine has.
-fn decode_memory() -> usize {
+/// Bytes of memory for chunks that are decoded: what was said, or a share of what the machine has.
+fn decode_memory(said: Option<u64>) -> usize {
+    if let Some(said) = said {
+        return usize::try_from(said).unwrap_or(usize::MAX);
+    }
     let machine = Sampler::new(Path::new("/proc")).sample().memory.map(|(_, all)| all);
     // Of the group that a container is in. Without a bound it says so in a word.
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
@@ -347,7 +350,7 @@ impl Node {
             extents: Memory::new(EXTENT_MEMORY, "extents"),
             answers: Memory::new(ANSWER_MEMORY, "answers"),
             requests: Memory::new(REQUEST_MEMORY, "requests"),
-            chunks: Memory::new(decode_memory(), "chunks"),
+            chunks: Memory::new(decode_memory(options.chunk_memory), "chunks"),
             checks: Turns::new(MAX_CHECKS, MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS),
             actions: Turns::new(MAX_ACTIONS, MAX_WAITING),
             contention,

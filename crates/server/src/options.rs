@@ -43,6 +43,8 @@ pub struct NodeOptions {
     pub active_priority: ActivePriority,
     /// Bytes a second of the link to clients, at most. Where nothing is said it is 10 Gbit/s until it was measured.
     pub link: Option<u64>,
+    /// Bytes of memory for chunks that folds decode; a share of the machine's where nothing is said.
+    pub chunk_memory: Option<u64>,
     /// What is minimised when it is decided where active requests run.
     pub objective: Objective,
     /// Keep statistics of the chunks of array variables.
@@ -72,6 +74,7 @@ impl NodeOptions {
             active_share: 1.0,
             active_priority: ActivePriority::Idle,
             link: None,
+            chunk_memory: None,
             objective: Objective::Overlap,
             statistics: true,
             expect: None,

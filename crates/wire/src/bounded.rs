@@ -54,7 +54,9 @@ where
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut all = BTreeMap::new();
-            while let Some((name, value)) = map.next_entry()? {
+            while let Some(name) = map.next_key::<String>()? {
+                let value =
+                    map.next_value().map_err(|error| A::Error::custom(format_args!("'{name}': {error}")))?;
                 all.insert(name, value);
                 if all.len() > MOST {
                     return Err(A::Error::custom(format_args!("there are more than {MOST} names")));

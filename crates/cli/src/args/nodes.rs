@@ -113,6 +113,9 @@ pub struct NodeArgs {
     /// first]
     #[arg(long, value_name = "SIZE")]
     pub link: Option<Size>,
+    /// Memory for chunks that folds decode, for example 4GiB [default: an eighth of the machine's, at least 256 MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub chunk_memory: Option<Size>,
     /// What is minimised when a node decides where requests run: the busiest of processors, links and clients, or the sum
     /// of all times as DOSAS does
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]

@@ -97,6 +97,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         active_share: shared.active_share,
         active_priority: shared.active_priority,
         link: shared.link.map(|link| link.0),
+        chunk_memory: shared.chunk_memory.map(|memory| memory.0),
         objective: shared.objective,
         statistics: !shared.no_statistics,
         handed: None,

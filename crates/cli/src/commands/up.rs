@@ -245,6 +245,9 @@ impl Supervised {
         if let Some(link) = &shared.link {
             command.arg("--link").arg(link.to_string());
         }
+        if let Some(memory) = &shared.chunk_memory {
+            command.arg("--chunk-memory").arg(memory.to_string());
+        }
         if let Some(admin) = &shared.admin {
             command.arg("--admin").arg(admin);
         }
