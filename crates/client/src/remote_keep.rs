@@ -12,7 +12,6 @@ use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::remote_put::lease_of;
 use crate::{ClientError, Cluster, Planned, RemotePut};
 
 /// Bytes that are sent at once of what is made here.
@@ -128,15 +127,9 @@ impl Cluster {
     }
 
     fn renewal(&self, created: &Created) -> Renewal {
-        let (cluster, pause) = (self.clone(), lease_of(created) / 3);
-        let attempt = Attempt { id: created.file.id.clone() };
-        Renewal(self.peers.runtime().spawn(async move {
-            loop {
-                tokio::time::sleep(pause).await;
-                // If it is over, the nodes are told to remove what they made, and say so.
-                let _ = cluster.ask::<_, ()>(names::RENEW, &attempt).await;
-            }
-        }))
+        let (cluster, created) = (self.clone(), created.clone());
+        // If it is over, the nodes are told to remove what they made, and say so.
+        Renewal(self.peers.runtime().spawn(async move { drop(cluster.renewing(&created).await) }))
     }
 
     /// Makes a file at `path` of what `make` writes. It becomes visible when all of it is durable, and not at all if

@@ -173,6 +173,19 @@ impl Cluster {
         Ok(self.peers.wait(put)?)
     }
 
+    /// Says again and again that a put goes on, until it is over, and gives the reason.
+    pub(crate) async fn renewing(&self, created: &Created) -> RunError {
+        let attempt = Attempt { id: created.file.id.clone() };
+        loop {
+            tokio::time::sleep(lease_of(created) / 3).await;
+            if let Err(error) = self.ask::<_, ()>(names::RENEW, &attempt).await
+                && error.kind() != ErrorKind::Unavailable
+            {
+                return error;
+            }
+        }
+    }
+
     /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
     pub(crate) async fn putting(
         &self,
@@ -182,20 +195,10 @@ impl Cluster {
     ) -> Result<FileInfo, RunError> {
         let created: Created = self.ask(names::CREATE, create).await?;
         let attempt = Attempt { id: created.file.id.clone() };
-        let lease = lease_of(&created);
-        // Asked while the bytes go on: an entry node that is away for a while does not stop them.
-        let renewing = async {
-            loop {
-                tokio::time::sleep(lease / 3).await;
-                if let Err(error) = self.ask::<_, ()>(names::RENEW, &attempt).await
-                    && error.kind() != ErrorKind::Unavailable
-                {
-                    return error;
-                }
-            }
-        };
         let written = {
-            let (mut write, mut renewing) = (std::pin::pin!(write(&created)), std::pin::pin!(renewing));
+            // The bytes go on while it is asked: an entry node that is away for a while does not stop them.
+            let mut renewing = std::pin::pin!(self.renewing(&created));
+            let mut write = std::pin::pin!(write(&created));
             loop {
                 tokio::select! {
                     written = &mut write => break written,

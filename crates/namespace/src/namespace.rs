@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use crate::access::Rules;
+use crate::puts::renew_all;
 use crate::readers::Readers;
 use crate::writer::Writer;
 use crate::{NamespaceError, Principal, Result, lock, schema};
@@ -18,8 +19,8 @@ use crate::{NamespaceError, Principal, Result, lock, schema};
 pub struct NamespaceOptions {
     /// A user who may do everything, besides `root` and `uid:0`.
     pub admin: Option<Principal>,
-    /// How long from now on the leases of all puts that go on last, whose clients could not renew them while the namespace was
-    /// closed; as they were where nothing is said.
+    /// The leases of all puts that go on last so long from now: their clients could not renew them while the namespace was
+    /// closed. `None` leaves them as they were.
     pub renewed: Option<Duration>,
 }
 
@@ -62,7 +63,7 @@ impl Namespace {
         let lock = lock::acquire(dir)?;
         let connection = schema::open_writer(dir)?;
         if let Some(lease) = options.renewed {
-            Self::renew_all(&connection, lease)?;
+            renew_all(&connection, lease)?;
         }
         let readers = Readers::open(dir)?;
         let writer = Writer::start(connection)

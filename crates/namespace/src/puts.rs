@@ -92,13 +92,6 @@ impl Namespace {
         })
     }
 
-    /// Makes the lease of every attempt last this long from now: while nobody could renew them, none shall have run out.
-    pub(crate) fn renew_all(connection: &Connection, lease: Duration) -> Result<()> {
-        check_lease(lease)?;
-        connection.execute("UPDATE files SET lease = ? WHERE state = 0", params![ends(lease)])?;
-        Ok(())
-    }
-
     /// What [`begin`](Self::begin) stored, for as long as [`commit`](Self::commit) would answer.
     ///
     /// # Errors
@@ -246,7 +239,14 @@ pub(crate) fn discard(connection: &Connection, n: i64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a put of somebody of whom too many are not finished.
+/// Makes the lease of every attempt last this long from now: none shall have run out while nobody could renew it.
+pub(crate) fn renew_all(connection: &Connection, lease: Duration) -> Result<()> {
+    check_lease(lease)?;
+    connection.execute("UPDATE files SET lease = ? WHERE state = 0", params![ends(lease)])?;
+    Ok(())
+}
+
+/// Refuses a put of a user who has too many that are not finished.
 fn check_unfinished(connection: &Connection, who: &Principal) -> Result<()> {
     let mut count = connection.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM files WHERE owner IS NULL AND state <> 3 AND who = ? LIMIT ?)",

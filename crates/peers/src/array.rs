@@ -51,7 +51,7 @@ impl ArrayWork {
     /// Binds what came over the network, in memory that `room` takes: a few bytes can ask for millions of chunks.
     ///
     /// # Errors
-    /// What is malformed, what [`new`](ArrayWork::new) refuses, and what `room` says.
+    /// A malformed request, one that [`new`](ArrayWork::new) refuses, and the errors of `room`.
     pub fn decode(spec: &Arc<ArraySpec>, room: TakeRoom<'_>) -> Result<ArrayWork, RunError> {
         let (table, others, request) = spec.decode().map_err(usage)?;
         let op = request.reduction.op.name();

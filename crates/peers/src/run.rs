@@ -45,10 +45,10 @@ impl Question {
         Question { kernel, input, array: Some(work), ..Question::default() }
     }
 
-    /// What a node is asked, without the records of it. `room` takes so many bytes of memory before they are used.
+    /// The question of a request to a node. Which records it is about is not part of it. `room` takes memory before it is used.
     ///
     /// # Errors
-    /// A request over an array that is malformed or that the kernel refuses, and what `room` says.
+    /// A request over an array that is malformed or that the kernel refuses, and the errors of `room`.
     pub fn of_fold(request: &FoldRequest, room: TakeRoom<'_>) -> Result<Question, RunError> {
         if let Some(spec) = &request.array {
             return Ok(Question::of_array(Arc::new(ArrayWork::decode(spec, room)?)));

@@ -99,7 +99,7 @@ impl Checkpoint {
     }
 }
 
-/// What follows the checksum, if it is the right one.
+/// The bytes behind the checksum, if it is theirs.
 fn body(bytes: &[u8]) -> Result<&[u8], &'static str> {
     if let Some(body) = bytes.strip_prefix(WITHOUT_SUM) {
         return Ok(body);

@@ -29,24 +29,28 @@ use crate::node::{Shared, blocking, now};
 /// Paths that answer everybody, and that say nothing of files or users.
 const OPEN: [&str; 6] = ["/health", "/", "/page.css", "/page.js", "/table.js", "/icon.svg"];
 
-/// What gRPC calls begin with here.
-const GRPC: &str = "/arrow.flight.protocol.FlightService/";
+/// The beginning of the path of every gRPC call.
+pub(crate) const GRPC: &str = "/arrow.flight.protocol.FlightService/";
 
 /// How browsers say from where a page asks, and how.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Who asks, by a token, a socket or this machine; a refusal where nothing but a seal says so.
+/// The principal that a token, a socket or this machine vouches for; a refusal where only a seal does.
 #[derive(Clone)]
 struct Who(Answer<Principal>);
 
-/// Who asks for what only a principal may.
+/// The principal of a request. A seal alone names none.
 ///
 /// # Errors
-/// Nobody who is known here.
+/// Nobody who is known here asks.
 pub(crate) fn who(extensions: &http::Extensions) -> Answer<Principal> {
-    let unknown = || Err(Refusal::new(ErrorKind::Denied, "the request did not come through the door"));
-    extensions.get::<Who>().map_or_else(unknown, |who| who.0.clone())
+    extensions.get::<Who>().map_or_else(|| Err(not_looked_at()), |who| who.0.clone())
+}
+
+/// A defect: every route lies behind [`enter`].
+fn not_looked_at() -> Refusal {
+    Refusal::new(ErrorKind::Failed, "nobody looked at who asks; please report it")
 }
 
 /// Whose shares a gRPC request uses.
@@ -54,15 +58,20 @@ pub(crate) fn who(extensions: &http::Extensions) -> Answer<Principal> {
 pub(crate) struct Caller {
     /// The principal of its pass, or whoever asks.
     pub account: Arc<str>,
-    /// What the request has of the memory for requests, as long as it is under way.
+    /// Memory for requests that this one holds until it ends.
     room: Arc<Mutex<Room>>,
 }
 
 impl Caller {
+    /// The caller of a request.
+    pub fn of(extensions: &http::Extensions) -> Answer<Caller> {
+        extensions.get::<Caller>().cloned().ok_or_else(not_looked_at)
+    }
+
     /// Takes more memory for the request.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no more memory for this principal now.
     pub fn grow(&self, bytes: usize) -> Answer<()> {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
     }
@@ -138,7 +147,7 @@ impl Shared {
 }
 
 /// The host that a request names.
-pub(crate) fn authority(request: &Request) -> Option<&str> {
+fn authority(request: &Request) -> Option<&str> {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     request.uri().authority().map(http::uri::Authority::as_str).or(host)
 }

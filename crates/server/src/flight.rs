@@ -50,12 +50,6 @@ enum Asked {
     Run(RunRequest),
 }
 
-/// Whose shares a request uses.
-fn caller<T>(request: &Request<T>) -> Answer<Caller> {
-    let caller = request.extensions().get::<Caller>().cloned();
-    caller.ok_or_else(|| Refusal::new(ErrorKind::Denied, "the request did not come through the door"))
-}
-
 /// The service, to be mounted.
 pub(crate) fn service(shared: Arc<Shared>) -> FlightServiceServer<Flight> {
     FlightServiceServer::new(Flight(shared))
@@ -225,7 +219,7 @@ impl FlightService for Flight {
     type ListActionsStream = Boxed<ActionType>;
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let (who, caller) = (who(request.extensions()), caller(&request)?);
+        let (who, caller) = (who(request.extensions()), Caller::of(request.extensions())?);
         let from = match request.extensions().get::<Peer>().map(|peer| peer.origin) {
             Some(Origin::Tcp(address)) => Some(address),
             Some(Origin::Unix { .. }) | None => None,
@@ -247,7 +241,7 @@ impl FlightService for Flight {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
-        let (who, caller) = (who(request.extensions()), caller(&request)?);
+        let (who, caller) = (who(request.extensions()), Caller::of(request.extensions())?);
         let Action { r#type: name, body } = request.into_inner();
         let answer = if name == names::PING {
             Vec::new()
@@ -278,7 +272,7 @@ impl FlightService for Flight {
         &self,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let (who, caller) = (who(request.extensions())?, caller(&request)?);
+        let (who, caller) = (who(request.extensions())?, Caller::of(request.extensions())?);
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
         caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
         let turn = self.0.checks.turn(&caller.account).await.map_err(Refusal::from)?;
@@ -294,7 +288,7 @@ impl FlightService for Flight {
         request: Request<Criteria>,
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
         who(request.extensions())?;
-        let caller = caller(&request)?;
+        let caller = Caller::of(request.extensions())?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
         let pages = Pages::of(self.0.clone(), &caller.account, path, MAX_LISTED)?.stream();

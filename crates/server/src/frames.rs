@@ -108,23 +108,17 @@ impl Waiting {
     /// The next frames in their order: at least one, those that come within [`GATHER_TIME`] of it, and as many bytes as are
     /// [`GATHERED_BYTES`]. `None` after the last. What the stream ends with comes alone.
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
-        let mut bytes = 0;
-        let end = loop {
-            if let Some(refusal) = self.end.take() {
-                return Some(Err(refusal));
+        if let Some(refusal) = self.end.take() {
+            return Some(Err(refusal));
+        }
+        if self.gathered.is_empty() {
+            match self.receiver.recv().await?.0 {
+                Ok(frame) => self.gathered.push(frame),
+                Err(refusal) => return Some(Err(refusal)),
             }
-            if self.gathered.is_empty() {
-                match self.receiver.recv().await? {
-                    (Ok(frame), _room) => {
-                        bytes += frame.len();
-                        self.gathered.push(frame);
-                    }
-                    (Err(refusal), _) => self.end = Some(refusal),
-                }
-                continue;
-            }
-            break Instant::now() + GATHER_TIME;
-        };
+        }
+        let mut bytes: usize = self.gathered.iter().map(Vec::len).sum();
+        let end = Instant::now() + GATHER_TIME;
         while bytes < GATHERED_BYTES && self.gathered.len() < FRAMES_WAITING {
             match tokio::time::timeout_at(end, self.receiver.recv()).await {
                 Ok(Some((Ok(frame), _room))) => {

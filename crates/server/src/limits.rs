@@ -39,8 +39,8 @@ pub const MAX_WAITING_RUNS: usize = 1024;
 /// for whoever else asks.
 pub const MAX_UPLOADS: usize = gristmill_transport::MAX_CONNECTIONS / 2;
 
-/// Of these on the entry node, whole files that come over HTTP, of one principal. Each has a connection and makes another one for its
-/// objects on this node.
+/// Of these on the entry node, whole files that come over HTTP, of one principal. Each has a connection and makes another
+/// one for its objects on this node.
 pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 
 /// Whole files that one principal reads over HTTP at once, by path; more are refused as busy. A third more is there for

@@ -5,13 +5,15 @@
 //! [`PLACES_FOR_EACH_FREE`] bytes for each that is free.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::contention::sample::Sampler;
 use crate::error::{Answer, Refusal};
-use crate::limits::PLACES_FOR_EACH_FREE;
+use crate::limits::{DECODE_SHARE, MIN_DECODE_MEMORY, PLACES_FOR_EACH_FREE};
 
 /// When somebody who found no memory should try again, in seconds.
 const RETRY_SECONDS: u32 = 1;
@@ -135,6 +137,19 @@ impl Memory {
     }
 }
 
+/// Bytes of memory for chunks that are decoded: what was said, or a share of what the machine has.
+pub(crate) fn chunk_memory(said: Option<u64>) -> usize {
+    if let Some(said) = said {
+        return usize::try_from(said).unwrap_or(usize::MAX);
+    }
+    let machine = Sampler::new(Path::new("/proc")).sample().memory.map(|(_, all)| all);
+    // Of the group that a container is in. Without a bound it says so in a word.
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse().ok());
+    let all = machine.into_iter().chain(group).min().unwrap_or(0) / DECODE_SHARE;
+    usize::try_from(all).unwrap_or(usize::MAX).max(MIN_DECODE_MEMORY)
+}
+
 /// What a request has of the memory; given back when dropped.
 pub(crate) struct Room {
     memory: Arc<Memory>,
@@ -200,7 +215,7 @@ impl Room {
     }
 
     /// That there is no memory for more.
-    pub fn refusal(&self) -> Refusal {
+    fn refusal(&self) -> Refusal {
         let text = format!("the node has no memory for more {} of {} now", self.memory.what, self.who);
         Refusal::busy(&text, RETRY_SECONDS)
     }

@@ -22,18 +22,17 @@ use crate::arriving::Arriving;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
 use crate::contention::pace::FoldPace;
-use crate::contention::sample::Sampler;
 use crate::contention::terms::Terms;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_MEMORY, COLLECTIVE_MEMORY, DECODE_SHARE, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_FILE_READS,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_FILE_READS,
     MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
-    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, MIN_DECODE_MEMORY, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
-    ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
+    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY, ROW_BYTES,
+    ROWS_AHEAD, SILENCE, STOP_GRACE,
 };
-use crate::memory::Memory;
+use crate::memory::{Memory, chunk_memory};
 use crate::private::close_to_others;
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
@@ -225,19 +224,6 @@ impl Shared {
     }
 }
 
-/// Bytes of memory for chunks that are decoded: what was said, or a share of what the machine has.
-fn decode_memory(said: Option<u64>) -> usize {
-    if let Some(said) = said {
-        return usize::try_from(said).unwrap_or(usize::MAX);
-    }
-    let machine = Sampler::new(Path::new("/proc")).sample().memory.map(|(_, all)| all);
-    // Of the group that a container is in. Without a bound it says so in a word.
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse().ok());
-    let all = machine.into_iter().chain(group).min().unwrap_or(0) / DECODE_SHARE;
-    usize::try_from(all).unwrap_or(usize::MAX).max(MIN_DECODE_MEMORY)
-}
-
 /// Seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -350,7 +336,7 @@ impl Node {
             extents: Memory::new(EXTENT_MEMORY, "extents"),
             answers: Memory::new(ANSWER_MEMORY, "answers"),
             requests: Memory::new(REQUEST_MEMORY, "requests"),
-            chunks: Memory::new(decode_memory(options.chunk_memory), "chunks"),
+            chunks: Memory::new(chunk_memory(options.chunk_memory), "chunks"),
             checks: Turns::new(MAX_CHECKS, MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS),
             actions: Turns::new(MAX_ACTIONS, MAX_WAITING),
             contention,
@@ -459,7 +445,7 @@ fn router(shared: &Arc<Shared>) -> Router {
         .fallback(no_route::no_path)
         .method_not_allowed_fallback(no_route::no_method)
         .with_state(shared.clone())
-        .route_service("/arrow.flight.protocol.FlightService/{*method}", flight::service(shared.clone()))
+        .route_service(&format!("{}{{*method}}", door::GRPC), flight::service(shared.clone()))
         .layer(from_fn_with_state(shared.clone(), door::enter))
 }
 

@@ -15,7 +15,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// What goes with the socket, as a message has to have something.
+/// The bytes of the message that carries the socket: a message without bytes carries none.
 const WORD: &[u8] = b"listen";
 
 /// Hands a socket over.

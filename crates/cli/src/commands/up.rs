@@ -5,7 +5,7 @@ mod ports;
 mod present;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::whole_cores;
-use gristmill_transport::{Address, TransportError};
+use gristmill_transport::Address;
 
 use crate::MYSELF;
 use crate::args::{NodeArgs, UpArgs};
@@ -34,9 +34,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A node that ran so long is healthy.
 const HEALTHY: Duration = Duration::from_secs(10);
-
-/// Connections that wait to be accepted by a node.
-const BACKLOG: i32 = 1024;
 
 /// How often the nodes are looked after.
 const LOOK: Duration = Duration::from_millis(50);
@@ -72,35 +69,21 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     };
     present::check(&args.dir, args.nodes)?;
     // Before anything is made in the directory.
-    let first = listening(host, *port)?;
+    let first = ports::listening(host, *port)?;
     if args.wait {
         drop(first);
         return background::up(args, words);
     }
-    let mut sockets = vec![first];
-    let before = ports::read(&args.dir);
-    for number in 1..args.nodes as usize {
-        let port = before.get(number).copied().unwrap_or(0);
-        sockets.push(listening(host, port).or_else(|error| {
-            // Grants that are out name it.
-            let text = "node {number} takes another port than before, as somebody else has that one";
-            crate::notice(format_args!(
-                "gristmill: {}: {error}",
-                text.replace("{number}", &number.to_string())
-            ));
-            listening(host, 0)
-        })?);
-    }
-    let ports: Vec<u16> =
-        sockets.iter().filter_map(|(socket, _)| Some(socket.local_addr().ok()?.port())).collect();
+    let sockets = ports::sockets(&args.dir, first, host, args.nodes)?;
+    let ports: Vec<u16> = sockets.iter().map(|(_, port)| *port).collect();
     let (stop, stopped) = channel();
     listen_for_stop(stop)?;
     let mut nodes: Vec<Supervised> = (0..args.nodes)
         .zip(sockets)
-        .map(|(number, (socket, listen))| Supervised {
+        .map(|(number, (socket, port))| Supervised {
             number,
             target: present::target(&args.dir, number),
-            listen,
+            listen: Address::Tcp { host: host.clone(), port }.to_string(),
             socket,
             child: None,
             pause: FIRST_PAUSE,
@@ -114,7 +97,7 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
         if !started {
             return Ok(());
         }
-        ports::write(&args.dir, ports.iter().copied());
+        ports::remember(&args.dir, &ports);
         let entry = nodes.first().map_or("", |node| &node.listen);
         let plural = if args.nodes == 1 { "" } else { "s" };
         let text = format!("{} storage node{plural}; files are at grist://{entry}/", args.nodes);
@@ -127,20 +110,6 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     });
     stop_all(&mut nodes);
     result.map(|()| ExitCode::SUCCESS)
-}
-
-/// A socket that listens at this port of a host, 0 for a free one, and its address.
-fn listening(host: &str, port: u16) -> Result<(TcpListener, String), CliError> {
-    let address = Address::Tcp { host: host.to_owned(), port };
-    let failed = |source: std::io::Error| match source.kind() {
-        ErrorKind::AddrInUse => TransportError::InUse { address: address.clone() },
-        _ => TransportError::Listen { address: address.clone(), source },
-    };
-    let socket = TcpListener::bind((host, port)).map_err(failed)?;
-    // More may connect at once than the standard library lets wait.
-    rustix::net::listen(&socket, BACKLOG).map_err(|error| failed(error.into()))?;
-    let port = socket.local_addr().map_err(failed)?.port();
-    Ok((socket, Address::Tcp { host: host.to_owned(), port }.to_string()))
 }
 
 fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {

@@ -25,10 +25,11 @@ const LONG_WAIT: f64 = 10.0;
 /// The least of a node's processors that is reckoned with.
 const LEAST_OF_NODE: f64 = 1e-3;
 
-/// Seconds of a processor that a message takes for bytes of a neighbour, on the node that asks and on the one that answers.
-const PULL_SECONDS: f64 = 0.0005;
+/// Seconds of a processor that both nodes spend on the bytes that one stripe needs of a neighbour. Measured: a `grep` of 128
+/// stripes on four nodes spent 86 ms on 317 messages. A plan counts one message for each stripe.
+const PULL_SECONDS: f64 = 0.0007;
 
-/// What each node pulls from others.
+/// The bytes that each node pulls from others, and the messages for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pulled {
     pub bytes: u64,

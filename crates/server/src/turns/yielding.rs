@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::Turn;
+use super::{Turn, Turns};
 
 /// How long a turn lasts at least before it is given to somebody else: what was in the caches is lost with it.
 pub(crate) const SLICE: Duration = Duration::from_millis(200);
@@ -17,6 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A turn that its work has, or waits to have again. It is given back, or its place in the line given up, when dropped.
 pub(crate) struct Yielding {
+    turns: Arc<Turns>,
     phase: Mutex<Phase>,
     /// Whether the turn is with somebody else.
     away: AtomicBool,
@@ -37,6 +38,7 @@ impl Yielding {
     /// Of a turn that begins now.
     pub fn new(turn: Turn, runtime: &Handle) -> Arc<Yielding> {
         Arc::new_cyclic(|this| Yielding {
+            turns: turn.turns.clone(),
             phase: Mutex::new(Phase::Working(turn, Instant::now())),
             away: AtomicBool::new(false),
             back: Condvar::new(),
@@ -68,19 +70,15 @@ impl Yielding {
         }
     }
 
-    /// Whether [`at_block`](Yielding::at_block) has anything to do. Cheap.
+    /// Whether [`at_block`](Yielding::at_block) may have something to do. It takes no lock: every block asks.
     pub fn is_due(&self) -> bool {
-        if self.away.load(Ordering::Relaxed) {
-            return true;
-        }
-        matches!(&*self.phase(), Phase::Working(turn, _) if turn.turns.is_crowded())
+        self.away.load(Ordering::Relaxed) || self.turns.is_crowded()
     }
 
     fn give_up(&self, phase: &mut Phase) {
         let Phase::Working(turn, _) = std::mem::replace(phase, Phase::Over) else { return };
-        let (turns, who, ticket) = (turn.turns.clone(), turn.who.clone(), turn.ticket);
         // Before all others of the principal, so that it has no more works begun than it may have turns.
-        let waiter = turns.join_again(&who, ticket);
+        let waiter = self.turns.join_again(&turn.who, turn.ticket);
         drop(turn);
         let this = self.this.clone();
         let back = self.runtime.spawn(async move {
@@ -113,13 +111,14 @@ impl Drop for Yielding {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
-    use crate::turns::Turns;
+    use std::sync::atomic::AtomicUsize;
+    use std::thread::JoinHandle;
 
-    /// Work until it is told to stop; says how often it waited.
-    fn work(turn: Arc<Yielding>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<usize> {
+    use super::*;
+
+    /// Work until it is told to stop; counts how often it waited.
+    fn work(turn: Arc<Yielding>, stop: Arc<AtomicBool>, waited: Arc<AtomicUsize>) -> JoinHandle<()> {
         std::thread::spawn(move || {
-            let waited = std::sync::atomic::AtomicUsize::new(0);
             while !stop.load(Ordering::SeqCst) {
                 if turn.is_due() {
                     let leaves = || {
@@ -129,7 +128,6 @@ mod tests {
                 }
                 std::thread::yield_now();
             }
-            waited.into_inner()
         })
     }
 
@@ -139,17 +137,22 @@ mod tests {
         let (long, small): (Arc<str>, Arc<str>) = ("long".into(), "small".into());
         let turn = Yielding::new(turns.turn(&long).await.unwrap(), &Handle::current());
         let stop = Arc::new(AtomicBool::new(false));
-        let lanes = [work(turn.clone(), stop.clone()), work(turn.clone(), stop.clone())];
-        // Each of several small requests in turn, while the long one is nowhere near its end.
-        for _ in 0..3 {
-            drop(turns.turn(&small).await.unwrap());
+        let waited: [Arc<AtomicUsize>; 2] = Default::default();
+        let lanes = waited.clone().map(|waited| work(turn.clone(), stop.clone(), waited));
+        // Each of several small requests in turn, while the long one is nowhere near its end, and all of its lanes wait.
+        for times in 1..=3 {
+            let held = turns.turn(&small).await.unwrap();
+            while waited.iter().any(|waited| waited.load(Ordering::SeqCst) < times) {
+                tokio::task::yield_now().await;
+            }
+            drop(held);
         }
         // One of the same principal gains nothing by waiting.
         let same = turns.turn(&long);
         assert!(tokio::time::timeout(2 * SLICE, same).await.is_err());
         stop.store(true, Ordering::SeqCst);
         for lane in lanes {
-            assert!(lane.join().unwrap() >= 1);
+            lane.join().unwrap();
         }
         drop(turn);
         while turns.free() == 0 {
@@ -164,7 +167,7 @@ mod tests {
         let (long, small): (Arc<str>, Arc<str>) = ("long".into(), "small".into());
         let turn = Yielding::new(turns.turn(&long).await.unwrap(), &Handle::current());
         let stop = Arc::new(AtomicBool::new(false));
-        let lane = work(turn.clone(), stop.clone());
+        let lane = work(turn.clone(), stop.clone(), Arc::default());
         let held = turns.turn(&small).await.unwrap();
         stop.store(true, Ordering::SeqCst);
         lane.join().unwrap();

@@ -1,9 +1,20 @@
-//! The ports that nodes had when they were started last, so that they have the same again: grants that are out, and what the
-//! entry node knows of a target, name them.
+//! The sockets that nodes listen on. A node has the port again that it had when it was started last: grants that are out, and
+//! what the entry node knows of a target, name it.
 
+use std::io::{Error, ErrorKind};
+use std::net::TcpListener;
 use std::path::Path;
 
 use gristmill_store::write_atomic;
+use gristmill_transport::{Address, TransportError};
+
+use crate::error::CliError;
+
+/// A socket that listens, and its port.
+pub type Listening = (TcpListener, u16);
+
+/// Connections that wait to be accepted by a node: more than the standard library lets wait.
+const BACKLOG: i32 = 1024;
 
 /// The file in `--dir`: a port a line, those of the nodes in their order.
 const FILE: &str = "up.ports";
@@ -11,8 +22,39 @@ const FILE: &str = "up.ports";
 /// Longest such file that is read, in bytes: more than all nodes take.
 const MAX_BYTES: u64 = 4096;
 
+/// The sockets of so many nodes of a host, of which the first is there already.
+pub fn sockets(dir: &Path, first: Listening, host: &str, nodes: u32) -> Result<Vec<Listening>, CliError> {
+    let mut sockets = vec![first];
+    let before = read(dir);
+    for number in 1..nodes as usize {
+        sockets.push(match before.get(number) {
+            None => listening(host, 0)?,
+            Some(port) => listening(host, *port).or_else(|error| {
+                crate::notice(format_args!(
+                    "gristmill: node {number} takes another port than before: {error}"
+                ));
+                listening(host, 0)
+            })?,
+        });
+    }
+    Ok(sockets)
+}
+
+/// A socket that listens at this port of a host; 0: at a free one.
+pub fn listening(host: &str, port: u16) -> Result<Listening, CliError> {
+    let address = Address::Tcp { host: host.to_owned(), port };
+    let failed = |source: Error| match source.kind() {
+        ErrorKind::AddrInUse => TransportError::InUse { address: address.clone() },
+        _ => TransportError::Listen { address: address.clone(), source },
+    };
+    let socket = TcpListener::bind((host, port)).map_err(failed)?;
+    rustix::net::listen(&socket, BACKLOG).map_err(|error| failed(error.into()))?;
+    let port = socket.local_addr().map_err(failed)?.port();
+    Ok((socket, port))
+}
+
 /// The ports of the nodes, as far as they are known. They are a preference: whatever cannot be read is none.
-pub fn read(dir: &Path) -> Vec<u16> {
+fn read(dir: &Path) -> Vec<u16> {
     let path = dir.join(FILE);
     match std::fs::metadata(&path) {
         Ok(meta) if meta.is_file() && meta.len() <= MAX_BYTES => {}
@@ -23,8 +65,8 @@ pub fn read(dir: &Path) -> Vec<u16> {
 }
 
 /// Remembers the ports of the nodes. Where that fails they have others next time, and nothing else is lost.
-pub fn write(dir: &Path, ports: impl Iterator<Item = u16>) {
-    let text: String = ports.map(|port| format!("{port}\n")).collect();
+pub fn remember(dir: &Path, ports: &[u16]) {
+    let text: String = ports.iter().map(|port| format!("{port}\n")).collect();
     let _ = write_atomic(&dir.join(FILE), text.as_bytes());
 }
 
@@ -38,7 +80,7 @@ mod tests {
     fn ports_are_read_as_they_were_written_and_nonsense_is_none() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_empty());
-        write(dir.path(), [7440, 1, 65535].into_iter());
+        remember(dir.path(), &[7440, 1, 65535]);
         assert_eq!(read(dir.path()), [7440, 1, 65535]);
         std::fs::write(dir.path().join(FILE), "7440\n65536\n12\n").unwrap();
         assert_eq!(read(dir.path()), [7440]);
