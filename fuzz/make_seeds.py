@@ -114,7 +114,7 @@ SEEDS = {
 # Chunk tables: numbers are LEB128.
 def head(shape, chunk, filters=b"\0", dtype=8, edges=0, places=b"\0\2", fill=bytes(4)):
     axes = bytes([len(shape), *shape, *chunk, *shape])
-    return b"grtb\1" + bytes([dtype, 0, edges]) + axes + filters + fill + b"\1\0" + b"\x80\x40" + places
+    return b"grtb\2" + bytes([dtype, 0, edges]) + axes + filters + fill + b"\1\0" + b"\x80\x40" + places
 
 
 def parts(*all):
@@ -132,7 +132,7 @@ def blosc(flags, stored, size=32):
 
 ELEMENTS = struct.pack("<8f", *range(8))
 SEEDS["chunk_table"] = [
-    parts(head([4], [2]), b"grtp\1\0\2\2" + bytes([0, 20, 16, 0, 0, 0, 0, 0])),
+    parts(head([4], [2]), b"grtp\2\0\2\2" + bytes([0, 20, 16, 0, 0, 0, 0, 0])),
     parts(head([4], [2], edges=1, places=b"\1\0\4")),
     parts(head([4], [4], places=b"\2\x10" + bytes(16))),
 ]

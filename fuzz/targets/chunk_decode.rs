@@ -2,7 +2,7 @@
 #![no_main]
 
 use gristmill_format::Decoder;
-use gristmill_format::wire::Head;
+use gristmill_format::wire::{Head, with_sum};
 use libfuzzer_sys::fuzz_target;
 
 /// Most bytes of a chunk that is decoded.
@@ -11,7 +11,7 @@ const MAX_CHUNK: u64 = 1 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let Some((length, rest)) = bytes.split_first() else { return };
     let (head, rest) = rest.split_at(usize::from(*length).min(rest.len()));
-    let Ok(head) = Head::decode(head) else { return };
+    let Ok(head) = Head::decode(&with_sum(head.to_vec())) else { return };
     let Some((&[number, mask], stored)) = rest.split_first_chunk::<2>() else { return };
     let array = head.array;
     if array.chunk_bytes() > MAX_CHUNK {

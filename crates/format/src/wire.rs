@@ -5,13 +5,14 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | head | `grtb`, version (1 byte), the array, number of files, the file if it is one, where chunks lie or how many are listed |
+//! | head | `grtb`, version 2 (1 byte), the array, number of files, the file if it is one, where chunks lie or how many are listed, sum |
 //! | array | type, byte order and edges (1 byte each), lengths, chunk lengths, what is stored, filters, fill value |
-//! | page | `grtp`, version, first chunk, chunk behind the last, files (if there are several), places |
+//! | page | `grtp`, version, first chunk, chunk behind the last, files (if there are several), places, sum |
 //! | place | chunks left out before it, file, where it begins after the one before it, bytes, mask |
+//! | sum | CRC-32C (Castagnoli) of all bytes before it, 4 bytes, little-endian |
 //!
-//! Decoding checks what [`ChunkTable::check`](crate::ChunkTable::check) checks but for the lengths of the files, which
-//! a server knows better.
+//! A wrong place of a chunk would give a wrong number, so a head or page whose sum does not agree is refused. Decoding checks
+//! what [`ChunkTable::check`](crate::ChunkTable::check) checks but for the lengths of the files, which a server knows better.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -38,9 +39,11 @@ mod array;
 mod head;
 mod number;
 mod page;
+mod sum;
 
 pub use head::{Head, head};
 pub use page::{Page, page};
+pub use sum::with_sum;
 
 /// An array as the bytes that it has in a head.
 pub fn array(array: &crate::Array) -> Vec<u8> {

@@ -4,13 +4,14 @@ use super::MAX_HEAD_BYTES;
 use super::array::{array, put_array};
 use super::number::{Reader, bad, put, put_bytes};
 use super::page::Page;
+use super::sum::{with_sum, without_sum};
 use crate::array::Array;
 use crate::rows::Rows;
 use crate::table::{ChunkTable, FileRef, MAX_CHUNKS, Places};
 use crate::{FormatError, MAX_FILES};
 
 const MAGIC: &[u8; 4] = b"grtb";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// All of a table but for the places that it lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub fn head(table: &ChunkTable) -> Vec<u8> {
             put_bytes(&mut out, bytes);
         }
     }
-    out
+    with_sum(out)
 }
 
 pub fn put_file(out: &mut Vec<u8>, file: &FileRef) {
@@ -76,7 +77,7 @@ impl Head {
     /// [`FormatError::Table`] and [`FormatError::Limit`] for whatever [`head`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Head, FormatError> {
         FormatError::limit("bytes of a table's head", bytes.len() as u64, MAX_HEAD_BYTES as u64)?;
-        let mut from = Reader::new(bytes);
+        let mut from = Reader::new(without_sum(bytes)?);
         if from.exactly(MAGIC.len())? != MAGIC {
             return Err(bad("it is no chunk table"));
         }

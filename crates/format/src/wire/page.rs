@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use super::head::{Head, file, put_file};
 use super::number::{Reader, bad, put, put_change};
+use super::sum::{with_sum, without_sum};
 use super::{MAX_PAGE_BYTES, PAGE_BYTES};
 use crate::FormatError;
 use crate::table::{ChunkTable, FileRef, Found, Place, Places};
 
 const MAGIC: &[u8; 4] = b"grtp";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Most bytes of a place: five numbers.
 const PLACE_BYTES: usize = 50;
@@ -73,7 +74,7 @@ pub fn page(table: &ChunkTable, from: u64) -> Result<Vec<u8>, FormatError> {
     }
     put(&mut out, count as u64);
     out.extend_from_slice(&places);
-    Ok(out)
+    Ok(with_sum(out))
 }
 
 impl Page {
@@ -83,7 +84,7 @@ impl Page {
     /// [`FormatError::Table`] and [`FormatError::Limit`] for whatever [`page`] does not write.
     pub fn decode(head: &Head, bytes: &[u8]) -> Result<Page, FormatError> {
         FormatError::limit("bytes of a table's page", bytes.len() as u64, MAX_PAGE_BYTES as u64)?;
-        let mut from = Reader::new(bytes);
+        let mut from = Reader::new(without_sum(bytes)?);
         if from.exactly(MAGIC.len())? != MAGIC || from.u8()? != VERSION {
             return Err(bad("a page is none, or of another version of Gristmill"));
         }
