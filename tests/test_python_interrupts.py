@@ -100,6 +100,32 @@ def test_ctrl_c_ends_a_put_which_leaves_nothing(cluster):
     assert gm.get(cluster.path("half")) == b"before"
 
 
+LAST_READ = """
+import os, signal, sys, gristmill
+
+class Short:
+    def __init__(self):
+        self.pieces = [b"new"]
+    def read(self, size):
+        if not self.pieces:
+            os.kill(os.getpid(), signal.SIGINT)
+            return b""
+        return self.pieces.pop()
+
+try:
+    gristmill.put(Short(), sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_after_the_last_read_leaves_nothing_either(cluster):
+    gm.put(b"before", cluster.path("last"))
+    child = python(LAST_READ, cluster.path("last"))
+    assert child.communicate(timeout=TIMEOUT) == ("interrupted\n", "")
+    assert gm.get(cluster.path("last")) == b"before"
+
+
 FORKED = """
 import os, sys, gristmill
 url = sys.argv[1]

@@ -175,7 +175,9 @@ fn put_files(
     for (file, to, length) in large {
         let unit = how.unit().unwrap_or_else(|| fitting(&file, on));
         let from = Source::file(&file, stop)?;
-        put_one(cluster, from, &to, &planned(how, unit), &mut |at| progress(done.saturating_add(at)))?;
+        let leave = || !stop.stopped();
+        let progress = &mut |at| progress(done.saturating_add(at));
+        put_one(cluster, from, &to, &planned(how, unit), progress, &leave)?;
         done = done.saturating_add(length);
     }
     Ok(())
@@ -187,9 +189,10 @@ fn put_one(
     to: &str,
     how: &RemotePut,
     progress: &mut dyn FnMut(u64),
+    leave: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
     let why = source.why();
-    cluster.put_from(source, to, how, progress).map_err(|error| {
+    cluster.put_from(source, to, how, progress, leave).map_err(|error| {
         let said = why.lock().unwrap_or_else(PoisonError::into_inner).take();
         said.unwrap_or_else(|| error.into())
     })?;

@@ -1,7 +1,7 @@
 //! Waiting for work without holding the interpreter, and giving it up on Ctrl-C.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::{Control, ErrorKind};
@@ -38,12 +38,42 @@ pub fn looking<T: Send + 'static>(
     look: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    leaving(py, stop, limit, look, move |_| work())
+}
+
+/// What work asks before it does what cannot be undone; `false` once it was given up.
+pub type Leave = dyn Fn() -> bool;
+
+/// What work tells whoever waits for it.
+enum Told<T> {
+    Done(Result<T, Failure>),
+    /// It is about to do what cannot be undone, and waits for an answer.
+    Asks(SyncSender<()>),
+}
+
+/// As [`looking`], for work that asks for leave: signals that came before are heard first, so that what is given up by
+/// Ctrl-C is not done all the same.
+pub fn leaving<T: Send + 'static>(
+    py: Python<'_>,
+    stop: &Arc<Control>,
+    limit: Option<Duration>,
+    look: &mut dyn FnMut() -> PyResult<()>,
+    work: impl FnOnce(&Leave) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
     let begun = Instant::now();
-    let (done, mut waiting) = sync_channel(1);
+    let (tell, mut waiting) = sync_channel(1);
     let thread = std::thread::Builder::new().name("gristmill".into());
+    let (asks, stopped) = (tell.clone(), stop.clone());
     let started = thread.spawn(move || {
+        let leave = move || {
+            let (answer, answered) = sync_channel(1);
+            // No answer comes from somebody who waits no more.
+            let heard = asks.send(Told::Asks(answer)).is_ok() && answered.recv().is_ok();
+            heard && !stopped.stopped()
+        };
+        let done = work(&leave);
         // Nobody listens any more once the work was given up.
-        let _ = done.send(work());
+        let _ = tell.send(Told::Done(done));
     });
     if let Err(error) = started {
         let text = format!("cannot start a thread: {error}; raise the limit on threads");
@@ -56,8 +86,10 @@ pub fn looking<T: Send + 'static>(
             (waiting, heard)
         });
         waiting = channel;
+        let mut asks = None;
         match heard {
-            Ok(result) => return result.map_err(PyErr::from),
+            Ok(Told::Done(result)) => return result.map_err(PyErr::from),
+            Ok(Told::Asks(answer)) => asks = Some(answer),
             Err(RecvTimeoutError::Disconnected) => {
                 let text = "a thread panicked; this is a fault of Gristmill, please report it";
                 return Err(Failure::new(ErrorKind::Failed, text).into());
@@ -66,22 +98,37 @@ pub fn looking<T: Send + 'static>(
         }
         if let Err(raised) = py.check_signals().and_then(|()| look()) {
             stop.stop();
+            drop(asks);
             // Whatever it says: what is raised is the signal, or what looking at it raised.
-            let _ = py.detach(move || waiting.recv_timeout(GRACE));
+            let _ = py.detach(move || ended(&waiting));
             return Err(raised);
         }
         if stop.stopped() {
             // Somebody else gave it up: another thread, for whom Ctrl-C was.
-            let (_, heard) = py.detach(move || {
-                let heard = waiting.recv_timeout(GRACE);
-                (waiting, heard)
-            });
-            return heard.unwrap_or_else(|_| Err(given_up())).map_err(PyErr::from);
+            drop(asks);
+            let heard = py.detach(move || ended(&waiting));
+            return heard.unwrap_or_else(|| Err(given_up())).map_err(PyErr::from);
         }
         if let Some(limit) = limit.filter(|limit| begun.elapsed() >= *limit) {
             stop.stop();
             let text = format!("no answer within {} s; the request was given up", limit.as_secs_f64());
             return Err(Failure::timed_out(text).into());
+        }
+        if let Some(answer) = asks {
+            // It has room for the answer.
+            let _ = answer.send(());
+        }
+    }
+}
+
+/// What work that was given up came to, if that is known soon. It gets no leave any more.
+fn ended<T>(waiting: &Receiver<Told<T>>) -> Option<Result<T, Failure>> {
+    let until = Instant::now() + GRACE;
+    loop {
+        match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Told::Done(done)) => return Some(done),
+            Ok(Told::Asks(_)) => {}
+            Err(_) => return None,
         }
     }
 }

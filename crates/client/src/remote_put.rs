@@ -15,6 +15,7 @@ use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 
+use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
 /// Bytes read at once from a source that is no file.
@@ -129,13 +130,18 @@ impl Cluster {
         .await
     }
 
-    /// Copies what a reader gives, for example standard input.
+    /// Copies what a reader gives, for example standard input. When all of it is on the nodes, `leave` is asked whether the file
+    /// may become visible; it may block for a moment.
+    ///
+    /// # Errors
+    /// What the reader and the cluster give; a `leave` that says no.
     pub fn put_from(
         &self,
         mut reader: impl Read + Send + 'static,
         path: &str,
         how: &RemotePut,
         progress: &mut dyn FnMut(u64),
+        leave: &dyn Fn() -> bool,
     ) -> Result<FileInfo, ClientError> {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, RunError>>(CHUNKS_AHEAD);
         let done = Arc::new(AtomicU64::new(0));
@@ -167,7 +173,10 @@ impl Cluster {
         let create = how.create(path);
         let mut tick = || progress(done.load(Ordering::Relaxed));
         let put = self.putting(&create, &mut tick, async |created: &Created| match source.take() {
-            Some(source) => self.peers.put_stream(created, source).await,
+            Some(source) => {
+                let written = self.peers.put_stream(created, source).await?;
+                if leave() { Ok(written) } else { Err(given_up()) }
+            }
             None => Err(RunError::Panicked),
         });
         Ok(self.peers.wait(put)?)

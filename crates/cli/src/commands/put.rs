@@ -269,7 +269,7 @@ fn put_one(
     how: &RemotePut,
 ) -> Result<FileInfo, ClientError> {
     if source == DASH {
-        return cluster.put_from(io::stdin(), path, how, &mut |_| ());
+        return cluster.put_from(io::stdin(), path, how, &mut |_| (), &|| true);
     }
     let total = std::fs::metadata(source).map_or(0, |meta| meta.len());
     let bar = bytes_bar(total, args.tuning.no_progress);

@@ -113,7 +113,13 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
             Location::Local(path) => write_atomic(path, &bytes)?,
             Location::Remote(url) => {
                 let how = RemotePut::default();
-                connect(url, args.reach)?.put_from(Cursor::new(bytes), &url.path, &how, &mut |_| ())?;
+                connect(url, args.reach)?.put_from(
+                    Cursor::new(bytes),
+                    &url.path,
+                    &how,
+                    &mut |_| (),
+                    &|| true,
+                )?;
             }
         }
         crate::notice(format_args!("{path}: {} of {variable}, {}", args.kernel, answer::shape(&plan)));
