@@ -16,14 +16,14 @@ STORAGE, CLIENT, AUTO = "storage", "client", "auto"
 
 # MiB of the file of a kernel that folds fast on a core of the machine, and of one that is slow or reads it several times. `auto`
 # decides nothing about files of less than one MiB.
-FAST, SLOW = 128, 8
+FAST, SLOW = 128, 32
 QUICK = ("sum", "grep")
 
 GOAL, MIDDLE_GOAL = 1.10, 1.03
 
-# A time is the mean of as many requests, one after the other, as take so many seconds, and of so many at most: processors are
-# given by 100 ms, and a request that takes no longer is over in the first of them or waits for the next.
-LONG_ENOUGH, MOST = 0.6, 16
+# A time is the mean of as many requests as take so many seconds, and of so many at most. The places take turns, request by
+# request: what the machine does besides is as likely beside one as beside the other.
+LONG_ENOUGH, MOST = 1.2, 32
 
 DOUBLES = workload.doubles
 
@@ -69,16 +69,26 @@ class Truths:
         return one
 
 
-def often(run):
-    """`run` again and again, as one that takes long enough."""
+def in_turns(runs):
+    """All of these again and again, in an order drawn anew each time, until each took long enough; what is left to decide
+    as often as what is told to stay. `folded_by_clients` is that of what is left to decide."""
+    order = np.random.default_rng(0)
 
     def some():
-        times, shares, answer = [], [], None
-        while sum(times) < LONG_ENOUGH and len(times) < MOST:
-            seconds, answer = run()
-            times.append(seconds)
-            shares.append(answer["folded_by_clients"])
-        return mean(times), answer | {"folded_by_clients": mean(shares)}
+        times, shares, answer = {place: [] for place in runs}, [], None
+        enough = lambda place: sum(times[place]) >= LONG_ENOUGH or len(times[place]) >= MOST
+        while True:
+            pair = not (enough(STORAGE) and enough(AUTO))
+            left = [place for place in runs if (not enough(place) if place == CLIENT else pair)]
+            if not left:
+                break
+            for place in order.permutation(left):
+                seconds, answer = runs[place]()
+                times[place].append(seconds)
+                if place == AUTO:
+                    shares.append(answer["folded_by_clients"])
+        parts = {place: mean(taken) for place, taken in times.items()}
+        return sum(parts.values()), answer | {"parts": parts, "folded_by_clients": mean(shares)}
 
     return some
 
@@ -109,9 +119,9 @@ class Figure:
             file = bench.file(make, (SLOW if quick else size) * MIB, self.nodes)
             asked = [(file, request(file.size), host) for host in on]
             truths = Truths()
-            for place in (STORAGE, CLIENT, AUTO):
-                run = lambda place=place, asked=asked: schemes.mixed(storage, place, asked)
-                yield Situation(place, kernel, often(truths.of(run)), {})
+            run = lambda place, asked=asked: truths.of(lambda: schemes.mixed(storage, place, asked))
+            places = (STORAGE, CLIENT, AUTO)
+            yield Situation(kernel, kernel, in_turns({place: run(place) for place in places}), {}, parts=places)
 
     def paper(self):
         return {}

@@ -4,12 +4,15 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use gristmill_kernel::Output;
+use gristmill_layout::Layout;
 use gristmill_runtime::{
-    Control, EventOutput, HandBack, Here, Options, PassOrder, Request, Revision, RowsEnd, RunError,
-    Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
+    Control, EventOutput, FileParts, HandBack, Here, Options, PassOrder, Request, Revision, RowsEnd,
+    RunError, Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
 };
 
 use crate::answers::given_up;
+use crate::read_ahead::ReadAhead;
 use crate::{AT_CLIENT, Question, StorageCrew};
 
 /// Units that are folded ahead of what is taken.
@@ -48,6 +51,17 @@ impl TakesOver {
     }
 }
 
+/// The parts of one file, each read ahead. Several files that are read as one stay as they are.
+fn ahead(mut file: FileParts) -> FileParts {
+    if let Layout::Striped(striped) = &file.layout {
+        for (target, part) in (0..).zip(&mut file.parts) {
+            let length = striped.object_len(target, file.length);
+            *part = Arc::new(ReadAhead::of(part.clone(), length));
+        }
+    }
+    file
+}
+
 impl StorageCrew {
     /// The records of these targets, to be folded here.
     fn shard_here(
@@ -63,7 +77,10 @@ impl StorageCrew {
         }
         let question = Question::of_fold(&self.request, &mut |_| Ok(()))?;
         let (kernel, (input, byte_order)) = (question.bind()?, question.input.input()?);
-        let file = self.files.parts(&self.peers, AT_CLIENT)?;
+        let mut file = self.files.parts(&self.peers, AT_CLIENT)?;
+        if kernel.spec().output != Output::Value {
+            file = ahead(file);
+        }
         let input = input.for_kernel(&kernel.spec());
         let selection = Selection { skip: question.input.skip, range: None };
         let options = takes.options.clone();

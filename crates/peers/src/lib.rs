@@ -40,6 +40,7 @@ mod peers;
 mod placement;
 mod plan;
 mod put;
+mod read_ahead;
 mod received;
 mod run;
 mod scrub;

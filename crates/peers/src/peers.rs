@@ -21,7 +21,7 @@ use tonic::transport::Channel;
 use crate::Received;
 use crate::error::{transport, unavailable};
 use crate::layouts::Layouts;
-use crate::placement::{Machine, NearLoads};
+use crate::placement::{Machine, Remembered};
 use crate::unanswered::Unanswered;
 
 /// Room for what gRPC and Arrow put around a frame.
@@ -58,7 +58,7 @@ pub struct Peers {
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
-    pub(crate) near: NearLoads,
+    pub(crate) loads: Remembered,
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
@@ -86,7 +86,7 @@ impl Peers {
             runtime,
             token,
             layouts: Layouts::default(),
-            near: NearLoads::default(),
+            loads: Remembered::default(),
             name,
             stall: options.stall,
             verify: options.verify,

@@ -5,7 +5,7 @@
 mod asking;
 mod decide;
 mod machine;
-mod near;
+mod remembered;
 mod said;
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
 pub use asking::Asking;
 pub(crate) use machine::Machine;
-pub(crate) use near::NearLoads;
+pub(crate) use remembered::Remembered;
 
 use crate::bytes::node_name;
 use crate::error::unavailable;
@@ -27,6 +27,12 @@ use crate::{Files, Peers, Plan, shards};
 
 /// Longest time that somebody waits for what nodes say.
 const LOAD_WAIT: Duration = Duration::from_secs(1);
+
+/// A request that stays on its nodes would take at least so many times as long here, if there is no doubt about it.
+const CLEAR: f64 = 2.0;
+
+/// A request that is expected to take so long is worth asking about, in seconds.
+const WORTH_ASKING: f64 = 1.0;
 
 /// Below so many bytes nobody asks: sooner done than decided.
 pub const LEAST_DECIDED: u64 = 1 << 20;
@@ -73,23 +79,35 @@ impl Decision {
     }
 }
 
+impl NodeDecision {
+    /// Whether the part stays however long the queue of its node is: it runs on the processors of this process without a cap,
+    /// and this process can do nothing sooner on the same processors.
+    fn stays_anyway(&self) -> bool {
+        let its = self.load.as_ref().and_then(|load| load.processors.as_ref());
+        self.near && its.is_some_and(|its| its.most >= its.cores)
+    }
+}
+
+impl Decision {
+    /// Whether all of it stays on its nodes, and would if these had somewhat more to do than they said. If that is wrong, a
+    /// node that has much more to do hands its part back. A short request that is clear need not ask each time.
+    fn is_clear(&self) -> bool {
+        let clear = |node: &NodeDecision| match (node.storage_seconds, node.client_seconds) {
+            _ if node.here => false,
+            _ if node.stays_anyway() => true,
+            (Some(storage), Some(client)) => self.seconds < WORTH_ASKING && client >= CLEAR * storage,
+            _ => false,
+        };
+        self.nodes.iter().all(clear)
+    }
+}
+
 impl Peers {
     /// What the nodes of a file say of their load; nothing of those that do not answer in time.
-    fn loads(
-        &self,
-        nodes: &[String],
-        grant: &Arc<str>,
-        kernel: &str,
-        here: Option<&str>,
-    ) -> Vec<Option<NodeLoad>> {
-        let near: Option<Vec<NodeLoad>> =
-            nodes.iter().map(|address| self.near.get(address, kernel)).collect();
-        if let Some(loads) = near {
-            return loads.into_iter().map(Some).collect();
-        }
+    fn loads(&self, nodes: &[String], grant: &Arc<str>, kernel: &str) -> Vec<Option<NodeLoad>> {
         let asked = nodes.iter().map(|address| async move {
             let load = tokio::time::timeout(LOAD_WAIT, self.load(address, grant, kernel)).await.ok()?.ok()?;
-            self.near.learn(address, kernel, &load, here);
+            self.loads.learn(address, kernel, &load);
             Some(load)
         });
         self.wait(async { join_all(asked).await })
@@ -122,26 +140,73 @@ impl Peers {
             }
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
-        let loads = self.loads(&addresses, &grant, kernel, asking.processors.as_deref());
-        let parts = nodes.into_iter().zip(loads).map(|((shard, bytes), load)| {
-            let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
-            let node = node_name(number.map_or(0, |target| target.number), &shard.address);
-            NodeDecision {
-                node,
-                targets: shard.targets,
-                bytes,
-                here: false,
-                storage_seconds: None,
-                client_seconds: None,
-                near: false,
-                load,
-            }
-        });
-        let mut parts: Vec<NodeDecision> = parts.collect();
-        let nodes = parts.len().max(1) as u64;
-        let pulled =
-            decide::Pulled { bytes: plan.pulled_bytes / nodes, messages: plan.pull_messages / nodes };
-        let seconds = decide::decide(spec, &mut parts, pulled, asking).ok()?;
-        Some(Decision { nodes: parts, seconds })
+        let count = nodes.len().max(1) as u64;
+        let extra = decide::Extra {
+            pulled_bytes: plan.pulled_bytes / count,
+            messages: plan.pull_messages / count,
+            stretches: plan.pull_stretches / count,
+            row_units: plan.row_units / count,
+        };
+        let decided = |loads: Vec<Option<NodeLoad>>| {
+            let parts = nodes.iter().zip(loads).map(|((shard, bytes), load)| {
+                let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
+                let node = node_name(number.map_or(0, |target| target.number), &shard.address);
+                NodeDecision {
+                    node,
+                    targets: shard.targets.clone(),
+                    bytes: *bytes,
+                    here: false,
+                    storage_seconds: None,
+                    client_seconds: None,
+                    near: false,
+                    load,
+                }
+            });
+            let mut parts: Vec<NodeDecision> = parts.collect();
+            let seconds = decide::decide(spec, &mut parts, extra, asking).ok()?;
+            Some(Decision { nodes: parts, seconds })
+        };
+        let remembered = self.loads.get(&addresses, kernel).and_then(&decided).filter(Decision::is_clear);
+        remembered.or_else(|| decided(self.loads(&addresses, &grant, kernel)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_wire::Processors;
+
+    use super::said::UNKNOWN;
+    use super::*;
+
+    fn decision(here: bool, near: bool, most: f64, storage: f64, client: f64) -> Decision {
+        let processors = Some(Processors { name: "0".repeat(16), cores: 2.0, most, used: 0.0 });
+        let load = Some(NodeLoad { processors, ..UNKNOWN });
+        let (storage_seconds, client_seconds) = (Some(storage), Some(client));
+        let node = NodeDecision {
+            node: "0".into(),
+            targets: vec![0],
+            bytes: 1,
+            here,
+            storage_seconds,
+            client_seconds,
+            near,
+            load,
+        };
+        Decision { nodes: vec![node], seconds: storage }
+    }
+
+    #[test]
+    fn only_what_stays_beyond_doubt_and_is_short_is_decided_without_asking() {
+        for (decision, clear) in [
+            (decision(false, false, 2.0, 0.1, 0.2), true),
+            (decision(false, false, 2.0, 0.1, 0.19), false),
+            (decision(false, false, 2.0, 1.1, 9.0), false),
+            (decision(true, false, 2.0, 0.1, 0.01), false),
+            // On the processors of whoever asks: whatever it takes, unless the node may not use all of them.
+            (decision(false, true, 2.0, 5.0, 5.0), true),
+            (decision(false, true, 0.5, 5.0, 5.0), false),
+        ] {
+            assert_eq!(decision.is_clear(), clear, "{decision:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gristmill_kernel::{Kernel, Order, Output, Passes, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
-use gristmill_runtime::{ErrorKind, RunError, Share};
+use gristmill_runtime::{ErrorKind, Options, RunError, Share};
 use gristmill_wire::{FileMap, Place};
 
 use crate::Question;
@@ -36,6 +36,10 @@ pub struct Plan {
     pub pulled_bytes: u64,
     /// Messages that this takes.
     pub pull_messages: u64,
+    /// Stretches of the file in these messages, where there are many in each.
+    pub pull_stretches: u64,
+    /// Stretches of the file whose rows travel one by one, because those of other nodes lie between them.
+    pub row_units: u64,
     /// Bytes of partial results, or, for kernels that give rows, `None`: that depends on the data.
     pub answer_bytes: Option<u64>,
     /// Whether the figures were scaled up from a part of the file.
@@ -69,7 +73,7 @@ impl Plan {
         let start = start.clamp(skip, file.length);
         let bytes = start..end.max(start);
         let wanted_bytes = bytes.clone();
-        let (mut pulled, mut messages, mut estimated) = (0, 0, false);
+        let (mut pulled, mut messages, mut stretches, mut estimated) = (0, 0, 0, false);
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
         // Runs of stripes, each a piece of its own until what lies between is known.
@@ -90,8 +94,10 @@ impl Plan {
                 (pulled, messages, estimated) = (cost.moved_bytes, cost.messages, cost.estimated);
             }
             (_, RecordRule::Lines) if spec.output != Output::Value && nodes > 1 => {
-                // The owner of a stripe's last line looks for its end.
-                (pulled, messages) = (stripes.saturating_mul(LINE_LOOK), stripes);
+                // The owner of a stripe's last line looks for its end, for all of its stripes in a window at once.
+                let windows = client_bytes.div_ceil(Options::default().unit_bytes);
+                pulled = stripes.saturating_mul(LINE_LOOK);
+                (messages, stretches) = (stripes.min(windows.saturating_mul(nodes)), stripes);
                 estimated = true;
             }
             _ => {}
@@ -101,6 +107,7 @@ impl Plan {
         let cut = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
         let runs = if cut { stripes.saturating_mul(RUN_BYTES) } else { 0 };
         let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
+        let row_units = if spec.output == Output::Value || nodes == 1 { 0 } else { stripes };
         let answer_bytes = (spec.output == Output::Value).then_some(states);
         let plan = |place, why: String| Plan {
             place,
@@ -109,6 +116,8 @@ impl Plan {
             client_bytes,
             pulled_bytes: pulled,
             pull_messages: messages,
+            pull_stretches: stretches,
+            row_units,
             answer_bytes,
             estimated,
             several: spec.passes == Passes::Several,
@@ -168,6 +177,8 @@ impl Plan {
             client_bytes,
             pulled_bytes,
             pull_messages: sum(|share| share.pulls),
+            pull_stretches: 0,
+            row_units: 0,
             answer_bytes: Some(states),
             estimated: false,
             several: work.kernel.spec().passes == Passes::Several,

@@ -6,11 +6,11 @@
 //! |---|---|---|
 //! | storage | `bytes / (storage_rate * cores) + overhead / cores` of the node | `result + pulled` of the node, `result` of the client |
 //! | data node | the same of the data node | `bytes` of the storage node, `bytes + result` of the data node, `result` of the client |
-//! | client | `bytes / (client_rate * speed) + bytes * receiving / cores + overhead` of the client | `bytes` of the node and of the client |
+//! | client | `bytes / (client_rate * speed) + bytes * receiving / cores + overhead / min(cores, 1)` of the client | `bytes` of the node and of the client |
 //!
 //! What a shard pulls leaves the links of its neighbours; as nodes pull from each other alike it is counted
-//! at its own. A fold uses at most `parallel` cores, so alone it takes longer than its share of them. All
-//! rates are bytes a second.
+//! at its own. A fold uses at most `parallel` cores, so alone it takes longer than its share of them. What it
+//! takes besides is done by one thread: alone it takes `overhead / min(cores, 1)`. All rates are bytes a second.
 //!
 //! **Machines.** Nodes and clients that run on the same processors say so, and what they take of these is a
 //! load of one more resource, so no core is counted twice. Where node and client share a machine it has to
@@ -205,7 +205,7 @@ impl Cluster {
             (shard.bytes as f64, shard.result_bytes as f64, shard.pulled_bytes as f64);
         let mut add = |resource: usize, seconds: f64| uses.push(Use { resource: resource as u32, seconds });
         let fold = |node: &Node, rate: f64| {
-            let alone = bytes / (rate * node.cores.min(shard.parallel)) + overhead;
+            let alone = bytes / (rate * node.cores.min(shard.parallel)) + overhead / node.cores.min(1.0);
             (bytes / (rate * node.cores) + overhead / node.cores, alone)
         };
         // Seconds of cores, and whose; what has a machine of its own has nobody to share them with.
@@ -235,7 +235,8 @@ impl Cluster {
                 alone
             }
             Place::Client => {
-                let takes = bytes / (rate(shard.client_rate, "client")? * client.speed) + overhead;
+                let takes = bytes / (rate(shard.client_rate, "client")? * client.speed);
+                let takes = takes + overhead / client.cores.min(1.0);
                 let alone = takes + bytes * client.receiving / client.cores;
                 add(node_at + 1, bytes / node.link);
                 add(client_at, alone);
