@@ -3,6 +3,7 @@
 mod array;
 mod element;
 mod files;
+mod fsck;
 mod nodes;
 mod parameters;
 mod run;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use element::Element;
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
+pub use fsck::FsckArgs;
 pub use nodes::{CertArgs, MAX_NODES, NodeArgs, ServeArgs, TopArgs, UpArgs};
 pub use run::{RunArgs, SelectionArgs, TuningArgs};
 pub use scrub::ScrubArgs;
@@ -74,6 +76,8 @@ pub enum Command {
     Chmod(ChmodArgs),
     /// Read files through and compare them with their checksums
     Scrub(ScrubArgs),
+    /// Compare the names of a cluster with the objects on its storage nodes
+    Fsck(FsckArgs),
     /// List the storage nodes of a cluster, and how each is
     Nodes(NodesArgs),
     /// Watch a cluster: its nodes, their load, where requests run, bytes moved and not moved

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod cert;
 mod chunk_places;
+pub mod fsck;
 pub mod get;
 mod get_variable;
 mod handed_socket;

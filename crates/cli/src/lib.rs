@@ -90,6 +90,7 @@ fn dispatch(cli: Cli, words: &[OsString]) -> Result<ExitCode, CliError> {
         Command::Ls(args) => commands::names::ls(&args),
         Command::Rm(args) => commands::names::rm(&args),
         Command::Scrub(args) => commands::scrub::scrub(&args),
+        Command::Fsck(args) => commands::fsck::fsck(&args),
         Command::Chmod(args) => commands::names::chmod(&args),
         Command::Nodes(args) => commands::nodes::nodes(&args),
         Command::Top(args) => commands::top::top(&args),

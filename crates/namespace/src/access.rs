@@ -42,6 +42,14 @@ impl Rules {
         if allowed { Ok(()) } else { Err(denied(who, &file.path, verb)) }
     }
 
+    /// `NotAdministrator` with `verb` unless `who` may do everything.
+    pub(crate) fn check_administrator(&self, who: &Principal, verb: &'static str) -> Result<()> {
+        if self.is_super(who) {
+            return Ok(());
+        }
+        Err(NamespaceError::NotAdministrator { who: who.clone(), verb })
+    }
+
     /// Whether `who` may replace or remove a file of this owner and mode.
     pub(crate) fn may_write(&self, who: &Principal, owner: &str, mode: Mode) -> bool {
         self.is_super(who) || mode.allows(who.as_str() == owner, Access::Write)

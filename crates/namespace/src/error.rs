@@ -46,6 +46,14 @@ pub enum NamespaceError {
         /// For what.
         verb: &'static str,
     },
+    /// Only an administrator may do this.
+    #[error("{who} may not {verb}: only root may, and the user whom the entry node was given with --admin")]
+    NotAdministrator {
+        /// Who asked.
+        who: Principal,
+        /// For what.
+        verb: &'static str,
+    },
     /// A path breaks a rule.
     #[error("the path {path:?} is not allowed, {why}")]
     InvalidPath {
@@ -165,6 +173,7 @@ impl NamespaceError {
         match self {
             Self::NotFound { .. }
             | Self::Denied { .. }
+            | Self::NotAdministrator { .. }
             | Self::InvalidPath { .. }
             | Self::Invalid { .. }
             | Self::Conflict { .. }

@@ -31,6 +31,7 @@ mod files;
 mod finish;
 mod flight;
 mod fold;
+mod fsck;
 mod here;
 mod layouts;
 mod member;

@@ -15,10 +15,11 @@ use futures_util::StreamExt;
 use futures_util::stream::iter;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::Node;
-use gristmill_wire::{ClusterStatus, FileMap, Grant, MAX_CLUSTER_BYTES, NodeStatus, Rights, TargetPlace};
+use gristmill_wire::{ClusterStatus, FIRST_ID, Grant, MAX_CLUSTER_BYTES, NodeStatus, Rights, TargetPlace};
 use http::header;
 use tokio::sync::Mutex;
 
+use crate::collect::{ENTRY, objects_of};
 use crate::door::who;
 use crate::error::{Answer, Refusal};
 use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CLUSTER};
@@ -96,16 +97,7 @@ async fn ask(shared: &Shared, node: &Node, grant: &str) -> Result<NodeStatus, St
 /// clocks may differ.
 fn grant(shared: &Shared) -> Answer<String> {
     let target = TargetPlace { number: shared.number()?, address: shared.address.clone(), version: 0 };
-    let file = FileMap {
-        id: "0".repeat(32),
-        path: "/".into(),
-        length: 0,
-        unit: 1,
-        first: 0,
-        record: None,
-        segments: false,
-        targets: vec![target],
-    };
+    let file = objects_of(FIRST_ID, vec![target]);
     let expires = now() + 2 * JOIN_AGE;
-    Ok(shared.key.seal(&Grant { principal: "entry".into(), rights: Rights::Read, file, expires })?)
+    Ok(shared.key.seal(&Grant { principal: ENTRY.into(), rights: Rights::Read, file, expires })?)
 }

@@ -55,7 +55,9 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     let state = shared.clone();
     let (garbage, targets) = blocking(move || {
         let namespace = state.namespace()?;
-        Ok::<_, Refusal>((namespace.garbage(COLLECT_AT_ONCE)?, namespace.targets()?))
+        state.reserve.mend();
+        let garbage = state.reserve.freeing(|| Ok(namespace.garbage(COLLECT_AT_ONCE)?))?;
+        Ok::<_, Refusal>((garbage, namespace.targets()?))
     })
     .await?;
     let all = garbage.len() == COLLECT_AT_ONCE;
@@ -78,20 +80,20 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     let some = !cleared.is_empty();
     if some {
         let state = shared.clone();
-        blocking(move || Ok::<_, Refusal>(state.namespace()?.collected(&cleared, writable)?)).await?;
+        let forget =
+            move || state.reserve.freeing(|| Ok(state.namespace()?.collected(&cleared, writable)?));
+        blocking(forget).await?;
     }
     Ok(all && some)
 }
 
-/// Removes the objects of a file from its targets, and says whether all are gone.
-async fn clear(
-    shared: &Arc<Shared>,
-    file: &Garbage,
-    targets: Vec<TargetPlace>,
-    silent: &Mutex<HashSet<u32>>,
-) -> Answer<bool> {
-    let map = FileMap {
-        id: file.id.to_string(),
+/// The principal in the grants of the entry node itself.
+pub(crate) const ENTRY: &str = "entry";
+
+/// The objects of a put on some targets, as a grant names them.
+pub(crate) fn objects_of(id: &str, targets: Vec<TargetPlace>) -> FileMap {
+    FileMap {
+        id: id.to_owned(),
         path: String::new(),
         length: 0,
         unit: 1,
@@ -99,12 +101,22 @@ async fn clear(
         record: None,
         segments: false,
         targets,
-    };
+    }
+}
+
+/// Removes the objects of a file from its targets, and says whether all are gone.
+pub(crate) async fn clear(
+    shared: &Arc<Shared>,
+    file: &Garbage,
+    targets: Vec<TargetPlace>,
+    silent: &Mutex<HashSet<u32>>,
+) -> Answer<bool> {
+    let map = objects_of(file.id.as_str(), targets);
     let object = map.object();
     let own = shared.number()?;
     let targets = map.targets.clone();
     let expires = now() + GRANT_HOLDS;
-    let grant = Grant { principal: "entry".into(), rights: Rights::Manage, file: map, expires };
+    let grant = Grant { principal: ENTRY.into(), rights: Rights::Manage, file: map, expires };
     let sealed = shared.key.seal(&grant)?;
     let mut all = true;
     for place in targets {

@@ -63,14 +63,16 @@ impl Shared {
 
     /// A put is given up.
     pub fn abandon(&self, who: &Principal, attempt: &Attempt) -> Answer<()> {
-        self.namespace()?.abandon(who, &attempt.id.parse()?)?;
+        let id = attempt.id.parse()?;
+        self.reserve.freeing(|| Ok(self.namespace()?.abandon(who, &id)?))?;
         self.garbage.notify_one();
         Ok(())
     }
 
     /// Removes a file.
     pub fn remove(&self, who: &Principal, path: &PathOf) -> Answer<()> {
-        self.namespace()?.remove(who, &FilePath::parse(&path.path)?)?;
+        let path = FilePath::parse(&path.path)?;
+        self.reserve.freeing(|| Ok(self.namespace()?.remove(who, &path)?))?;
         self.garbage.notify_one();
         Ok(())
     }

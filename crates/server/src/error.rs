@@ -118,7 +118,7 @@ impl From<NamespaceError> for Refusal {
     fn from(error: NamespaceError) -> Refusal {
         let kind = match &error {
             NamespaceError::NotFound { .. } => ErrorKind::NotFound,
-            NamespaceError::Denied { .. } => ErrorKind::Denied,
+            NamespaceError::Denied { .. } | NamespaceError::NotAdministrator { .. } => ErrorKind::Denied,
             NamespaceError::NoSpace => ErrorKind::NoSpace,
             NamespaceError::UnknownAttempt { .. } => ErrorKind::Conflict,
             NamespaceError::TooManyPuts { .. } => ErrorKind::Busy,

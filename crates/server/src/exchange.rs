@@ -12,7 +12,7 @@ use gristmill_wire::ErrorBody;
 
 use crate::error::Refusal;
 use crate::group_work::{Event, Message, Taking};
-use crate::limits::{MEMBER_TICK, TELL_AGAIN};
+use crate::limits::{MEMBER_TICK, TELL_AGAIN, VALUE_TIME};
 
 /// What a member needs to talk to the others.
 pub(crate) struct Exchange {
@@ -151,7 +151,8 @@ async fn tell(
     grant: &str,
     value: Bytes,
 ) -> Result<(), RunError> {
-    let until = Instant::now() + Duration::from_millis(Limits::default().stall);
+    let stall = Duration::from_millis(Limits::default().stall);
+    let (begun, mut alive) = (Instant::now(), Instant::now());
     loop {
         let told = match peers.tell_member(place, path, grant, value.clone()).await {
             Ok(MemberReply::Here) => return Ok(()),
@@ -163,7 +164,11 @@ async fn tell(
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Busy) => error,
             Err(error) => return Err(error),
         };
-        if Instant::now() >= until {
+        // A node without memory for the value lives, and other values of it are taken meanwhile.
+        if told.kind() == ErrorKind::Busy {
+            alive = Instant::now();
+        }
+        if alive.elapsed() >= stall || begun.elapsed() >= VALUE_TIME {
             return Err(told);
         }
         tokio::time::sleep(TELL_AGAIN).await;

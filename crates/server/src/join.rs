@@ -50,6 +50,12 @@ pub(crate) async fn keep(
             _ = stopped.wait_for(|stop| *stop) => return Ok(()),
             () = sleep(HEARTBEAT) => {}
         }
+        let state = shared.clone();
+        blocking(move || {
+            state.reserve.mend();
+            Ok::<_, ServerError>(())
+        })
+        .await?;
         // An entry node that is down is asked again at the next beat.
         let _ = join(&shared, &entry, &id).await;
     }

@@ -117,6 +117,7 @@ struct KeptObject<'a> {
 
 impl KeptObject<'_> {
     fn write(&mut self) -> Result<(), RunError> {
+        self.shared.has_room().map_err(as_error)?;
         let (store, id) = (&self.shared.store, &self.output.id);
         let written = store.write_at(id, self.at, &self.buffer, WriteOptions::default());
         written.map_err(|error| self.output.failed(self.shared, error))?;

@@ -73,6 +73,9 @@ pub const MAX_GONE: usize = 1024;
 /// How often a member that waits looks whether it should ask, or was given up.
 pub const MEMBER_TICK: Duration = Duration::from_millis(100);
 
+/// How long a value may wait for memory at the node that it is for.
+pub const VALUE_TIME: Duration = Duration::from_secs(60);
+
 /// How soon a value is sent again to a node that did not take it.
 pub const TELL_AGAIN: Duration = Duration::from_millis(20);
 

@@ -34,13 +34,14 @@ use crate::limits::{
 };
 use crate::memory::{Memory, chunk_memory};
 use crate::private::close_to_others;
+use crate::reserve::{Reserve, full};
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
 use crate::statistics::Books;
 use crate::turns::Turns;
 use crate::{
-    NodeOptions, ServerError, cluster, door, files, flight, join, load, members, membership, metrics,
-    no_route, objects, page, scrub, status, target,
+    NodeOptions, ServerError, cluster, door, files, flight, fsck, join, load, members, membership, metrics,
+    no_route, object_page, objects, page, scrub, status, target,
 };
 
 /// Number of a target that has not joined a cluster yet.
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub store: Arc<LocalStore>,
     /// Statistics of chunks, unless they are turned off.
     pub statistics: Option<Arc<Books>>,
+    /// Room on the target's disk for removing.
+    pub reserve: Reserve,
     pub key: Key,
     pub peers: Peers,
     pub identities: Identities,
@@ -200,6 +203,11 @@ impl Shared {
         ]
     }
 
+    /// Refuses what needs room on a disk that has none left but for removing.
+    pub fn has_room(&self) -> Answer<()> {
+        if self.reserve.is_whole() { Ok(()) } else { Err(full(self.number().ok(), &self.address)) }
+    }
+
     /// The pace of a fold for a principal.
     pub fn pace(&self, who: &Arc<str>) -> FoldPace {
         FoldPace::new(self.contention.cap.clone(), self.chunks.clone(), who.clone())
@@ -259,17 +267,23 @@ impl Node {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
         }
-        let (store, statistics, closed) = blocking({
-            let (dir, threads) = (dir.clone(), Handle::current());
+        let (store, statistics, reserve, closed) = blocking({
+            let (dir, threads, recovery) = (dir.clone(), Handle::current(), options.recovery.clone());
             move || {
                 let closed = close_to_others(&dir)?;
-                let store = target::open(&dir)?;
+                let reserve = Reserve::of(&dir);
+                let tell = &mut |far| {
+                    if let Some(recovery) = &recovery {
+                        recovery.send_replace(Some(far));
+                    }
+                };
+                let store = target::open(&dir, tell)?;
                 if entry {
                     membership::check_entry(&dir, &store)?;
                 }
                 let books =
                     options.statistics.then(|| Books::open(&dir, store.clone(), threads)).transpose()?;
-                Ok::<_, ServerError>((store, books, closed))
+                Ok::<_, ServerError>((store, books, reserve, closed))
             }
         })
         .await?;
@@ -308,9 +322,11 @@ impl Node {
         let terms = Terms::of(&options, folding)?;
         let contention = Contention::start(terms).map_err(|source| ServerError::Thread { source })?;
         let listener = listener.watched(contention.senders.clone());
+        tokio::task::block_in_place(|| reserve.keep());
         let shared = Arc::new(Shared {
             store,
             statistics,
+            reserve,
             key,
             peers,
             identities,
@@ -441,6 +457,8 @@ fn router(shared: &Arc<Shared>) -> Router {
         .merge(metrics::routes())
         .merge(status::routes())
         .merge(cluster::routes())
+        .merge(fsck::routes())
+        .merge(object_page::routes())
         .merge(page::routes())
         .fallback(no_route::no_path)
         .method_not_allowed_fallback(no_route::no_method)

@@ -112,12 +112,12 @@ impl Shared {
     pub fn remove_object(&self, id: &ObjectId) -> Answer<()> {
         // Before, so that an upload ends with the reason, and behind, for one that began in between.
         self.arriving.end(id);
-        let removed = target::remove(&self.store, id);
+        let removed = self.reserve.freeing(|| Ok(target::remove(&self.store, id)?));
         if let Some(books) = &self.statistics {
             books.forget(id);
         }
         self.arriving.end(id);
-        Ok(removed?)
+        removed
     }
 }
 

@@ -4,7 +4,9 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gristmill_store::Recovery;
 use gristmill_transport::Address;
+use tokio::sync::watch;
 
 use crate::{ActivePriority, Objective};
 
@@ -49,6 +51,8 @@ pub struct NodeOptions {
     pub objective: Objective,
     /// Keep statistics of the chunks of array variables.
     pub statistics: bool,
+    /// Hears how far the node is while it recovers its store after a crash.
+    pub recovery: Option<watch::Sender<Option<Recovery>>>,
     /// How many nodes of the cluster are being started, the entry node counted: until all of them are there it opens and
     /// creates no files, of which a part would lie elsewhere than it should.
     pub expect: Option<u32>,
@@ -77,6 +81,7 @@ impl NodeOptions {
             chunk_memory: None,
             objective: Objective::Overlap,
             statistics: true,
+            recovery: None,
             expect: None,
         }
     }

@@ -38,6 +38,7 @@ impl Shared {
 
     fn begin(&self, who: &Principal, create: &Create) -> Answer<Beginning> {
         self.ready()?;
+        self.has_room()?;
         let unit = match create.record {
             Some(record) => fit_unit(create.unit, record).map_err(RunError::from)?,
             None => create.unit,

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_store::{ArrivalState, LocalStore, ObjectId, ObjectStore, StoreError, write_atomic};
+use gristmill_store::{ArrivalState, LocalStore, ObjectId, ObjectStore, Recovery, StoreError, write_atomic};
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
@@ -21,9 +21,11 @@ const LIST_PAGE: usize = 256;
 
 /// Opens the store and clears away objects that were not complete when the node last stopped: whoever wrote them
 /// has lost the connection.
-pub(crate) fn open(dir: &Path) -> Result<Arc<LocalStore>, ServerError> {
+///
+/// `tell` hears how far it is where the store has to be recovered.
+pub(crate) fn open(dir: &Path, tell: &mut dyn FnMut(Recovery)) -> Result<Arc<LocalStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    let store = LocalStore::open(dir.join("objects")).map_err(failed)?;
+    let store = LocalStore::open_telling(dir.join("objects"), tell).map_err(failed)?;
     let mut after: Option<ObjectId> = None;
     loop {
         let page = store.list(OBJECT_PREFIX, after.as_ref(), LIST_PAGE).map_err(failed)?;

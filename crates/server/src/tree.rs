@@ -11,7 +11,7 @@ use crate::node::Shared;
 impl Shared {
     /// Removes a file, or all that lies in a directory.
     pub fn remove_all(&self, who: &Principal, path: &PathOf) -> Answer<Amount> {
-        let removed = self.namespace()?.remove_all(who, &path.path)?;
+        let removed = self.reserve.freeing(|| Ok(self.namespace()?.remove_all(who, &path.path)?))?;
         self.garbage.notify_one();
         Ok(amount(&removed))
     }

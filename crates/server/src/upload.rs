@@ -90,6 +90,7 @@ pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> A
     loop {
         let (state, name, new) = (shared.clone(), path.to_owned(), id.clone());
         let begun = blocking(move || {
+            state.has_room()?;
             let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
             match state.store.create(&new, &open) {
                 Ok(_) => Ok(Some(Begun::New(Unfinished { shared: state, id: Some(new) }))),
@@ -128,6 +129,7 @@ async fn write(shared: &Shared, path: &str, id: &ObjectId, body: Body) -> Answer
     let mut stream = body.into_data_stream();
     let (mut length, mut sum) = (0, 0);
     while let Some(bytes) = next(&mut stream).await? {
+        shared.has_room()?;
         // On this thread, whose cache has the bytes: handing them to another one costs a third of the speed.
         let write = || shared.store.write_at(id, length, &bytes, WriteOptions::default());
         tokio::task::block_in_place(write).map_err(|error| shared.of_store(path, error))?;
@@ -182,7 +184,7 @@ impl Drop for Unfinished {
         let Some(id) = self.id.take() else { return };
         let shared = self.shared.clone();
         // Nothing points to it; if it cannot be removed now, the next start of the node does.
-        let remove = move || drop(target::remove(&shared.store, &id));
+        let remove = move || drop(shared.reserve.freeing(|| Ok(target::remove(&shared.store, &id)?)));
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(remove)),
             Err(_) => remove(),

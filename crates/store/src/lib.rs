@@ -72,6 +72,7 @@ pub use limits::{
 };
 pub use local::{
     LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_CHECKED_BLOCKS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS,
+    Recovery,
 };
 pub use memory::{DEFAULT_MEMORY_BYTES, MemoryStore};
 pub use object_store::ObjectStore;

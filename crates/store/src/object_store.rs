@@ -83,6 +83,12 @@ pub trait ObjectStore: Send + Sync {
     /// Length, version, arrival state and time of the last change.
     fn stat(&self, id: &ObjectId) -> Result<Stat>;
 
+    /// As [`stat`](Self::stat), after looking whether the backend has the bytes that it should have, without reading them.
+    /// [`Damaged`](crate::StoreError::Damaged) if they are gone or cut off.
+    fn examine(&self, id: &ObjectId) -> Result<Stat> {
+        self.stat(id)
+    }
+
     /// Names that start with `prefix` and come behind `after`, in bytewise order, at most `limit` and at
     /// most [`MAX_LIST_PAGE`](crate::MAX_LIST_PAGE). Ask again from the last name until the answer is empty.
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>>;

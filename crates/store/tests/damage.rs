@@ -131,6 +131,7 @@ fn spoiled_data_files_are_named_and_removable() {
     let store = LocalStore::open(&dir).unwrap();
     for name in ["object1", "object2", "object3"] {
         let (id, mut buffer) = (id(name), [0; 100]);
+        assert!(is_damaged(&store.examine(&id).unwrap_err()), "{name}");
         let error = store.read_at(&id, 0, &mut buffer, ReadOptions::default()).unwrap_err();
         assert!(is_damaged(&error) && error.to_string().contains(name), "{error}");
         assert!(is_damaged(&store.append(&id, b"x").unwrap_err()));
@@ -142,7 +143,32 @@ fn spoiled_data_files_are_named_and_removable() {
     let mut buffer = [0; 100];
     store.read_at(&id("object4"), 0, &mut buffer, ReadOptions::default()).unwrap();
     assert_eq!(buffer, [4; 100], "the others are not touched");
+    assert_eq!(store.examine(&id("object4")).unwrap(), store.stat(&id("object4")).unwrap());
+    fs::remove_file(data_file(&dir, "object4")).unwrap();
+    assert!(is_damaged(&store.examine(&id("object4")).unwrap_err()), "although it is open");
     store.shut_down().unwrap();
+}
+
+#[test]
+fn an_open_that_recovers_says_how_far_it_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("store");
+    let store = LocalStore::open(&dir).unwrap();
+    for n in 0..5 {
+        let id = id(&format!("object{n}"));
+        store.create(&id, &CreateOptions::default()).unwrap();
+        store.append(&id, b"flushed").unwrap();
+        store.flush(&id).unwrap();
+        store.append(&id, b"not").unwrap();
+    }
+    drop(store);
+    let mut told = Vec::new();
+    let store = LocalStore::open_telling(&dir, &mut |far| told.push(far)).unwrap();
+    let last = told.last().unwrap();
+    assert_eq!((last.objects, last.folders.0 + 1), (5, last.folders.1), "{told:?}");
+    assert!(told.is_sorted_by_key(|far| (far.objects, far.folders)), "{told:?}");
+    store.shut_down().unwrap();
+    LocalStore::open_telling(&dir, &mut |far| panic!("there was nothing to recover: {far:?}")).unwrap();
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! - [`action`]: what manages files, as JSON.
 //! - [`NodeLoad`] and [`NodeStatus`]: what a node has to do, for those who decide and for those who watch.
 //! - [`ScrubStep`]: what a node found that compared bytes with their checksums.
+//! - [`FsckStep`] and [`FsckFound`]: what a node has, beside what the namespace says of it.
 //! - [`ErrorBody`]: how errors travel.
 //!
 //! ```
@@ -37,6 +38,7 @@ mod bounded;
 mod error;
 mod fold;
 mod frame;
+mod fsck;
 mod grant;
 mod input;
 mod limits;
@@ -54,6 +56,10 @@ pub use array::{ArraySpec, grid};
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, MAX_ASKER_NAME, NodeShard, Together};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};
+pub use fsck::{
+    FIRST_ID, FsckFound, FsckStep, LostObject, MAX_FSCK_BYTES, MAX_FSCK_STEP_BYTES, MAX_OBJECT_PAGE_BYTES,
+    MAX_OBJECTS_LISTED, ObjectEntry, ObjectPage, ObjectState, UnnamedObject,
+};
 pub use grant::{Grant, Key, Rights, pass_of};
 pub use input::InputSpec;
 pub use limits::*;

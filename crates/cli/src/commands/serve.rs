@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_server::{Node, NodeOptions};
+use gristmill_store::Recovery;
 use gristmill_transport::Address;
 use rustix::fs::Mode;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::args::ServeArgs;
 use crate::commands::handed_socket;
@@ -20,6 +21,14 @@ const NETWORK_THREADS: usize = 2;
 
 /// How long a node that joins may take before it says what it waits for.
 const SILENT: Duration = Duration::from_secs(1);
+
+/// How often a node that recovers its store says so to its supervisor, and to people.
+const RECOVERY_TOLD: Duration = Duration::from_secs(1);
+/// See [`RECOVERY_TOLD`].
+const RECOVERY_SHOWN: u32 = 10;
+
+/// What a node that recovers its store says on its standard output, for its supervisor.
+pub(super) const RECOVERING: &str = "recovering";
 
 /// Runs a node until it is told to stop.
 pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
@@ -33,6 +42,8 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
     });
     heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
     let mut options = options(args)?;
+    let (recovery, recovers) = watch::channel(None);
+    options.recovery = Some(recovery);
     if args.supervised {
         let handed = handed_socket::receive(std::io::stdin().as_fd());
         options.handed =
@@ -52,9 +63,10 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
     let served = runtime.block_on(async {
         let join = options.join.clone();
-        let waits = async {
+        let before = recovers.clone();
+        let waits = async move {
             tokio::time::sleep(SILENT).await;
-            if let Some(entry) = join {
+            if let Some(entry) = join.filter(|_| before.borrow().is_none()) {
                 crate::notice(format_args!("gristmill: waiting for the entry node at {entry}"));
             }
             std::future::pending::<()>().await;
@@ -63,6 +75,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
             node = Node::start(options) => node?,
             _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
             () = waits => return Ok(ExitCode::SUCCESS),
+            () = tell_recovery(recovers) => return Ok(ExitCode::SUCCESS),
         };
         if let Some(notice) = node.notice() {
             crate::notice(format_args!("gristmill: {notice}"));
@@ -77,6 +90,27 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Folds that were given up may still be at a block, and ask neighbours through it. They end with the process.
     std::mem::forget(runtime);
     served
+}
+
+/// Tells again and again how far the recovery of the store is, while there is one. Never ends.
+async fn tell_recovery(mut recovers: watch::Receiver<Option<Recovery>>) {
+    for turn in 0u32.. {
+        tokio::time::sleep(RECOVERY_TOLD).await;
+        if !recovers.has_changed().unwrap_or(false) {
+            continue;
+        }
+        let Some(Recovery { objects, folders: (done, all) }) = *recovers.borrow_and_update() else {
+            continue;
+        };
+        // Whoever started us may not read on; that is no reason to stop.
+        let _ = writeln!(std::io::stdout(), "{RECOVERING}");
+        if turn % RECOVERY_SHOWN == 0 {
+            let folders = if all > 0 { format!(", {done} of {all} folders") } else { String::new() };
+            crate::notice(format_args!(
+                "gristmill: the store is being recovered after it was not closed: {objects} objects{folders}"
+            ));
+        }
+    }
 }
 
 fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
@@ -101,6 +135,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         objective: shared.objective,
         statistics: !shared.no_statistics,
         handed: None,
+        recovery: None,
         expect: args.expect,
     })
 }

@@ -22,7 +22,7 @@ use crate::args::{NodeArgs, UpArgs};
 use crate::commands::handed_socket;
 use crate::error::CliError;
 
-/// How long a node may take to start.
+/// How long a node may take to start, since it said last that it recovers its store.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long nodes may take to stop before they are killed.
@@ -57,6 +57,8 @@ struct Running {
     _input: Option<UnixStream>,
     said: Receiver<String>,
     begun: Instant,
+    /// When it last said something.
+    heard: Instant,
     ready: bool,
 }
 
@@ -126,12 +128,11 @@ fn start_all(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>
     let expected = nodes.len();
     for node in nodes {
         node.start(entry.as_ref(), shared, Some(expected))?;
-        let begun = Instant::now();
         while !node.listening()? {
             if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
                 return Ok(false);
             }
-            if begun.elapsed() > START_TIMEOUT {
+            if node.silent() > START_TIMEOUT {
                 return Err(CliError::Usage(format!("node {} did not start in time", node.number)));
             }
         }
@@ -244,7 +245,8 @@ impl Supervised {
                 }
             });
         }
-        self.child = Some(Running { child, _input: Some(ours), said, begun: Instant::now(), ready: false });
+        let begun = Instant::now();
+        self.child = Some(Running { child, _input: Some(ours), said, begun, heard: begun, ready: false });
         Ok(())
     }
 
@@ -264,10 +266,16 @@ impl Supervised {
         Ok(false)
     }
 
-    /// Takes in what it said: where it listens.
+    /// How long it has said nothing.
+    fn silent(&self) -> Duration {
+        self.child.as_ref().map_or(Duration::ZERO, |running| running.heard.elapsed())
+    }
+
+    /// Takes in what it said: where it listens, or that it recovers.
     fn hear(&mut self) {
         let Some(running) = &mut self.child else { return };
         while let Ok(line) = running.said.try_recv() {
+            running.heard = Instant::now();
             if let Some(rest) = line.strip_prefix("listening on ") {
                 self.listen = rest.split(' ').next().unwrap_or(rest).to_owned();
                 running.ready = true;

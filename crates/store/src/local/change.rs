@@ -63,7 +63,7 @@ impl LocalStore {
         length: u64,
     ) -> Result<Version> {
         // A damaged object is refused before anything is noted about it.
-        self.file(object, &read(&object.shared))?;
+        let file = self.file(object, &read(&object.shared))?;
         let version = Version(self.versions.next(&self.meta)?);
         self.meta.rule_out_failed_commit()?;
         let durable = writer.durable_length.min(length);
@@ -77,6 +77,7 @@ impl LocalStore {
         }
         writer.durable_length = durable;
         writer.changed = true;
+        writer.held.get_or_insert(file);
         self.table.note_unflushed(object);
         Ok(version)
     }
@@ -324,7 +325,10 @@ impl LocalStore {
                 let file = self.file(object, &shared)?;
                 trim(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path, error))?;
             }
-            let file = self.file(object, &read(&object.shared))?;
+            let file = match &writer.held {
+                Some(held) => held.clone(),
+                None => self.file(object, &read(&object.shared))?,
+            };
             if let Err(error) = file.sync() {
                 object.unsynced.store(true, Ordering::Relaxed);
                 return Err(StoreError::io("sync", &path, error));
@@ -356,6 +360,7 @@ impl LocalStore {
             return stored;
         }
         (writer.persisted, writer.changed, writer.durable_length) = (true, false, row.length);
+        writer.held = None;
         writer.touched = 0..0;
         {
             let mut shared = write(&object.shared);

@@ -66,6 +66,7 @@ use crate::{Clock, ObjectId, Result, StoreError, SystemClock};
 pub use check::MAX_CHECKED_BLOCKS;
 pub use files::MAX_OPEN_FILES;
 pub use reader::LocalReader;
+pub use recover::Recovery;
 pub use table::{MAX_CACHED_OBJECTS, MAX_UNFLUSHED_OBJECTS};
 
 use check::Checker;
@@ -105,7 +106,13 @@ impl LocalStore {
 
     /// [`open`](Self::open) on another clock.
     pub fn open_with(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self> {
-        Self::open_on(dir.as_ref(), clock, Arc::new(RealDisk))
+        Self::open_on(dir.as_ref(), clock, Arc::new(RealDisk), &mut |_| ())
+    }
+
+    /// [`open`](Self::open), where `tell` is called again and again while the store is recovered after a crash: that takes
+    /// minutes where there are many objects on a slow disk.
+    pub fn open_telling(dir: impl AsRef<Path>, tell: &mut dyn FnMut(Recovery)) -> Result<Self> {
+        Self::open_on(dir.as_ref(), Arc::new(SystemClock), Arc::new(RealDisk), tell)
     }
 
     /// Opens an existing store for reading, also while another process writes to it. See [`LocalReader`].
@@ -113,7 +120,12 @@ impl LocalStore {
         LocalReader::open(dir.as_ref(), Arc::new(SystemClock), Arc::new(RealDisk))
     }
 
-    pub(crate) fn open_on(dir: &Path, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Result<Self> {
+    pub(crate) fn open_on(
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        disk: Arc<dyn Disk>,
+        tell: &mut dyn FnMut(Recovery),
+    ) -> Result<Self> {
         let objects = dir.join(OBJECTS_DIR);
         let made_dir = disk.create_dir(dir).map_err(|error| StoreError::io("create", dir, error))?;
         let lock = acquire(dir)?;
@@ -139,7 +151,7 @@ impl LocalStore {
             // From here on, stopping without `shut_down` leaves a store to recover.
             meta.set_counter(next, false)?;
         } else {
-            recover::recover(&objects, &*disk, &meta, &versions)?;
+            recover::recover(&objects, &*disk, &meta, &versions, tell)?;
         }
         Ok(Self {
             objects,
@@ -193,18 +205,21 @@ impl LocalStore {
 
     /// The object's open data file. `shared` is locked by the caller, so the file is not removed meanwhile.
     fn file(&self, object: &Object, shared: &Shared) -> Result<Arc<dyn DataFile>> {
-        self.files.get(object.birth, || {
-            let path = self.path(&object.id);
-            let file = self.disk.open_file(&path, true).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => missing(&path),
-                _ => StoreError::io("open", &path, error),
-            })?;
-            let found = file.len().map_err(|error| StoreError::io("look at", &path, error))?;
-            if found < shared.length || found > shared.length && !shared.excess {
-                return Err(wrong_length(&path, found, shared.length));
-            }
-            Ok(file)
-        })
+        self.files.get(object.birth, || self.open_file(object, shared))
+    }
+
+    /// Opens the data file, whether it is open already or not, and looks how long it is.
+    fn open_file(&self, object: &Object, shared: &Shared) -> Result<Box<dyn DataFile>> {
+        let path = self.path(&object.id);
+        let file = self.disk.open_file(&path, true).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => missing(&path),
+            _ => StoreError::io("open", &path, error),
+        })?;
+        let found = file.len().map_err(|error| StoreError::io("look at", &path, error))?;
+        if found < shared.length || found > shared.length && !shared.excess {
+            return Err(wrong_length(&path, found, shared.length));
+        }
+        Ok(file)
     }
 
     fn attribute(&self, object: &Object, shared: &Shared, name: &str) -> Result<Option<Vec<u8>>> {

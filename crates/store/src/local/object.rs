@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::SystemTime;
 
 use super::meta::{Changes, Row};
 use super::sums::Sums;
 use crate::clock::{from_nanos, to_nanos};
+use crate::disk::DataFile;
 use crate::intervals::IntervalSet;
 use crate::sums::BlockSum;
 use crate::{ArrivalState, ObjectId, Result, Stat, StoreError, Version};
@@ -45,6 +46,9 @@ pub(super) struct Writer {
     pub(super) begun: u64,
     /// The flush under way says that the object is complete. Nobody is told so before that is durable.
     pub(super) closing: bool,
+    /// The data file since it was first changed after the last flush. If writing back fails, who syncs a file that was opened
+    /// later may not be told.
+    pub(super) held: Option<Arc<dyn DataFile>>,
 }
 
 pub(super) struct Shared {
@@ -73,6 +77,7 @@ impl Object {
             changed: true,
             begun: 0,
             closing: false,
+            held: None,
         };
         let shared = Shared {
             removed: false,
@@ -99,6 +104,7 @@ impl Object {
             touched: row.dirty.unwrap_or(0..0),
             begun: row.length,
             closing: false,
+            held: None,
         };
         let shared = Shared {
             removed: false,

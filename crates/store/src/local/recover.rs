@@ -31,9 +31,25 @@ pub(super) fn is_empty(objects: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Settles dirty objects, removes files without a row and syncs every directory.
-pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &Versions) -> Result<()> {
+/// How far an open is that recovers its store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Objects that were under change and are settled.
+    pub objects: u64,
+    /// Folders that are synced, and all of them; there are none before all objects are settled.
+    pub folders: (u64, u64),
+}
+
+/// Settles dirty objects, removes files without a row and syncs every directory. Tells again and again how far it is.
+pub(super) fn recover(
+    objects: &Path,
+    disk: &dyn Disk,
+    meta: &Meta,
+    versions: &Versions,
+    tell: &mut dyn FnMut(Recovery),
+) -> Result<()> {
     let mut after = 0;
+    let mut far = Recovery::default();
     loop {
         let batch = meta.dirty(after, BATCH)?;
         let Some((_, last)) = batch.last() else { break };
@@ -41,6 +57,8 @@ pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &V
         let mut settled = Vec::with_capacity(batch.len());
         let mut segments = 0;
         for (id, row) in &batch {
+            tell(far);
+            far.objects += 1;
             if settle(disk, &object_path(objects, id), row.length)? {
                 let (sums, summed) = forget_sums(meta, row)?;
                 segments += sums.segments.len();
@@ -56,12 +74,15 @@ pub(super) fn recover(objects: &Path, disk: &dyn Disk, meta: &Meta, versions: &V
         }
     }
     disk.sync_dir(objects).map_err(|error| StoreError::io("sync", objects, error))?;
-    for outer in fan_out_dirs(objects)? {
-        for inner in fan_out_dirs(&outer)? {
+    let outer_dirs = fan_out_dirs(objects)?;
+    for (done, outer) in (0..).zip(&outer_dirs) {
+        far.folders = (done, outer_dirs.len() as u64);
+        for inner in fan_out_dirs(outer)? {
+            tell(far);
             collect(objects, &inner, disk, meta)?;
             disk.sync_dir(&inner).map_err(|error| StoreError::io("sync", &inner, error))?;
         }
-        disk.sync_dir(&outer).map_err(|error| StoreError::io("sync", &outer, error))?;
+        disk.sync_dir(outer).map_err(|error| StoreError::io("sync", outer, error))?;
     }
     Ok(())
 }

@@ -205,6 +205,13 @@ impl ObjectStore for LocalStore {
         self.look(id, |_, shared| Ok(shared.stat(self.clock.now())))
     }
 
+    fn examine(&self, id: &ObjectId) -> Result<Stat> {
+        self.look(id, |object, shared| {
+            self.open_file(object, shared)?;
+            Ok(shared.stat(self.clock.now()))
+        })
+    }
+
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
         let limit = limit.min(MAX_LIST_PAGE);
         self.table.fresh(|fresh| {

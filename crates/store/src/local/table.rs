@@ -13,7 +13,7 @@ use crate::{ObjectId, Result, StoreError};
 /// are bounded by [`MAX_UNFLUSHED_OBJECTS`].
 pub const MAX_CACHED_OBJECTS: usize = 65_536;
 /// Objects that may have something to flush at a time. The next change flushes one of them first.
-pub const MAX_UNFLUSHED_OBJECTS: usize = 4_096;
+pub const MAX_UNFLUSHED_OBJECTS: usize = 1_024;
 
 pub(super) struct Table {
     inner: RwLock<Inner>,

@@ -13,7 +13,7 @@ use crate::disk::faulty::FaultyDisk;
 use crate::{ObjectId, Result, SystemClock};
 
 fn open(dir: &std::path::Path, disk: &FaultyDisk) -> Result<LocalStore> {
-    LocalStore::open_on(dir, Arc::new(SystemClock), Arc::new(disk.clone()))
+    LocalStore::open_on(dir, Arc::new(SystemClock), Arc::new(disk.clone()), &mut |_| ())
 }
 
 fn id(name: &str) -> ObjectId {

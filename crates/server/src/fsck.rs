@@ -1,0 +1,233 @@
+//! The namespace compared with the objects of a storage node, a page at a time: `POST /fsck` on the entry node.
+//!
+//! Files are put and removed meanwhile, so what looks wrong is looked at twice. A put is in the namespace before its objects
+//! are made and until they are gone. So an object that no put names, and that is still there afterwards, belongs to nobody;
+//! and a file that is still there after its object was missed twice has lost it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use gristmill_layout::Striped;
+use gristmill_namespace::{FileEntry, FileId, Garbage, MAX_NAMED_PAGE, Named};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_store::{ObjectId, StoreError};
+use gristmill_wire::{
+    FsckFound, FsckStep, Grant, LostObject, MAX_FSCK_STEP_BYTES, OBJECT_PREFIX, ObjectEntry, ObjectPage,
+    ObjectState, Rights, TargetPlace, UnnamedObject,
+};
+use http::header;
+
+use crate::collect;
+use crate::door::who;
+use crate::error::{Answer, Refusal};
+use crate::limits::{BODY_TIME, JOIN_AGE};
+use crate::node::{Shared, blocking, now};
+use crate::object_page;
+
+/// How long a node may take to say which objects it has.
+const PAGE_TIME: Duration = Duration::from_secs(10);
+
+/// Pages that are asked for once more, at most, to look at one page again. New objects come between those of the page.
+const MAX_PAGES_AGAIN: usize = 4;
+
+/// The route.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/fsck", post(fsck))
+}
+
+async fn fsck(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
+    let principal = who(request.extensions())?;
+    shared.namespace()?;
+    let _seat = shared.seat(&shared.scrubs, &principal.as_str().into())?;
+    let step = body(request.into_body()).await?;
+    if step.remove {
+        shared.namespace()?.check_administrator(&principal, "remove objects that no file has")?;
+    }
+    let _turn = shared.scrubbing.lock().await;
+    let text = serde_json::to_vec(&compared(&shared, &step).await?);
+    let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
+}
+
+async fn body(body: Body) -> Answer<FsckStep> {
+    let refuse = |text: String| Refusal::new(ErrorKind::Usage, text);
+    let bytes = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_FSCK_STEP_BYTES)).await;
+    let bytes = bytes.map_err(|_| refuse(format!("send the request within {} s", BODY_TIME.as_secs())))?;
+    let bytes =
+        bytes.map_err(|_| refuse(format!("the request has more than {MAX_FSCK_STEP_BYTES} bytes")))?;
+    Ok(FsckStep::decode(&bytes)?)
+}
+
+/// One step.
+async fn compared(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
+    let after = step.after.parse::<FileId>()?;
+    let state = shared.clone();
+    let targets = blocking(move || Ok::<_, Refusal>(state.namespace()?.targets()?)).await?;
+    let Some(target) = targets.into_iter().find(|target| target.number == step.number) else {
+        let text = format!("there is no storage node {}; 'nodes' lists all", step.number);
+        return Err(Refusal::new(ErrorKind::Usage, text));
+    };
+    let place = TargetPlace { number: target.number, address: target.address, version: 0 };
+    let mut page = objects_behind(shared, &place, after.as_str()).await?;
+    let named = named(shared, &after, page.end.as_deref()).await?;
+    if let Some(last) = named.last().filter(|_| named.len() == MAX_NAMED_PAGE) {
+        let last = last.id.to_string();
+        page.objects.retain(|object| object.id <= last);
+        page.end = Some(last);
+    }
+    let suspects = Suspects::of(step.number, &page.objects, &named);
+    let mut found = FsckFound {
+        objects: page.objects.len() as u64,
+        bytes: page.objects.iter().fold(0, |sum: u64, one| sum.saturating_add(one.state.length())),
+        next: page.end.clone(),
+        ..FsckFound::default()
+    };
+    if suspects.is_empty() {
+        return Ok(found);
+    }
+    let again = objects_to(shared, &place, after.as_str(), page.end.as_deref()).await?;
+    let named = self::named(shared, &after, page.end.as_deref()).await?;
+    let sure = Suspects::of(step.number, &again, &named).that_are_in(&suspects);
+    found.lost = sure.lost;
+    for entry in sure.unnamed {
+        let removed = step.remove && removed(shared, &entry.id, &place).await?;
+        let bytes = entry.state.length();
+        found.unnamed.push(UnnamedObject { object: format!("{OBJECT_PREFIX}{}", entry.id), bytes, removed });
+    }
+    Ok(found)
+}
+
+async fn named(shared: &Arc<Shared>, after: &FileId, end: Option<&str>) -> Answer<Vec<Named>> {
+    let (state, after) = (shared.clone(), after.clone());
+    let end = end.map(str::parse::<FileId>).transpose()?;
+    blocking(move || Ok(state.namespace()?.named(Some(&after), end.as_ref(), MAX_NAMED_PAGE)?)).await
+}
+
+/// The objects that a node has behind those of a file.
+async fn objects_behind(shared: &Arc<Shared>, place: &TargetPlace, after: &str) -> Answer<ObjectPage> {
+    let object = format!("{OBJECT_PREFIX}{after}");
+    if shared.number()? == place.number {
+        let (state, id) = (shared.clone(), ObjectId::new(&object).map_err(StoreError::from)?);
+        return blocking(move || object_page::page(&state, &id)).await;
+    }
+    let expires = now() + 2 * JOIN_AGE;
+    let file = collect::objects_of(after, vec![place.clone()]);
+    let grant = Grant { principal: collect::ENTRY.into(), rights: Rights::Manage, file, expires };
+    let grant = shared.key.seal(&grant)?;
+    let asked = shared.peers.objects_behind(&place.address, &object, &grant);
+    let page = tokio::time::timeout(PAGE_TIME, asked).await.map_err(|_| {
+        let message = format!(
+            "storage node {} ({}) gave no answer in {} s",
+            place.number,
+            place.address,
+            PAGE_TIME.as_secs()
+        );
+        Refusal::from(RunError::Remote { kind: ErrorKind::Unavailable, message })
+    })??;
+    let ids = page.objects.iter().map(|object| &object.id).chain(&page.end);
+    if !ids.clone().is_sorted() || ids.clone().any(|id| id.as_str() <= after || id.parse::<FileId>().is_err())
+    {
+        let text = format!("storage node {} lists its objects in disorder; report it", place.number);
+        return Err(Refusal::new(ErrorKind::Failed, text));
+    }
+    Ok(page)
+}
+
+/// The objects that a node has behind those of a file, up to those of another, as far as some pages go.
+async fn objects_to(
+    shared: &Arc<Shared>,
+    place: &TargetPlace,
+    after: &str,
+    end: Option<&str>,
+) -> Answer<Vec<ObjectEntry>> {
+    let (mut objects, mut after) = (Vec::new(), after.to_owned());
+    for _ in 0..MAX_PAGES_AGAIN {
+        let page = objects_behind(shared, place, &after).await?;
+        objects.extend(page.objects);
+        match page.end {
+            Some(next) if end.is_none_or(|end| next.as_str() < end) => after = next,
+            _ => {
+                objects.retain(|object| end.is_none_or(|end| object.id.as_str() <= end));
+                return Ok(objects);
+            }
+        }
+    }
+    let text = format!("the objects of storage node {} change too fast; check it again", place.number);
+    Err(Refusal::new(ErrorKind::Conflict, text))
+}
+
+async fn removed(shared: &Arc<Shared>, id: &str, place: &TargetPlace) -> Answer<bool> {
+    let nobody = Garbage { id: id.parse()?, targets: vec![place.number] };
+    collect::clear(shared, &nobody, vec![place.clone()], &std::sync::Mutex::default()).await
+}
+
+/// What does not agree.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Suspects {
+    lost: Vec<LostObject>,
+    unnamed: Vec<ObjectEntry>,
+}
+
+impl Suspects {
+    /// The objects of a target beside the puts of the same range of ids.
+    fn of(number: u32, objects: &[ObjectEntry], named: &[Named]) -> Suspects {
+        let mut left: HashMap<&str, &ObjectEntry> =
+            objects.iter().map(|object| (object.id.as_str(), object)).collect();
+        let mut lost = Vec::new();
+        for put in named.iter().filter(|put| put.targets.contains(&number)) {
+            let object = left.remove(put.id.as_str());
+            let Some(file) = &put.file else { continue };
+            if let Some(why) = fault(file, number, object.map(|object| &object.state)) {
+                let object = format!("{OBJECT_PREFIX}{}", put.id);
+                lost.push(LostObject { path: file.path.to_string(), object, why });
+            }
+        }
+        let unnamed =
+            objects.iter().filter(|object| left.contains_key(object.id.as_str())).cloned().collect();
+        Suspects { lost, unnamed }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.unnamed.is_empty()
+    }
+
+    /// Those that were suspects before, too.
+    fn that_are_in(self, before: &Suspects) -> Suspects {
+        let was_lost = |now: &LostObject| before.lost.iter().any(|then| then.object == now.object);
+        let was_unnamed = |now: &ObjectEntry| before.unnamed.iter().any(|then| then.id == now.id);
+        Suspects {
+            lost: self.lost.into_iter().filter(was_lost).collect(),
+            unnamed: self.unnamed.into_iter().filter(was_unnamed).collect(),
+        }
+    }
+}
+
+/// What is wrong with the object that a file has on a target, if anything is.
+fn fault(file: &FileEntry, number: u32, object: Option<&ObjectState>) -> Option<String> {
+    let place = file.targets.iter().position(|target| *target == number)?;
+    let expected = *file.versions.get(place)?;
+    // A target without a byte of the file has no object.
+    if expected == 0 {
+        return None;
+    }
+    let (version, length) = match object {
+        None => return Some("is not there".into()),
+        Some(ObjectState::Incomplete { .. }) => return Some("is not complete".into()),
+        Some(ObjectState::Unreadable(why)) => return Some(format!("cannot be read: {why}")),
+        Some(ObjectState::Complete { version, length }) => (*version, *length),
+    };
+    if version != expected {
+        return Some(format!("has version {version} and should have {expected}"));
+    }
+    // How long the objects of a segments file are is written in them alone.
+    let count = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
+    let layout = Striped::new(file.unit, count, file.first).ok().filter(|_| !file.segments)?;
+    let expected = layout.object_len(u32::try_from(place).unwrap_or(u32::MAX), file.length);
+    (length != expected).then(|| format!("has {length} bytes and should have {expected}"))
+}
