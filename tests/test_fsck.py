@@ -36,8 +36,9 @@ def test_a_sound_cluster_is_sound(clusters):
     assert sum(node["objects"] for node in found) == len(up.objects())
     assert sum(node["bytes"] for node in found) == up.space()
     assert all(node["lost"] == node["unnamed"] == [] and node["error"] is None for node in found)
-    text = up.grist.ok("fsck", up.url("/")).decode()
-    assert text.count("all as the files say") == 3 and text.startswith("storage node 0 (127.0.0.1:")
+    (text,) = up.grist.ok("fsck", up.url("/")).decode().splitlines()
+    objects = len(up.objects())
+    assert text.startswith(f"{up.url('/')}: 3 nodes, {objects} objects, ") and text.endswith(", all as the files say")
 
 
 def test_what_is_lost_is_named(clusters):
@@ -63,7 +64,8 @@ def test_what_is_lost_is_named(clusters):
     assert "is missing" in lost["/gone"]["why"] and "has 10 bytes" in lost["/cut"]["why"]
     assert lost["/unknown"]["why"] == "is not there" and "has version" in lost["/older"]["why"]
     done = nodes.grist("fsck", nodes.url("/"))
-    assert done.returncode == 1 and done.stdout.count(b": LOST: object") == 4 and b"put files that are LOST again" in done.stdout
+    assert done.returncode == 1 and done.stdout.count(b": LOST: object") == 4 and b"4 objects of files LOST" in done.stdout
+    assert b"on storage node 1 (" in done.stdout and b"put files that are LOST again" in done.stdout
     # Removed, they are no trouble to anybody.
     for name in objects:
         nodes.grist.ok("rm", nodes.url(f"/{name}"))
@@ -97,7 +99,7 @@ def test_what_nobody_has_is_named_and_removed(with_strangers):
     assert sum(one["bytes"] for node in found for one in node["unnamed"]) == 300_000
     assert any(path.name == newer for path in nodes.objects())
     done = nodes.grist("fsck", nodes.url("/"))
-    assert done.returncode == 1 and b"1 that no file has" in done.stdout and b"--remove-unnamed" in done.stdout
+    assert done.returncode == 1 and b"2 objects that no file has" in done.stdout and b"--remove-unnamed" in done.stdout
     found = check(nodes, "--remove-unnamed")
     assert all(one["removed"] for node in found for one in node["unnamed"])
     only_objects_of(nodes, "/kept")
@@ -119,7 +121,8 @@ def test_a_node_that_is_away_is_told(clusters):
     found = check(nodes, code=1)
     assert [node["error"] is None for node in found] == [True, False, True]
     assert [node["objects"] for node in found] == [1, 0, 1]
-    assert b"storage node 1: NOT COMPARED" in nodes.grist("fsck", nodes.url("/")).stdout
+    said = nodes.grist("fsck", nodes.url("/")).stdout.decode()
+    assert "): NOT COMPARED to its end: " in said and "1 node NOT COMPARED" in said and "start the nodes" in said
 
 
 def test_pages_are_told_apart_while_files_come_and_go(clusters):

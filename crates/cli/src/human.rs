@@ -183,16 +183,16 @@ pub fn plan(planned: &Planned, stays: bool) -> String {
     let storage = match plan.answer_bytes {
         Some(answer) => format!(
             "storage would move {about}{} between nodes and about {} to the client",
-            readable(plan.pulled_bytes),
+            readable(plan.besides.pulled_bytes),
             readable(answer)
         ),
         None if stays => format!(
             "storage would move {about}{} between nodes; what the kernel gives stays there",
-            readable(plan.pulled_bytes)
+            readable(plan.besides.pulled_bytes)
         ),
         None => format!(
             "storage would move {about}{} between nodes, and to the client at most what the kernel gives",
-            readable(plan.pulled_bytes)
+            readable(plan.besides.pulled_bytes)
         ),
     };
     let each = if plan.several { " in each of its passes" } else { "" };

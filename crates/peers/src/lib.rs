@@ -60,7 +60,7 @@ pub use member::{MemberPlace, MemberReply, of_reason, reason};
 pub use object::{ObjectStream, TRIES_WITHOUT_PROGRESS};
 pub use patience::{ASKED_AGAIN, PATIENCE, Patience};
 pub use peers::{Peers, PeersOptions};
-pub use placement::{Asking, Decision, LEAST_DECIDED, NodeDecision};
+pub use placement::{Asking, Besides, Decision, LEAST_DECIDED, NodeDecision};
 pub use plan::Plan;
 pub use put::Written;
 pub use received::{Receipts, Received};

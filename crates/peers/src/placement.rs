@@ -3,6 +3,7 @@
 //! Whoever asks decides once, before it begins; nodes may think again while it runs.
 
 mod asking;
+mod besides;
 mod decide;
 mod machine;
 mod remembered;
@@ -18,6 +19,7 @@ use gristmill_runtime::RunError;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
 pub use asking::Asking;
+pub use besides::Besides;
 pub(crate) use machine::Machine;
 pub(crate) use remembered::Remembered;
 
@@ -141,12 +143,7 @@ impl Peers {
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
         let count = nodes.len().max(1) as u64;
-        let extra = decide::Extra {
-            pulled_bytes: plan.pulled_bytes / count,
-            messages: plan.pull_messages / count,
-            stretches: plan.pull_stretches / count,
-            row_units: plan.row_units / count,
-        };
+        let besides = plan.besides.shared_by(count);
         let decided = |loads: Vec<Option<NodeLoad>>| {
             let parts = nodes.iter().zip(loads).map(|((shard, bytes), load)| {
                 let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
@@ -163,7 +160,7 @@ impl Peers {
                 }
             });
             let mut parts: Vec<NodeDecision> = parts.collect();
-            let seconds = decide::decide(spec, &mut parts, extra, asking).ok()?;
+            let seconds = decide::decide(spec, &mut parts, besides, asking).ok()?;
             Some(Decision { nodes: parts, seconds })
         };
         let remembered = self.loads.get(&addresses, kernel).and_then(&decided).filter(Decision::is_clear);

@@ -4,19 +4,16 @@ use std::ops::Range;
 
 use gristmill_kernel::{Kernel, Order, Output, Passes, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
-use gristmill_runtime::{ErrorKind, Options, RunError, Share};
+use gristmill_runtime::{ErrorKind, RunError, Share};
 use gristmill_wire::{FileMap, Place};
 
-use crate::Question;
+use crate::{Besides, Question};
 
 /// What a piece of a partial costs beside its state.
 const PIECE_BYTES: u64 = 40;
 
 /// What a run of records costs in the set of those that a partial covers.
 const RUN_BYTES: u64 = 32;
-
-/// Bytes that are looked at for the end of a stripe's last line.
-const LINE_LOOK: u64 = 256;
 
 /// Nobody minds where so few bytes move.
 const SMALL: u64 = 64 << 10;
@@ -32,14 +29,8 @@ pub struct Plan {
     pub bytes: Range<u64>,
     /// Bytes that the selection has, which a plain read moves to the client.
     pub client_bytes: u64,
-    /// Bytes that storage nodes would pull from each other.
-    pub pulled_bytes: u64,
-    /// Messages that this takes.
-    pub pull_messages: u64,
-    /// Stretches of the file in these messages, where there are many in each.
-    pub pull_stretches: u64,
-    /// Stretches of the file whose rows travel one by one, because those of other nodes lie between them.
-    pub row_units: u64,
+    /// What storage nodes would do besides folding, together: bytes that they pull from each other, the messages for that.
+    pub besides: Besides,
     /// Bytes of partial results, or, for kernels that give rows, `None`: that depends on the data.
     pub answer_bytes: Option<u64>,
     /// Whether the figures were scaled up from a part of the file.
@@ -73,7 +64,7 @@ impl Plan {
         let start = start.clamp(skip, file.length);
         let bytes = start..end.max(start);
         let wanted_bytes = bytes.clone();
-        let (mut pulled, mut messages, mut stretches, mut estimated) = (0, 0, 0, false);
+        let (mut besides, mut estimated) = (Besides::default(), false);
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
         // Runs of stripes, each a piece of its own until what lies between is known.
@@ -81,6 +72,7 @@ impl Plan {
             Layout::Striped(_) => client_bytes.div_ceil(file.unit.max(1)).max(1),
             Layout::Segments(segments) => segments.pieces().max(1) as u64,
         };
+        let unit = if file.segments { client_bytes.div_ceil(stripes) } else { file.unit };
         let pieces = if nodes > 1 { stripes } else { 1 };
         match (spec.record, input.record) {
             (Record::Index(_), _) => client_bytes = 0,
@@ -91,13 +83,15 @@ impl Plan {
                 let whole = records.bytes(select.clone());
                 client_bytes = whole.end - whole.start;
                 let cost = traffic(layout, &records, select, spec.halo);
-                (pulled, messages, estimated) = (cost.moved_bytes, cost.messages, cost.estimated);
+                if spec.output != Output::Value {
+                    besides = Besides::of_rows(client_bytes, unit, nodes, false);
+                }
+                (besides.pulled_bytes, besides.messages) = (cost.moved_bytes, cost.messages);
+                estimated = cost.estimated;
             }
             (_, RecordRule::Lines) if spec.output != Output::Value && nodes > 1 => {
-                // The owner of a stripe's last line looks for its end, for all of its stripes in a window at once.
-                let windows = client_bytes.div_ceil(Options::default().unit_bytes);
-                pulled = stripes.saturating_mul(LINE_LOOK);
-                (messages, stretches) = (stripes.min(windows.saturating_mul(nodes)), stripes);
+                // The owner of a stripe's last line looks for its end.
+                besides = Besides::of_rows(client_bytes, unit, nodes, true);
                 estimated = true;
             }
             _ => {}
@@ -107,23 +101,19 @@ impl Plan {
         let cut = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
         let runs = if cut { stripes.saturating_mul(RUN_BYTES) } else { 0 };
         let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
-        let row_units = if spec.output == Output::Value || nodes == 1 { 0 } else { stripes };
         let answer_bytes = (spec.output == Output::Value).then_some(states);
         let plan = |place, why: String| Plan {
             place,
             why,
             bytes: wanted_bytes.clone(),
             client_bytes,
-            pulled_bytes: pulled,
-            pull_messages: messages,
-            pull_stretches: stretches,
-            row_units,
+            besides,
             answer_bytes,
             estimated,
             several: spec.passes == Passes::Several,
             shares: Vec::new(),
         };
-        let moved = pulled.saturating_add(answer_bytes.unwrap_or(0));
+        let moved = besides.pulled_bytes.saturating_add(answer_bytes.unwrap_or(0));
         let misfit = moved > client_bytes.saturating_add(SMALL);
         match wanted {
             Place::Client => Ok(plan(Place::Client, "asked for".into())),
@@ -175,10 +165,7 @@ impl Plan {
             why,
             bytes: 0..file.length,
             client_bytes,
-            pulled_bytes,
-            pull_messages: sum(|share| share.pulls),
-            pull_stretches: 0,
-            row_units: 0,
+            besides: Besides { pulled_bytes, messages: sum(|share| share.pulls), ..Besides::default() },
             answer_bytes: Some(states),
             estimated: false,
             several: work.kernel.spec().passes == Passes::Several,
@@ -196,7 +183,7 @@ impl Plan {
 
     /// Bytes that the request is expected to move to the client where it runs on storage.
     pub fn storage_bytes(&self) -> u64 {
-        self.pulled_bytes.saturating_add(self.answer_bytes.unwrap_or(0))
+        self.besides.pulled_bytes.saturating_add(self.answer_bytes.unwrap_or(0))
     }
 }
 

@@ -34,61 +34,74 @@ pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
         line(&as_json(&report))?;
     } else {
         for node in &report.nodes {
-            line(&as_text(node))?;
+            if !(node.is_sound() && node.unnamed.is_empty()) {
+                line(&of_node(node))?;
+            }
         }
-        if let Some(advice) = advice(&report) {
-            line(&advice)?;
+        line(&format!("{}: {}", args.cluster, in_all(&report)))?;
+        for advice in advice(&report) {
+            line(advice)?;
         }
     }
     Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn as_text(check: &NodeCheck) -> String {
-    let mut text = String::new();
+/// What is wrong with a node, a line for each object.
+fn of_node(check: &NodeCheck) -> String {
+    let node = format!("storage node {} ({})", check.node.number, check.node.address);
+    let mut lines = Vec::new();
     for lost in &check.lost {
-        text += &format!("{}: LOST: object {} {}\n", lost.path, lost.object, lost.why);
+        lines.push(format!("{}: LOST: object {} on {node} {}", lost.path, lost.object, lost.why));
     }
     for unnamed in &check.unnamed {
-        let state = if unnamed.removed { "removed" } else { "no file has it" };
-        text += &format!("object {}, {}: {state}\n", unnamed.object, readable(unnamed.bytes));
-    }
-    text += &format!(
-        "storage node {} ({}): {} {}, {}",
-        check.node.number,
-        check.node.address,
-        check.objects,
-        if check.objects == 1 { "object" } else { "objects" },
-        readable(check.bytes)
-    );
-    match (check.lost.len(), check.unnamed.len()) {
-        (0, 0) if check.error.is_none() => text += ", all as the files say",
-        (lost, unnamed) => {
-            if lost > 0 {
-                text += &format!(", {lost} of files LOST");
-            }
-            if unnamed > 0 {
-                text += &format!(", {unnamed} that no file has");
-            }
-        }
+        let state = if unnamed.removed { "was removed" } else { "is there" };
+        let bytes = readable(unnamed.bytes);
+        lines.push(format!("object {} on {node}: no file has it; {bytes}, {state}", unnamed.object));
     }
     if let Some(error) = &check.error {
-        text += &format!("\nstorage node {}: NOT COMPARED to its end: {error}", check.node.number);
+        lines.push(format!("{node}: NOT COMPARED to its end: {error}"));
     }
-    text
+    lines.join("\n")
 }
 
-fn advice(report: &FsckReport) -> Option<String> {
-    let mut words = Vec::new();
+/// What all nodes have, and how much of it is wrong.
+fn in_all(report: &FsckReport) -> String {
+    let counted = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let sum = |of: fn(&NodeCheck) -> u64| report.nodes.iter().map(of).fold(0, u64::saturating_add);
+    let mut parts = vec![
+        counted(report.nodes.len() as u64, "node"),
+        counted(sum(|node| node.objects), "object"),
+        readable(sum(|node| node.bytes)),
+    ];
+    let (lost, silent) = (sum(|node| node.lost.len() as u64), sum(|node| u64::from(node.error.is_some())));
+    let unnamed = sum(|node| node.unnamed.len() as u64);
+    if lost + silent + unnamed == 0 {
+        parts.push("all as the files say".into());
+    }
+    if lost > 0 {
+        parts.push(format!("{} of files LOST", counted(lost, "object")));
+    }
+    if unnamed > 0 {
+        parts.push(format!("{} that no file has", counted(unnamed, "object")));
+    }
+    if silent > 0 {
+        parts.push(format!("{} NOT COMPARED", counted(silent, "node")));
+    }
+    parts.join(", ")
+}
+
+fn advice(report: &FsckReport) -> Vec<&'static str> {
+    let mut advice = Vec::new();
     if report.nodes.iter().any(|node| !node.lost.is_empty()) {
-        words.push("put files that are LOST again from their source, or remove them with 'rm'");
+        advice.push("put files that are LOST again from their source, or remove them with 'rm'");
     }
     if report.nodes.iter().any(|node| node.unnamed.iter().any(|object| !object.removed)) {
-        words.push("--remove-unnamed removes the objects that no file has; its help says when not to");
+        advice.push("--remove-unnamed removes the objects that no file has; its help says when not to");
     }
     if report.nodes.iter().any(|node| node.error.is_some()) {
-        words.push("start the nodes that could not be asked, and check again");
+        advice.push("start the nodes that could not be asked, and check again");
     }
-    (!words.is_empty()).then(|| words.join("\n"))
+    advice
 }
 
 fn as_json(report: &FsckReport) -> String {

@@ -9,6 +9,7 @@ use gristmill_wire::NodeLoad;
 
 use super::NodeDecision;
 use super::asking::{Asking, FAIR_SHARE, LEAST_CORES};
+use super::besides::Besides;
 use super::said::{Together, believed, shared};
 
 /// Seconds that it takes to ask for bytes and to begin with them.
@@ -25,41 +26,11 @@ const LONG_WAIT: f64 = 10.0;
 /// The least of a node's processors that is reckoned with.
 const LEAST_OF_NODE: f64 = 1e-3;
 
-/// Seconds of a processor that nodes spend on a message for bytes of neighbours, nearly all of it on waking threads, and on each
-/// stretch in it. A `grep` of 128 stripes of 1 MiB on four nodes spent 86 ms on 128 such questions.
-const PULL_SECONDS: f64 = 0.0006;
-const STRETCH_SECONDS: f64 = 0.00005;
-
-/// Seconds of a processor that a node spends on a stretch of the file whose rows travel by themselves. Measured: `lookup` over
-/// stripes of 64 KiB.
-const ROW_UNIT_SECONDS: f64 = 0.00003;
-
-/// What each node has to do besides folding its bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Extra {
-    /// Bytes that it pulls from others, the messages for them, and the stretches in these.
-    pub pulled_bytes: u64,
-    pub messages: u64,
-    pub stretches: u64,
-    /// Stretches whose rows travel one by one.
-    pub row_units: u64,
-}
-
-impl Extra {
-    /// Seconds of a processor that it takes.
-    fn seconds(self) -> f64 {
-        let Extra { messages, stretches, row_units, .. } = self;
-        messages as f64 * PULL_SECONDS
-            + stretches as f64 * STRETCH_SECONDS
-            + row_units as f64 * ROW_UNIT_SECONDS
-    }
-}
-
-/// Decides for all parts of one request. `extra`: what each node has to do besides. Gives the seconds that it takes.
+/// Decides for all parts of one request. `besides`: what each node has to do besides folding. Gives the seconds that it takes.
 pub(super) fn decide(
     spec: &Spec,
     parts: &mut [NodeDecision],
-    extra: Extra,
+    besides: Besides,
     asking: &Asking,
 ) -> Result<f64, ScheduleError> {
     let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(expected(part, asking))).collect();
@@ -87,8 +58,9 @@ pub(super) fn decide(
         ..Client::IDLE
     });
     let several = spec.passes == Passes::Several;
-    // Every pass needs all parts. And rows come in the order of the file: of parts at two places each waits for the other.
-    let together = several || spec.output != Output::Value;
+    // Every pass needs all parts. And rows come in the order of the file: of parts at two places each waits for the other. That is
+    // no reason to move what may stay because another node takes no work.
+    let together = several || spec.output != Output::Value && loads.iter().all(|load| load.cores > 0.0);
     let mut ordered = Vec::new();
     for (part, load) in parts.iter_mut().zip(&loads) {
         let its = load.processors.as_ref();
@@ -112,11 +84,11 @@ pub(super) fn decide(
         ordered.push(Shard {
             bytes: part.bytes,
             result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
-            pulled_bytes: extra.pulled_bytes,
+            pulled_bytes: besides.pulled_bytes,
             storage_rate: load.rate,
             client_rate: rate * cores,
             parallel: f64::from(load.lanes.max(1)),
-            overhead: [extra.seconds(), 0.0, READ_SECONDS],
+            overhead: [besides.seconds(), 0.0, READ_SECONDS],
             places: match load.cores == 0.0 {
                 true => Places::NONE.with(Place::Client),
                 false => Places::ALL.without(Place::Data),
@@ -193,10 +165,10 @@ mod tests {
     fn an_idle_node_folds_and_a_busy_one_does_not() {
         let spec = Spec::fixed("sum", 8);
         let mut parts = [part(128 << 20, Some(slow(0.0)))];
-        decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert!(!parts[0].here, "{parts:?}");
         let mut parts = [part(128 << 20, Some(slow(30.0)))];
-        let seconds = decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        let seconds = decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert!(parts[0].here && seconds < 30.1, "{parts:?}");
         assert!(parts[0].storage_seconds > parts[0].client_seconds);
     }
@@ -206,7 +178,7 @@ mod tests {
         let spec = Spec::lines("grep");
         for (messages, goes) in [(0, false), (100, false), (100_000, true)] {
             let mut parts = [part(128 << 20, Some(slow(0.0)))];
-            decide(&spec, &mut parts, Extra { messages, ..Extra::default() }, &apart()).unwrap();
+            decide(&spec, &mut parts, Besides { messages, ..Besides::default() }, &apart()).unwrap();
             assert_eq!(parts[0].here, goes, "{messages}");
         }
     }
@@ -216,7 +188,7 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (normal, goes) in [(0, true), (4, true), (40, false), (u64::MAX, false)] {
             let mut parts = [part(128 << 20, Some(NodeLoad { normal, ..slow(30.0) }))];
-            decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+            decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
             assert_eq!(parts[0].here, goes, "{normal}");
         }
     }
@@ -228,7 +200,7 @@ mod tests {
         let fast = |queued: f64| NodeLoad { rate: 860e6, ..slow(queued) };
         for (queued, goes) in [(0.5, false), (2.0, false), (9.0, false), (20.0, true)] {
             let mut parts = [part(128 << 20, Some(fast(queued)))];
-            let seconds = decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+            let seconds = decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
             assert_eq!(parts[0].here, goes, "{queued}");
             assert_eq!(Some(seconds), if goes { parts[0].client_seconds } else { parts[0].storage_seconds });
         }
@@ -239,11 +211,11 @@ mod tests {
         let mut spec = Spec::fixed("sum", 8);
         let both = || [part(64 << 20, Some(slow(0.0))), part(64 << 20, Some(slow(60.0)))];
         let mut parts = both();
-        decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert_eq!(parts.map(|part| part.here), [false, true]);
         spec.passes = Passes::Several;
         let mut parts = both();
-        decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert_eq!(parts[0].here, parts[1].here);
     }
 
@@ -251,7 +223,7 @@ mod tests {
     fn a_node_that_takes_no_work_gets_none() {
         let none = NodeLoad { cores: 0.0, ..UNKNOWN };
         let mut parts = [part(64 << 20, Some(none)), part(64 << 20, None)];
-        decide(&Spec::fixed("sum", 8), &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&Spec::fixed("sum", 8), &mut parts, Besides::default(), &apart()).unwrap();
         assert!(parts[0].here && !parts[1].here);
     }
 
@@ -265,7 +237,7 @@ mod tests {
             NodeLoad { link: 0.0, ..UNKNOWN },
         ] {
             assert_eq!(believed(Some(&lie)), UNKNOWN, "{lie:?}");
-            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], Extra::default(), &apart())
+            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], Besides::default(), &apart())
                 .unwrap();
         }
     }
@@ -292,7 +264,7 @@ mod tests {
                 // However fast it was here once, it is no faster than the nodes on the same processors.
                 for known in [None, Some(1e11)] {
                     let mut parts = up(|load| (load.rate, load.queued) = (rate, queued));
-                    decide(&spec, &mut parts, Extra::default(), &beside(known)).unwrap();
+                    decide(&spec, &mut parts, Besides::default(), &beside(known)).unwrap();
                     assert!(parts.iter().all(|part| part.near && !part.here), "{rate} {queued} {parts:?}");
                     assert!(parts.iter().all(|part| part.client_seconds >= part.storage_seconds));
                 }
@@ -310,7 +282,7 @@ mod tests {
             }
         };
         let mut parts = up(capped);
-        decide(&spec, &mut parts, Extra::default(), &beside(None)).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &beside(None)).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -319,7 +291,7 @@ mod tests {
         // Folds on nodes get what nobody else wants; a process that asks gets its share.
         let spec = Spec::fixed("sum", 8);
         let mut parts = up(|load| (load.cores, load.others, load.rate) = (0.006, 1.0, 3e8));
-        decide(&spec, &mut parts, Extra::default(), &beside(None)).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &beside(None)).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -328,12 +300,12 @@ mod tests {
         let mut spec = Spec::fixed("median", 8);
         spec.passes = Passes::Several;
         let mut parts = [part(128 << 20, Some(slow(60.0)))];
-        decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert!(!parts[0].here && parts[0].client_seconds.is_some(), "{parts:?}");
         // Unless a node takes no work at all.
         let mut parts =
             [part(128 << 20, Some(slow(0.0))), part(1 << 20, Some(NodeLoad { cores: 0.0, ..UNKNOWN }))];
-        decide(&spec, &mut parts, Extra::default(), &apart()).unwrap();
+        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
         assert!(parts.iter().all(|part| part.here), "{parts:?}");
     }
 
@@ -344,7 +316,7 @@ mod tests {
             let slow = NodeLoad { cores: 0.13, rate: 3e8, measured, link: 118e6, ..UNKNOWN };
             let mut parts = [part(64 << 20, Some(slow))];
             let asking = Asking { cores: 0.13, rate: Some(9e8), ..apart() };
-            decide(&spec, &mut parts, Extra::default(), &asking).unwrap();
+            decide(&spec, &mut parts, Besides::default(), &asking).unwrap();
             assert_eq!(parts[0].here, goes, "{parts:?}");
         }
     }
@@ -354,7 +326,7 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (rate, goes) in [(Some(80e6), true), (Some(5e6), false)] {
             let mut parts = [part(128 << 20, Some(slow(30.0)))];
-            decide(&spec, &mut parts, Extra::default(), &Asking { rate, ..apart() }).unwrap();
+            decide(&spec, &mut parts, Besides::default(), &Asking { rate, ..apart() }).unwrap();
             assert_eq!(parts[0].here, goes, "{parts:?}");
         }
     }

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use gristmill_kernel::{Output, Passes, Record, RecordRule};
+use gristmill_layout::Layout;
+use gristmill_peers::Besides;
 use gristmill_runtime::{Request, RunError};
 use gristmill_schedule::{Place, Revision};
 use gristmill_wire::{Asker, FoldRequest};
@@ -28,6 +30,8 @@ pub(crate) struct Work {
     pub from: Option<IpAddr>,
     /// Bytes that it is of here.
     pub bytes: u64,
+    /// Seconds of a processor that it takes besides folding these.
+    pub besides: f64,
     /// Bytes of its answer, about.
     pub result_bytes: u64,
     /// Bytes of a position, to tell from positions how far it is.
@@ -70,6 +74,17 @@ impl Work {
                 (bytes, bytes / chunks.max(1))
             }
         };
+        let besides = match &file.layout {
+            Layout::Striped(striped) if spec.output != Output::Value && run.chunks.is_none() => {
+                let lines = run.input.record == RecordRule::Lines;
+                // As if each target had a node of its own.
+                let nodes = u64::from(striped.targets());
+                let all = bytes.saturating_mul(nodes) / (request.targets.len() as u64).max(1);
+                Besides::of_rows(all, striped.unit(), nodes, lines).shared_by(nodes).seconds()
+                    * request.targets.len() as f64
+            }
+            _ => 0.0,
+        };
         Ok(Work {
             kernel,
             principal: principal.to_owned(),
@@ -80,6 +95,7 @@ impl Work {
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,
             several: spec.passes == Passes::Several,
+            besides,
         })
     }
 }
@@ -103,6 +119,11 @@ impl Active {
     /// Bytes that are still to be folded, about.
     pub fn left(&self) -> u64 {
         self.work.bytes.saturating_sub(self.folded())
+    }
+
+    /// Seconds of a processor that it will take besides folding these.
+    pub fn besides_left(&self) -> f64 {
+        self.work.besides * self.left() as f64 / (self.work.bytes as f64).max(1.0)
     }
 
     /// Bytes that were folded in this pass, about.
@@ -195,6 +216,7 @@ mod tests {
             result_bytes: 8,
             record: 8,
             several: true,
+            besides: 0.0,
         };
         let active = ActiveList::default().add(work, moving, 0.0);
         for _ in 0..3 {

@@ -114,6 +114,7 @@ mod tests {
             result_bytes: 64,
             record: 8,
             several: false,
+            besides: 0.0,
         }
     }
 

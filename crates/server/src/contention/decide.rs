@@ -116,7 +116,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
         storage_rate: said.map_or(rate, |said| (said as f64).clamp(rate, rate * BELIEVED)),
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
-        overhead: [0.0, 0.0, HAND_BACK_SECONDS],
+        overhead: [active.besides_left(), 0.0, HAND_BACK_SECONDS],
         // What is folded in several passes would be moved in each. Where there is next to no processor for it, it would not end.
         places: match asker.is_some()
             && !stays
@@ -270,6 +270,7 @@ mod tests {
                 result_bytes: 64,
                 record: 1,
                 several: false,
+                besides: 0.0,
             };
             change(number, &mut work);
             list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), FoldPace::of_tests(&cap))), 0.0);

@@ -198,7 +198,8 @@ impl Contention {
         let cores = self.situation().cores;
         let rates = lock(&self.rates);
         let actives = self.active.all();
-        let seconds = |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate();
+        let seconds =
+            |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate() + one.besides_left();
         let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
         Queue { seconds: if cores > 0.0 { work / cores } else { 0.0 }, requests: actives.len() }
     }
