@@ -94,8 +94,12 @@ impl<'a> Together<'a> {
         }
         for (load, its) in loads.iter().filter_map(|load| Some((load, load.processors.as_ref()?))) {
             if let Some(one) = all.iter_mut().find(|one| one.name == its.name) {
-                // A node takes what its neighbours fold for work of others.
-                let left = one.cores * (1.0 - load.others) + one.used - its.used;
+                // A node takes what its neighbours fold for work of others. Others are a share of the whole machine: one that
+                // may use a part of it only, and gets all of that, has lost nothing to them.
+                let left = match load.cores >= its.most && its.most >= its.cores {
+                    true => one.cores,
+                    false => one.cores * (1.0 - load.others) + one.used - its.used,
+                };
                 one.free = one.free.max(left.min(one.cores));
             }
         }
@@ -135,6 +139,16 @@ mod tests {
         // Nodes on other processors are no neighbours.
         let loads = [node(name, 0.0, 0.0), node("fedcba9876543210", 0.0, 0.0), UNKNOWN];
         assert_eq!(Together::of(&loads).len(), 2);
+    }
+
+    #[test]
+    fn others_on_a_large_machine_take_nothing_from_a_small_quota() {
+        let its = Processors { name: "0123456789abcdef".into(), cores: 0.2, most: 0.2, used: 0.0 };
+        let load = NodeLoad { cores: 0.2, others: 0.3, processors: Some(its.clone()), ..UNKNOWN };
+        assert_eq!(Together::of(&[load])[0].free, 0.2);
+        // Where they leave less than the quota, what is left counts.
+        let load = NodeLoad { cores: 0.1, others: 0.95, processors: Some(its), ..UNKNOWN };
+        assert!(Together::of(&[load])[0].free < 0.1);
     }
 
     #[test]

@@ -137,12 +137,16 @@ impl Active {
         own.in_all().saturating_sub(own.settled_in_all()).saturating_mul(self.work.record)
     }
 
-    /// Bytes folded and processor time used since this was asked last.
-    pub fn progress(&self) -> (u64, f64) {
+    /// Bytes folded and processor time used since this told something last, once it is `least` bytes.
+    pub fn progress(&self, least: u64) -> Option<(u64, f64)> {
         let now = (self.folded_in_all(), self.moving.pace.used());
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = now.0.saturating_sub(learned.0);
+        if bytes < least {
+            return None;
+        }
         let before = std::mem::replace(&mut *learned, now);
-        (now.0.saturating_sub(before.0), now.1 - before.1)
+        Some((bytes, now.1 - before.1))
     }
 
     pub fn is_running(&self) -> bool {
@@ -223,7 +227,8 @@ mod tests {
             active.moving.own.begin_pass(0, 1000);
             for _ in 0..2 {
                 active.moving.own.folded(500);
-                assert_eq!(active.progress().0, 4000);
+                assert_eq!(active.progress(4000).map(|(bytes, _)| bytes), Some(4000));
+                assert_eq!(active.progress(1), None);
             }
             assert_eq!(active.left(), 0);
         }

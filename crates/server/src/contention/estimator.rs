@@ -31,6 +31,9 @@ const UNKNOWN_LINK: f64 = 1.25e9;
 const BLOCK_SECONDS: f64 = 0.000_2;
 const LEAST_BLOCK: usize = 32 << 10;
 
+/// Bytes of a request that tell how fast its kernel is. Of fewer, most of the time goes into beginning: `first` would seem slow.
+const LEAST_LEARNED: u64 = 1 << 20;
+
 /// A node's contention estimator.
 pub(crate) struct Contention {
     pub(super) terms: Terms,
@@ -129,7 +132,7 @@ impl Contention {
 
     /// What a running request tells of the speed of its kernel.
     pub(super) fn learn(&self, active: &Active) {
-        let (bytes, seconds) = active.progress();
+        let Some((bytes, seconds)) = active.progress(LEAST_LEARNED) else { return };
         lock(&self.rates).observe(&active.work.kernel, bytes, seconds);
     }
 
