@@ -69,6 +69,8 @@ class Client(threading.Thread):
         self.made = Path(f"/client{number}/made")
         self.counts = {"right": 0, "refused": 0, "killed": 0}
         self.wrong = None
+        #: The last line of the last command that failed by itself; nothing where it was killed.
+        self.said = ""
 
     def run(self):
         steps = [self.put, self.put, self.get, self.get, self.ask, self.ask, self.ask, self.remove, self.move, self.make]
@@ -81,6 +83,7 @@ class Client(threading.Thread):
 
     def command(self, *args, stdin=None, may_die=True):
         """Runs a command, which a drawn part of the time is killed. Gives its output, or None if it failed or died."""
+        self.said = ""
         dies = may_die and self.choose.random() < 0.1
         after = self.choose.uniform(0, 0.4)
         child = subprocess.Popen(
@@ -117,7 +120,7 @@ class Client(threading.Thread):
         path = path or self.choose.choice(self.paths)
         out = self.command("get", self.cluster.url(path.name), "-", may_die=not sure)
         if out is None:
-            absent = "there is nothing at" in getattr(self, "said", "")
+            absent = "there is nothing at" in self.said
             if sure and not absent:
                 raise Wrong(f"nothing disturbs any more, and {path.name} cannot be read: {self.said}")
             if not absent or None in path.states:
@@ -139,7 +142,7 @@ class Client(threading.Thread):
     def remove(self):
         path = self.choose.choice(self.paths)
         done = self.command("rm", self.cluster.url(path.name))
-        gone = done is not None or "there is nothing at" in getattr(self, "said", "")
+        gone = done is not None or "there is nothing at" in self.said
         if not gone:
             path.untold("rm", None)
         elif done is None and None not in path.states:
