@@ -1,5 +1,6 @@
 """Disks that are full and stores that are damaged: an error that names the node, and never a wrong number."""
 
+import contextlib
 import os
 import subprocess
 
@@ -13,14 +14,24 @@ def nodes(nodes_of_test):
     return nodes_of_test(Nodes, nodes=3)
 
 
-def test_a_full_disk(nodes_of_test, tmp_path):
+@contextlib.contextmanager
+def small_disk(tmp_path, started, size):
+    """A disk of this size for the folders of nodes, which end before it does."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", disk], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", disk], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("a small disk cannot be mounted here; that takes root")
-    nodes = None
     try:
+        yield disk
+    finally:
+        for nodes in started.clusters:
+            nodes.end()
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk(nodes_of_test, tmp_path):
+    with small_disk(tmp_path, nodes_of_test, "24m") as disk:
         nodes = nodes_of_test(Nodes, nodes=3, dirs={1: disk / "node1"})
         old = noise(6 * MIB)
         nodes.put("/old", old, "--stripe", "64KiB")
@@ -43,20 +54,10 @@ def test_a_full_disk(nodes_of_test, tmp_path):
         assert nodes.get("/new") == noise(MIB)
         answer = nodes.grist.answer("count", nodes.url("/old"), "--type", "u8", "--place", "storage")
         assert answer["result"] == {"count": 6 * MIB}
-    finally:
-        if nodes:
-            nodes.end()
-        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_full_disk_of_the_namespace(nodes_of_test, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", disk], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("a small disk cannot be mounted here; that takes root")
-    nodes = None
-    try:
+    with small_disk(tmp_path, nodes_of_test, "8m") as disk:
         nodes = nodes_of_test(Nodes, nodes=2, dirs={0: disk / "node0"})
         nodes.put("/old", b"old", "--on", "1")
         ballast = disk / "ballast"
@@ -70,21 +71,11 @@ def test_a_full_disk_of_the_namespace(nodes_of_test, tmp_path):
         ballast.unlink()
         until(lambda: nodes.grist("put", file, nodes.url("/new")).returncode == 0, "a put succeeds again")
         assert nodes.get("/new") == b"new" and nodes.get("/old") == b"old"
-    finally:
-        if nodes:
-            nodes.end()
-        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_disk_that_is_full_to_the_last_byte_can_be_emptied(nodes_of_test, tmp_path):
     """One that only puts filled, and one that others filled while the node was away: files are removed, and puts go on."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", disk], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("a small disk cannot be mounted here; that takes root")
-    nodes = None
-    try:
+    with small_disk(tmp_path, nodes_of_test, "24m") as disk:
         nodes = nodes_of_test(Nodes, nodes=2, dirs={0: disk / "node0", 1: disk / "node1"})
         for again in range(2):
             names = [f"file{number}" for number in range(40)]
@@ -114,10 +105,6 @@ def test_a_disk_that_is_full_to_the_last_byte_can_be_emptied(nodes_of_test, tmp_
             until(put, "the nodes take files again", 90)
             assert nodes.get("/new") == b"new"
             nodes.grist.ok("rm", nodes.url("/new"))
-    finally:
-        if nodes:
-            nodes.end()
-        subprocess.run(["umount", disk], check=True)
 
 
 def damaged(nodes, path="/file"):

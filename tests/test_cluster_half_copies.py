@@ -2,46 +2,16 @@
 
 import os
 import signal
-import subprocess
 
 import pytest
 from cluster import Nodes, until
 from conftest import one_message
-from faults import BOUND, MIB, Background, noise, numbers, only_objects_of, visible
+from faults import BOUND, MIB, Background, SlowPut, noise, numbers, only_objects_of, visible
 
 
 @pytest.fixture
 def nodes(nodes_of_test):
     return nodes_of_test(Nodes, nodes=3)
-
-
-class SlowPut:
-    """A put from a pipe: it is in its middle for as long as is wanted."""
-
-    def __init__(self, started, cluster, path, *args):
-        self.put = Background(
-            started, cluster, "put", "-", cluster.url(path), "--stripe", "64KiB", *args, stdin=subprocess.PIPE
-        )
-        before = {path.name for path in cluster.objects()}
-        stdin = self.put.child.stdin
-        stdin.write(noise(6 * MIB))
-        stdin.flush()
-
-        def written():
-            new = [path for path in cluster.objects() if path.name not in before]
-            return len(new) == cluster.count and all(path.stat().st_size > 0 for path in new)
-
-        until(written, "objects are being written on every node")
-
-    def finish(self):
-        """Goes on to the end, or until nobody reads any more."""
-        try:
-            self.put.child.stdin.write(noise(6 * MIB, 2))
-            self.put.child.stdin.close()
-        except BrokenPipeError:
-            pass
-        self.put.child.stdin = None
-        return self.put.wait()
 
 
 @pytest.mark.parametrize("over_old", [False, True])

@@ -2,13 +2,14 @@
 
 import json
 import shutil
-import signal
 import sqlite3
 import threading
+import urllib.error
+import urllib.request
 
 import pytest
 from cluster import Nodes, Up
-from faults import Background, identity, noise, numbers, only_objects_of, visible
+from faults import SlowPut, identity, noise, numbers, only_objects_of, visible
 
 ZEROS = "0" * 32
 
@@ -158,31 +159,11 @@ def test_pages_are_told_apart_while_files_come_and_go(clusters):
 
 def test_a_put_that_is_cut_off_is_nobodys_loss(clusters):
     nodes = clusters(Nodes, nodes=2)
-    with clusters_put(nodes, clusters) as put:
-        check(nodes)
-        put.kill()
+    slow = SlowPut(clusters, nodes, "/slow")
+    check(nodes)
+    slow.put.kill()
     check(nodes)
     assert visible(nodes) == set()
-
-
-class clusters_put:
-    """A put whose source has not ended."""
-
-    def __init__(self, nodes, clusters):
-        import subprocess
-
-        self.put = Background(clusters, nodes, "put", "-", nodes.url("/slow"), stdin=subprocess.PIPE)
-        self.put.child.stdin.write(noise(4 << 20))
-        self.put.child.stdin.flush()
-        from cluster import until
-
-        until(nodes.objects, "the put has begun to write")
-
-    def __enter__(self):
-        return self.put
-
-    def __exit__(self, *_):
-        self.put.signal(signal.SIGKILL)
 
 
 def test_mistakes_are_told(clusters, grist, tmp_path):
@@ -196,9 +177,6 @@ def test_mistakes_are_told(clusters, grist, tmp_path):
 
 
 def refused(up, body):
-    import urllib.error
-    import urllib.request
-
     try:
         with urllib.request.urlopen(urllib.request.Request(f"http://{up.entry}/fsck", data=body, method="POST")) as answer:
             return answer.status

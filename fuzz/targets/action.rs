@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use gristmill_fuzz as _;
 use gristmill_wire::action::{self, decode, encode};
-use gristmill_wire::{ErrorBody, FileMap};
+use gristmill_wire::{ErrorBody, FileMap, FsckFound, FsckStep, ObjectPage};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ fn check(file: &FileMap) {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, body)) = bytes.split_first() else { return };
-    match kind % 16 {
+    match kind % 19 {
         0 => drop(round_trip::<action::PathOf>(body)),
         1 => drop(round_trip::<action::FileInfo>(body).inspect(|info| check(&info.file))),
         2 => drop(round_trip::<action::Opened>(body).inspect(|opened| check(&opened.info.file))),
@@ -41,6 +41,9 @@ fuzz_target!(|bytes: &[u8]| {
         12 => drop(round_trip::<action::Joined>(body)),
         13 => drop(round_trip::<action::Nodes>(body)),
         14 => drop(round_trip::<ErrorBody>(body).map(ErrorBody::into_error)),
-        _ => drop(round_trip::<action::Entry>(body)),
+        15 => drop(round_trip::<action::Entry>(body)),
+        16 => drop(round_trip::<FsckStep>(body)),
+        17 => drop(round_trip::<FsckFound>(body)),
+        _ => drop(round_trip::<ObjectPage>(body)),
     }
 });

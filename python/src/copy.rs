@@ -68,7 +68,7 @@ pub fn put<'py>(
     let cluster = connection.get().cluster()?;
     let watched = Watched::by(py, watch);
     let (stop, told) = (watched.control.clone(), watched.told.clone());
-    let put = watched.wait_leaving(None, move |leave| {
+    let put = watched.wait_confirming(None, move |confirm| {
         let unit = match (how.unit(), &source) {
             (Some(unit), _) => unit,
             (None, What::Path(path)) => fitting(path, targets(&cluster, &how)),
@@ -87,7 +87,7 @@ pub fn put<'py>(
             What::Object(object) => Source::object(object, &stop),
         };
         let why = source.why();
-        cluster.put_from(source, &path, &how, &mut |at| told.copied(at), leave).map_err(|error| {
+        cluster.put_from(source, &path, &how, &mut |at| told.copied(at), confirm).map_err(|error| {
             let said = why.lock().unwrap_or_else(PoisonError::into_inner).take();
             said.unwrap_or_else(|| error.into())
         })

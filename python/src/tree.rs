@@ -175,9 +175,9 @@ fn put_files(
     for (file, to, length) in large {
         let unit = how.unit().unwrap_or_else(|| fitting(&file, on));
         let from = Source::file(&file, stop)?;
-        let leave = || !stop.stopped();
+        let confirm = || !stop.stopped();
         let progress = &mut |at| progress(done.saturating_add(at));
-        put_one(cluster, from, &to, &planned(how, unit), progress, &leave)?;
+        put_one(cluster, from, &to, &planned(how, unit), progress, &confirm)?;
         done = done.saturating_add(length);
     }
     Ok(())
@@ -189,10 +189,10 @@ fn put_one(
     to: &str,
     how: &RemotePut,
     progress: &mut dyn FnMut(u64),
-    leave: &dyn Fn() -> bool,
+    confirm: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
     let why = source.why();
-    cluster.put_from(source, to, how, progress, leave).map_err(|error| {
+    cluster.put_from(source, to, how, progress, confirm).map_err(|error| {
         let said = why.lock().unwrap_or_else(PoisonError::into_inner).take();
         said.unwrap_or_else(|| error.into())
     })?;

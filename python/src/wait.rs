@@ -38,11 +38,11 @@ pub fn looking<T: Send + 'static>(
     look: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    leaving(py, stop, limit, look, move |_| work())
+    confirming(py, stop, limit, look, move |_| work())
 }
 
 /// What work asks before it does what cannot be undone; `false` once it was given up.
-pub type Leave = dyn Fn() -> bool;
+pub type Confirm = dyn Fn() -> bool;
 
 /// What work tells whoever waits for it.
 enum Told<T> {
@@ -51,27 +51,27 @@ enum Told<T> {
     Asks(SyncSender<()>),
 }
 
-/// As [`looking`], for work that asks for leave: signals that came before are heard first, so that what is given up by
+/// As [`looking`], for work that asks before it does what cannot be undone: signals that came before are heard first, so that what is given up by
 /// Ctrl-C is not done all the same.
-pub fn leaving<T: Send + 'static>(
+pub fn confirming<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
     limit: Option<Duration>,
     look: &mut dyn FnMut() -> PyResult<()>,
-    work: impl FnOnce(&Leave) -> Result<T, Failure> + Send + 'static,
+    work: impl FnOnce(&Confirm) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
     let begun = Instant::now();
     let (tell, mut waiting) = sync_channel(1);
     let thread = std::thread::Builder::new().name("gristmill".into());
     let (asks, stopped) = (tell.clone(), stop.clone());
     let started = thread.spawn(move || {
-        let leave = move || {
+        let confirm = move || {
             let (answer, answered) = sync_channel(1);
             // No answer comes from somebody who waits no more.
             let heard = asks.send(Told::Asks(answer)).is_ok() && answered.recv().is_ok();
             heard && !stopped.stopped()
         };
-        let done = work(&leave);
+        let done = work(&confirm);
         // Nobody listens any more once the work was given up.
         let _ = tell.send(Told::Done(done));
     });
@@ -121,7 +121,7 @@ pub fn leaving<T: Send + 'static>(
     }
 }
 
-/// What work that was given up came to, if that is known soon. It gets no leave any more.
+/// What work that was given up came to, if that is known soon. What it asks is not answered any more.
 fn ended<T>(waiting: &Receiver<Told<T>>) -> Option<Result<T, Failure>> {
     let until = Instant::now() + GRACE;
     loop {

@@ -9,7 +9,7 @@ use gristmill_wire::Place;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::wait::{Leave, leaving, looking, wait};
+use crate::wait::{Confirm, confirming, looking, wait};
 
 /// One request, seen from outside. It is given to the request, which then calls `look` now and then, on the thread that
 /// waits; what that raises gives the request up.
@@ -113,15 +113,15 @@ impl<'a, 'py> Watched<'a, 'py> {
         }
     }
 
-    /// Has work done that asks for leave; see [`leaving`].
-    pub fn wait_leaving<T: Send + 'static>(
+    /// Has work done that asks before it does what cannot be undone; see [`confirming`].
+    pub fn wait_confirming<T: Send + 'static>(
         self,
         limit: Option<Duration>,
-        work: impl FnOnce(&Leave) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Confirm) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
         let Watched { py, look, control, .. } = self;
         let mut look = || look.map_or(Ok(()), |look| look.call0(py).map(|_| ()));
-        leaving(py, &control, limit, &mut look, work)
+        confirming(py, &control, limit, &mut look, work)
     }
 
     /// Has the work done; see [`wait`].

@@ -8,7 +8,7 @@ use gristmill_wire::{FIRST_ID, FsckStep, LostObject, UnnamedObject};
 
 use crate::{ClientError, Cluster};
 
-/// What was found on one storage node.
+/// The result for one storage node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeCheck {
     /// The node.
@@ -35,7 +35,7 @@ impl NodeCheck {
 /// The result of a check: one entry for each storage node, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FsckReport {
-    /// What was found on each.
+    /// The result for each node.
     pub nodes: Vec<NodeCheck>,
 }
 

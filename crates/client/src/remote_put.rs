@@ -130,18 +130,18 @@ impl Cluster {
         .await
     }
 
-    /// Copies what a reader gives, for example standard input. When all of it is on the nodes, `leave` is asked whether the file
-    /// may become visible; it may block for a moment.
+    /// Copies what a reader gives, for example standard input. When all of it is on the nodes, `confirm` is asked whether the file
+    /// may become visible. It may block for a moment.
     ///
     /// # Errors
-    /// What the reader and the cluster give; a `leave` that says no.
+    /// The reader fails, the cluster refuses, or `confirm` says no.
     pub fn put_from(
         &self,
         mut reader: impl Read + Send + 'static,
         path: &str,
         how: &RemotePut,
         progress: &mut dyn FnMut(u64),
-        leave: &dyn Fn() -> bool,
+        confirm: &dyn Fn() -> bool,
     ) -> Result<FileInfo, ClientError> {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, RunError>>(CHUNKS_AHEAD);
         let done = Arc::new(AtomicU64::new(0));
@@ -175,7 +175,7 @@ impl Cluster {
         let put = self.putting(&create, &mut tick, async |created: &Created| match source.take() {
             Some(source) => {
                 let written = self.peers.put_stream(created, source).await?;
-                if leave() { Ok(written) } else { Err(given_up()) }
+                if confirm() { Ok(written) } else { Err(given_up()) }
             }
             None => Err(RunError::Panicked),
         });

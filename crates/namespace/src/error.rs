@@ -49,9 +49,9 @@ pub enum NamespaceError {
     /// Only an administrator may do this.
     #[error("{who} may not {verb}: only root may, and the user whom the entry node was given with --admin")]
     NotAdministrator {
-        /// Who asked.
+        /// The user who asked.
         who: Principal,
-        /// For what.
+        /// The action that was refused.
         verb: &'static str,
     },
     /// A path breaks a rule.

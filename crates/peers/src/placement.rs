@@ -69,18 +69,6 @@ pub struct Decision {
     pub seconds: f64,
 }
 
-impl Decision {
-    /// Targets that whoever asks folds.
-    pub fn here(&self) -> Vec<u32> {
-        self.nodes.iter().filter(|node| node.here).flat_map(|node| node.targets.iter().copied()).collect()
-    }
-
-    /// Whether whoever asks folds all of it.
-    pub fn all_here(&self) -> bool {
-        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.here)
-    }
-}
-
 impl NodeDecision {
     /// Whether the part stays however long the queue of its node is: it runs on the processors of this process without a cap,
     /// and this process can do nothing sooner on the same processors.
@@ -91,6 +79,16 @@ impl NodeDecision {
 }
 
 impl Decision {
+    /// Targets that whoever asks folds.
+    pub fn here(&self) -> Vec<u32> {
+        self.nodes.iter().filter(|node| node.here).flat_map(|node| node.targets.iter().copied()).collect()
+    }
+
+    /// Whether whoever asks folds all of it.
+    pub fn all_here(&self) -> bool {
+        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.here)
+    }
+
     /// Whether all of it stays on its nodes, and would if these had somewhat more to do than they said. If that is wrong, a
     /// node that has much more to do hands its part back. A short request that is clear need not ask each time.
     fn is_clear(&self) -> bool {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use gristmill_runtime::RunError;
 use gristmill_wire::{ClusterStatus, GRANT_HEADER, MAX_CLUSTER_BYTES, MAX_STATUS_BYTES, NodeStatus};
 use http::header::AUTHORIZATION;
+use http::request::Builder;
 use http::{Method, Request};
 
 use crate::Peers;
@@ -20,26 +21,38 @@ impl Peers {
         grant: Option<&str>,
         most: usize,
     ) -> Result<Vec<u8>, RunError> {
-        let mut request = Request::builder().method(Method::GET).uri(path);
-        if let Some(grant) = grant {
-            request = request.header(GRANT_HEADER, grant);
-        } else if let Some(token) = self.token() {
-            request = request.header(AUTHORIZATION, token);
+        let request = Request::builder().method(Method::GET).uri(path);
+        let request = match grant {
+            Some(grant) => request.header(GRANT_HEADER, grant),
+            None => self.named(request),
+        };
+        self.answered(address, request, Bytes::new(), most).await
+    }
+
+    /// A request that says who asks.
+    pub(crate) fn named(&self, request: Builder) -> Builder {
+        match self.token() {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
         }
-        let request = request.body(Bytes::new()).map_err(|error| unavailable(address, error))?;
+    }
+
+    /// The answer to a request with this body, at most `most` bytes.
+    pub(crate) async fn answered(
+        &self,
+        address: &str,
+        request: Builder,
+        body: Bytes,
+        most: usize,
+    ) -> Result<Vec<u8>, RunError> {
+        let request = request.body(body).map_err(|error| unavailable(address, error))?;
         let client = self.dialer().http(&parse(address)?);
         let mut response = client.send(request).await.map_err(|error| transport(address, &error))?;
         if !response.status().is_success() {
             return Err(refusal(address, &mut response).await);
         }
-        let mut text = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| transport(address, &error))? {
-            if text.len() + chunk.len() > most {
-                return Err(unavailable(address, format_args!("it says more than {most} bytes at {path}")));
-            }
-            text.extend_from_slice(&chunk);
-        }
-        Ok(text)
+        let text = response.bytes(most).await.map_err(|error| transport(address, &error))?;
+        Ok(text.to_vec())
     }
 
     /// What a node does, told to whoever has a grant for some file.

@@ -48,6 +48,19 @@ fn costs_are_those_of_the_table() {
 }
 
 #[test]
+fn what_is_done_besides_takes_longer_on_a_part_of_a_core_and_no_less_on_several() {
+    for (cores, takes) in [(0.1, 1.0), (1.0, 0.1), (4.0, 0.1)] {
+        let mut cluster = Cluster::default();
+        let node = cluster.storage_node(Node { cores, ..Node::IDLE });
+        let client = cluster.client(Client { cores, ..Client::IDLE });
+        let shard = Shard { overhead: [0.1; 3], result_bytes: 0, ..Shard::of(node, client, 0) };
+        let [storage, _, at_client] = cluster.place(&[shard]).unwrap().costs[0];
+        near(storage.unwrap().alone, takes);
+        near(at_client.unwrap().alone, takes);
+    }
+}
+
+#[test]
 fn a_fold_of_one_core_takes_as_long_as_one_core_does() {
     let (cluster, shard) = three();
     let shard = Shard { parallel: 1.0, places: Places::NONE.with(Place::Storage), ..shard };

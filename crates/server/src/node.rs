@@ -322,7 +322,12 @@ impl Node {
         let terms = Terms::of(&options, folding)?;
         let contention = Contention::start(terms).map_err(|source| ServerError::Thread { source })?;
         let listener = listener.watched(contention.senders.clone());
-        tokio::task::block_in_place(|| reserve.keep());
+        // Last, so that what was opened found room.
+        let reserve = blocking(move || {
+            reserve.keep();
+            Ok::<_, ServerError>(reserve)
+        })
+        .await?;
         let shared = Arc::new(Shared {
             store,
             statistics,

@@ -46,7 +46,7 @@ pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
     Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is wrong with a node, a line for each object.
+/// Names each object of a node that is wrong, one a line.
 fn of_node(check: &NodeCheck) -> String {
     let node = format!("storage node {} ({})", check.node.number, check.node.address);
     let mut lines = Vec::new();
@@ -64,7 +64,7 @@ fn of_node(check: &NodeCheck) -> String {
     lines.join("\n")
 }
 
-/// What all nodes have, and how much of it is wrong.
+/// Sums up all nodes: how much they have, and how much of it is wrong.
 fn in_all(report: &FsckReport) -> String {
     let counted = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let sum = |of: fn(&NodeCheck) -> u64| report.nodes.iter().map(of).fold(0, u64::saturating_add);

@@ -27,8 +27,8 @@ const RECOVERY_TOLD: Duration = Duration::from_secs(1);
 /// See [`RECOVERY_TOLD`].
 const RECOVERY_SHOWN: u32 = 10;
 
-/// What a node that recovers its store says on its standard output, for its supervisor.
-pub(super) const RECOVERING: &str = "recovering";
+/// The line that a node prints again and again while it recovers its store. Its supervisor waits for as long.
+const RECOVERING: &str = "recovering";
 
 /// Runs a node until it is told to stop.
 pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {

@@ -1,4 +1,4 @@
-//! What a node has to do for its part of a request besides folding its bytes.
+//! The work of a node for its part of a request, besides folding its bytes.
 
 use gristmill_runtime::Options;
 
@@ -19,7 +19,7 @@ const ROW_UNIT_SECONDS: f64 = 0.000025;
 /// Nodes that are asked for the bytes around a stripe: that of the stripe before and that of the one behind.
 const NEIGHBOURS: u64 = 2;
 
-/// What a node has to do besides folding its bytes.
+/// The work of a node besides folding its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Besides {
     /// Bytes that it pulls from others.
