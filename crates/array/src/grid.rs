@@ -39,6 +39,11 @@ pub struct Grid {
 
 impl Grid {
     /// An array of a shape and the shape of its chunks, in elements. No axes at all is an array of one element.
+    ///
+    /// # Errors
+    /// The error is [`ArrayError::Grid`] if there are more than [`MAX_AXES`] axes, if array and chunks differ in the
+    /// number of axes, if a chunk has an axis of length 0 or more than [`MAX_CHUNK_ELEMENTS`] elements, or if the
+    /// lengths of the array multiply to 2^63 or more.
     pub fn new(shape: Vec<u64>, chunk: Vec<u64>, edges: EdgeChunks) -> Result<Grid, ArrayError> {
         let wrong = |why: String| Err(ArrayError::Grid { why });
         if shape.len() > MAX_AXES {
@@ -63,6 +68,10 @@ impl Grid {
     }
 
     /// An array that is one chunk.
+    ///
+    /// # Errors
+    /// The error is [`ArrayError::Grid`] if there are more than [`MAX_AXES`] axes, or if the chunk has more than
+    /// [`MAX_CHUNK_ELEMENTS`] elements. An axis of length 0 counts as one of length 1 in the chunk.
     pub fn whole(shape: Vec<u64>) -> Result<Grid, ArrayError> {
         let chunk = shape.iter().map(|n| (*n).max(1)).collect();
         Grid::new(shape, chunk, EdgeChunks::Whole)

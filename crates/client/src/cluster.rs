@@ -45,6 +45,10 @@ pub struct ClusterOptions {
 impl ClusterOptions {
     /// The entry node at this address, and what the environment says: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or
     /// `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT` (seconds), `GRISTMILL_VERIFY` (any value but 0, no, off and false). Without an address, `GRISTMILL_CLUSTER`.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Usage`] if no cluster is named or `GRISTMILL_WAIT` is no time that somebody may
+    /// wait, and [`ClientError::Io`] if the file of the token cannot be read.
     pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
@@ -114,6 +118,11 @@ impl Drop for Running {
 
 impl Cluster {
     /// Gets ready to talk to a cluster; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Transport`] if the address is none or the certificates cannot be used,
+    /// [`ClientError::Run`] if the token has characters that no token has, and [`ClientError::Usage`] if no threads can
+    /// be started.
     pub fn connect(options: ClusterOptions) -> Result<Cluster, ClientError> {
         let received = Received::default();
         let drove = received.clone();
@@ -230,21 +239,35 @@ impl Cluster {
     }
 
     /// The shortest request there is.
+    ///
+    /// # Errors
+    /// It fails if the entry node cannot be reached, does not answer or refuses.
     pub fn ping(&self) -> Result<(), ClientError> {
         self.wait(names::PING, &())
     }
 
     /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// It fails if there is no such file, if it is a directory, if the asker may not read it, and if the entry node
+    /// cannot be reached, does not answer or refuses.
     pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
         self.about(names::OPEN, path, &PathOf { path: path.to_owned() })
     }
 
     /// What is known about a file.
+    ///
+    /// # Errors
+    /// It fails if there is no such file, if it is a directory, and if the entry node cannot be reached, does not
+    /// answer or refuses.
     pub fn stat(&self, path: &str) -> Result<FileInfo, ClientError> {
         self.about(names::STAT, path, &PathOf { path: path.to_owned() })
     }
 
     /// The names of a directory, in ascending order.
+    ///
+    /// # Errors
+    /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, ClientError> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
@@ -259,6 +282,9 @@ impl Cluster {
     }
 
     /// Whether there is a directory of this name. It takes one question, however much lies in it.
+    ///
+    /// # Errors
+    /// It fails if the entry node cannot be reached, does not answer or refuses. No directory is no error.
     pub fn is_directory(&self, path: &str) -> Result<bool, ClientError> {
         let list = List { path: path.to_owned(), after: None };
         match self.peers.wait(self.ask::<_, Listing>(names::LIST, &list)) {
@@ -269,16 +295,27 @@ impl Cluster {
     }
 
     /// Removes a file. Its space is given back soon after.
+    ///
+    /// # Errors
+    /// It fails if there is no such file, if it is a directory, if the asker may not write it, and if the entry node
+    /// cannot be reached, does not answer or refuses.
     pub fn remove(&self, path: &str) -> Result<(), ClientError> {
         self.about(names::REMOVE, path, &PathOf { path: path.to_owned() })
     }
 
     /// Changes who may read and write a file: permission bits as in `0o640`.
+    ///
+    /// # Errors
+    /// It fails if there is no such file, if it is a directory, if the asker may not change it, if there are no such
+    /// bits, and if the entry node cannot be reached, does not answer or refuses.
     pub fn set_mode(&self, path: &str, mode: u16) -> Result<(), ClientError> {
         self.about(names::CHMOD, path, &SetMode { path: path.to_owned(), mode })
     }
 
     /// The storage nodes.
+    ///
+    /// # Errors
+    /// It fails if the entry node cannot be reached, does not answer or refuses.
     pub fn nodes(&self) -> Result<Vec<Node>, ClientError> {
         let nodes: Nodes = self.wait(names::NODES, &())?;
         Ok(nodes.nodes)
@@ -286,22 +323,34 @@ impl Cluster {
 
     /// What all nodes do now, and what they did since they started. Nodes that do not answer within a second or so are
     /// in it without a load.
+    ///
+    /// # Errors
+    /// It fails if the entry node cannot be reached, does not answer or refuses.
     pub fn status(&self) -> Result<ClusterStatus, ClientError> {
         let asked = self.peers.wait(self.peers.cluster(&self.entry));
         Ok(asked.map_err(|error| self.entry_failed(error))?)
     }
 
     /// An opened file, to be read over the network.
+    ///
+    /// # Errors
+    /// It fails as [`parts_of`](Cluster::parts_of) does.
     pub fn parts(&self, opened: &Opened) -> Result<FileParts, ClientError> {
         self.parts_of(&opened.into())
     }
 
     /// Opened files as one, to be read over the network.
+    ///
+    /// # Errors
+    /// It fails as [`Files::whole`] does.
     pub fn parts_of(&self, files: &Files) -> Result<FileParts, ClientError> {
         Ok(files.whole(&self.peers, AT_CLIENT)?)
     }
 
     /// Where the bytes of an opened file lie.
+    ///
+    /// # Errors
+    /// It fails as [`Peers::layout`] does.
     pub fn layout(&self, opened: &Opened) -> Result<Layout, ClientError> {
         Ok(self.peers.layout(&opened.info.file, &opened.grant.as_str().into())?)
     }

@@ -12,6 +12,10 @@ use crate::ClientError;
 const COPY_BYTES: usize = 1 << 20;
 
 /// Writes all bytes of a file to `out`, in order. `progress` gets the bytes written so far.
+///
+/// # Errors
+/// The error is [`ClientError::Run`] if the file cannot be read or was changed meanwhile, and [`ClientError::Io`] if
+/// `out` cannot be written.
 pub fn read_to(
     file: &FileParts,
     out: &mut dyn Write,
@@ -83,6 +87,12 @@ pub(crate) fn stopped(destination: &Path) -> ClientError {
 
 /// Makes a file that appears under its name only when `write` has written all of it and it is durable. Whatever ends
 /// it before, `stop` included, leaves nothing.
+///
+/// # Errors
+/// The error is [`ClientError::Usage`] if there is a directory at `destination`, or another thing that is no regular
+/// file, [`ClientError::Stopped`] once `stop` was told, [`ClientError::Io`] if the file cannot be made, synced or
+/// renamed, or that of `write`. Where only the last step fails, the sync of the directory, the new file is in place but
+/// perhaps not durable.
 pub fn write_whole(
     destination: &Path,
     mode: u32,

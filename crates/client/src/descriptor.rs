@@ -46,6 +46,10 @@ impl Descriptor {
     }
 
     /// Reads and checks a layout file.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Descriptor`] if it is no layout file of this version, and [`ClientError::Run`] or
+    /// [`ClientError::Io`] if it cannot be opened.
     pub fn read(path: &Path) -> Result<Descriptor, ClientError> {
         let bad = |why: String| ClientError::Descriptor { path: path.to_owned(), why };
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
@@ -70,6 +74,9 @@ impl Descriptor {
     }
 
     /// The layout.
+    ///
+    /// # Errors
+    /// It fails if the unit, the number of targets or the first target is impossible.
     pub fn striped(&self) -> Result<Striped, gristmill_layout::LayoutError> {
         let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
         Striped::new(self.unit, targets, self.first)

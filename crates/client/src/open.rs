@@ -10,12 +10,20 @@ use gristmill_store::{LocalStore, ObjectId, StoreError};
 use crate::{ClientError, Descriptor, EXTENSION};
 
 /// Opens a plain file, or the striped file behind a layout file (`*.grist`).
+///
+/// # Errors
+/// The error is [`ClientError::Run`] if the file cannot be opened, [`ClientError::Descriptor`] if a layout file makes
+/// no sense, and [`ClientError::Target`] if the store of a target cannot be opened, or its object is not there or has
+/// another length.
 pub fn open(path: &Path) -> Result<FileParts, ClientError> {
     open_with(path, false)
 }
 
 /// As [`open`]; with `verify` all bytes that are read are compared with their checksums, as far as there are any, also what
 /// was compared lately.
+///
+/// # Errors
+/// It fails as [`open`] does.
 pub fn open_with(path: &Path, verify: bool) -> Result<FileParts, ClientError> {
     let plain = FileParts::plain(path)?;
     if path.extension().is_none_or(|extension| extension != EXTENSION) {

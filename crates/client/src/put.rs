@@ -74,6 +74,13 @@ impl Target {
 
 /// Copies `source`, plain or striped, to objects on the targets and makes it visible as the layout file `path`. `progress` gets the
 /// bytes copied so far. An existing layout file is replaced; anything else of that name is left alone.
+///
+/// # Errors
+/// The error is [`ClientError::Usage`] if `path` cannot be a layout file or there are no targets, too many or one
+/// twice, [`ClientError::Layout`] if the stripes cannot be dealt so, [`ClientError::Target`] if the store of a target
+/// fails, and [`ClientError::Store`] if the layout file cannot be written. It also fails if what is at `path` is no
+/// layout file, if `source` cannot be read, and if it was changed meanwhile. Where a store cannot be closed or the
+/// objects of the replaced file cannot be removed, the new file is in place all the same.
 pub fn put(
     source: &Path,
     path: &Path,
@@ -237,6 +244,11 @@ fn collect(store: &LocalStore) -> Result<(), StoreError> {
 }
 
 /// Removes a striped file: first the layout file, then the objects.
+///
+/// # Errors
+/// The error is [`ClientError::Usage`] if `path` does not name a layout file, [`ClientError::Io`] if it cannot be
+/// removed, and [`ClientError::Target`] if an object cannot be; the layout file is gone then. It also fails as
+/// [`Descriptor::read`] does.
 pub fn remove(path: &Path) -> Result<(), ClientError> {
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Err(ClientError::Usage(format!(

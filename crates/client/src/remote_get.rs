@@ -43,6 +43,10 @@ impl Cluster {
 
     /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable, with
     /// the file's permission bits less what the umask takes away. `progress` gets the bytes written so far.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Run`] if the file cannot be read or was replaced meanwhile. It also fails if the new
+    /// file cannot be made, as [`write_whole`](crate::write_whole) does.
     pub fn get(
         &self,
         opened: &Opened,
@@ -132,6 +136,10 @@ impl Cluster {
     }
 
     /// Writes all bytes of a file to `out`, in order.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Run`] if the file cannot be read or was replaced meanwhile, and [`ClientError::Io`]
+    /// if `out` cannot be written.
     pub fn read_to(
         &self,
         opened: &Opened,

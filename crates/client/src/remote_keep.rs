@@ -64,6 +64,9 @@ pub(crate) fn given_up() -> RunError {
 
 impl Planned {
     /// Whether what the kernel gives can stay on the nodes that make it.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Run`] if the kernel cannot be bound.
     pub fn keeps_bytes(&self) -> Result<bool, ClientError> {
         let kernel = self.question.bind().map_err(RunError::from)?;
         Ok(self.plan.place == Place::Storage && keeps_bytes(&kernel.spec()))
@@ -134,6 +137,10 @@ impl Cluster {
 
     /// Makes a file at `path` of what `make` writes. It becomes visible when all of it is durable, and not at all if
     /// `make` fails.
+    ///
+    /// # Errors
+    /// The error is that of `make`, or [`ClientError::Run`] if the cluster refuses the file, cannot be asked, or fails
+    /// to store it.
     pub fn put_made<T>(
         &self,
         path: &str,

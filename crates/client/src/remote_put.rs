@@ -101,6 +101,11 @@ pub(crate) fn lease_of(created: &Created) -> Duration {
 impl Cluster {
     /// Copies a file of this machine to the cluster. It becomes visible, or replaces what was there, when all of it is
     /// durable. `progress` gets the bytes sent so far.
+    ///
+    /// # Errors
+    /// The error is [`ClientError::Run`] or [`ClientError::Io`] if `source` cannot be opened. It is
+    /// [`ClientError::Run`] if `source` is changed meanwhile, and if the cluster refuses the file, cannot be asked, or
+    /// fails to store it.
     pub fn put(
         &self,
         source: &Path,

@@ -120,6 +120,10 @@ impl Cluster {
     /// Runs what was planned. Rows go to `rows` in order while it runs. What a busy node refused before it was begun
     /// is asked for again when the node said, a few times ([`ASKED_AGAIN`](gristmill_peers::ASKED_AGAIN)), unless
     /// `control` is stopped meanwhile.
+    ///
+    /// # Errors
+    /// The error is whatever went wrong first with the request, its data, a node or `rows`. It also fails if a node
+    /// stays busy, and if `control` is stopped while nodes fold or are waited for.
     pub fn run(
         &self,
         planned: &Planned,
@@ -202,6 +206,9 @@ impl Cluster {
     }
 
     /// Goes on with a request that stopped at a checkpoint; it is finished at the client.
+    ///
+    /// # Errors
+    /// It fails as [`gristmill_runtime::resume`] does, and if the nodes cannot be read.
     pub fn resume(
         &self,
         planned: &Planned,

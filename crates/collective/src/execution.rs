@@ -9,6 +9,9 @@ use crate::{CollectiveError, MAX_SIZE, Rank, Size};
 /// commutative. Every member that combines the same values does it in the same order.
 pub trait Operator {
     /// Combines two values.
+    ///
+    /// # Errors
+    /// The error is [`CollectiveError::Operator`] if the two values cannot be combined.
     fn combine(&mut self, lower: Vec<u8>, higher: Vec<u8>) -> Result<Vec<u8>, CollectiveError>;
 }
 
@@ -45,6 +48,10 @@ pub struct Execution {
 
 impl Execution {
     /// The part of `rank` among `size` members, which brings `value`.
+    ///
+    /// # Errors
+    /// The error is [`CollectiveError::Ranks`] if `size` is 0 or more than [`MAX_SIZE`], or if `rank` or the root is
+    /// not below `size`.
     pub fn new(
         collective: Collective,
         rank: Rank,
@@ -63,6 +70,10 @@ impl Execution {
     }
 
     /// Takes a message. It waits here if its step has not come yet.
+    ///
+    /// # Errors
+    /// The error is [`CollectiveError::Disorder`] if no step that is left awaits a message of `from`, or if such a
+    /// message waits here already.
     pub fn deliver(&mut self, from: Rank, value: Vec<u8>) -> Result<(), CollectiveError> {
         if !self.steps.iter().any(|step| step.awaits() == Some(from)) {
             return Err(CollectiveError::Disorder { from, why: "nobody waits for it" });
@@ -74,6 +85,9 @@ impl Execution {
     }
 
     /// Goes as far as it can without another message. `send` gets the receiver and the value of each message.
+    ///
+    /// # Errors
+    /// The error is that of the first [`Operator::combine`] that fails. The value of the member is lost then.
     pub fn advance(
         &mut self,
         operator: &mut dyn Operator,

@@ -227,7 +227,10 @@ impl Member {
         self.number
     }
 
-    /// What came out, once: of a collective that is done, or why this member gave up. `None` while it is under way.
+    /// What came out of a collective that is done, once. `None` while it is under way.
+    ///
+    /// # Errors
+    /// The error says why this member gave up. It comes at every call from then on.
     pub fn outcome(&mut self) -> Option<Result<Outcome, CollectiveError>> {
         if let Some(error) = &self.failed {
             return Some(Err(error.clone()));

@@ -17,6 +17,9 @@ pub(crate) const MAX_LINE: u64 = 1 << 20;
 
 /// Tests all laws, each in `worlds` random worlds drawn from `seed`: first that the answer is that of the reference, if
 /// the case has one.
+///
+/// # Errors
+/// The error is [`Broken`] for the first law that the kernel does not keep.
 pub fn check(case: &Case, seed: u64, worlds: u32) -> Result<(), Broken> {
     // Every world would give the same error, and agree.
     let alone = World::new(case, &*case.kernel, Freedom::default(), 0).run();

@@ -66,6 +66,9 @@ pub const BUILT_IN: &[&Declaration] = &[
 ];
 
 /// The built-in kernel of this name.
+///
+/// # Errors
+/// The error is [`KernelError::UnknownKernel`] if no built-in kernel has this name.
 pub fn find(name: &str) -> Result<&'static Declaration, KernelError> {
     BUILT_IN.iter().copied().find(|decl| decl.name == name).ok_or_else(|| {
         let near = BUILT_IN.iter().map(|decl| (distance(name, decl.name), decl.name)).min();
@@ -78,6 +81,10 @@ pub fn find(name: &str) -> Result<&'static Declaration, KernelError> {
 }
 
 /// The kernel `name` with its parameters checked and bound, for records of `input`.
+///
+/// # Errors
+/// The errors are those of [`find`], [`Declaration::check_input`] and [`Params::check`]. The kernel itself may refuse a
+/// value with [`KernelError::BadParam`], or the input with [`KernelError::WrongInput`].
 pub fn bind(name: &str, params: &[(String, String)], input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
     let decl = find(name)?;
     decl.check_input(input)?;
@@ -86,7 +93,10 @@ pub fn bind(name: &str, params: &[(String, String)], input: &Input) -> Result<Ar
 }
 
 impl Declaration {
-    /// Whether the kernel works on such records; the error says what to give instead.
+    /// Checks that the kernel works on such records.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::WrongInput`] if it does not. It says what to give instead.
     pub fn check_input(&self, input: &Input) -> Result<(), KernelError> {
         let given = match input {
             Input { element: Some(_), .. } => Accepts::Elements,

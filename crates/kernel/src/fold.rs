@@ -192,6 +192,10 @@ pub trait Fold: Send {
     /// Folds the records of a block, which begins where the last one ended. Where [`Spec::order`] is
     /// [`Any`](crate::Order::Any) it may lie anywhere, before or behind what was folded already, but not in the
     /// middle of a grain.
+    ///
+    /// # Errors
+    /// It fails if the kernel cannot fold these records, for example with [`KernelError::NotANumber`],
+    /// [`KernelError::LineTooLong`] or [`KernelError::Domain`].
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError>;
 
     /// Appends the state. Allowed between any two calls of `update` where [`Spec::can_save`] says so.
@@ -201,6 +205,10 @@ pub trait Fold: Send {
     /// [`Spec::order`] is [`Any`](crate::Order::Any). Rows that only the seam of the two brings to light go to
     /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them. Whoever delivers rows in order while
     /// folds run can take such a row only if none of the later extent was delivered; it is an error otherwise.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if `later` cannot be read. It also fails if the two extents cannot be
+    /// merged, for example with [`KernelError::Domain`] or [`KernelError::LineTooLong`].
     fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError>;
 
     /// The summary of the record that was folded last, where one was [welcome](Summary::Welcome) and there is more to tell
@@ -231,9 +239,17 @@ pub trait Kernel: Send + Sync {
     fn spec(&self) -> Spec;
 
     /// A fold over nothing: merging it into another changes nothing.
+    ///
+    /// # Errors
+    /// It fails if the kernel cannot work with `ctx`. Examples are [`KernelError::Domain`] for an extent that does not
+    /// suit the kernel, and [`KernelError::BadState`] for a [`Ctx::shared`] that cannot be read.
     fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError>;
 
     /// A fold that goes on from a saved state of the same round. The default merges it into the identity.
+    ///
+    /// # Errors
+    /// It fails where [`Kernel::begin`] does. The error is [`KernelError::BadState`] if `state` cannot be read. The
+    /// default gives any error of [`Fold::merge`].
     fn restore(&self, ctx: &Ctx, state: &[u8]) -> Result<Box<dyn Fold>, KernelError> {
         let mut fold = self.begin(ctx)?;
         fold.merge(state, &mut crate::NoRows)?;
@@ -241,6 +257,10 @@ pub trait Kernel: Send + Sync {
     }
 
     /// Called once a pass, on the state of all records merged; the same everywhere.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if `whole` or [`Ctx::shared`] cannot be read. It also fails if the
+    /// records have no answer, for example with [`KernelError::Empty`] or [`KernelError::Domain`].
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError>;
 
     /// Whether this summary of a record does instead of it, in every pass: a fold that is given a block with
@@ -287,9 +307,12 @@ pub fn saved(fold: &dyn Fold) -> Vec<u8> {
 /// Feeds a whole block, calling again while the fold takes only parts of it.
 ///
 /// `on_full` empties the sink and says whether to go on; it is called each time the fold met a full one.
-/// Returns the positions taken and whether the fold said [`Step::Enough`], which takes them all. A fold that takes nothing although
-/// the sink is not full breaks the contract, and so does one that is full [`MAX_FULL_IN_PLACE`] times without
-/// emitting or taking anything.
+/// Returns the positions taken and whether the fold said [`Step::Enough`], which takes them all.
+///
+/// # Errors
+/// The errors are those of [`Fold::update`] and `on_full`, and [`KernelError::Contract`] if the fold breaks the
+/// contract. A fold breaks it if it takes more than it is given, if it takes nothing although the sink is not full, or
+/// if it is full more than [`MAX_FULL_IN_PLACE`] times in a row without emitting or taking anything.
 pub fn feed<S: Sink>(
     spec: &Spec,
     fold: &mut dyn Fold,

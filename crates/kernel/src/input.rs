@@ -165,7 +165,10 @@ impl Input {
         Input { element: Some(dtype), record: RecordRule::Fixed(dtype.size() as u64), header: 0 }
     }
 
-    /// Records of `bytes` bytes made of elements of one type; `bytes` must be a multiple of its size.
+    /// Records of `bytes` bytes made of elements of one type.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::RecordNotElements`] if `bytes` is 0 or not a multiple of the size of an element.
     pub fn typed_records(dtype: DType, bytes: u64) -> Result<Input, KernelError> {
         if bytes == 0 || !bytes.is_multiple_of(dtype.size() as u64) {
             return Err(KernelError::RecordNotElements { record: bytes, dtype });
@@ -174,6 +177,9 @@ impl Input {
     }
 
     /// Opaque or text records of a fixed size.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::EmptyRecord`] if `bytes` is 0.
     pub fn records(bytes: u64) -> Result<Input, KernelError> {
         if bytes == 0 {
             return Err(KernelError::EmptyRecord);

@@ -18,6 +18,9 @@ use crate::{Block, Ctx, Emptied, Fold, Kernel, KernelError, Next, Order, Record,
 /// begins, at byte `at` of the file; lines that reach past its end are judged by what is there of them.
 ///
 /// Looks at few bytes: from the furthest place where the next newline may be, backwards.
+///
+/// # Errors
+/// The error is [`KernelError::LineTooLong`] for the first line that is longer.
 pub fn check_lines(at: u64, data: &[u8], max_record: u64) -> Result<(), KernelError> {
     let max = usize::try_from(max_record).unwrap_or(usize::MAX);
     let mut start = 0;

@@ -62,6 +62,9 @@ const INLINE: &str = "data:";
 
 /// Puts the bytes of files in the place of their names, for those parameters that may be files: kernels run where
 /// there are no files of whoever asks. `read` gets a name.
+///
+/// # Errors
+/// The error is the first one of `read`. Files before that one are in place already.
 pub fn inline_files<E>(
     declared: &[ParamDecl],
     params: &mut [(String, String)],
@@ -127,6 +130,11 @@ pub struct Params {
 
 impl Params {
     /// Checks `given` (name, value) pairs against what `kernel` declares.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::UnknownParam`] for a name that is not declared, [`KernelError::RepeatedParam`] for a
+    /// name that is given twice, [`KernelError::BadParam`] for a value that its declaration does not allow, and
+    /// [`KernelError::MissingParam`] if a required parameter is not given.
     pub fn check(
         kernel: &'static str,
         declared: &'static [ParamDecl],
@@ -188,6 +196,9 @@ impl Params {
     }
 
     /// The bytes of a file given as a parameter.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadParam`] if the base64 of the file cannot be decoded.
     pub fn file(&self, name: &'static str) -> Result<Vec<u8>, KernelError> {
         let text = self.text(name).strip_prefix(INLINE).unwrap_or("");
         STANDARD_NO_PAD

@@ -26,6 +26,9 @@ pub struct Full;
 /// Takes rows in ascending order of position within one run of a fold, in the last pass only.
 pub trait Sink {
     /// Takes a row, or refuses it whole. While folds are merged a sink never refuses.
+    ///
+    /// # Errors
+    /// The error is [`Full`] if the sink refuses the row.
     fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full>;
 
     /// Takes rows of one size, given one after the other in `rows`, and answers how many: fewer than all if it

@@ -28,6 +28,9 @@ impl<'a> StateReader<'a> {
     }
 
     /// The next `n` bytes.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if fewer than `n` bytes are left.
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], KernelError> {
         match self.rest.split_at_checked(n) {
             Some((head, rest)) => {
@@ -44,7 +47,10 @@ impl<'a> StateReader<'a> {
         Ok(out)
     }
 
-    /// One byte that must be 0 or 1.
+    /// One byte, 0 or 1.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if no byte is left, or if the byte is neither 0 nor 1.
     pub fn flag(&mut self) -> Result<bool, KernelError> {
         match self.array::<1>()?[0] {
             0 => Ok(false),
@@ -54,28 +60,43 @@ impl<'a> StateReader<'a> {
     }
 
     /// An unsigned 64-bit number.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if fewer than 8 bytes are left.
     pub fn u64(&mut self) -> Result<u64, KernelError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// A signed 128-bit number.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if fewer than 16 bytes are left.
     pub fn i128(&mut self) -> Result<i128, KernelError> {
         Ok(i128::from_le_bytes(self.array()?))
     }
 
     /// An f64, by its bits.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if fewer than 8 bytes are left.
     pub fn f64(&mut self) -> Result<f64, KernelError> {
         Ok(f64::from_bits(self.u64()?))
     }
 
     /// Bytes behind their length.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if the length or so many bytes behind it are not there.
     pub fn blob(&mut self) -> Result<&'a [u8], KernelError> {
         let n = self.u64()?;
         let n = usize::try_from(n).map_err(|_| self.bad("a length is beyond memory"))?;
         self.bytes(n)
     }
 
-    /// Ends the reading; bytes left over are an error.
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// The error is [`KernelError::BadState`] if bytes are left over.
     pub fn end(self) -> Result<(), KernelError> {
         if self.rest.is_empty() {
             Ok(())

@@ -37,6 +37,9 @@ pub struct RemotePart {
 }
 
 /// The parts of a file on its nodes, as they are read over the network. Blocks for the layout of a segments file.
+///
+/// # Errors
+/// It fails if the address of a target is none, and as [`Peers::layout`] does.
 pub fn file_parts(
     peers: &Peers,
     file: &FileMap,

@@ -14,6 +14,10 @@ impl StorageCrew {
     /// Has all nodes finish the passes among themselves, and waits for those that were asked here. Of the end nobody but
     /// the node asked first tells. How far they are is told to whoever asked that one, and not by a node that passes
     /// the request on: it tells of its own part.
+    ///
+    /// # Errors
+    /// The error is the first that a node tells. It also fails if a node cannot be reached or is silent, and if the
+    /// request is told to stop.
     pub fn finish(
         &self,
         order: &PassOrder<'_>,

@@ -38,6 +38,10 @@ pub struct MemberPlace {
 
 impl Peers {
     /// Hands over a value.
+    ///
+    /// # Errors
+    /// It fails if the node cannot be reached, does not answer in time, or answers anything but the three that a
+    /// [`MemberReply`] can be.
     pub async fn tell_member(
         &self,
         to: &MemberPlace,
@@ -49,6 +53,9 @@ impl Peers {
     }
 
     /// Asks whether a node is at work.
+    ///
+    /// # Errors
+    /// It fails as [`tell_member`](Peers::tell_member) does.
     pub async fn ask_member(
         &self,
         to: &MemberPlace,

@@ -36,6 +36,9 @@ pub struct ObjectStream {
 
 impl Peers {
     /// Asks for the whole object of one target.
+    ///
+    /// # Errors
+    /// It fails if the file has no such target, and if its node cannot be reached, is silent or refuses.
     pub async fn object(&self, file: &FileMap, target: usize, grant: &str) -> Result<ObjectStream, RunError> {
         let Some(place) = file.targets.get(target) else {
             return Err(unavailable("", "the file has no such target"));
@@ -79,6 +82,9 @@ impl ObjectStream {
     }
 
     /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// It fails if the node refuses, and if it breaks off and the rest cannot be had of it by asking again.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, RunError> {
         if !self.left.is_empty() {
             return Ok(Some(std::mem::take(&mut self.left)));
@@ -114,7 +120,10 @@ impl ObjectStream {
         Ok(bytes)
     }
 
-    /// The next bytes, at least one and at most so many; an error at the end.
+    /// The next bytes, at least one and at most so many.
+    ///
+    /// # Errors
+    /// It fails at the end, and as [`chunk`](ObjectStream::chunk) does.
     pub async fn at_most(&mut self, most: usize) -> Result<Bytes, RunError> {
         while self.left.is_empty() {
             match self.chunk().await? {
@@ -125,7 +134,10 @@ impl ObjectStream {
         Ok(self.left.split_to(most.min(self.left.len())))
     }
 
-    /// An error unless so many bytes were read as there should be.
+    /// Checks that so many bytes were read as there should be.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Remote`] if `read` is not `length`.
     pub fn complete(&self, read: u64, length: u64) -> Result<(), RunError> {
         if read == length {
             return Ok(());

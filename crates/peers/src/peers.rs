@@ -70,6 +70,9 @@ pub struct Peers {
 
 impl Peers {
     /// Connections made by `dialer`, driven by `runtime`.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Remote`] if the token has characters that no token has.
     pub fn new(dialer: Dialer, runtime: Handle, options: PeersOptions) -> Result<Peers, RunError> {
         let bearer = |token: String| {
             let value = format!("Bearer {token}").parse::<MetadataValue<Ascii>>();
@@ -148,6 +151,9 @@ impl Peers {
     }
 
     /// A Flight client of the node at this address.
+    ///
+    /// # Errors
+    /// It fails if the address is none, if it is another machine and there is no TLS, and outside of a Tokio runtime.
     pub fn flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
         let channel = self.dialer.channel(&parse(address)?);
         Ok(client(channel.map_err(|e| transport(address, &e))?))

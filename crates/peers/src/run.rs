@@ -58,6 +58,10 @@ impl Question {
     }
 
     /// The kernel, bound.
+    ///
+    /// # Errors
+    /// It fails if there is no such kernel, if the input is impossible, and if the kernel refuses the input or a
+    /// parameter.
     pub fn bind(&self) -> Result<Arc<dyn Kernel>, KernelError> {
         if let Some(work) = &self.array {
             return Ok(work.kernel.clone());
@@ -66,6 +70,10 @@ impl Question {
     }
 
     /// The request over opened files.
+    ///
+    /// # Errors
+    /// It fails as [`check_files`](Question::check_files) and [`request_of`](Question::request_of) do. It also fails as
+    /// [`Files::whole`] does if the place is remote, and as [`Files::parts`] does if it is not.
     pub fn request(
         &self,
         peers: &Peers,
@@ -79,6 +87,9 @@ impl Question {
     }
 
     /// The request over the parts of its files.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Kernel`] if the input is impossible or the kernel cannot be bound.
     pub fn request_of(&self, file: FileParts, options: Options) -> Result<Request, RunError> {
         let (input, byte_order) = self.input.input()?;
         let kernel = self.bind()?;
@@ -93,6 +104,10 @@ impl Question {
 
     /// Of several files each must be as long as the chunk table says: places are counted from their beginnings. Records that
     /// are no chunks are of one file.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Remote`] if the files do not fit the chunk table, or if there are several and no
+    /// chunks.
     pub fn check_files(&self, files: &Files) -> Result<(), RunError> {
         let usage = |message: &str| Err(RunError::Remote { kind: ErrorKind::Usage, message: message.into() });
         let Some(work) = &self.array else {
@@ -113,6 +128,10 @@ impl Question {
 
     /// The nodes that fold it where it lies. With `output`, a sealed grant to write, they keep the bytes that they make
     /// in the objects of that file.
+    ///
+    /// # Errors
+    /// The error is [`RunError::SecondInput`] if the kernel reads two files, and [`RunError::Kernel`] if it cannot be
+    /// bound. It also fails as [`Files::layout`] does, and if the chunk table does not fit the files.
     pub fn crew(
         &self,
         peers: &Peers,

@@ -12,6 +12,10 @@ use crate::peers::parse;
 
 impl Peers {
     /// The step that begins at byte `from` of what target number `target` of a file holds of it.
+    ///
+    /// # Errors
+    /// It fails if the file has no such target, and if its node cannot be reached, is silent, refuses or answers what
+    /// makes no sense.
     pub async fn scrub(
         &self,
         file: &FileMap,

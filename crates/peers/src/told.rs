@@ -56,12 +56,18 @@ impl Peers {
     }
 
     /// What a node does, told to whoever has a grant for some file.
+    ///
+    /// # Errors
+    /// It fails if the node cannot be reached, is silent, refuses or answers what makes no sense.
     pub async fn status(&self, address: &str, grant: &str) -> Result<NodeStatus, RunError> {
         let text = self.told(address, "/status", Some(grant), MAX_STATUS_BYTES).await?;
         NodeStatus::decode(&text).map_err(|error| unavailable(address, error))
     }
 
     /// What all nodes do, as the entry node at this address tells whoever may ask it.
+    ///
+    /// # Errors
+    /// It fails if the node cannot be reached, is silent, refuses or answers what makes no sense.
     pub async fn cluster(&self, entry: &str) -> Result<ClusterStatus, RunError> {
         let text = self.told(entry, "/cluster", None, MAX_CLUSTER_BYTES).await?;
         ClusterStatus::decode(&text).map_err(|error| unavailable(entry, error))

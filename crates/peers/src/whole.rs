@@ -23,6 +23,9 @@ struct WholeFile {
 }
 
 /// A file as one part, in one piece. Blocks for the layout of a segments file.
+///
+/// # Errors
+/// It fails as [`file_parts`](crate::file_parts) does.
 pub fn whole_file(peers: &Peers, file: &FileMap, grant: &Arc<str>) -> Result<FileParts, RunError> {
     let whole = WholeFile {
         peers: peers.clone(),

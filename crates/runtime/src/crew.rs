@@ -71,9 +71,15 @@ impl ShardEnd {
 pub trait Crew {
     /// Folds a pass for a value and gives every shard's end to `take` as it arrives; stops once that says that
     /// no more is wanted.
+    ///
+    /// # Errors
+    /// It fails if a member does not give its end, and with the error of `take`.
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError>;
 
     /// Has the members finish all passes for values among themselves, beginning with this one, where the crew can.
+    ///
+    /// # Errors
+    /// It fails if the members do not come to an end together.
     fn together(&self, _: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
         Ok(None)
     }
@@ -85,6 +91,9 @@ pub trait Crew {
     }
 
     /// Starts a pass for rows: one source for each member.
+    ///
+    /// # Errors
+    /// It fails if a source cannot be made.
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;
 
     /// Goes on where a member handed rows back.
@@ -138,6 +147,10 @@ pub enum UnitEvent {
 /// The units of one member.
 pub trait UnitSource: Send {
     /// What comes next.
+    ///
+    /// # Errors
+    /// It fails if the member is not heard to its end, or says what makes no sense. A unit that cannot be finished is
+    /// [`UnitEvent::Failed`], and is no error here.
     fn next(&mut self) -> Result<UnitEvent, RunError>;
 
     /// Bytes that came over a network so far.
@@ -149,18 +162,32 @@ pub trait UnitSource: Send {
 /// Takes units in the order of the file.
 pub trait UnitOutput {
     /// A unit begins.
+    ///
+    /// # Errors
+    /// It fails if nobody takes the unit.
     fn begin(&mut self, at: u64) -> Result<(), RunError>;
     /// Rows of the unit.
+    ///
+    /// # Errors
+    /// It fails if the rows cannot be taken.
     fn rows(&mut self, batch: RowBatch) -> Result<(), RunError>;
     /// The unit has ended.
+    ///
+    /// # Errors
+    /// It fails if the state of the unit cannot be taken.
     fn end(&mut self, end: UnitEnd) -> Result<(), RunError>;
 }
 
 /// Gives a source for what was handed back, unless somebody else goes on with it.
 pub type TakeOver<'t, 's> = dyn FnMut(HandBack) -> Result<Option<Box<dyn UnitSource + 's>>, RunError> + 't;
 
-/// Puts the units of several sources in order. Ends with the first unit that was cut or says enough, with the first
-/// failure in the order of the file, or when all sources have finished.
+/// Puts the units of several sources in order. Ends with the first unit that was cut or says enough, or when
+/// all sources have finished.
+///
+/// # Errors
+/// The error is that of the first unit in the order of the file that failed, [`RunError::BadPartial`] if a source sends
+/// units that make no sense, or the error of `out` or `take_over`. A source that fails between two units ends the
+/// merge at once.
 pub fn merge_units<'s>(
     sources: Vec<Box<dyn UnitSource + 's>>,
     out: &mut dyn UnitOutput,

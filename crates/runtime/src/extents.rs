@@ -36,7 +36,10 @@ impl ExtentSet {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Adds a range; an error if any of it is there already. Adding in ascending order costs constant time.
+    /// Adds a range. Adding in ascending order costs constant time.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Overlap`] if any of it is there already.
     pub fn add(&mut self, range: Range<u64>) -> Result<(), RunError> {
         if range.is_empty() {
             return Ok(());
@@ -58,7 +61,10 @@ impl ExtentSet {
         Ok(())
     }
 
-    /// The set of ranges given in any order; an error if two of them overlap.
+    /// The set of ranges given in any order.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Overlap`] if two of them overlap.
     pub fn of_all(mut ranges: Vec<Range<u64>>) -> Result<ExtentSet, RunError> {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -75,7 +81,10 @@ impl ExtentSet {
         Ok(ExtentSet { ranges: out })
     }
 
-    /// The union with a set that must have nothing in common with this one. After an error the set may have some
+    /// The union with a set that must have nothing in common with this one.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Overlap`] if the sets have something in common. After an error this set may have some
     /// of the other's ranges.
     pub fn union(&mut self, other: &ExtentSet) -> Result<(), RunError> {
         // Few into many: binary searches.

@@ -105,6 +105,9 @@ pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Res
 
 /// Runs a request whose folds run wherever `crew` has them. The kernel's passes, the joining of partials and the
 /// order of rows are as in [`run`].
+///
+/// # Errors
+/// It fails as [`run`] does, and if the crew fails.
 pub fn run_on(
     request: Request,
     crew: &dyn Crew,
@@ -117,6 +120,10 @@ pub fn run_on(
 }
 
 /// Goes on with an interrupted request. The file must not have changed.
+///
+/// # Errors
+/// The error is [`RunError::OtherRequest`] if the checkpoint is of another request, and [`RunError::ChangedSince`] if
+/// the file has changed. It also fails as [`run`] does.
 pub fn resume(
     request: Request,
     checkpoint: Checkpoint,

@@ -24,11 +24,17 @@ pub struct Want<'a> {
 
 /// What one target holds of one file, as one state of it.
 pub trait Part: Send + Sync {
-    /// Fills `buffer` from `offset` of the object; an error if the object ends before.
+    /// Fills `buffer` from `offset` of the object.
+    ///
+    /// # Errors
+    /// It fails if the object ends before `buffer` is full, and if it cannot be read.
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError>;
 
     /// Reads several stretches, packed into `out` in their order. A part behind a network makes this one
     /// message.
+    ///
+    /// # Errors
+    /// It fails as [`read`](Self::read) does.
     fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
         let mut at = 0;
         for want in wants {
@@ -39,8 +45,11 @@ pub trait Part: Send + Sync {
         Ok(())
     }
 
-    /// An error if the part is no longer what it was when it was opened. Asked after the last read of a pass:
+    /// Checks that the part is still what it was when it was opened. Asked after the last read of a pass:
     /// no answer and no checkpoint is made of bytes of two states.
+    ///
+    /// # Errors
+    /// It fails if the part is no longer what it was when it was opened, and if that cannot be found out.
     fn unchanged(&self) -> Result<(), RunError>;
 
     /// A number that differs between states of the part, for checkpoints.
@@ -84,6 +93,10 @@ pub fn versions_as_one(versions: impl Iterator<Item = u64>) -> u64 {
 
 impl FileParts {
     /// A plain file of this machine.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Open`] if there is no such file, if it is no regular file, if it has bytes and says
+    /// that it has none, or if it cannot be opened.
     pub fn plain(path: &Path) -> Result<FileParts, RunError> {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
         let failed = |e: io::Error| match e.kind() {
@@ -196,12 +209,19 @@ impl StorePart {
     /// The object as it is now. Objects that a segments layout names besides are read as they are: their versions
     /// are not followed. [`Part::unchanged`] answers [`StoreError::Stale`] if it changed since. `node`
     /// names the target in reports.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Store`] if there is no such object or the store fails.
     pub fn open(store: Arc<dyn ObjectStore>, object: ObjectId, node: String) -> Result<StorePart, RunError> {
         let stat = store.stat(&object)?;
         Ok(StorePart { store, object, version: stat.version, length: stat.length, node, verify: false })
     }
 
-    /// The object at this version: [`StoreError::Stale`] if it is at another one.
+    /// The object at this version.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Store`] with [`StoreError::Stale`] if the object is at another version. It also fails
+    /// as [`open`](StorePart::open) does.
     pub fn open_at(
         store: Arc<dyn ObjectStore>,
         object: ObjectId,
@@ -261,6 +281,10 @@ impl Part for StorePart {
 
 impl FileParts {
     /// Fills `buffer`, which has the range's length, with these bytes of the file, from whoever holds them.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Truncated`] if the file ends before the range does. It also fails if a part is missing
+    /// or cannot be read.
     pub fn read(&self, range: std::ops::Range<u64>, buffer: &mut [u8]) -> Result<(), RunError> {
         crate::fetch::read_range(self, range, buffer)
     }

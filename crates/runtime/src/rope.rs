@@ -63,11 +63,19 @@ impl Partial {
     }
 
     /// All records covered.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Overlap`] if two pieces cover the same records.
     pub fn covered(&self) -> Result<ExtentSet, RunError> {
         ExtentSet::of_all(self.pieces.iter().flat_map(|piece| piece.covered.ranges()).cloned().collect())
     }
 
     /// Takes in another partial of the same pass. Rows that seams bring to light go to `sink`.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Round`] if the other is of another pass, [`RunError::Overlap`] if both cover the same
+    /// records, [`RunError::TooManyPieces`] if more than [`MAX_PIECES`] are left, [`RunError::BadPartial`] if a piece
+    /// has gaps across which the kernel may not merge, and [`RunError::Kernel`] if the kernel cannot merge two states.
     pub fn join(
         &mut self,
         kernel: &dyn Kernel,
@@ -251,7 +259,12 @@ impl Partial {
         Ok(failure)
     }
 
-    /// The state over all of `ctx.extent`; an error if a record is missing.
+    /// The state over all of `ctx.extent`.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Incomplete`] if a record is missing, [`RunError::Overlap`] if two pieces cover the same
+    /// records, [`RunError::BadPartial`] if pieces were not merged, and [`RunError::Kernel`] if there is no record and
+    /// the kernel cannot begin.
     pub fn whole(self, kernel: &dyn Kernel, ctx: &Ctx) -> Result<Vec<u8>, RunError> {
         let end = self.enough_at.map_or(ctx.extent.end, |enough| enough.min(ctx.extent.end));
         if let Some(gap) = self.covered()?.gaps(ctx.extent.start..end).first() {

@@ -31,6 +31,9 @@ impl Partial {
 
     /// Reads what [`encode`](Partial::encode) wrote. What comes from elsewhere is checked: pieces sorted and
     /// apart, ranges not empty.
+    ///
+    /// # Errors
+    /// The error is [`RunError::BadPartial`] for anything else, and [`RunError::Overlap`] if ranges overlap.
     pub fn decode(bytes: &[u8]) -> Result<Partial, RunError> {
         let bad = |why: String| RunError::BadPartial { why };
         let mut read = StateReader::new("partial", bytes);

@@ -14,7 +14,10 @@ use crate::{ExtentSet, Partial, RunError};
 
 /// Takes the rows of an answer, in ascending order of position, each once.
 pub trait RowOutput {
-    /// Takes some rows; an error ends the request.
+    /// Takes some rows.
+    ///
+    /// # Errors
+    /// It fails if the rows cannot be taken. An error ends the request, which fails with [`RunError::Rows`].
     fn rows(&mut self, batch: &RowBatch) -> io::Result<()>;
 }
 

@@ -63,6 +63,11 @@ pub struct RowsEnd {
 impl ShardJob {
     /// Checks the request and the shard against each other. The request's own selection only says where records
     /// begin; which are wanted, the shard says.
+    ///
+    /// # Errors
+    /// It fails if a bound is passed, if the kernel, the input and the files do not fit together, and if the shard
+    /// selects records that there are not. The error is [`RunError::CannotKeep`] if bytes are to be kept and are of a
+    /// kernel whose bytes cannot be.
     pub fn new(request: Request, shard: Shard) -> Result<ShardJob, RunError> {
         let Shard { targets, round, shared, last, keep, select } = shard;
         let job = prepare(request, Some(select.clone()), last, false)?;
@@ -95,6 +100,10 @@ impl ShardJob {
     }
 
     /// Folds the shard of a kernel that gives a value. If it is told to stop, the partial says what is folded.
+    ///
+    /// # Errors
+    /// It fails if a part was changed meanwhile, if no lane can be started or one panics, and if states cannot be
+    /// merged. A failure at a record is told in [`ShardEnd::failure`], and is no error here.
     pub fn values(&self, control: &Control) -> Result<ShardEnd, RunError> {
         let pass = self.pass(control);
         let tally = pass.values()?;
@@ -106,6 +115,10 @@ impl ShardJob {
 
     /// Folds the shard of a kernel that gives rows; they go to `out`, unit by unit in ascending order. If it is told to
     /// stop, it says from where somebody else can go on.
+    ///
+    /// # Errors
+    /// The error is the failure at the lowest position, unless the answer needs nothing from there on, or the error of
+    /// `out`. It also fails if a part was changed meanwhile, and if no lane can be started or one panics.
     pub fn rows(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<RowsEnd, RunError> {
         let pass = self.pass(control);
         let (mut enough, mut cut) = (false, false);
@@ -162,6 +175,9 @@ impl ShardJob {
 
     /// Goes on where somebody stopped who folded these records for a value: folds only what `partial` lacks. Gives back
     /// what of it is not gone on with.
+    ///
+    /// # Errors
+    /// The error is [`RunError::Overlap`] if two pieces of `partial` cover the same records.
     pub fn after(mut self, mut partial: Partial) -> Result<(ShardJob, Partial), RunError> {
         let extent = &self.ctx.extent;
         let needed = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
@@ -201,6 +217,10 @@ impl ShardJob {
 
     /// Folds the shard of a kernel whose bytes are kept here: they go to `out`, unit by unit in ascending order, and the
     /// states of the units are merged. A unit's end says which records its bytes were made of.
+    ///
+    /// # Errors
+    /// It fails as [`rows`](ShardJob::rows) does, and if states cannot be merged. The error is [`RunError::Remote`] if
+    /// it is told to stop, and [`RunError::Kernel`] if the kernel says that it needs no more.
     pub fn keep(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<ShardEnd, RunError> {
         let partial = Partial::empty(self.ctx.round);
         let mut kept = Kept { job: self, out, partial };

@@ -17,6 +17,9 @@ use crate::{Control, ErrorKind, HandBack, Partial, Request, RunError, ShardEnd, 
 /// Those who fold a request together.
 pub trait Group {
     /// What all members made of a pass, joined: the same for every member. `join` takes another's part into one's own.
+    ///
+    /// # Errors
+    /// It fails if the members cannot exchange their parts, and with the error of `join`.
     fn allreduce(&self, end: ShardEnd, join: &mut JoinEnds<'_>) -> Result<ShardEnd, RunError>;
 
     /// What is to be handed back once this pass is done. One member that says so is enough: whoever asked goes on with
@@ -26,6 +29,9 @@ pub trait Group {
     }
 
     /// Folds one's own part; here a member can wait for its turn.
+    ///
+    /// # Errors
+    /// It fails with the error of `work`, and if the member gets no turn.
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
         work()
     }
@@ -58,6 +64,10 @@ pub struct Together {
 
 impl Together {
     /// Checks a request, of which one folds the records of these targets. `select` are the records of all members.
+    ///
+    /// # Errors
+    /// It fails if a bound is passed, if the kernel, the input and the files do not fit together, and if there are no
+    /// such records.
     pub fn new(
         request: Request,
         targets: Vec<TargetIndex>,
@@ -79,6 +89,13 @@ impl Together {
     }
 
     /// Folds pass after pass, until the kernel has its answer or wants to give rows.
+    ///
+    /// # Errors
+    /// The error is the failure at the lowest position of all members, unless nothing from there on is needed;
+    /// [`RunError::Remote`] if it is told to stop; [`RunError::BadPartial`] if the members together did not fold every
+    /// record; [`RunError::Kernel`] if the kernel refuses the whole; [`RunError::TooManyRounds`] after [`MAX_ROUNDS`]
+    /// passes; or the error of `group`. It also fails if a part was changed meanwhile, and if no lane can be started or
+    /// one panics.
     pub fn run(&self, group: &dyn Group, control: &Control) -> Result<TogetherEnd, RunError> {
         let job = &self.job;
         let mut ctx = self.ctx.clone();

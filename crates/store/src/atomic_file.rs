@@ -14,9 +14,12 @@ const MAX_NAME_ATTEMPTS: usize = 16;
 /// and whoever looks after a crash, finds the old content or the new one.
 ///
 /// A temporary file in the same directory is written and synced, renamed over `path`, and the directory is
-/// synced. On an error before the rename, the temporary file is removed and `path` is as it was. An error
-/// from the last step, the sync of the directory, leaves the new content in place but perhaps not durable.
-/// A symbolic link at `path` is replaced, not followed; the file gets the permissions of a new one.
+/// synced. A symbolic link at `path` is replaced, not followed; the file gets the permissions of a new one.
+///
+/// # Errors
+/// The error is [`StoreError::Invalid`] if `path` does not name a file. It also fails if the system fails. On an error
+/// before the rename, the temporary file is removed and `path` is as it was. An error from the last step, the sync of
+/// the directory, leaves the new content in place but perhaps not durable.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     write_atomic_on(&RealDisk, path, bytes)
 }

@@ -49,6 +49,9 @@ pub enum IdError {
 
 impl ObjectId {
     /// Checks `name` and makes it an object name.
+    ///
+    /// # Errors
+    /// The [`IdError`] says which rule `name` breaks.
     pub fn new(name: &str) -> Result<Self, IdError> {
         if name.is_empty() {
             return Err(IdError::Empty);

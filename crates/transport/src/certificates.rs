@@ -40,6 +40,10 @@ pub struct CertificateFiles {
 /// Without names: `localhost`, `127.0.0.1` and `::1`. All servers of a test cluster share the one certificate,
 /// so name them all. The authority's key is thrown away: nobody can sign more with it, and it cannot leak.
 /// Existing files are never overwritten. Valid for [`TEST_CERTIFICATE_DAYS`].
+///
+/// # Errors
+/// The error is [`TransportError::Certificate`] if there are too many names, if one can be in no certificate, and if a
+/// file exists or cannot be written. No file that it made is left then.
 pub fn make_test_certificates(dir: &Path, names: &[String]) -> Result<CertificateFiles> {
     let failed = |reason: String| TransportError::Certificate { path: dir.to_owned(), reason };
     let made = |error: rcgen::Error| failed(format!("no certificate could be made: {error}"));

@@ -65,6 +65,11 @@ impl Dialer {
     /// All streams of a connection share its window, so one that nobody reads stops the others.
     ///
     /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
+    ///
+    /// # Errors
+    /// The error is [`NotLocal`](crate::TransportError::NotLocal) if the address is another machine and there is no
+    /// TLS, [`NoRuntime`](crate::TransportError::NoRuntime) outside of a Tokio runtime, and
+    /// [`BadAddress`](crate::TransportError::BadAddress) if the address does not fit into a URI.
     pub fn channel_alone(&self, address: &Address) -> Result<Channel> {
         check(address, self.shared.options.tls.as_ref())?;
         crate::channel::open(address, &self.shared.options, ALONE_WINDOW, ALONE_WINDOW)
@@ -74,6 +79,9 @@ impl Dialer {
     /// the connection is lost.
     ///
     /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
+    ///
+    /// # Errors
+    /// It fails as [`channel_alone`](Self::channel_alone) does.
     pub fn channel(&self, address: &Address) -> Result<Channel> {
         check(address, self.shared.options.tls.as_ref())?;
         let mut channels = self.shared.channels.lock().unwrap_or_else(PoisonError::into_inner);

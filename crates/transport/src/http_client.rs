@@ -59,6 +59,9 @@ impl HttpClient {
 
     /// Sends a request and waits for the head of the answer, at most the dialer's `stall` after the last byte
     /// of the body was sent. See [`send_within`](Self::send_within).
+    ///
+    /// # Errors
+    /// It fails as [`send_within`](Self::send_within) does.
     pub async fn send<B: Into<RequestBody>>(&self, request: Request<B>) -> Result<Response> {
         self.send_within(request, self.dialer.shared.options.stall).await
     }
@@ -71,6 +74,13 @@ impl HttpClient {
     /// is one. If it turns out closed, the request is sent once more on a new connection, provided that
     /// nothing of it was sent, or that its body is bytes and its method is idempotent. Dropping the future
     /// closes the connection.
+    ///
+    /// # Errors
+    /// The error is [`TransportError::NotLocal`] if the address is another machine and there is no TLS;
+    /// [`TransportError::Refused`], [`TransportError::Timeout`] or [`TransportError::Tls`] if no connection comes
+    /// about; [`TransportError::Stalled`] if the node is silent for too long; [`TransportError::Closed`] if the
+    /// connection ends before the head of the answer; and [`TransportError::Request`] if the body fails or HTTP/1.1
+    /// cannot express the request. Any status of the answer is no error.
     pub async fn send_within<B: Into<RequestBody>>(
         &self,
         request: Request<B>,
@@ -81,6 +91,10 @@ impl HttpClient {
 
     /// As [`send`](Self::send), but where the node does nothing for the dialer's `stall` it is asked whether it is alive. As
     /// long as it says so the request goes on, and for [`Probe::most`] at most without a byte of progress.
+    ///
+    /// # Errors
+    /// It fails as [`send_within`](Self::send_within) does. The error is [`TransportError::Stalled`] only if the node
+    /// does not say that it is alive, or after [`Probe::most`].
     pub async fn send_probing<B: Into<RequestBody>>(
         &self,
         request: Request<B>,

@@ -43,6 +43,11 @@ impl Listener {
     /// any user of the machine may connect, and the [`Peer`](crate::Peer) says who it is; to keep users out
     /// altogether, restrict the directory. TLS is not used on it. A socket file that nobody answers at is
     /// replaced, one in use is refused, and the file is removed when the listener goes.
+    ///
+    /// # Errors
+    /// The error is [`TransportError::NotLocalListen`] if the address is not local and there is no TLS,
+    /// [`TransportError::InUse`] if somebody listens there already, and [`TransportError::Listen`] if the system does
+    /// not give it, if a file that is no socket is in the way, or if the lock beside the socket cannot be had.
     pub async fn bind(address: &Address, tls: Option<ServerTls>) -> Result<Self> {
         let (socket, tls, address) = match address {
             Address::Unix(path) => {
@@ -140,6 +145,9 @@ impl Listener {
     ///
     /// Mount gRPC services with `Router::route_service("/package.Service/{*method}", service)`. Limits on the
     /// size of bodies are the router's affair.
+    ///
+    /// # Errors
+    /// No error is known. A connection that cannot be accepted is told to [`on_trouble`](Self::on_trouble).
     pub async fn serve(self, router: Router, shutdown: impl Future<Output = ()>) -> Result<()> {
         crate::serve::serve(self, router, shutdown).await
     }

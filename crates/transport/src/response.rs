@@ -66,8 +66,10 @@ impl Response {
 
     /// The next bytes of the body as they arrive, never empty; `None` at its end.
     ///
-    /// A node that sends nothing for the dialer's `stall` is `Stalled`; a body cut short is `Closed`, never
-    /// an early end. After an error every call fails.
+    /// # Errors
+    /// The error is [`TransportError::Stalled`] if the node sends nothing for the dialer's `stall`, and
+    /// [`TransportError::Closed`] if the body is cut short, which is never taken for an early end. After an error every
+    /// call fails.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
         match self.state {
             State::Reading(_) => {}
@@ -108,6 +110,10 @@ impl Response {
     }
 
     /// The rest of the body, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The error is [`TransportError::TooLarge`] if there are more than `limit`. It also fails as
+    /// [`chunk`](Self::chunk) does.
     pub async fn bytes(mut self, limit: usize) -> Result<Bytes> {
         let too_large = || TransportError::TooLarge { address: self.address.clone(), limit };
         if self.remaining().is_some_and(|length| length > limit as u64) {

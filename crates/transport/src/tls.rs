@@ -21,6 +21,10 @@ pub struct ServerTls {
 
 impl ServerTls {
     /// Reads a chain of certificates (the server's first) and its private key, both PEM.
+    ///
+    /// # Errors
+    /// The error is [`TransportError::Certificate`] if a file cannot be read or is not of this form, and if the key
+    /// does not fit the certificate.
     pub fn load(cert_pem: &Path, key_pem: &Path) -> Result<Self> {
         let chain = certificates(cert_pem)?;
         let key = PrivateKeyDer::from_pem_file(key_pem)
@@ -52,6 +56,10 @@ pub struct ClientTls {
 
 impl ClientTls {
     /// Reads one or more authorities' certificates, PEM.
+    ///
+    /// # Errors
+    /// The error is [`TransportError::Certificate`] if the file cannot be read, holds no certificate, or holds one that
+    /// cannot be trusted as an authority.
     pub fn from_ca(pem: &Path) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         for authority in certificates(pem)? {

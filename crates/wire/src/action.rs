@@ -305,6 +305,10 @@ pub struct Node {
 }
 
 /// Reads the body of an action; an empty one counts as `null`.
+///
+/// # Errors
+/// The error is [`WireError::TooLong`] if the body is longer than [`MAX_REQUEST_BYTES`], and [`WireError::Malformed`]
+/// if it is no JSON of this type.
 pub fn decode<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T, WireError> {
     if body.len() > MAX_REQUEST_BYTES {
         return Err(WireError::TooLong { what, bytes: body.len(), max: MAX_REQUEST_BYTES });
@@ -314,6 +318,9 @@ pub fn decode<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T,
 }
 
 /// Writes the body of an action.
+///
+/// # Errors
+/// The error is [`WireError::Malformed`] if the value cannot be written as JSON.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
     serde_json::to_vec(value).map_err(|e| WireError::Malformed { what: "message", why: e.to_string() })
 }

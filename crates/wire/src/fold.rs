@@ -171,6 +171,9 @@ impl FoldRequest {
     }
 
     /// What the pass before broadcast.
+    ///
+    /// # Errors
+    /// The error is [`WireError::Malformed`] if it is no base64.
     pub fn shared(&self) -> Result<Vec<u8>, WireError> {
         STANDARD_NO_PAD.decode(&self.shared).map_err(|e| malformed(e.to_string()))
     }
@@ -181,6 +184,10 @@ impl FoldRequest {
     }
 
     /// As the bytes of a ticket.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], and
+    /// [`WireError::Malformed`] if the request cannot be written as JSON.
     pub fn encode(&self) -> Result<Vec<u8>, WireError> {
         let bytes = serde_json::to_vec(&Envelope { fold: self }).map_err(|e| malformed(e.to_string()))?;
         if bytes.len() > MAX_REQUEST_BYTES {
@@ -190,6 +197,11 @@ impl FoldRequest {
     }
 
     /// Reads and checks what [`encode`](FoldRequest::encode) wrote; `None` if it is another kind of ticket.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], [`WireError::Version`] if
+    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is no such request or
+    /// passes a bound.
     pub fn decode(bytes: &[u8]) -> Result<Option<FoldRequest>, WireError> {
         if bytes.len() > MAX_REQUEST_BYTES {
             return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });

@@ -169,6 +169,10 @@ impl Frame {
     }
 
     /// Reads what [`encode`](Frame::encode) wrote; never panics on anything else.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_FRAME_BYTES`], and [`WireError::Malformed`]
+    /// if they are no frame.
     pub fn decode(bytes: &[u8]) -> Result<Frame, WireError> {
         if bytes.len() > MAX_FRAME_BYTES {
             return Err(WireError::TooLong { what: "frame", bytes: bytes.len(), max: MAX_FRAME_BYTES });

@@ -54,11 +54,17 @@ impl Key {
     }
 
     /// A key nobody else has; it cannot be saved.
+    ///
+    /// # Errors
+    /// The error is [`WireError::Random`] if the system gives no random numbers.
     pub fn random() -> Result<Key, WireError> {
         Ok(Key::from_bytes(&Key::random_bytes()?))
     }
 
     /// Bytes for a new key.
+    ///
+    /// # Errors
+    /// The error is [`WireError::Random`] if the system gives no random numbers.
     pub fn random_bytes() -> Result<[u8; KEY_BYTES], WireError> {
         let mut bytes = [0; KEY_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| WireError::Random)?;
@@ -91,6 +97,10 @@ impl Key {
 
     /// The grant as text: its JSON and the signature of that, both base64, with a dot between; and after another dot the
     /// [`Pass`] of its principal.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the text would be longer than [`MAX_GRANT_BYTES`] or the name of the
+    /// principal is too long for a pass, and [`WireError::Malformed`] if the grant cannot be written as JSON.
     pub fn seal(&self, grant: &Grant) -> Result<String, WireError> {
         let json = serde_json::to_vec(grant).map_err(|e| malformed(e.to_string()))?;
         let body = URL_SAFE_NO_PAD.encode(json);
@@ -110,6 +120,11 @@ impl Key {
     }
 
     /// The grant behind a sealed text, if this cluster gave it and it has not run out at `now` (seconds since 1970).
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the text is longer than [`MAX_GRANT_BYTES`], [`WireError::Seal`] if this
+    /// cluster did not give it or its pass is of somebody else, [`WireError::Expired`] if it has run out, and
+    /// [`WireError::Malformed`] if what was sealed is no grant for a file that can be.
     pub fn open(&self, sealed: &str, now: u64) -> Result<Grant, WireError> {
         if sealed.len() > MAX_GRANT_BYTES {
             return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });

@@ -23,6 +23,9 @@ pub struct InputSpec {
 
 impl InputSpec {
     /// What kernels are bound to, and the byte order of the elements.
+    ///
+    /// # Errors
+    /// It fails if there is no such type, if the record size is 0, and if it is no multiple of the size of the type.
     pub fn input(&self) -> Result<(Input, ByteOrder), KernelError> {
         let dtype = self.dtype.as_deref().map(str::parse::<DType>).transpose()?;
         let input = match (dtype, self.record) {

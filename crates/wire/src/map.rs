@@ -47,7 +47,11 @@ pub struct FileMap {
 }
 
 impl FileMap {
-    /// How its stripes are dealt; an error for a segments file.
+    /// How its stripes are dealt.
+    ///
+    /// # Errors
+    /// The error is [`LayoutError::NotStriped`] for a segments file. It also fails if the unit, the number of targets
+    /// or the first target is impossible.
     pub fn striped(&self) -> Result<Striped, LayoutError> {
         if self.segments { Err(LayoutError::NotStriped) } else { self.dealt() }
     }
@@ -91,6 +95,9 @@ impl FileMap {
     }
 
     /// Whether it makes sense: what is read from elsewhere is checked with this.
+    ///
+    /// # Errors
+    /// The error is [`WireError::Malformed`] if it does not. It says what is wrong.
     pub fn check(&self) -> Result<(), WireError> {
         let bad = |why: String| Err(WireError::Malformed { what: "map of a file", why });
         if self.id.len() != 32 || !self.id.bytes().all(|b| b.is_ascii_hexdigit()) {

@@ -60,6 +60,10 @@ pub struct RunRequest {
 
 impl RunRequest {
     /// Reads and checks a request.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], [`WireError::Version`] if
+    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is no such request.
     pub fn decode(bytes: &[u8]) -> Result<RunRequest, WireError> {
         if bytes.len() > MAX_REQUEST_BYTES {
             return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });

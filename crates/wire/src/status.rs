@@ -154,6 +154,10 @@ pub struct ClusterStatus {
 
 impl NodeStatus {
     /// Reads what a node said. Lists that are longer than they may be are cut.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_STATUS_BYTES`], and
+    /// [`WireError::Malformed`] if they are no such JSON.
     pub fn decode(bytes: &[u8]) -> Result<NodeStatus, WireError> {
         const WHAT: &str = "status of a node";
         if bytes.len() > MAX_STATUS_BYTES {
@@ -180,6 +184,10 @@ impl ClusterStatus {
     }
 
     /// Reads what an entry node said.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_CLUSTER_BYTES`], and
+    /// [`WireError::Malformed`] if they are no such JSON or tell of more than [`MAX_FILE_TARGETS`] nodes.
     pub fn decode(bytes: &[u8]) -> Result<ClusterStatus, WireError> {
         const WHAT: &str = "status of a cluster";
         if bytes.len() > MAX_CLUSTER_BYTES {

@@ -99,23 +99,37 @@ pub struct LocalStore {
 
 impl LocalStore {
     /// Opens the store in `dir`, making the directory (not its parents) and the store if there is none.
-    /// [`Locked`](StoreError::Locked) if another process has it open for writing.
+    ///
+    /// # Errors
+    /// The error is [`Locked`](StoreError::Locked) if another process has it open for writing, and
+    /// [`Damaged`](StoreError::Damaged) if what is stored contradicts itself or has a form that this release does not
+    /// know. It also fails if the system fails.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(dir, Arc::new(SystemClock))
     }
 
     /// [`open`](Self::open) on another clock.
+    ///
+    /// # Errors
+    /// It fails as [`open`](Self::open) does.
     pub fn open_with(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self> {
         Self::open_on(dir.as_ref(), clock, Arc::new(RealDisk), &mut |_| ())
     }
 
     /// [`open`](Self::open), where `tell` is called again and again while the store is recovered after a crash: that takes
     /// minutes where there are many objects on a slow disk.
+    ///
+    /// # Errors
+    /// It fails as [`open`](Self::open) does.
     pub fn open_telling(dir: impl AsRef<Path>, tell: &mut dyn FnMut(Recovery)) -> Result<Self> {
         Self::open_on(dir.as_ref(), Arc::new(SystemClock), Arc::new(RealDisk), tell)
     }
 
     /// Opens an existing store for reading, also while another process writes to it. See [`LocalReader`].
+    ///
+    /// # Errors
+    /// The error is [`Invalid`](StoreError::Invalid) if `dir` holds no store, and [`Damaged`](StoreError::Damaged) if
+    /// what is stored has a form that this release does not know. It also fails if the system fails.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<LocalReader> {
         LocalReader::open(dir.as_ref(), Arc::new(SystemClock), Arc::new(RealDisk))
     }
@@ -168,7 +182,10 @@ impl LocalStore {
         })
     }
 
-    /// Flushes every object. Goes on after an error and returns the first.
+    /// Flushes every object. Goes on after an error.
+    ///
+    /// # Errors
+    /// It returns the first error of a [`flush`](crate::ObjectStore::flush).
     pub fn flush_all(&self) -> Result<()> {
         let mut first = Ok(());
         for object in self.table.unflushed() {
@@ -181,6 +198,9 @@ impl LocalStore {
     }
 
     /// Flushes every object and marks the store as closed cleanly, so that the next open need not recover.
+    ///
+    /// # Errors
+    /// It fails as [`flush_all`](Self::flush_all) does, and if the mark cannot be stored.
     pub fn shut_down(self) -> Result<()> {
         self.flush_all()?;
         self.mark_clean()
