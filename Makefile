@@ -3,6 +3,7 @@
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
 # make figures  the papers' figures in the lab (root): bench/results/lab and docs/figures.md
+# make audit    licences, sources and known defects of all dependencies (cargo-deny)
 # make clean    removes what the above made, but for the Rust build
 
 CARGO ?= cargo
@@ -12,7 +13,7 @@ VENV := .venv
 PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 
-.PHONY: run test docs bench figures build clean
+.PHONY: run test docs bench figures audit build clean
 
 run: build $(VENV)/ready
 	scripts/demo
@@ -49,6 +50,9 @@ figures: $(VENV)/ready
 	$(VENV)/bin/python bench/lab run all
 	$(VENV)/bin/python bench/lab check
 	$(VENV)/bin/python bench/lab figures
+
+audit:
+	scripts/audit
 
 # A mark beside the packages, so that they are installed again only when the lists change.
 $(VENV)/ready: tests/requirements.txt bench/requirements.txt docs/requirements.txt

@@ -36,6 +36,19 @@ def action(name, body):
     return message(field(1, name.encode()) + field(2, body))
 
 
+def result(answer):
+    """The JSON of an action's answer: a message of gRPC with a field of protobuf."""
+    assert answer.headers["grpc-status"] == "0", answer.headers
+    content = answer.data[5:]
+    at, shift, length = 1, 0, 0
+    while True:
+        length |= (content[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if content[at - 1] < 128:
+            break
+    return json.loads(content[at : at + length])
+
+
 class Answer:
     """What came on a stream so far."""
 
@@ -66,15 +79,15 @@ class Connection:
     def flush(self):
         self.socket.sendall(self.h2.data_to_send())
 
-    def begin(self, path, headers=(), method="POST", authority=None, kind="application/grpc"):
-        """Sends a head; gives the number of the stream."""
+    def begin(self, path, headers=(), method="POST", authority=None, kind="application/grpc", end=False):
+        """Sends a head, of a request without a body if it is the `end`; gives the number of the stream."""
         stream = self.h2.get_next_available_stream_id()
         named = [
             (":method", method), (":scheme", "http"), (":authority", authority or self.authority), (":path", path),
             ("content-type", kind), ("te", "trailers"), *headers,
         ]  # fmt: skip
         self.answers[stream] = Answer()
-        self.h2.send_headers(stream, named)
+        self.h2.send_headers(stream, named, end_stream=end)
         self.flush()
         return stream
 

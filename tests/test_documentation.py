@@ -82,3 +82,8 @@ def test_pages_need_nothing_from_elsewhere(site):
         text = path.read_text()
         for start in ('<script src="http', '<link rel="stylesheet" type="text/css" href="http', '<img src="http'):
             assert start not in text, path.name
+
+
+def test_the_page_of_limits_has_the_constants_of_the_code():
+    made = subprocess.run([ROOT / "scripts/limits_page"], capture_output=True, text=True, check=True)
+    assert made.stdout == (ROOT / "docs/limits.md").read_text(), "run scripts/limits_page > docs/limits.md"

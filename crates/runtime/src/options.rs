@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use gristmill_kernel::DEFAULT_MAX_RECORD;
+use gristmill_kernel::{Block, DEFAULT_MAX_RECORD, Spec};
 
+use crate::reader::Flow;
 use crate::{RunError, whole_cores};
 
 /// Most lanes of one request.
@@ -76,8 +77,13 @@ pub trait Pace: Send + Sync {
     /// A lane begins, on the calling thread. Returns when it may, or soon after `stopped` says so.
     fn begins(&self, _stopped: &dyn Fn() -> bool) {}
 
-    /// A lane has folded a block. Returns when it may go on, or soon after `stopped` says so.
-    fn folded(&self, stopped: &dyn Fn() -> bool);
+    /// Most positions (records, or bytes of lines) that a lane had better fold before it comes back, at least 1.
+    fn piece(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// A lane has folded so many positions. Returns when it may go on, or soon after `stopped` says so.
+    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool);
 
     /// The lane on the calling thread is over.
     fn ends(&self) {}
@@ -199,6 +205,30 @@ impl Control {
         }
     }
 
+    /// Hands a block on in pieces that are as large as the pace says, until there are no more or `each` says stop.
+    pub(crate) fn in_pieces(
+        &self,
+        spec: &Spec,
+        block: &Block<'_>,
+        each: &mut dyn FnMut(&Block<'_>) -> Result<Flow, RunError>,
+    ) -> Result<Flow, RunError> {
+        let Some(pace) = &self.pace else { return each(block) };
+        let mut from: u64 = 0;
+        loop {
+            let to = from.saturating_add(pace.piece().max(1)).min(block.count());
+            if from == 0 && to == block.count() {
+                return each(block);
+            }
+            if each(&block.part(spec, from, to))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if to == block.count() {
+                return Ok(Flow::Go);
+            }
+            from = to;
+        }
+    }
+
     /// Counts positions and says whether to stop.
     pub fn folded(&self, positions: u64) {
         let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);
@@ -210,7 +240,7 @@ impl Control {
             whole.folded(positions);
         }
         if let Some(pace) = &self.pace {
-            pace.folded(&|| self.stopped());
+            pace.folded(positions, &|| self.stopped());
         }
     }
 

@@ -36,7 +36,10 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             let unit = pass.claim(&mut lock(&pass.units));
             let Some(unit) = unit else { break };
             reader.at = pass.position(&unit);
-            if let Err(error) = reader.unit(&unit, &mut |block| self.block(block)) {
+            let each = &mut |block: &Block<'_>| {
+                pass.control.in_pieces(&pass.job.spec, block, &mut |piece| self.block(piece))
+            };
+            if let Err(error) = reader.unit(&unit, each) {
                 pass.fail(reader.at, error);
                 // What lies before counts: a failure there is the one to tell, or it is all that is needed.
                 continue;

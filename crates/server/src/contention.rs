@@ -18,6 +18,7 @@
 //! - [`prior`]: how fast kernels are taken to be before they were measured;
 //! - [`estimator`]: what a node knows of itself, and what it says of that;
 //! - [`admitted`]: active requests, for as long as they are here;
+//! - [`deciding`]: how often the node decides;
 //! - [`thread`]: the thread that watches, and decides whenever something has changed.
 
 pub(crate) mod active;
@@ -25,6 +26,7 @@ pub(crate) mod admitted;
 mod at_work;
 pub(crate) mod counts;
 pub(crate) mod decide;
+mod deciding;
 pub(crate) mod estimator;
 mod given;
 pub(crate) mod links;

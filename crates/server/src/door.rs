@@ -6,7 +6,8 @@
 //! 3. *Who asks.* A token, a Unix socket, this machine, or a seal of the cluster: a pass or a grant. What needs none of
 //!    these is in [`OPEN`], and nothing else is.
 //!
-//! Then the body of a gRPC request is given a time, and memory of whoever asks.
+//! Then the connection takes one of the places of its principal, and the body of a gRPC request is given a time, and memory of
+//! whoever asks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +17,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
-use gristmill_wire::{GRANT_HEADER, PASS_HEADER, WireError};
+use gristmill_transport::ConnectionSlot;
+use gristmill_wire::{GRANT_HEADER, PASS_HEADER, WireError, pass_of};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, Method, StatusCode, Version};
 
@@ -126,6 +128,7 @@ fn admitted(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request
         }
         (None, Err(_)) => None,
     };
+    claim_connection(shared, &request, account.as_ref())?;
     request.extensions_mut().insert(Who(who));
     let Some(account) = account.filter(|_| grpc) else { return Ok(request) };
     let room = Arc::new(Mutex::new(shared.requests.room(&account)));
@@ -135,6 +138,20 @@ fn admitted(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request
     *request.body_mut() = Body::new(ArrivingBody::new(body, caller.clone()));
     request.extensions_mut().insert(caller);
     Ok(request)
+}
+
+/// Gives the connection of a request one of the places of its principal: whoever asks or, where only a grant says who this is,
+/// the one who was given the grant.
+///
+/// # Errors
+/// The principal has as many connections as it may.
+fn claim_connection(shared: &Shared, request: &Request, account: Option<&Arc<str>>) -> Answer<()> {
+    let slot = request.extensions().get::<Arc<ConnectionSlot>>().filter(|slot| !slot.is_owned());
+    let Some(slot) = slot else { return Ok(()) };
+    let Some(owner) = account.cloned().or_else(|| holder_of_grant(shared, request.headers())) else {
+        return Ok(());
+    };
+    slot.own(|| shared.seat(&shared.connections, &owner))
 }
 
 impl Shared {
@@ -210,6 +227,12 @@ fn pass(shared: &Shared, headers: &HeaderMap) -> Answer<Option<String>> {
         other => other.into(),
     });
     Ok(Some(pass?.principal))
+}
+
+/// The principal that was given the grant of a head.
+fn holder_of_grant(shared: &Shared, headers: &HeaderMap) -> Option<Arc<str>> {
+    let sealed = headers.get(GRANT_HEADER)?.to_str().ok()?;
+    Some(shared.key.open_pass(pass_of(sealed)?, now()).ok()?.principal.into())
 }
 
 /// Whether the head has a grant of this cluster. What it is for is looked at where it is used.

@@ -70,6 +70,7 @@ mod page;
 mod private;
 mod puts;
 mod range;
+mod removed;
 mod reserve;
 mod run;
 mod scrub;

@@ -47,6 +47,34 @@ pub const MAX_FILE_UPLOADS: usize = MAX_UPLOADS / 4;
 /// others.
 pub const MAX_FILE_READS: usize = MAX_UPLOADS / 4;
 
+/// Connections of one principal; one more is refused as busy, and is the first to be closed when somebody waits. A third
+/// more is there for others: [`MAX_CONNECTIONS`](gristmill_transport::MAX_CONNECTIONS) in all.
+pub const MAX_CONNECTIONS_OF_ONE: usize = gristmill_transport::MAX_CONNECTIONS / 4 * 3;
+
+/// All places of a kind of which one principal alone may have so many.
+pub(crate) const fn all_places(of_one: usize) -> usize {
+    of_one + of_one / PLACES_FOR_EACH_FREE
+}
+
+/// Threads for what may wait for a disk or for other nodes. There is one for each request that has a place of its kind, and one
+/// for each connection, so that no kind of work that stands still takes the threads of another. They are made when they are
+/// needed.
+pub const MAX_BLOCKING_THREADS: usize = gristmill_transport::MAX_CONNECTIONS
+    + MAX_CHECKS
+    + MAX_ACTIONS
+    + MAX_FOLDS
+    + MAX_RELAYS * gristmill_wire::MAX_DEPTH as usize
+    + MAX_RUNS
+    + 2 * all_places(MAX_ROW_FOLDS)
+    + 2 * all_places(MAX_GROUP_WORK)
+    + THREADS_OF_NODE;
+
+/// Of these, threads for what the node does by itself: clearing away, recovering, its books of statistics.
+const THREADS_OF_NODE: usize = 64;
+
+/// Removed objects that a node remembers while they could still be written. Each takes some 150 bytes.
+pub const MAX_REMOVED: usize = 65_536;
+
 /// Steps of scrubs of one principal that are under way or wait for theirs; more are refused as busy. A third more is there
 /// for others.
 pub const MAX_SCRUBS: usize = 64;

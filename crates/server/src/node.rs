@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use crate::arriving::Arriving;
 use crate::cluster::LastAnswer;
+use crate::collect::WRITABLE;
 use crate::contention::Contention;
 use crate::contention::pace::FoldPace;
 use crate::contention::terms::Terms;
@@ -27,13 +28,14 @@ use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_FILE_READS,
-    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
-    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY, ROW_BYTES,
-    ROWS_AHEAD, SILENCE, STOP_GRACE,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_CONNECTIONS_OF_ONE,
+    MAX_FILE_READS, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS,
+    MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
+    ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
 use crate::private::close_to_others;
+use crate::removed::Removed;
 use crate::reserve::{Reserve, full};
 use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
@@ -82,10 +84,13 @@ pub(crate) struct Shared {
     /// Objects that come in.
     pub uploads: Seats,
     pub arriving: Arc<Arriving>,
+    pub removed: Removed,
     /// Whole files that come in.
     pub file_uploads: Seats,
     /// Whole files that are read over HTTP.
     pub file_reads: Seats,
+    /// Connections of which it is known whose they are.
+    pub connections: Seats,
     pub scrubs: Seats,
     /// Held while a stretch of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
@@ -191,8 +196,9 @@ impl Shared {
     }
 
     /// The places for requests of every kind.
-    pub fn seats(&self) -> [&Seats; 7] {
+    pub fn seats(&self) -> [&Seats; 8] {
         [
+            &self.connections,
             &self.value_folds,
             &self.row_folds,
             &self.group_seats,
@@ -248,6 +254,10 @@ pub struct Node {
 
 impl Node {
     /// Starts a node: returns once it listens and, if it is to join an entry node, was taken in.
+    ///
+    /// # Errors
+    /// The options make no sense, the address is taken, the store or the namespace cannot be opened, or the entry node does not
+    /// take the node in.
     pub async fn start(options: NodeOptions) -> Result<Node, ServerError> {
         let tls = match &options.tls {
             Some((cert, key)) => Some(ServerTls::load(cert, key)?),
@@ -349,9 +359,11 @@ impl Node {
             runs: Turns::new(MAX_RUNS, MAX_WAITING_RUNS),
             waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
             arriving: Arc::default(),
+            removed: Removed::new(WRITABLE),
             uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
             file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
             file_reads: Seats::new(MAX_FILE_READS, "reads of files by path"),
+            connections: Seats::new(MAX_CONNECTIONS_OF_ONE, "connections"),
             scrubs: Seats::new(MAX_SCRUBS, "scrubs"),
             scrubbing: tokio::sync::Mutex::default(),
             extents: Memory::new(EXTENT_MEMORY, "extents"),
@@ -411,6 +423,9 @@ impl Node {
     }
 
     /// Stops taking requests, lets those at work end for a few seconds, and closes the store.
+    ///
+    /// # Errors
+    /// A task of the node ended with an error, or the store cannot be closed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
         let _ = self.stop.send(true);
         let mut result = Ok(());

@@ -8,6 +8,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -110,6 +111,7 @@ impl Shared {
 impl Shared {
     /// Removes an object of this node's target; none is fine. Uploads of it end.
     pub fn remove_object(&self, id: &ObjectId) -> Answer<()> {
+        self.removed.add(id, Instant::now());
         // Before, so that an upload ends with the reason, and behind, for one that began in between.
         self.arriving.end(id);
         let removed = self.reserve.freeing(|| Ok(target::remove(&self.store, id)?));

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use gristmill_store::{make_directory, sync_name};
+
 use crate::ServerError;
 use crate::limits::MAX_TARGET_LEVELS;
 use crate::target::ID_FILE;
@@ -37,12 +39,16 @@ pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError>
         move |source| ServerError::File { verb, path, source }
     };
     let meta = match fs::metadata(dir) {
-        Ok(meta) => meta,
+        Ok(meta) => {
+            sync_name(dir).map_err(failed("sync the directory above", dir))?;
+            meta
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                fs::create_dir_all(parent).map_err(failed("make", parent))?;
+                make_directory(parent).map_err(failed("make", parent))?;
             }
             DirBuilder::new().mode(DIRECTORY).create(dir).map_err(failed("make", dir))?;
+            sync_name(dir).map_err(failed("sync the directory above", dir))?;
             return Ok(None);
         }
         Err(error) => return Err(failed("read", dir)(error)),
@@ -73,10 +79,7 @@ pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError>
         }
     }
     Ok((changed > 0).then(|| {
-        format!(
-            "others on this machine could read what lies in {}; it is for its owner only now",
-            dir.display()
-        )
+        format!("others on this machine could read what lies in {}; now only its owner can", dir.display())
     }))
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::limits::PLACES_FOR_EACH_FREE;
+use crate::limits::{PLACES_FOR_EACH_FREE, all_places};
 
 /// There is no place for a principal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ impl Seats {
     /// Places of which one principal alone may have so many. There are a third more, so that others find some: nobody
     /// may have more than [`PLACES_FOR_EACH_FREE`] for each that is free.
     pub fn new(most_of_one: usize, what: &'static str) -> Seats {
-        let most = most_of_one.saturating_add(most_of_one / PLACES_FOR_EACH_FREE);
+        let most = all_places(most_of_one);
         Seats { taken: Arc::default(), refused: AtomicU64::new(0), most, what }
     }
 

@@ -27,11 +27,15 @@ pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) ->
     tokio::select! {
         biased;
         () = arrival.ended() => {
-            let text = "the put is over: it was given up, or its lease ran out; put the file again";
-            Err(Refusal::new(ErrorKind::Conflict, text))
+            Err(over())
         }
         received = take_in(shared, object, body) => received,
     }
+}
+
+fn over() -> Refusal {
+    let text = "the put is over: it was given up, or its lease ran out; begin it again";
+    Refusal::new(ErrorKind::Conflict, text)
 }
 
 async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
@@ -91,9 +95,19 @@ pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> A
         let (state, name, new) = (shared.clone(), path.to_owned(), id.clone());
         let begun = blocking(move || {
             state.has_room()?;
+            if state.removed.has(&new) {
+                return Err(over());
+            }
             let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
             match state.store.create(&new, &open) {
-                Ok(_) => Ok(Some(Begun::New(Unfinished { shared: state, id: Some(new) }))),
+                Ok(_) => {
+                    let unfinished = Unfinished { shared: state.clone(), id: Some(new.clone()) };
+                    // It may have been removed while it was made.
+                    if state.removed.has(&new) {
+                        return Err(over());
+                    }
+                    Ok(Some(Begun::New(unfinished)))
+                }
                 Err(StoreError::Exists { .. }) => match state.store.stat(&new) {
                     Ok(found) if found.state == ArrivalState::Closed => {
                         Ok(Some(Begun::Complete { length: found.length, version: found.version }))

@@ -48,6 +48,7 @@
 mod atomic_file;
 mod clock;
 mod counter;
+mod directory;
 mod disk;
 mod error;
 mod id;
@@ -64,6 +65,7 @@ mod types;
 
 pub use atomic_file::{write_atomic, write_atomic_private};
 pub use clock::{Clock, SystemClock};
+pub use directory::{make_directory, sync_name};
 pub use error::{Result, StoreError};
 pub use id::{IdError, ObjectId};
 pub use limits::{

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,17 +11,18 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::sync::watch;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 use tower_service::Service;
 
+use crate::answer_body::AnswerBody;
 use crate::listener::BodySilence;
 use crate::senders::Senders;
+use crate::slot::ConnectionSlot;
 use crate::stream::{Socket, Stream};
 use crate::upload::Upload;
 use crate::{
-    CLIENT_STALL, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, MAX_H2_FRAME, MAX_HEADER_LIST,
+    CLIENT_STALL, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, LEAVE_TIME, MAX_H2_FRAME, MAX_HEADER_LIST,
     MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, ServerTls, UPLOAD_CONNECTION_WINDOW,
     UPLOAD_STREAM_WINDOW,
 };
@@ -65,58 +65,25 @@ impl Serving {
     }
 }
 
-/// A connection as long as nobody knows whether it will ever ask anything.
-pub(crate) struct Newcomer {
-    pub since: Instant,
-    /// It has asked, or was told to leave: whichever came first.
-    settled: AtomicBool,
-    leave: Notify,
-}
-
-impl Newcomer {
-    pub fn new() -> Self {
-        Self { since: Instant::now(), settled: AtomicBool::new(false), leave: Notify::new() }
-    }
-
-    /// Whether it still says nothing.
-    pub fn is_silent(&self) -> bool {
-        !self.settled.load(Ordering::Relaxed)
-    }
-
-    /// Ends the connection; `false` if it has asked something, and so stays.
-    pub fn send_away(&self) -> bool {
-        let first = !self.settled.swap(true, Ordering::Relaxed);
-        if first {
-            self.leave.notify_one();
-        }
-        first
-    }
-
-    fn has_asked(&self) {
-        self.settled.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Serves one client. What goes wrong here concerns this client alone, and it sees it by itself.
 pub(crate) async fn serve_connection(
     serving: &Serving,
     socket: Socket,
     origin: Origin,
-    newcomer: Arc<Newcomer>,
+    slot: Arc<ConnectionSlot>,
 ) {
     let mut stopped = serving.stopped.clone();
     let socket = tokio::select! {
         socket = secure(serving, socket) => socket,
-        () = newcomer.leave.notified() => return,
+        () = slot.given_up() => return,
         _ = stopped.wait_for(|stopped| *stopped) => return,
     };
     let Some(socket) = socket else { return };
     let peer = Peer { origin, encrypted: matches!(socket, Socket::Tls(_)) };
     let service = service_fn(|request: Request<Incoming>| {
-        newcomer.has_asked();
-        answer(serving.router.clone(), request, peer, serving.body_silence)
+        answer(serving.router.clone(), request, peer, slot.clone(), serving.body_silence)
     });
-    let mut stream = Stream::new(socket, Some(CLIENT_STALL));
+    let mut stream = Stream::new(socket, Some(CLIENT_STALL)).of(&slot);
     if let Some(senders) = &serving.senders {
         stream = stream.watched(senders);
     }
@@ -124,21 +91,34 @@ pub(crate) async fn serve_connection(
     let mut connection = std::pin::pin!(serving.protocol.serve_connection(io, service));
 
     // hyper's own limit begins only when it knows the protocol, so a client that says nothing would stay.
-    tokio::select! {
-        _ = &mut connection => return,
-        () = newcomer.leave.notified() => return,
-        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
-        () = tokio::time::sleep(HEADER_TIMEOUT) => {
-            if newcomer.is_silent() {
-                return;
+    let mut first = std::pin::pin!(tokio::time::sleep(HEADER_TIMEOUT));
+    let stops = loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            () = slot.given_up() => break false,
+            _ = stopped.wait_for(|stopped| *stopped) => break true,
+            () = &mut first, if !first.is_elapsed() => {
+                if slot.is_silent() {
+                    return;
+                }
             }
         }
+    };
+    // Nobody's requests are not waited for.
+    if !stops && !slot.is_owned() {
+        return;
     }
-    tokio::select! {
-        _ = &mut connection => return,
-        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    connection.as_mut().graceful_shutdown();
+    if stops {
+        let _ = connection.await;
+        return;
     }
-    let _ = connection.await;
+    // A client may ignore that it was told to leave.
+    while tokio::time::timeout(LEAVE_TIME, &mut connection).await.is_err() {
+        if !slot.is_busy() {
+            return;
+        }
+    }
 }
 
 async fn secure(serving: &Serving, socket: Socket) -> Option<Socket> {
@@ -155,13 +135,20 @@ fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: Peer,
+    slot: Arc<ConnectionSlot>,
     body_silence: BodySilence,
 ) -> impl Future<Output = Result<axum::response::Response, Infallible>> {
+    let in_flight = slot.asked();
     let http2 = request.version() == Version::HTTP_2;
     let expects = request.headers().contains_key(http::header::EXPECT);
     let most = body_silence(request.method(), request.uri().path());
     // What is left unread of a stream of HTTP/2 is reset, and the connection goes on.
     let mut request = request.map(|body| Body::new(Upload::new(body, most, !http2 && !expects)));
     request.extensions_mut().insert(peer);
-    Service::<Request<Body>>::call(&mut router, request)
+    request.extensions_mut().insert(slot);
+    let answered = Service::<Request<Body>>::call(&mut router, request);
+    async move {
+        let response = answered.await?;
+        Ok(response.map(|body| Body::new(AnswerBody { body, _in_flight: in_flight })))
+    }
 }

@@ -4,7 +4,7 @@
 //! port, so that there is one address to give and one certificate to keep. This crate knows connections and
 //! bytes and nothing of what they mean:
 //!
-//! - [`Listener`] serves an axum router and tells it by [`Peer`] who asks.
+//! - [`Listener`] serves an axum router and tells it by [`Peer`] who asks, and by [`ConnectionSlot`] on which connection.
 //! - [`Dialer`] keeps HTTP/1.1 connections ([`HttpClient`]) and gRPC channels to other nodes.
 //! - [`Senders`] tells how fast the connections of a listener send.
 //! - [`ReadBody`] sends a range of bytes that a function reads; [`Response`] gives bytes as they arrive.
@@ -49,6 +49,7 @@
 //! ```
 
 mod address;
+mod answer_body;
 mod certificates;
 mod channel;
 mod connect;
@@ -67,6 +68,7 @@ mod resolve;
 mod response;
 mod senders;
 mod serve;
+mod slot;
 mod socket_file;
 mod stream;
 mod tcp_info;
@@ -87,4 +89,5 @@ pub use read_body::{FRAME, ReadBody};
 pub use request_body::RequestBody;
 pub use response::Response;
 pub use senders::{MAX_ENDED, MAX_WATCHED, Senders, Sent};
+pub use slot::ConnectionSlot;
 pub use tls::{ClientTls, ServerTls};

@@ -5,9 +5,27 @@ use std::time::Duration;
 /// Most connections a [`Listener`](crate::Listener) serves at once; others wait to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;
 
-/// How long a connection keeps its place without a request while others wait for one. Of those that had so long,
-/// the oldest is let go.
+/// How long a connection that has asked nothing yet keeps its slot while others wait for one.
 pub const SILENT_WHEN_FULL: Duration = Duration::from_secs(2);
+
+/// How long a connection that has asked and has no request in flight keeps its slot while others wait for one.
+pub const IDLE_WHEN_FULL: Duration = Duration::from_secs(5);
+
+/// How long a connection without an owner keeps its slot while others wait for one, whatever it asks.
+pub const UNOWNED_WHEN_FULL: Duration = Duration::from_secs(10);
+
+/// How long a connection without a request in flight keeps its slot while others wait for one, if more than half of all
+/// connections come from its source: an address, or a user of this machine.
+pub const CROWDED: Duration = Duration::from_millis(500);
+
+/// How long a connection that gives up its slot may take to end in order.
+pub const LEAVE_TIME: Duration = Duration::from_secs(1);
+
+/// How long a listener waits for the slot of a connection that was told to leave before it tells another one.
+pub const ONE_MORE: Duration = Duration::from_millis(100);
+
+/// How often the listener checks again for a connection that may go.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Most HTTP/2 streams at once on one connection.
 pub const MAX_STREAMS: u32 = 256;
@@ -90,6 +108,6 @@ pub const MAX_IDLE_PER_ADDRESS: usize = 16;
 /// Most addresses a [`Dialer`](crate::Dialer) keeps connections for.
 pub const MAX_ADDRESSES: usize = 4096;
 
-/// Unused connections older than this are not used again: below [`HEADER_TIMEOUT`], so that the server is not
-/// just closing them.
-pub const MAX_IDLE_AGE: Duration = Duration::from_secs(15);
+/// Unused connections older than this are not used again: below [`HEADER_TIMEOUT`] and [`IDLE_WHEN_FULL`], so that the server is
+/// not just closing them.
+pub const MAX_IDLE_AGE: Duration = Duration::from_secs(4);

@@ -1,23 +1,23 @@
-//! Accepting connections, as many as are allowed at once, until told to stop. Where all places are taken, those that
-//! say nothing make room.
+//! Accepting connections, as many as are allowed at once, until told to stop. Where all slots are taken, those that
+//! are quiet make room.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use axum::Router;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::connection::{Newcomer, Serving, serve_connection};
+use crate::connection::{Serving, serve_connection};
 use crate::listener::{Accepting, Listener};
+use crate::slot::ConnectionSlots;
 use crate::stream::Socket;
 use crate::{
-    ACCEPT_PAUSE, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_TRIES, Origin, Result, SILENT_WHEN_FULL,
-    TransportError,
+    ACCEPT_PAUSE, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_TRIES, ONE_MORE, Origin, Result, TransportError,
 };
 
 pub(crate) async fn serve(
@@ -29,25 +29,25 @@ pub(crate) async fn serve(
     let (stop, stopped) = watch::channel(false);
     let serving = Arc::new(Serving::new(router, tls, body_silence, senders, stopped));
     let mut connections = JoinSet::new();
-    let mut silent = Silent { oldest_first: VecDeque::new(), most: max_connections };
-    // A client that was accepted and has no place yet, and whether one was freed for it.
+    let mut slots = ConnectionSlots::new(max_connections);
+    // A client that was accepted and has no slot yet, and when another connection is told to leave for it.
     let mut next: Option<(Socket, Origin)> = None;
-    let mut freed = false;
+    let mut again = Instant::now();
     let mut shutdown = std::pin::pin!(shutdown);
 
     loop {
         let full = connections.len() >= max_connections;
         if !full && let Some((socket, origin)) = next.take() {
-            let (serving, newcomer) = (serving.clone(), silent.add());
-            connections.spawn(async move { serve_connection(&serving, socket, origin, newcomer).await });
-            freed = false;
+            let (serving, slot) = (serving.clone(), slots.add(origin));
+            connections.spawn(async move { serve_connection(&serving, socket, origin, slot).await });
+            again = Instant::now();
             continue;
         }
         let accepted = tokio::select! {
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => continue,
-            () = silent.oldest_leaves(), if next.is_some() && !freed => {
-                freed = true;
+            () = one_leaves(&mut slots, again), if next.is_some() => {
+                again = Instant::now() + ONE_MORE;
                 continue;
             }
             accepted = accept(&socket), if next.is_none() => accepted,
@@ -62,7 +62,7 @@ pub(crate) async fn serve(
                 tokio::select! {
                     () = &mut shutdown => break,
                     () = tokio::time::sleep(ACCEPT_PAUSE) => {}
-                    () = silent.oldest_leaves() => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    () = slots.one_is_given_up() => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }
         }
@@ -76,36 +76,10 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Connections that may not have asked anything yet.
-struct Silent {
-    /// At most twice as many as there are connections.
-    oldest_first: VecDeque<Weak<Newcomer>>,
-    most: usize,
-}
-
-impl Silent {
-    fn add(&mut self) -> Arc<Newcomer> {
-        if self.oldest_first.len() >= self.most.saturating_mul(2) {
-            self.oldest_first.retain(|one| one.upgrade().is_some_and(|one| one.is_silent()));
-        }
-        let newcomer = Arc::new(Newcomer::new());
-        self.oldest_first.push_back(Arc::downgrade(&newcomer));
-        newcomer
-    }
-
-    /// Sends the oldest of them away, once it has had [`SILENT_WHEN_FULL`] to ask. Cancelling loses nobody.
-    async fn oldest_leaves(&mut self) {
-        loop {
-            let Some(oldest) = self.oldest_first.front() else { return std::future::pending().await };
-            if let Some(oldest) = oldest.upgrade().filter(|oldest| oldest.is_silent()) {
-                tokio::time::sleep_until(oldest.since + SILENT_WHEN_FULL).await;
-                if oldest.send_away() {
-                    return;
-                }
-            }
-            self.oldest_first.pop_front();
-        }
-    }
+/// Tells one connection to leave, not before `again`. Cancelling it changes nothing.
+async fn one_leaves(slots: &mut ConnectionSlots, again: Instant) {
+    tokio::time::sleep_until(again).await;
+    slots.one_is_given_up().await;
 }
 
 /// Waits for a client. Cancelling loses none.

@@ -12,6 +12,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsStream;
 
 use crate::senders::{Senders, Watch};
+use crate::slot::ConnectionSlot;
 
 pub(crate) enum Socket {
     Tcp(TcpStream),
@@ -27,6 +28,7 @@ pub(crate) struct Stream {
     socket: Socket,
     bound: Option<Duration>,
     stuck: Option<Pin<Box<Sleep>>>,
+    slot: Option<Arc<ConnectionSlot>>,
 }
 
 macro_rules! each_socket {
@@ -50,7 +52,19 @@ macro_rules! each_socket {
 
 impl Stream {
     pub fn new(socket: Socket, bound: Option<Duration>) -> Self {
-        Self { _watch: None, socket, bound, stuck: None }
+        Self { _watch: None, socket, bound, stuck: None, slot: None }
+    }
+
+    /// Tells the slot of the connection whether bytes wait for the socket.
+    pub fn of(mut self, slot: &Arc<ConnectionSlot>) -> Self {
+        self.slot = Some(slot.clone());
+        self
+    }
+
+    fn tell(&self, sending: bool) {
+        if let Some(slot) = &self.slot {
+            slot.set_sending(sending);
+        }
     }
 
     /// Has it watched how fast it sends, if it is over TCP.
@@ -66,8 +80,13 @@ impl Stream {
     fn watch<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let Some(bound) = self.bound else { return result };
         if result.is_ready() {
-            self.stuck = None;
+            if self.stuck.take().is_some() {
+                self.tell(false);
+            }
             return result;
+        }
+        if self.stuck.is_none() {
+            self.tell(true);
         }
         let stuck =
             self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + bound)));

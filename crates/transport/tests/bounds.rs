@@ -12,8 +12,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, put};
 use gristmill_transport::{
-    Address, CLIENT_STALL, Dialer, DialerOptions, FRAME, Listener, Probe, ReadBody, SILENT_WHEN_FULL,
-    ServerTls, TransportError, make_test_certificates,
+    Address, CLIENT_STALL, ConnectionSlot, Dialer, DialerOptions, FRAME, Listener, Probe, ReadBody,
+    SILENT_WHEN_FULL, ServerTls, TransportError, make_test_certificates,
 };
 use http::Request;
 use support::{any_port, plain, router, serve};
@@ -35,7 +35,8 @@ fn gate() -> (Router, Gate) {
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let gate = Gate { entered, permits, inside, most };
     let (permits, inside, most) = (gate.permits.clone(), gate.inside.clone(), gate.most.clone());
-    let handler = get(move || async move {
+    let handler = get(move |slot: axum::Extension<Arc<ConnectionSlot>>| async move {
+        slot.own(|| Ok::<_, ()>(())).unwrap();
         most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         enter.send(()).unwrap();
         permits.acquire().await.unwrap().forget();

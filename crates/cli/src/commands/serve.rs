@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_server::limits::MAX_BLOCKING_THREADS;
 use gristmill_server::{Node, NodeOptions};
 use gristmill_store::Recovery;
 use gristmill_transport::Address;
@@ -58,6 +59,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
         .enable_all()
         .build()
         .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;

@@ -7,12 +7,14 @@ use gristmill_runtime::ErrorKind;
 
 use super::active::{Active, Work};
 use super::estimator::{Contention, lock};
-use super::thread::DECIDE_EVERY;
 use crate::error::{Answer, Refusal};
 use crate::moving::Moving;
 
 /// How long a request waits at most to be decided on before it begins here.
 const ADMIT: Duration = Duration::from_millis(100);
+
+/// A request that takes less time than this here is done before anything is gained elsewhere.
+const SOON_DONE: Duration = Duration::from_millis(10);
 
 /// Fewer bytes than these are always folded where they lie.
 const LEAST_MOVED: u64 = 1 << 20;
@@ -75,15 +77,14 @@ impl Contention {
     }
 
     /// Whether a request that has not begun may be better off with its asker. An asker on the processors of this node
-    /// gains nothing unless a cap keeps the node from using them. A request that takes less time than a
-    /// decision is done before it.
+    /// gains nothing unless a cap keeps the node from using them.
     fn may_hand_back(&self, work: &Work) -> bool {
         let Some(asker) = &work.asker else { return false };
         let situation = self.situation();
         if self.terms.share >= 1.0 && situation.machine.has(asker) {
             return false;
         }
-        let folded = self.rate(&work.kernel).0 * situation.cores * DECIDE_EVERY.as_secs_f64();
+        let folded = self.rate(&work.kernel).0 * situation.cores * SOON_DONE.as_secs_f64();
         work.bytes as f64 >= folded
     }
 }

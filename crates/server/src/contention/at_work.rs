@@ -6,9 +6,13 @@
 //! blocks. And lanes that wait for a cap in turns, block by block, find their caches full of what the others had there; a
 //! few that have their turns for longer do the same work in half the time. Everywhere else all lanes work.
 //!
+//! The next turn goes to a lane of the principal that has the fewest at work, so that a small request of one does not wait for all
+//! lanes of another.
+//!
 //! Pure: it is told what time it is.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a lane works before others that wait have their turn.
@@ -17,18 +21,25 @@ const TURN: Duration = Duration::from_millis(50);
 /// A lane that was not heard of for so long waits for something else than a processor, and nobody waits for it.
 const AWAY: Duration = Duration::from_millis(100);
 
+/// Principals that are remembered although none of their lanes is here.
+const MOST_SERVED: usize = 64;
+
 /// Names a lane.
 pub(super) type Lane = u64;
 
-/// Lanes at work and those that wait, in the order in which they came.
+/// Lanes at work and those that wait, in the order in which they came, each with its principal.
 #[derive(Debug, Default)]
 pub(super) struct AtWork {
     lanes: HashMap<Lane, Turn>,
-    line: VecDeque<Lane>,
+    line: VecDeque<(Lane, Arc<str>)>,
+    /// When principals last had a turn, by the number of turns until then.
+    served: HashMap<Arc<str>, u64>,
+    turns: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Turn {
+    who: Arc<str>,
     begun: Instant,
     heard: Instant,
 }
@@ -45,31 +56,52 @@ pub(super) fn most(cores: f64, normal: u64, rate: f64) -> Option<usize> {
 }
 
 impl AtWork {
-    /// Whether a lane may work now: one that begins, has ended a block, or waits. Where it may not it asks again.
-    pub fn may(&mut self, lane: Lane, now: Instant, most: Option<usize>) -> bool {
+    /// Whether a lane of a principal may work now: one that begins, has ended a block, or waits. Where it may not it asks again.
+    pub fn may(&mut self, lane: Lane, who: &Arc<str>, now: Instant, most: Option<usize>) -> bool {
         let turn = self.lanes.remove(&lane);
         let others = self.others(now);
-        let goes = match (most, turn) {
+        let goes = match (most, &turn) {
             (None, _) => true,
             (Some(most), Some(turn)) => {
                 let over = now.saturating_duration_since(turn.begun) >= TURN && !self.line.is_empty();
                 others < most && !(over && others + 1 == most)
             }
             (Some(most), None) => {
-                let before = self.line.iter().position(|other| *other == lane).unwrap_or(self.line.len());
-                others.saturating_add(before) < most
+                self.join(lane, who);
+                let before = self.waiting(now).iter().position(|other| *other == lane);
+                others.saturating_add(before.unwrap_or(0)) < most
             }
         };
         if !goes {
-            if !self.line.contains(&lane) {
-                self.line.push_back(lane);
-            }
+            self.join(lane, who);
             return false;
         }
-        self.line.retain(|other| *other != lane);
+        self.line.retain(|(other, _)| *other != lane);
+        if turn.is_none() {
+            self.serve(who);
+        }
         let begun = turn.map_or(now, |turn| turn.begun);
-        self.lanes.insert(lane, Turn { begun, heard: now });
+        self.lanes.insert(lane, Turn { who: who.clone(), begun, heard: now });
         true
+    }
+
+    /// A principal has a turn.
+    fn serve(&mut self, who: &Arc<str>) {
+        self.turns += 1;
+        self.served.insert(who.clone(), self.turns);
+        if self.served.len() > MOST_SERVED {
+            let (lanes, line) = (&self.lanes, &self.line);
+            self.served.retain(|who, _| {
+                lanes.values().any(|turn| turn.who == *who) || line.iter().any(|(_, other)| other == who)
+            });
+        }
+    }
+
+    /// Puts a lane at the end of the line, unless it is in it.
+    fn join(&mut self, lane: Lane, who: &Arc<str>) {
+        if self.line.iter().all(|(other, _)| *other != lane) {
+            self.line.push_back((lane, who.clone()));
+        }
     }
 
     /// Whether this lane is at work, as far as is known here.
@@ -80,18 +112,41 @@ impl AtWork {
     /// A lane is over, or does not wait any longer.
     pub fn leave(&mut self, lane: Lane) {
         self.lanes.remove(&lane);
-        self.line.retain(|other| *other != lane);
+        self.line.retain(|(other, _)| *other != lane);
     }
 
-    /// Those who may work next, first come first.
-    pub fn waiting(&self) -> impl Iterator<Item = Lane> {
-        self.line.iter().copied()
+    /// Whether a lane waits.
+    pub fn is_crowded(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// Lanes that wait.
+    pub fn count(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Those who may work next: by how many of their principal are at work or before them; then by when their principal was served
+    /// last; then first come first.
+    pub fn waiting(&self, now: Instant) -> Vec<Lane> {
+        let mut of_principal: HashMap<&str, usize> = HashMap::new();
+        self.here(now).for_each(|turn| *of_principal.entry(&*turn.who).or_default() += 1);
+        let mut ranked = Vec::with_capacity(self.line.len());
+        for (lane, who) in self.line.iter() {
+            let before = of_principal.entry(&**who).or_default();
+            ranked.push((*before, self.served.get(who).copied().unwrap_or(0), *lane));
+            *before += 1;
+        }
+        ranked.sort_by_key(|(before, served, _)| (*before, *served));
+        ranked.into_iter().map(|(_, _, lane)| lane).collect()
     }
 
     /// Lanes at work.
     fn others(&self, now: Instant) -> usize {
-        let here = |turn: &&Turn| now.saturating_duration_since(turn.heard) < AWAY;
-        self.lanes.values().filter(here).count()
+        self.here(now).count()
+    }
+
+    fn here(&self, now: Instant) -> impl Iterator<Item = &Turn> {
+        self.lanes.values().filter(move |turn| now.saturating_duration_since(turn.heard) < AWAY)
     }
 }
 
@@ -102,6 +157,10 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    fn who() -> Arc<str> {
+        "who".into()
+    }
 
     #[test]
     fn a_processor_is_left_to_each_reader_and_one_to_lanes_and_a_cap_has_as_many_as_it_needs() {
@@ -116,23 +175,23 @@ mod tests {
     #[test]
     fn all_work_where_nobody_reads() {
         let (mut lanes, now) = (AtWork::default(), Instant::now());
-        assert!((0..100).all(|lane| lanes.may(lane, now, None)));
+        assert!((0..100).all(|lane| lanes.may(lane, &who(), now, None)));
         // Somebody reads: at the ends of their blocks all but one leave.
-        let stays: Vec<bool> = (0..100).map(|lane| lanes.may(lane, now, Some(1))).collect();
+        let stays: Vec<bool> = (0..100).map(|lane| lanes.may(lane, &who(), now, Some(1))).collect();
         assert_eq!(stays.iter().filter(|stays| **stays).count(), 1);
-        assert!((0..100).all(|lane| lanes.may(lane, now, None)));
-        assert_eq!(lanes.waiting().count(), 0);
+        assert!((0..100).all(|lane| lanes.may(lane, &who(), now, None)));
+        assert_eq!(lanes.count(), 0);
     }
 
     #[test]
     fn those_who_wait_have_their_turns_in_the_order_in_which_they_came() {
         let (mut lanes, mut now) = (AtWork::default(), Instant::now());
-        assert!(lanes.may(0, now, Some(1)));
-        assert!(!lanes.may(1, now, Some(1)) && !lanes.may(2, now, Some(1)));
+        assert!(lanes.may(0, &who(), now, Some(1)));
+        assert!(!lanes.may(1, &who(), now, Some(1)) && !lanes.may(2, &who(), now, Some(1)));
         let mut worked = Vec::new();
         for _ in 0..60 {
             now += 10 * MS;
-            let at_work: Vec<Lane> = (0..3).filter(|lane| lanes.may(*lane, now, Some(1))).collect();
+            let at_work: Vec<Lane> = (0..3).filter(|lane| lanes.may(*lane, &who(), now, Some(1))).collect();
             assert!(at_work.len() <= 1);
             worked.extend(at_work);
         }
@@ -144,13 +203,38 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_lane_that_waits_for_a_slow_reader() {
         let (mut lanes, now) = (AtWork::default(), Instant::now());
-        assert!(lanes.may(0, now, Some(1)));
-        assert!(!lanes.may(1, now, Some(1)));
-        assert!(lanes.may(1, now + AWAY, Some(1)));
+        assert!(lanes.may(0, &who(), now, Some(1)));
+        assert!(!lanes.may(1, &who(), now, Some(1)));
+        assert!(lanes.may(1, &who(), now + AWAY, Some(1)));
         // It comes back, and waits like all others.
-        assert!(!lanes.may(0, now + AWAY, Some(1)));
+        assert!(!lanes.may(0, &who(), now + AWAY, Some(1)));
         lanes.leave(1);
-        assert!(lanes.may(0, now + AWAY, Some(1)));
+        assert!(lanes.may(0, &who(), now + AWAY, Some(1)));
+    }
+
+    #[test]
+    fn a_small_request_does_not_wait_for_all_lanes_of_another_principal() {
+        let (mut lanes, mut now) = (AtWork::default(), Instant::now());
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        let of = |lane: Lane| if lane < 100 { &greedy } else { &other };
+        for lane in 0..16 {
+            lanes.may(lane, of(lane), now, Some(1));
+        }
+        let mut worked = Vec::new();
+        for step in 0..200 {
+            now += 10 * MS;
+            // It comes when the others have had some turns.
+            let small = if step < 20 { 0..0 } else { 100..102 };
+            worked.extend((0..16).chain(small).filter(|lane| lanes.may(*lane, of(*lane), now, Some(1))));
+        }
+        worked.dedup();
+        let first = worked.iter().position(|lane| *lane >= 100).unwrap();
+        assert!(first <= 6, "{worked:?}");
+        // From then on each of the two has every second turn, and both lanes of the small one have theirs.
+        assert!(worked[first..].windows(2).all(|two| (two[0] < 100) != (two[1] < 100)), "{worked:?}");
+        assert!(worked.contains(&100) && worked.contains(&101));
+        let greedy: std::collections::HashSet<_> = worked.iter().filter(|lane| **lane < 100).collect();
+        assert!(greedy.len() > 10, "{worked:?}");
     }
 
     proptest! {
@@ -166,17 +250,17 @@ mod tests {
                 if what == 0 {
                     lanes.leave(lane);
                     at_work.remove(&lane);
-                } else if lanes.may(lane, now, Some(most)) {
+                } else if lanes.may(lane, &who(), now, Some(most)) {
                     at_work.insert(lane);
                 } else {
                     at_work.remove(&lane);
                 }
                 prop_assert!(lanes.others(now) <= most);
-                let waiting: Vec<Lane> = lanes.waiting().collect();
+                let waiting = lanes.waiting(now);
                 prop_assert!(waiting.iter().all(|lane| !at_work.contains(lane)));
                 // Whoever is first is let in when it asks, if there is room.
                 if let Some(first) = waiting.first().filter(|_| lanes.others(now) < most) {
-                    prop_assert!(lanes.may(*first, now, Some(most)));
+                    prop_assert!(lanes.may(*first, &who(), now, Some(most)));
                     at_work.insert(*first);
                 }
             }

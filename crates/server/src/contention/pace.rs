@@ -22,6 +22,14 @@ const SAVED: Duration = Duration::from_millis(20);
 /// was in the caches.
 const REFILL: Duration = Duration::from_millis(10);
 
+/// What a lane should fold before it looks whether others are to work, in processor time.
+const PIECE_TIME: Duration = Duration::from_micros(200);
+
+/// Positions that a lane folds first, before it is known how long one takes: k-means with tens of thousands of centres takes
+/// 60 us for each. A piece becomes at most so many times as large as the one before.
+const FIRST_PIECE: u64 = 64;
+const GROWTH: u64 = 8;
+
 /// Longest that a lane waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -151,7 +159,7 @@ impl Cap {
     }
 
     /// Waits until the lane of the calling thread may work beside those who read and write.
-    fn give_way(&self, stopped: &dyn Fn() -> bool) {
+    fn give_way(&self, who: &Arc<str>, stopped: &dyn Fn() -> bool) {
         let lane = LANE.with(|lane| *lane);
         loop {
             let normal = self.normal.expected();
@@ -165,7 +173,7 @@ impl Cap {
                 return;
             }
             let worked = turns.lanes.works(lane);
-            if turns.lanes.may(lane, Instant::now(), most) {
+            if turns.lanes.may(lane, who, Instant::now(), most) {
                 turns.asleep.remove(&lane);
                 if most.is_none() {
                     turns.asleep.values().for_each(Thread::unpark);
@@ -198,16 +206,26 @@ impl Cap {
     }
 
     fn count(&self, turns: &LaneTurns) {
-        self.waiting.store(turns.lanes.waiting().count(), Ordering::Relaxed);
+        self.waiting.store(turns.lanes.count(), Ordering::Relaxed);
     }
 }
 
 /// Lets the first look again that is not this one.
 fn wake_first(turns: &LaneTurns, not: Lane) {
-    let first = turns.lanes.waiting().find(|lane| *lane != not);
+    if !turns.lanes.is_crowded() {
+        return;
+    }
+    let first = turns.lanes.waiting(Instant::now()).into_iter().find(|lane| *lane != not);
     if let Some(thread) = first.and_then(|lane| turns.asleep.get(&lane)) {
         thread.unpark();
     }
+}
+
+/// The next piece of work, where so many positions took so long.
+fn next_piece(piece: u64, positions: u64, used: Duration) -> u64 {
+    let each = used.as_secs_f64() / positions.max(1) as f64;
+    let wanted = PIECE_TIME.as_secs_f64() / each.max(1e-12);
+    (wanted as u64).min(piece.saturating_mul(GROWTH)).max(1)
 }
 
 /// The pace of one request: that of the node, with a count of its own.
@@ -220,11 +238,14 @@ pub(crate) struct FoldPace {
     turn: Mutex<Weak<Yielding>>,
     /// Nanoseconds of processor time that its lanes have used.
     used: AtomicU64,
+    /// Positions that a lane folds before it looks whether others are to work.
+    piece: AtomicU64,
 }
 
 impl FoldPace {
     pub fn new(cap: Arc<Cap>, memory: Arc<Memory>, who: Arc<str>) -> FoldPace {
-        FoldPace { cap, memory, who, turn: Mutex::default(), used: AtomicU64::new(0) }
+        let (used, piece) = (AtomicU64::new(0), AtomicU64::new(FIRST_PIECE));
+        FoldPace { cap, memory, who, turn: Mutex::default(), used, piece }
     }
 
     #[cfg(test)]
@@ -256,14 +277,20 @@ impl Pace for FoldPace {
         if !YIELDS.replace(true) {
             self.cap.priority.set();
         }
-        self.cap.give_way(stopped);
+        self.cap.give_way(&self.who, stopped);
     }
 
-    fn folded(&self, stopped: &dyn Fn() -> bool) {
-        let used = u64::try_from(self.cap.spend(stopped).as_nanos()).unwrap_or(u64::MAX);
+    fn piece(&self) -> u64 {
+        self.piece.load(Ordering::Relaxed)
+    }
+
+    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool) {
+        let used = self.cap.spend(stopped);
+        self.piece.store(next_piece(self.piece(), positions, used), Ordering::Relaxed);
+        let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
         self.give_turn(stopped);
-        self.cap.give_way(stopped);
+        self.cap.give_way(&self.who, stopped);
     }
 
     fn ends(&self) {
@@ -315,6 +342,23 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_is_as_long_as_others_may_wait() {
+        let micros = Duration::from_micros;
+        // A slow kernel: 60 us for a position.
+        assert_eq!(next_piece(64, 64, 64 * micros(60)), 3);
+        assert_eq!(next_piece(3, 3, 3 * micros(60)), 3);
+        assert_eq!(next_piece(3, 3, 3 * micros(6000)), 1);
+        // A fast one has whole blocks soon.
+        let mut piece = FIRST_PIECE;
+        for _ in 0..8 {
+            piece = next_piece(piece, piece.min(32_768), Duration::ZERO);
+        }
+        assert!(piece > 1 << 20, "{piece}");
+        assert!(next_piece(1 << 40, 32_768, micros(20)) < 1 << 20);
+        assert_eq!(next_piece(u64::MAX, 0, micros(200)), 1);
+    }
+
+    #[test]
     fn nothing_and_everything() {
         let cap = |share| Cap::new(share, 2.0, ActivePriority::Low, NormalCount::default());
         let now = Instant::now();
@@ -351,7 +395,7 @@ mod tests {
                     while !stopped() {
                         count.fetch_add(1, Ordering::Relaxed);
                         std::thread::yield_now();
-                        pace.folded(&stopped);
+                        pace.folded(1, &stopped);
                     }
                     pace.ends();
                 });
@@ -369,6 +413,6 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
         });
         assert_eq!(cap.waiting.load(Ordering::Relaxed), 0);
-        assert_eq!(cap.turns().lanes.waiting().count(), 0);
+        assert_eq!(cap.turns().lanes.count(), 0);
     }
 }

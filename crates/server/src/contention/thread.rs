@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::Allowance;
+use gristmill_runtime::{Allowance, thread_time};
 use gristmill_schedule::{Place, ScheduleError};
 
 use super::active::Active;
 use super::decide::{Situation, Verdict, decide};
+use super::deciding::Deciding;
 use super::estimator::{Contention, Signal, lock, usable};
 use super::sample::{Sample, Sampler};
 use super::sending::{Looked, process_seconds};
@@ -25,18 +26,12 @@ const QUOTA_EVERY: Duration = Duration::from_millis(50);
 /// does not come back when it is over.
 const OTHERS_SECONDS: f64 = 5.0;
 
-/// Decisions are at least so far apart: what comes meanwhile is decided together.
-pub(super) const DECIDE_EVERY: Duration = Duration::from_millis(10);
-
-/// Decisions take at most one part of a core's time in so many.
-const DECIDING: u32 = 100;
-
 impl Contention {
     /// Watches until it is told to stop.
     pub(super) fn watch(&self) {
         let mut sampler = Sampler::new(Path::new("/proc"));
         let (mut sampled, mut quota_read): (Option<Instant>, Option<Instant>) = (None, None);
-        let (mut used, mut decided, mut rest) = (0.0, self.begun, DECIDE_EVERY);
+        let (mut used, mut deciding) = (0.0, Deciding::new(self.begun));
         loop {
             let due = sampled.is_none_or(|at| at.elapsed() >= SAMPLE_EVERY);
             if due {
@@ -69,13 +64,10 @@ impl Contention {
                 *lock(&self.processors) = processors;
                 quota_read = Some(Instant::now());
             }
-            let begun = Instant::now();
+            let before = thread_time();
             // A node without work decides at once when some comes.
             if self.decide() {
-                if begun.elapsed() * DECIDING > rest {
-                    rest = (begun.elapsed() * DECIDING).min(SAMPLE_EVERY);
-                }
-                decided = decided.max(Instant::now());
+                deciding.took(thread_time().saturating_sub(before), Instant::now());
             }
             let signal = lock(&self.signal);
             let quiet = |signal: &mut Signal| !signal.changed && !signal.stop;
@@ -88,9 +80,7 @@ impl Contention {
             if std::mem::take(&mut signal.changed) {
                 // A burst is decided together.
                 drop(signal);
-                std::thread::sleep(
-                    std::mem::replace(&mut rest, DECIDE_EVERY).saturating_sub(decided.elapsed()),
-                );
+                std::thread::sleep(deciding.rest(Instant::now()));
             }
         }
     }

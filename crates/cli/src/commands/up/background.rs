@@ -24,7 +24,7 @@ pub(super) fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError
         let path = path.to_owned();
         move |source| CliError::File { verb, path, source }
     };
-    std::fs::create_dir_all(&args.dir).map_err(failed("make", &args.dir))?;
+    gristmill_store::make_directory(&args.dir).map_err(failed("make", &args.dir))?;
     let said = OpenOptions::new().create(true).append(true).open(&log).map_err(failed("write", &log))?;
     let before = said.metadata().map_err(failed("read", &log))?.len();
     let (program, mut command) = myself()?;

@@ -1,0 +1,17 @@
+"""The short form of all attacks at once; the long one is ``python tests/under_attack``. How long others wait is measured there."""
+
+import pytest
+
+SECONDS = 20
+
+
+def test_others_are_answered_while_everything_is_attacked(clusters, tmp_path):
+    pytest.importorskip("h2", reason="h2 is not installed")
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    from under_attack import trial
+    from under_attack.attacks import ATTACKS
+
+    report = trial.run(clusters, tmp_path, SECONDS, list(ATTACKS))
+    print(*report.lines(), sep="\n")
+    assert not report.wrong, "\n".join(report.lines())
+    assert all(report.attacked.values()), report.attacked

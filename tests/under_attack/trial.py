@@ -1,0 +1,147 @@
+"""One trial: a cluster, a user alone, the same user while others attack, and the size of the nodes."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import h5py
+import numpy as np
+from cluster import Up, until
+from conftest import binary
+
+from .attacks import ALICE, BOB
+from .others import NUMBERS, SMALL, during
+
+NODES = 3
+MIB = 1 << 20
+WORDS = b"".join(b"the quick brown fox %07d\n" % n for n in range(400_000))
+LISTED = 5_000
+#: Memory for decoded chunks of a node, as it is told here.
+CHUNK_MEMORY = 512 * MIB
+#: Attacks that one round of may last longer than a trial.
+LASTING = {"long_kernels", "large_chunks"}
+#: The size that a node stays below with it (docs/administration.md says of what it consists).
+STATED = CHUNK_MEMORY + 1536 * MIB
+#: What a user may wait for at most: times that of a quiet cluster, and seconds.
+TIMES, SECONDS = 10, 2
+
+
+@dataclass
+class Report:
+    """What a user noticed, and what the nodes used."""
+
+    quiet: dict
+    attacked: dict
+    peak: int
+    #: Sentences; none if all is right.
+    wrong: list[str] = field(default_factory=list)
+
+    def slowest(self, name):
+        """The 99th percentile of a command, quiet and attacked, in seconds."""
+        return tuple(float(np.percentile(times[name], 99)) if times[name] else float("inf") for times in (self.quiet, self.attacked))
+
+    def beyond(self):
+        """The commands that took too long."""
+        each = {name: self.slowest(name) for name in self.quiet}
+        return [name for name, (quiet, attacked) in each.items() if attacked > min(TIMES * quiet, SECONDS)]
+
+    def lines(self):
+        for name in self.quiet:
+            quiet, attacked = self.slowest(name)
+            goal = "missed" if name in self.beyond() else "reached"
+            yield (f"{name}: p99 {quiet:.3f} s quiet, {attacked:.3f} s attacked, {attacked / quiet:.1f} times "
+                   f"(goal: {TIMES} times, {SECONDS} s: {goal}), of {len(self.attacked[name])} commands")  # fmt: skip
+        yield f"the largest node had {self.peak / MIB:.0f} MiB, of {STATED / MIB:.0f} stated"
+        yield from self.wrong
+        yield f"{len(self.wrong)} things wrong"
+
+
+def run(start, folder, seconds, attacks):
+    """Runs a trial. ``start(kind, **how)`` starts a cluster."""
+    tokens = folder / "tokens"
+    tokens.write_text(f"alice {ALICE}\nbob {BOB}\n")
+    tokens.chmod(0o600)
+    given = ("--tokens", tokens, "--require-identity", "--chunk-memory", str(CHUNK_MEMORY))
+    cluster = start(Up, nodes=NODES, args=given)
+    env = {"GRISTMILL_TOKEN": BOB}
+    fill(cluster, folder, env)
+    before = cluster.pids()
+    quiet, wrong = during(cluster, env, seconds)
+    with attacked(cluster, attacks):
+        slow, more = during(cluster, env, seconds)
+    report = Report(quiet, slow, max(largest(pid) for pid in cluster.pids().values()), wrong + more)
+    if cluster.pids() != before:
+        report.wrong.append(f"a node ended: {before} became {cluster.pids()}")
+    report.wrong += [f"the attack {name} never reached a node" for name in attacks if not reached(cluster, name)]
+    if report.peak > STATED:
+        report.wrong.append(f"a node had {report.peak / MIB:.0f} MiB")
+    until(lambda: not during(cluster, env, 1)[1], "the nodes work as before", 60)
+    return report
+
+
+def fill(cluster, folder, env):
+    """The files of the attacks, which Alice may read, and those of the user."""
+    put = lambda path, content, *args: cluster.put(path, content, "--mode", "644", *args, env=env)
+    put("/words", WORDS, "--stripe", "64KiB")
+    put("/numbers", NUMBERS[: 1 << 20].tobytes(), "--stripe", "64KiB")
+    put("/sums", NUMBERS.tobytes(), "--stripe", "256KiB")
+    put("/small", SMALL)
+    chunk = 12 * MIB
+    with h5py.File(folder / "bomb.h5", "w") as file:
+        data = file.create_dataset("x", (4 * chunk,), "f8", chunks=(chunk,), compression="gzip", compression_opts=1)
+        for n in range(4):
+            data[n * chunk : (n + 1) * chunk] = np.full(chunk, n + 1.0)
+    with h5py.File(folder / "chunks.h5", "w") as file:
+        # Of which none is stored.
+        file.create_dataset("x", (4 * MIB - 1,), "f8", chunks=(1,))
+    for name in ("bomb.h5", "chunks.h5"):
+        cluster.grist.ok("put", folder / name, cluster.url(f"/{name}"), "--mode", "644", env=env)
+    many = folder / "many"
+    many.mkdir()
+    for n in range(LISTED):
+        (many / f"{n:06}").write_bytes(b"x")
+    cluster.grist.ok("put", many, cluster.url("/many"), "--mode", "644", env=env)
+
+
+@contextmanager
+def attacked(cluster, attacks):
+    """A time in which attacks run."""
+    tests = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "under_attack.attacks"]
+    env = {**os.environ, "GRISTMILL_BIN": str(binary())}
+    processes = [
+        subprocess.Popen([*command, name, cluster.entry, cluster.folder], cwd=tests, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+        for name in attacks
+    ]
+    try:
+        yield
+        for name, process in zip(attacks, processes, strict=True):
+            assert process.poll() is None, f"the attack {name} ended by itself"
+    finally:
+        for process in processes:
+            end_group(process)
+
+
+def reached(cluster, name):
+    """Whether an attack came to its end once, or is still under way."""
+    return (cluster.folder / f"reached-{name}").exists() or name in LASTING
+
+
+def end_group(process):
+    """Ends an attack and the commands that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def largest(pid):
+    """The most bytes of memory that a process had."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    [peak] = [int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM")]
+    return peak
