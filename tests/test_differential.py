@@ -20,7 +20,8 @@ def test_random_programs_answer_as_those_of_xarray(monkeypatch):
     with gm.up(nodes=2) as nodes:
         summary = runner.run(runner.Plan(SEED, PROGRAMS, cluster=nodes.url))
     assert summary.programs == PROGRAMS
-    assert summary.ways["plain"] == summary.ways["blocks"] == summary.ways["pieces"] == PROGRAMS
+    assert summary.ways["plain"] == PROGRAMS
+    assert summary.ways["blocks"] == summary.ways["pieces"] == PROGRAMS / 2
     assert sum(summary.ways[way] for way in ways.ON_NODES) == PROGRAMS
     # Each text says how to repeat it, and ends with a small script.
     if summary.unexplained:

@@ -33,10 +33,11 @@ def pieces(seed, number, sizes):
 
 
 def of_program(number, asked):
-    """The ways of a program: all from here, and of those on nodes one in turn, as each costs much the same."""
+    """The ways of a program: plain, one with blocks of dask from here and one on nodes, each in turn, as each costs much the same."""
+    of_dask = [way for way in asked if way in OF_DASK and way not in ON_NODES]
     on_nodes = [way for way in asked if way in ON_NODES]
-    turn = [on_nodes[number % len(on_nodes)]] if on_nodes else []
-    return [way for way in asked if way not in ON_NODES] + turn
+    turns = [ways[number % len(ways)] for ways in (of_dask, on_nodes) if ways]
+    return [way for way in asked if way in turns or way == "plain"]
 
 
 def opened(way, path, url, chunks):
