@@ -18,8 +18,11 @@ use std::time::{Duration, Instant};
 /// How long a lane works before others that wait have their turn.
 const TURN: Duration = Duration::from_millis(50);
 
+/// The same where a lane of another principal waits that has none at work: a small request needs a few turns on each node.
+const SHORT_TURN: Duration = Duration::from_millis(10);
+
 /// A lane that was not heard of for so long waits for something else than a processor, and nobody waits for it.
-const AWAY: Duration = Duration::from_millis(100);
+pub(super) const AWAY: Duration = Duration::from_millis(100);
 
 /// Principals that are remembered although none of their lanes is here.
 const MOST_SERVED: usize = 64;
@@ -63,7 +66,9 @@ impl AtWork {
         let goes = match (most, &turn) {
             (None, _) => true,
             (Some(most), Some(turn)) => {
-                let over = now.saturating_duration_since(turn.begun) >= TURN && !self.line.is_empty();
+                let worked = now.saturating_duration_since(turn.begun);
+                let over = worked >= TURN && !self.line.is_empty()
+                    || worked >= SHORT_TURN && self.another_waits(&turn.who, now);
                 others < most && !(over && others + 1 == most)
             }
             (Some(most), None) => {
@@ -83,6 +88,12 @@ impl AtWork {
         let begun = turn.map_or(now, |turn| turn.begun);
         self.lanes.insert(lane, Turn { who: who.clone(), begun, heard: now });
         true
+    }
+
+    /// Whether a lane waits of a principal other than this one that has none at work.
+    fn another_waits(&self, who: &Arc<str>, now: Instant) -> bool {
+        let at_work = |other: &Arc<str>| self.here(now).any(|turn| turn.who == *other);
+        self.line.iter().any(|(_, other)| other != who && !at_work(other))
     }
 
     /// A principal has a turn.
@@ -235,6 +246,18 @@ mod tests {
         assert!(worked.contains(&100) && worked.contains(&101));
         let greedy: std::collections::HashSet<_> = worked.iter().filter(|lane| **lane < 100).collect();
         assert!(greedy.len() > 10, "{worked:?}");
+    }
+
+    #[test]
+    fn a_turn_is_short_while_another_principal_has_none_at_work() {
+        let (mut lanes, now) = (AtWork::default(), Instant::now());
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        assert!(lanes.may(0, &greedy, now, Some(1)));
+        assert!(!lanes.may(1, &greedy, now, Some(1)));
+        assert!(lanes.may(0, &greedy, now + SHORT_TURN, Some(1)));
+        assert!(!lanes.may(2, &other, now + SHORT_TURN, Some(1)));
+        assert!(!lanes.may(0, &greedy, now + SHORT_TURN, Some(1)));
+        assert!(lanes.may(2, &other, now + SHORT_TURN, Some(1)));
     }
 
     proptest! {

@@ -192,8 +192,10 @@ impl Cap {
                 wake_first(&turns, lane);
             }
             self.count(&turns);
+            // Nobody wakes the first one when a lane at work falls silent.
+            let first = turns.lanes.waiting(Instant::now()).first() == Some(&lane);
             drop(turns);
-            std::thread::park_timeout(LOOK_AGAIN);
+            std::thread::park_timeout(if first { at_work::AWAY } else { LOOK_AGAIN });
         }
     }
 
