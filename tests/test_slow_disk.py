@@ -1,7 +1,6 @@
 """A disk that stands still under hundreds of uploads: who reads is answered meanwhile, and nothing that is acknowledged is lost."""
 
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -70,7 +69,6 @@ class Uploads:
         return self.answers
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_who_reads_is_answered_while_hundreds_of_uploads_wait_for_the_disk(nodes_of_test):
     up = nodes_of_test(Stallable, nodes=2)
     up.put("/numbers", NUMBERS.tobytes(), "--stripe", "4KiB")

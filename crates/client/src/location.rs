@@ -32,7 +32,7 @@ impl Location {
     /// Reads a name; everything that is no URL of ours is a path of this machine.
     ///
     /// # Errors
-    /// The error is [`ClientError::Usage`] for a URL that is none of ours or is written wrongly.
+    /// The error is [`ClientError::Usage`] if the URL is of another scheme, or is written wrongly.
     pub fn parse(text: &str) -> Result<Location, ClientError> {
         if text.starts_with(TCP) || text.starts_with(UNIX) {
             return Ok(Location::Remote(text.parse()?));

@@ -80,7 +80,7 @@ impl Target {
 /// twice, [`ClientError::Layout`] if the stripes cannot be dealt so, [`ClientError::Target`] if the store of a target
 /// fails, and [`ClientError::Store`] if the layout file cannot be written. It also fails if what is at `path` is no
 /// layout file, if `source` cannot be read, and if it was changed meanwhile. Where a store cannot be closed or the
-/// objects of the replaced file cannot be removed, the new file is in place all the same.
+/// objects of the replaced file cannot be removed, the new file is in place nevertheless.
 pub fn put(
     source: &Path,
     path: &Path,

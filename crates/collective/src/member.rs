@@ -227,7 +227,7 @@ impl Member {
         self.number
     }
 
-    /// What came out of a collective that is done, once. `None` while it is under way.
+    /// The outcome of a collective that is done. It is given once. `None` while the collective is under way.
     ///
     /// # Errors
     /// The error says why this member gave up. It comes at every call from then on.

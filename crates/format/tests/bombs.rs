@@ -12,7 +12,7 @@ use gristmill_kernel::{ByteOrder, DType};
 
 /// Bytes of the chunk that each of them is said to be.
 const CHUNK: u32 = 4096;
-/// What decoding one may take: windows and tables of codecs.
+/// Bytes of memory that decoding one may take, for windows and tables of codecs.
 const MOST: u64 = 24 << 20;
 const ZEROS: usize = 256 << 20;
 

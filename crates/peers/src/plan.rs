@@ -9,10 +9,10 @@ use gristmill_wire::{FileMap, Place};
 
 use crate::{Besides, Question};
 
-/// What a piece of a partial costs beside its state.
+/// Bytes that a piece of a partial takes beside its state.
 const PIECE_BYTES: u64 = 40;
 
-/// What a run of records costs in the set of those that a partial covers.
+/// Bytes that a run of records takes in the set of those that a partial covers.
 const RUN_BYTES: u64 = 32;
 
 /// Nobody minds where so few bytes move.

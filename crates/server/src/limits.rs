@@ -69,7 +69,7 @@ pub const MAX_BLOCKING_THREADS: usize = gristmill_transport::MAX_CONNECTIONS
     + 2 * all_places(MAX_GROUP_WORK)
     + THREADS_OF_NODE;
 
-/// Of these, threads for what the node does by itself: clearing away, recovering, its books of statistics.
+/// Threads among these for the node's own work: clearing away, recovering, its books of statistics.
 const THREADS_OF_NODE: usize = 64;
 
 /// Removed objects that a node remembers while they could still be written. Each takes some 150 bytes.

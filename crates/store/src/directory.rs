@@ -10,7 +10,7 @@ use std::path::Path;
 /// have waited for the disk. A parent that this user may not read, or whose file system syncs no directories, is left to the system.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn make_directory(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return sync_name(dir);
@@ -31,7 +31,7 @@ pub fn make_directory(dir: &Path) -> io::Result<()> {
 /// Has the name of a directory, or of a file, on disk.
 ///
 /// # Errors
-/// What the system says, but for a parent that this user may not read, or whose file system syncs no directories.
+/// The error of the system. A parent that this user may not read, or whose file system syncs no directories, is none.
 pub fn sync_name(path: &Path) -> io::Result<()> {
     let parent = parent(path).unwrap_or(Path::new("."));
     let synced = File::open(parent).and_then(|parent| parent.sync_all());

@@ -98,7 +98,7 @@ impl ConnectionSlot {
     /// the connection is one too many, and the first to go when somebody waits for a slot.
     ///
     /// # Errors
-    /// That of `claim`.
+    /// The error of `claim`.
     pub fn own<T: Any + Send + Sync, E>(&self, claim: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
         let mut state = self.state();
         if state.owner.is_none() {

@@ -11,14 +11,14 @@
 //!
 //! Pure: it is told what time it is.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a lane works before others that wait have their turn.
 const TURN: Duration = Duration::from_millis(50);
 
-/// The same where a lane of another principal waits that has none at work: a small request needs a few turns on each node.
+/// How long a lane works while another principal waits that has no lane at work: a small request needs a few turns on each node.
 const SHORT_TURN: Duration = Duration::from_millis(10);
 
 /// A lane that was not heard of for so long waits for something else than a processor, and nobody waits for it.
@@ -92,8 +92,8 @@ impl AtWork {
 
     /// Whether a lane waits of a principal other than this one that has none at work.
     fn another_waits(&self, who: &Arc<str>, now: Instant) -> bool {
-        let at_work = |other: &Arc<str>| self.here(now).any(|turn| turn.who == *other);
-        self.line.iter().any(|(_, other)| other != who && !at_work(other))
+        let at_work: HashSet<&str> = self.here(now).map(|turn| &*turn.who).collect();
+        self.line.iter().any(|(_, other)| other != who && !at_work.contains(&**other))
     }
 
     /// A principal has a turn.
@@ -244,7 +244,7 @@ mod tests {
         // From then on each of the two has every second turn, and both lanes of the small one have theirs.
         assert!(worked[first..].windows(2).all(|two| (two[0] < 100) != (two[1] < 100)), "{worked:?}");
         assert!(worked.contains(&100) && worked.contains(&101));
-        let greedy: std::collections::HashSet<_> = worked.iter().filter(|lane| **lane < 100).collect();
+        let greedy: HashSet<_> = worked.iter().filter(|lane| **lane < 100).collect();
         assert!(greedy.len() > 10, "{worked:?}");
     }
 
@@ -267,7 +267,7 @@ mod tests {
             most in 1usize..4,
         ) {
             let (mut lanes, mut now) = (AtWork::default(), Instant::now());
-            let mut at_work = std::collections::HashSet::new();
+            let mut at_work = HashSet::new();
             for (lane, millis, what) in steps {
                 now += 10 * MS * millis as u32;
                 if what == 0 {

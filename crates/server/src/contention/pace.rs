@@ -22,7 +22,7 @@ const SAVED: Duration = Duration::from_millis(20);
 /// was in the caches.
 const REFILL: Duration = Duration::from_millis(10);
 
-/// What a lane should fold before it looks whether others are to work, in processor time.
+/// Processor time for which a lane folds before it checks whether others are to work.
 const PIECE_TIME: Duration = Duration::from_micros(200);
 
 /// Positions that a lane folds first, before it is known how long one takes: k-means with tens of thousands of centres takes
