@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 # Before any test imports netCDF4, which has an HDF5 library of its own: the filters bind to the one that is there first.
@@ -172,4 +174,5 @@ def real_data():
 
 
 def pytest_report_header():
-    return f"gristmill: {binary()} on {sys.platform}"
+    free = shutil.disk_usage(tempfile.gettempdir()).free >> 30
+    return f"gristmill: {binary()} on {sys.platform}, {free} GiB free for the files of tests"
