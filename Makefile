@@ -1,4 +1,5 @@
 # make run      builds, makes data and shows what Gristmill does with it
+# make check    format, lints and unit tests: some minutes once everything was built
 # make test     every check: format, lints, tests in Rust and Python
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
@@ -13,13 +14,18 @@ VENV := .venv
 PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 
-.PHONY: run test docs bench figures audit build clean
+.PHONY: run check test docs bench figures audit build clean
 
 run: build $(VENV)/ready
 	scripts/demo
 
 build:
 	$(CARGO) build --release -p gristmill
+
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	$(CARGO) test --workspace --all-features --lib --quiet
 
 test: $(VENV)/ready $(RG)
 	$(CARGO) fmt --all --check

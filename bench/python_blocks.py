@@ -11,7 +11,8 @@ import xarray as xr
 import data
 import gristmill
 import pairs
-from gristmill import _batches, _source
+from gristmill._pushdown import batches
+from gristmill._variables import variable
 
 ROUNDS = 5
 SIZE, QUICK_SIZE = data.GIB, 16 * data.MIB
@@ -45,8 +46,8 @@ def make(folder, size):
 
 def forget():
     """What was remembered of the round before."""
-    _batches.forget()
-    _source.answers.clear()
+    batches.forget()
+    variable.answers.clear()
 
 
 def main():

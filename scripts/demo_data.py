@@ -14,7 +14,7 @@ PIECE = 1 << 20
 
 
 def make(path, total, piece):
-    """Writes pieces until the file has its length; a file that has it already is left alone."""
+    """Writes pieces until the file has its length. A file of that length is kept."""
     if path.exists() and path.stat().st_size == total:
         return
     partial = path.with_suffix(".partial")

@@ -260,5 +260,5 @@ def test_nobody_reads_what_is_said_beside_the_answer(tmp_path, words, code):
 @pytest.mark.parametrize("name", ["bad name", "storage0:7440", "192.0.2.256", "https://storage0"])
 def test_a_certificate_is_for_names_that_clients_dial(grist, tmp_path, name):
     message = grist.refuses(2, "cert", "--dir", tmp_path / "new", "storage1", name)
-    assert name in message and "DNS name or an IP address" in message
+    assert name in message and "DNS name or the IP address" in message
     assert not (tmp_path / "new").exists()

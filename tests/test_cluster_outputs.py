@@ -65,7 +65,7 @@ def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on
     assert told["length"] == len(expected) and told["pieces"] >= 1 and told["stripe_unit"] is None
     assert [t["target"] for t in told["targets"]] == [int(n) for n in on.split(",")]
     assert sum(t["bytes"] for t in told["targets"]) == len(expected)
-    assert b"pieces where they were made" in nodes.grist.ok("stat", nodes.url("/out/made"))
+    assert b"pieces on the nodes that made them" in nodes.grist.ok("stat", nodes.url("/out/made"))
 
 
 def test_a_result_is_filtered_again(nodes):

@@ -136,9 +136,9 @@ def test_a_damaged_header_is_no_attribute_of_another_type(grist, tmp_path):
 
 def test_what_get_cannot_copy_is_said(grist, plain, tmp_path):
     (tmp_path / "plain.bin").write_bytes(b"\1\2\3\4" * 9)
-    assert "leave --var out" in grist.refuses(2, "get", tmp_path / "plain.bin", tmp_path / "x.npy", "--var", "a")
+    assert "omit --var" in grist.refuses(2, "get", tmp_path / "plain.bin", tmp_path / "x.npy", "--var", "a")
     (tmp_path / "folder").mkdir()
-    assert "leave --var out" in grist.refuses(2, "get", tmp_path / "folder", tmp_path / "x.npy", "--var", "a")
+    assert "omit --var" in grist.refuses(2, "get", tmp_path / "folder", tmp_path / "x.npy", "--var", "a")
     assert "g/x, g/y, g/h/z" in grist.refuses(2, "get", plain, tmp_path / "x.npy", "--var", "g")
     assert "text of 2 bytes" in grist.refuses(1, "get", plain, tmp_path / "x.npy", "--var", "text")
     assert not (tmp_path / "x.npy").exists()

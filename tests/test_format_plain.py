@@ -69,8 +69,8 @@ def test_other_files_are_shown_as_before(grist, tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"nothing known")
     assert list(stat(grist, path)) == ["path", "length", "stripe_unit", "targets"]
-    assert "no netCDF" in grist.refuses(2, "stat", path, "--var", "a")
-    assert "no netCDF" in grist.refuses(2, "get", path, "-", "--var", "a")
+    assert "not a netCDF" in grist.refuses(2, "stat", path, "--var", "a")
+    assert "not a netCDF" in grist.refuses(2, "get", path, "-", "--var", "a")
     assert "--var" in grist.refuses(2, "stat", path, "--chunks")
     folder = tmp_path / "folder"
     folder.mkdir()

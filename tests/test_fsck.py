@@ -169,7 +169,7 @@ def test_a_put_that_is_cut_off_is_nobodys_loss(clusters):
 def test_mistakes_are_told(clusters, grist, tmp_path):
     up = clusters(Up, nodes=1)
     assert "leave the path out" in up.grist.refuses(2, "fsck", up.url("/data"))
-    assert "is no cluster" in grist.refuses(2, "fsck", tmp_path)
+    assert "is not a cluster" in grist.refuses(2, "fsck", tmp_path)
     for body in (b"", b"{", b'{"number": 0}', json.dumps({"number": 0, "after": "x"}).encode(), b"[" * 2000):
         assert refused(up, body) in (400,), body
     assert refused(up, json.dumps({"number": 7, "after": ZEROS}).encode()) == 400

@@ -9,7 +9,7 @@ import xarray as xr
 from python_arrays import gm, numbers, places, same, theirs  # noqa: F401
 from python_package import TIMEOUT
 
-from gristmill import _source
+from gristmill._variables import variable
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 NAMES = ["mean", "std", "count", "min"]
@@ -17,7 +17,7 @@ NAMES = ["mean", "std", "count", "min"]
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    _source.answers.clear()
+    variable.answers.clear()
 
 
 @pytest.mark.parametrize("dims", ["time", ["lat", "lon"], None, ...])

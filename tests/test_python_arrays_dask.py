@@ -65,7 +65,7 @@ def ours(request, places):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("text", PUSHED)
 def test_blocks_are_asked_about_together(ours, theirs, text):
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.set_options(fallback="error"), gm.trace() as building:
         lazy = compute(text, ours)
     assert building.requests == building.reads == 0
@@ -77,7 +77,7 @@ def test_blocks_are_asked_about_together(ours, theirs, text):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_blocks_that_are_not_reduced_are_read_at_once(ours, theirs, places):
-    gm._source.elements.clear()
+    gm._variables.variable.elements.clear()
     with gm.trace() as trace:
         got = (ours.tos - 273.15).values
     np.testing.assert_array_equal(got, (theirs.tos - 273.15).values)

@@ -174,7 +174,7 @@ def near(got, expected, text=""):
 
 @pytest.mark.parametrize("text", PUSHED)
 def test_several_inputs_are_reduced_where_they_are(ours, theirs, text):
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = compute(text, ours)
     near(got, compute(text, theirs), text)
@@ -186,8 +186,8 @@ def test_several_inputs_are_reduced_where_they_are(ours, theirs, text):
 @pytest.mark.parametrize("text", SMALL)
 def test_variables_with_fewer_axes_are_sent(files, theirs, text):
     ours = gm.open_dataset(files["cluster"])
-    gm._source.answers.clear()
-    gm._source.elements.clear()
+    gm._variables.variable.answers.clear()
+    gm._variables.variable.elements.clear()
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = compute(text, ours)
     near(got, compute(text, theirs), text)
@@ -214,7 +214,7 @@ BLOCKED = {
 def test_blocks_of_dask_are_a_request_each(files, theirs, place, text):
     pytest.importorskip("dask", reason="dask is not installed")
     ours = gm.open_dataset(files[place], chunks={"time": 10, "lat": 6, "lon": 16})
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = compute(text, ours).compute(scheduler="threads")
     near(got, compute(text, theirs), text)
@@ -276,7 +276,7 @@ def test_variables_that_were_pickled_one_by_one_are_of_one_file(files, theirs):
 
 def test_what_is_asked_is_told(files):
     ours = gm.open_arrays(files["fields.nc"])
-    gm._source.elements.clear()
+    gm._variables.variable.elements.clear()
     with gm.trace() as trace:
         told = gm.explain((ours["a"] - ours["b"]) * np.arange(16.0))
         assert gm.explain(ours["a"] * ours["mask2d"]).endswith("c1 = 192 numbers that are sent")
@@ -305,7 +305,7 @@ CENTRED = {
 @pytest.mark.parametrize("text", CENTRED)
 def test_what_is_the_same_in_a_cell_need_not_travel(files, theirs, text):
     ours = gm.open_dataset(files["cluster"])
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.set_options(fallback="error", max_constant=100), gm.trace() as trace:
         got = compute(text, ours)
     near(got, compute(text, theirs), text)

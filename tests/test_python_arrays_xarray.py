@@ -76,7 +76,7 @@ def ours(request, places):
 
 @pytest.mark.parametrize("text", PUSHED)
 def test_reductions_run_where_the_data_is(ours, theirs, text):
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = compute(text, ours)
     same(got, compute(text, theirs))
@@ -86,7 +86,7 @@ def test_reductions_run_where_the_data_is(ours, theirs, text):
 
 
 def test_several_numbers_of_one_array_are_one_request(ours, theirs):
-    gm._source.answers.clear()
+    gm._variables.variable.answers.clear()
     with gm.trace() as trace:
         std, mean, count = ours.tos.std("time"), ours.tos.mean("time"), ours.tos.count("time")
         stats = gm.stats(ours.tos.data, ["mean", "std", "count", "max"], axis=0)

@@ -14,7 +14,8 @@ from python_package import TIMEOUT
 
 pytest.importorskip("dask", reason="dask is not installed")
 
-from gristmill import _batches, _chunks  # noqa: E402
+from gristmill._dask import blocks as dask_blocks  # noqa: E402
+from gristmill._pushdown import batches  # noqa: E402
 
 SHAPE = (100, 40, 40)
 DIMS = ("time", "lat", "lon")
@@ -62,8 +63,8 @@ def theirs(path):
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    _batches.forget()
-    gm._source.answers.clear()
+    batches.forget()
+    gm._variables.variable.answers.clear()
 
 
 def compute(text, ds):
@@ -74,7 +75,7 @@ def compute(text, ds):
 def test_ten_thousand_blocks_are_some_dozens_of_requests(path, theirs, text):
     ours = gm.open_dataset(path, chunks=MANY)
     # Without what a whole is known for: that is one request.
-    blocks = _chunks.cut(gm.open_arrays(path)["tos"], ours.tos.chunks)
+    blocks = dask_blocks.cut(gm.open_arrays(path)["tos"], ours.tos.chunks)
     lazy = compute(text, ours.assign(tos=(DIMS, blocks)))
     assert blocks.npartitions == 10_000
     with gm.set_options(fallback="error"), gm.trace() as trace:
@@ -157,7 +158,7 @@ def test_the_bits_are_those_of_a_block_asked_alone(path, name, axis):
             for key, block in every(blocked, chunks, choose):
                 got[str(key)] = function(block, axis=axis)
         for key, block in every(blocked, chunks, choose):
-            _batches.forget()
+            batches.forget()
             np.testing.assert_array_equal(function(block, axis=axis), got[str(key)], f"{operation} of {key}")
         assert together.requests <= 12
 
@@ -166,7 +167,7 @@ def test_no_block_is_asked_for_twice(tmp_path):
     path, values = rows(tmp_path, 64, 1)
     chunks = ((1,) * 64, (WIDTH,))
     for seed in range(5):
-        _batches.forget()
+        batches.forget()
         blocked = gm.open_arrays(path)["data"].in_blocks(chunks)
         with gm.trace() as trace:
             for number, (_, block) in enumerate(every(blocked, chunks, random.Random(seed)), 1):
@@ -182,9 +183,9 @@ def test_blocks_of_one_chunk_are_asked_about_together(path, theirs, axis):
     blocked, values = gm.open_arrays(path)["wide"].in_blocks(chunks), theirs.wide.values
     alone = {}
     for key, block in every(blocked, chunks, random.Random(1))[:20]:
-        _batches.forget()
+        batches.forget()
         alone[str(key)] = np.nanmean(block, axis=axis)
-    _batches.forget()
+    batches.forget()
     about = gm.open_arrays(path)._about["wide"]
     with gm.trace() as trace:
         for key, block in every(blocked, chunks, random.Random(1)):
@@ -227,7 +228,7 @@ def test_threads_share_what_is_under_way(path, theirs):
 
 def test_who_waits_for_a_request_that_fails_asks_again(path, theirs, monkeypatch):
     blocked = gm.open_arrays(path)["tos"].in_blocks(((50, 50), (40,), (40,)))
-    reduce, entered, waiting, first = gm._source.Variable.reduce, threading.Event(), threading.Event(), []
+    reduce, entered, waiting, first = gm._variables.variable.Variable.reduce, threading.Event(), threading.Event(), []
 
     def interrupted(self, asked, key):
         if not first:
@@ -242,8 +243,8 @@ def test_who_waits_for_a_request_that_fails_asks_again(path, theirs, monkeypatch
             waiting.set()
             return super().wait(timeout)
 
-    monkeypatch.setattr(gm._source.Variable, "reduce", interrupted)
-    monkeypatch.setattr(_batches.threading, "Event", Seen)
+    monkeypatch.setattr(gm._variables.variable.Variable, "reduce", interrupted)
+    monkeypatch.setattr(batches.threading, "Event", Seen)
 
     def work(thread):
         if thread:
@@ -265,8 +266,8 @@ def test_a_block_that_cannot_be_answered_leaves_the_others_alone(tmp_path):
 
 
 def test_answers_that_are_dropped_are_asked_for_again(path, theirs, monkeypatch):
-    monkeypatch.setattr(_batches, "MAX_BYTES", 20_000)
-    monkeypatch.setattr(_batches, "MAX_FAMILIES", 2)
+    monkeypatch.setattr(batches, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(batches, "MAX_FAMILIES", 2)
     chunks = ((10,) * 10, (40,), (20, 20))
     blocked = gm.open_arrays(path)["tos"].in_blocks(chunks)
     for operation in ("nanmax", "nanmean", "any", "nanmax"):
@@ -278,7 +279,7 @@ def test_answers_that_are_dropped_are_asked_for_again(path, theirs, monkeypatch)
                     bool if operation == "any" else "f4"
                 ),
             )
-    assert _batches._store.bytes <= 20_000 + 20_000 and len(_batches._store.families) <= 2
+    assert batches._store.bytes <= 20_000 + 20_000 and len(batches._store.families) <= 2
 
 
 def test_forked_and_pickled_blocks_ask_for_themselves(path, theirs):
@@ -287,7 +288,7 @@ def test_forked_and_pickled_blocks_ask_for_themselves(path, theirs):
     again = pickle.loads(pickle.dumps(blocked))
     assert np.nanmax(again[:50, 20:]) == theirs.tos[:50, 20:].max()
     # As if another thread were in the middle of something.
-    with _batches._store.lock:
+    with batches._store.lock:
         child = os.fork()
         if not child:
             # Nothing of pytest may run here.

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    from gristmill import _batches
+    from gristmill._pushdown import batches
 
-    _batches.forget()
-    gm._source.answers.clear()
+    batches.forget()
+    gm._variables.variable.answers.clear()
 
 
 @pytest.mark.parametrize("more", [{}, {"inline_array": True}, {"from_array_kwargs": {"meta": np.empty((0, 0, 0))}}])

@@ -57,13 +57,17 @@ def test_no_name_of_a_result_hides_another(cluster):
     assert gm.run("first", cluster.path("names")).first == b"caf\xe9"
 
 
-@pytest.mark.parametrize("name", [
-        "", "._accessor", "._answer", "._array", "._arrays", "._cluster", "._dataset", "._dtype", "._errors", "._files", "._fsspec",
-        "._open", "._options", "._progress", "._size", "._stats",
-    ])
+def modules_with_examples():
+    folder = Path(gm.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        if ">>> " in path.read_text():
+            yield ".".join(["gristmill", *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
 def test_the_examples_give_what_they_say(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    module = importlib.import_module(f"gristmill{name}")
+    module = importlib.import_module(name)
     with gm.up(nodes=2, lanes=1) as nodes:
         done = doctest.testmod(module, extraglobs={"cluster": nodes})
     assert done.attempted > 0 and done.failed == 0

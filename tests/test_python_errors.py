@@ -59,8 +59,8 @@ def test_an_exception_of_ones_own_is_of_the_kind_of_its_base():
         """A file that somebody needs."""
 
     assert Missing.kind == "not-found" and Missing("x").errno == errno.ENOENT
-    assert type(importlib.import_module("gristmill._errors").of("not-found", "x")) is gm.NotFound
-    assert type(importlib.import_module("gristmill._errors").of("of another version", "x")) is gm.GristmillError
+    assert type(importlib.import_module("gristmill._errors").error_for("not-found", "x")) is gm.NotFound
+    assert type(importlib.import_module("gristmill._errors").error_for("of another version", "x")) is gm.GristmillError
 
 
 def test_a_node_that_is_not_there_is_unavailable():
@@ -93,13 +93,13 @@ def test_the_other_exceptions_are_those_of_python_too():
         (gm.Busy, OSError, errno.EBUSY), (gm.NoSpace, OSError, errno.ENOSPC),
         (gm.TimedOut, TimeoutError, errno.ETIMEDOUT),
     ]:
-        error = importlib.import_module("gristmill._errors").of(kind.kind, "a sentence")
+        error = importlib.import_module("gristmill._errors").error_for(kind.kind, "a sentence")
         assert type(error) is kind and isinstance(error, built_in)
         assert error.errno == number and str(error) == "a sentence"
 
 
 def test_a_busy_node_says_when_to_try_again():
-    of = importlib.import_module("gristmill._errors").of
+    of = importlib.import_module("gristmill._errors").error_for
     assert of("busy", "a sentence", 7).retry_after == 7
     # Older nodes do not say.
     assert of("busy", "a sentence", None).retry_after is None and of("busy", "a sentence").retry_after is None

@@ -11,7 +11,7 @@ from fsspec.tests import abstract
 from python_package import cluster, gm, python  # noqa: F401
 from python_package import TIMEOUT
 
-from gristmill._fsspec import GristmillFileSystem
+from gristmill._fsspec.filesystem import GristmillFileSystem
 
 
 class Fixtures(abstract.AbstractFixtures):

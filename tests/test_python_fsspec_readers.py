@@ -20,7 +20,7 @@ from zarr.core.buffer import Buffer, cpu
 from zarr.storage import FsspecStore
 from zarr.testing.store import StoreTests
 
-from gristmill._fsspec import GristmillFileSystem
+from gristmill._fsspec.filesystem import GristmillFileSystem
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ import pytest
 import xarray as xr
 from python_arrays import gm, places, same, theirs  # noqa: F401
 
-from gristmill import _groups, _source
+from gristmill._arrays import groupby_loops
+from gristmill._expressions import groupings
+from gristmill._variables import variable
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
 
@@ -37,7 +39,7 @@ def compute(text, ds):
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    _source.answers.clear()
+    variable.answers.clear()
 
 
 @pytest.mark.parametrize("text", GROUPED)
@@ -51,7 +53,7 @@ def test_all_groups_are_one_request(places, theirs, text):
 
 
 def test_many_groups_are_a_few_requests(places, theirs, monkeypatch):
-    monkeypatch.setattr(_groups, "MAX_CELLS", 5 * 12 * 16)
+    monkeypatch.setattr(groupings, "MAX_CELLS", 5 * 12 * 16)
     ours = gm.open_dataset(places["netcdf"])
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = ours.tos.groupby("time.dayofyear").max()
@@ -73,7 +75,7 @@ def test_what_cannot_be_asked_together_is_asked_alone(places, theirs):
 
 
 def test_groups_are_found_without_xarray_too(places, theirs, monkeypatch):
-    monkeypatch.setattr(_groups, "LOOPS", ())
+    monkeypatch.setattr(groupby_loops, "LOOPS", ())
     ours = gm.open_dataset(places["netcdf"])
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = ours.tos.groupby("time.month").mean()

@@ -285,7 +285,7 @@ def test_lists_of_lists_and_mistakes(several, months):
         ({"combine": "by_coords", "concat_dim": "time"}, "nested"),
         ({"combine": "nested"}, "concat_dim="),
         ({"combine": "other"}, "by_coords"),
-        ({"attrs_file": "none.nc"}, "none of the files"),
+        ({"attrs_file": "none.nc"}, "not one of the files"),
         ({"engine": "zarr"}, "xarray.open_mfdataset"),
     ]:
         with pytest.raises(gm.Usage, match=says):

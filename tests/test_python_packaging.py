@@ -83,7 +83,7 @@ def test_the_installed_package_says_what_it_has():
     for point in about.entry_points:
         assert point.load() is not None
     files = {str(path) for path in about.files}
-    assert {"gristmill/py.typed", "gristmill/_gristmill.pyi", "gristmill/_fsspec.py"} <= files
+    assert {"gristmill/py.typed", "gristmill/_gristmill.pyi", "gristmill/_fsspec/filesystem.py"} <= files
     assert any(path.endswith("LICENSE") for path in files)
     assert about.metadata["License-Expression"] == "Apache-2.0" and about.metadata["Requires-Python"] == ">=3.10"
 

@@ -104,7 +104,7 @@ small = gristmill.open_arrays(sys.argv[2])["data"]
 def inside():
     while True:
         names = {frame.f_code.co_name for frame in frames()}
-        if "asked" in names:
+        if "query" in names:
             return
 def frames():
     frame = sys._current_frames().get(thread.ident)
@@ -186,7 +186,7 @@ def watch():
         while frame is not None:
             names.add(frame.f_code.co_name)
             frame = frame.f_back
-        if "asked" in names:
+        if "query" in names:
             os.kill(os.getpid(), signal.SIGINT)
             return
 threading.Thread(target=watch, daemon=True).start()

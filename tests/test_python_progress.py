@@ -101,7 +101,7 @@ def test_a_session_shows_a_bar_without_being_asked(watched, huge):
     assert shown.interrupted() == "interrupted\n" and shown.seen.endswith(ERASED)
 
 
-AT_ONCE = "import gristmill._progress; gristmill._progress.PATIENCE = 0"
+AT_ONCE = "import gristmill._requests.progress as bars; bars.PATIENCE = 0"
 QUIET = {
     "a program": (AT_ONCE, "gm.set_options()"),
     "a session that wants none": (f"{AT_ONCE}; sys.ps1 = '>>> '", "gm.set_options(progress=False)"),
@@ -221,9 +221,9 @@ def test_what_nodes_folded_is_all_of_it(cluster, tmp_path):
     # Nodes that answer at once never say how far they were.
     np.save(tmp_path / "small.npy", np.arange(10_000.0))
     gm.put(tmp_path / "small.npy", cluster.path("small.npy"), stripe="4KiB")
-    from gristmill import _progress
+    from gristmill._requests import progress
 
     with gm.set_options(place="storage"), gm.progress():
         assert float(gm.open_arrays(cluster.path("small.npy"))["data"].sum()) == 49_995_000
-        state = _progress._bar.state(time.monotonic())
+        state = progress._bar.state(time.monotonic())
     assert state.done == state.total == 80_000 and state.places == {"storage"} and not state.failed

@@ -10,7 +10,8 @@ import pytest
 import xarray as xr
 from python_arrays import gm, same
 
-from gristmill import _batches, _source
+from gristmill._pushdown import batches
+from gristmill._variables import variable
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 
@@ -139,9 +140,9 @@ def theirs(path):
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    _batches.forget()
-    _source.answers.clear()
-    _source.elements.clear()
+    batches.forget()
+    variable.answers.clear()
+    variable.elements.clear()
 
 
 def compute(text, ds, **more):

@@ -33,10 +33,10 @@ def path(theirs, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    from gristmill import _batches
+    from gristmill._pushdown import batches
 
-    _batches.forget()
-    gm._source.answers.clear()
+    batches.forget()
+    gm._variables.variable.answers.clear()
 
 
 CHUNKS = [{}, {"t": 3, "y": 3}, {"t": 6, "y": 3, "x": 3}, {"t": 1, "y": 4, "x": 1}, {"t": (1, 4, 2), "y": (3, 1, 1)}]

@@ -160,7 +160,7 @@ def test_what_cannot_be_asked_for_is_computed_in_blocks(ours, theirs, monkeypatc
     lazy = ours.tos.mean("time")
 
     def refused(*args, **kwargs):
-        raise gm._canonical.NotPushed("for a test")
+        raise gm._pushdown.not_pushed.NotPushed("for a test")
 
-    monkeypatch.setattr(gm._whole, "reduce", refused)
+    monkeypatch.setattr(gm._dask.whole_arrays, "reduce", refused)
     same(lazy.compute(), theirs.tos.mean("time"))

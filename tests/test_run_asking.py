@@ -146,7 +146,7 @@ def test_parameters_are_options(grist, tmp_path, ocean):
     with xr.open_dataset(ocean) as opened:
         wanted = np.quantile(opened.tos.values.astype("f8"), [0.1, 0.9])
     np.testing.assert_allclose(values(grist.answer("quantile", ocean, "-q", "0.1,0.9")["result"]["quantile"]), wanted, rtol=1e-6)
-    assert "leave one out" in grist.refuses(2, "run", "quantile", path, *typed, "-q", "0.5", "--param", "q=0.5")
+    assert "omit one" in grist.refuses(2, "run", "quantile", path, *typed, "-q", "0.5", "--param", "q=0.5")
     assert "-q" in grist.refuses(2, "run", "quantile", ocean)
 
 
@@ -257,5 +257,5 @@ def test_an_answer_does_not_take_the_place_of_its_file(grist, tmp_path):
     (tmp_path / "link.npy").symlink_to(path)
     before = path.read_bytes()
     for output in (path, tmp_path / "link.npy"):
-        assert "--output names the file that is read" in grist.refuses(2, "run", "mean", path, "--axes", "0", "--output", output)
+        assert "--output names the input file" in grist.refuses(2, "run", "mean", path, "--axes", "0", "--output", output)
     assert path.read_bytes() == before

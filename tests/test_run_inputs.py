@@ -132,5 +132,5 @@ def test_what_does_not_fit_is_refused(grist, path):
     assert "nowhere" in refused("--with", "b=nowhere", "--expr", "x * b")
     assert "'c' is not known here; there is x, b" in refused("--with", "b=f8", "--expr", "x * c")
     assert "two inputs of the expression are called x" in refused("--with", "x=f8", "--expr", "x * x")
-    assert "no name in an expression" in refused("--with", "2b=f8", "--expr", "x * 2")
+    assert "not a name in an expression" in refused("--with", "2b=f8", "--expr", "x * 2")
     assert "--expr" in refused("--with", "b=f8")

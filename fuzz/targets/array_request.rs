@@ -1,7 +1,7 @@
 //! Requests over arrays and the states of their folds, as they come from the network.
 #![no_main]
 
-use gristmill_array::{ArrayReduce, EdgeChunks, Grid, Spoken};
+use gristmill_array::{ArrayReduce, EdgeChunks, EncodedRequest, Grid};
 use gristmill_kernel::{Block, Ctx, DType, Kernel, NoRows, saved};
 use libfuzzer_sys::fuzz_target;
 
@@ -15,17 +15,18 @@ fuzz_target!(|bytes: &[u8]| {
     let dtype = DType::ALL[usize::from(kind >> 2) % DType::ALL.len()];
     let grid = Grid::new(shape.to_vec(), chunk.to_vec(), edges).expect("a small grid");
     let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
-    let (spoken, state) = rest.split_at(length);
-    let Ok(spoken) = Spoken::decode(spoken) else { return };
-    let again = Spoken::decode(&spoken.encode().expect("it is small")).expect("what was encoded can be decoded");
-    assert_eq!(format!("{again:?}"), format!("{spoken:?}"));
-    let mut types = vec![dtype; spoken.variables()];
+    let (encoded, state) = rest.split_at(length);
+    let Ok(encoded) = EncodedRequest::decode(encoded) else { return };
+    let again = encoded.encode().expect("it is small");
+    let again = EncodedRequest::decode(&again).expect("what was encoded can be decoded");
+    assert_eq!(format!("{again:?}"), format!("{encoded:?}"));
+    let mut types = vec![dtype; encoded.variables()];
     // The other variables have types of their own.
     types.iter_mut().skip(1).zip(rest).for_each(|(other, byte)| {
         *other = DType::ALL[usize::from(*byte) % DType::ALL.len()];
     });
     let width: usize = types.iter().map(|dtype| dtype.size()).sum();
-    let Ok(request) = spoken.request(grid.clone(), &types) else { return };
+    let Ok(request) = encoded.request(grid.clone(), &types) else { return };
     let Ok(kernel) = ArrayReduce::bind(request) else { return };
     let mut ctx = Ctx::first(0..grid.chunks());
     if round & 1 == 1 {

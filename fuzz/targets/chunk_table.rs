@@ -2,7 +2,7 @@
 #![no_main]
 
 use gristmill_format::wire::{self, Head, Page};
-use gristmill_format::{Found, Places};
+use gristmill_format::{ChunkLocations, FoundChunk};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -33,12 +33,12 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(page.find(number), table.find(number));
         }
     }
-    let listed = match &table.places {
-        Places::Listed(places) => places.iter().map(|place| place.chunk).take(16).collect(),
+    let listed = match &table.locations {
+        ChunkLocations::Listed(places) => places.iter().map(|place| place.chunk).take(16).collect(),
         _ => (0..table.array.chunks().min(16)).collect::<Vec<u64>>(),
     };
     for number in listed.into_iter().chain(table.array.chunks().checked_sub(1)) {
-        if let Some(Found::At(place)) = table.find(number) {
+        if let Some(FoundChunk::At(place)) = table.find(number) {
             let length = lengths[place.file as usize];
             assert!(place.offset.checked_add(place.bytes).is_some_and(|end| end <= length), "chunk {number}");
         }

@@ -6,10 +6,27 @@
 >>> gristmill.run("minmax", cluster.path("data.f64"), type="f64")["max_index"] == int(values.argmax())
 True
 
-``run`` asks a kernel about a file; ``open_dataset`` and ``open_arrays`` open files of scientific formats, whose arrays are
-reduced where they are stored; ``put``, ``get``, ``open``, ``ls``, ``stat``, ``move``, ``copy``, ``disk_usage`` and ``remove`` handle files and folders; ``up``
-starts storage nodes on this machine. Files are named by URL (``grist://HOST:PORT/PATH``) or by path. Everything may be
-called from several threads at once, and in a forked child.
+``run`` runs a kernel over a file. ``open_dataset`` and ``open_arrays`` open files of scientific formats; their arrays
+are reduced where they are stored. ``put``, ``get``, ``open``, ``ls``, ``stat``, ``move``, ``copy``, ``disk_usage``
+and ``remove`` handle files and folders. ``up`` starts storage nodes on this machine. A file is named by a URL
+(``grist://HOST:PORT/PATH``) or by a path. All functions may be called from several threads at once, and in a forked
+child.
+
+The package consists of these parts. Each one imports only parts above it:
+
+- ``_errors.py``: exceptions.
+- ``_arguments``: element types and sizes, as callers give them.
+- ``_requests``: names of files, connections, options, traces, progress, and giving up requests.
+- ``_cluster``: the command ``gristmill``, and storage nodes on this machine.
+- ``_kernels``: ``run`` and its answers.
+- ``_variables``: variables of files: descriptions, layout, elements, caches.
+- ``_expressions``: trees of slices and operations over variables, and their values.
+- ``_pushdown``: reductions of trees as requests to storage nodes.
+- ``_arrays``: ``Array`` and NumPy's functions over it, and how arrays are shown.
+- ``_files``: putting, getting, opening, listing, moving and removing files.
+- ``_dask``: arrays of dask whose blocks stay where they are stored.
+- ``_fsspec``: clusters as a file system of fsspec.
+- ``_xarray``: datasets of xarray, the engine, the accessor, loading and storing.
 """
 
 from __future__ import annotations
@@ -17,8 +34,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._answer import Answer, Rows, run
-from ._cluster import Cluster, up
+from ._cluster.nodes import Cluster, up
 from ._errors import (
     Busy,
     Conflict,
@@ -34,29 +50,37 @@ from ._errors import (
     Unavailable,
     Usage,
 )
-from ._files import DiskUsage, Entry, FileInfo, FolderInfo, copy, disk_usage, get, ls, move, put, remove, stat
+from ._files.descriptions import DiskUsage, Entry, FileInfo, FolderInfo
+from ._files.get import get
+from ._files.listing import disk_usage, ls, stat
+from ._files.moving import copy, move, remove
+from ._files.open_files import open
+from ._files.put import put
 from ._gristmill import VERSION as __version__
-from ._open import open
-from ._options import Trace, set_options, trace
-from ._progress import progress
-from ._with_xarray import teach_xarray
+from ._kernels.answers import Answer, Rows
+from ._kernels.run import run
+from ._requests.options import set_options
+from ._requests.progress import progress
+from ._requests.tracing import Trace, trace
+from ._xarray.extension import extend_xarray
 
 if TYPE_CHECKING:
-    from ._array import Array
-    from ._arrays import Arrays, open_arrays
-    from ._dataset import open_dataset
-    from ._several_files import open_mfdataset
-    from ._stats import explain, stats
+    from ._arrays.array import Array
+    from ._arrays.file_arrays import Arrays, open_arrays
+    from ._arrays.statistics import stats
+    from ._xarray.datasets import open_dataset
+    from ._xarray.explaining import explain
+    from ._xarray.several_files import open_mfdataset
 
-#: What needs NumPy is imported when it is used: the command does without.
+#: Names whose modules need NumPy. They are imported on first use, because the command does without NumPy.
 _LATER = {
-    "Array": "_array",
-    "Arrays": "_arrays",
-    "open_arrays": "_arrays",
-    "open_dataset": "_dataset",
-    "open_mfdataset": "_several_files",
-    "explain": "_stats",
-    "stats": "_stats",
+    "Array": "_arrays.array",
+    "Arrays": "_arrays.file_arrays",
+    "open_arrays": "_arrays.file_arrays",
+    "open_dataset": "_xarray.datasets",
+    "open_mfdataset": "_xarray.several_files",
+    "explain": "_xarray.explaining",
+    "stats": "_arrays.statistics",
 }
 
 __all__ = [
@@ -116,4 +140,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-teach_xarray()
+extend_xarray()

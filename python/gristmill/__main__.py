@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ._command import main
+from ._cluster.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

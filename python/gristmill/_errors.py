@@ -1,4 +1,7 @@
-"""Exceptions. Each says what was wrong and what to do; ``kind`` is the sort of failure as the storage nodes name it."""
+"""Exceptions.
+
+The message says what is wrong and what to do; ``kind`` is the name that storage nodes give to the failure.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _BY_KIND: dict[str, type[GristmillError]] = {}
 
 
 class GristmillError(Exception):
-    """Anything that went wrong in Gristmill.
+    """Base class of all exceptions of Gristmill.
 
     >>> import gristmill
     >>> try:
@@ -28,32 +31,33 @@ class GristmillError(Exception):
             cls.kind = kind
             _BY_KIND[kind] = cls
         if errno is not None:
-            # Of the class, for an OSError that is made with one sentence alone has none; its type differs by the base.
+            # Set on the class: an OSError that is made with one argument has no errno. The attribute's type differs
+            # by base.
             setattr(cls, "errno", errno)
 
 
 class NotFound(GristmillError, FileNotFoundError, kind="not-found", errno=ENOENT):
-    """There is no such file."""
+    """The file or directory does not exist."""
 
 
 class Denied(GristmillError, PermissionError, kind="denied", errno=EACCES):
-    """Whoever asks may not do this."""
+    """The client is not permitted to do this."""
 
 
 class Usage(GristmillError, ValueError, kind="usage"):
-    """The request makes no sense, whatever the data."""
+    """The request is invalid, whatever the data are."""
 
 
 class Stale(GristmillError, OSError, kind="stale", errno=ESTALE):
-    """The file changed or was replaced meanwhile; the request can be made again."""
+    """The file was changed or replaced during the request. The request can be repeated."""
 
 
 class Conflict(GristmillError, FileExistsError, kind="conflict", errno=EEXIST):
-    """There is something of this name already, or somebody else is at it."""
+    """The name is taken already, or another client is changing the file."""
 
 
 class Busy(GristmillError, OSError, kind="busy", errno=EBUSY):
-    """Too much at once; the request can be made again, ``retry_after`` seconds later if the node said so."""
+    """The node has too many requests. The request can be repeated, after ``retry_after`` seconds if that is set."""
 
     retry_after: int | None = None
 
@@ -67,33 +71,33 @@ class NoSpace(GristmillError, OSError, kind="no-space", errno=ENOSPC):
 
 
 class DataError(GristmillError, ArithmeticError, kind="data"):
-    """The data does not allow an answer, for example the mean of nothing."""
+    """The data allow no answer, for example the mean of no elements."""
 
 
 class TimedOut(GristmillError, TimeoutError, kind="timed-out", errno=ETIMEDOUT):
-    """There was no answer within the ``timeout`` that was given."""
+    """No answer came within the ``timeout`` of the request."""
 
 
 class PushdownError(GristmillError, kind="pushdown"):
-    """An operation on an array cannot run where the data is stored, and ``fallback="error"`` was set."""
+    """An operation cannot run where the data is stored, and the option ``fallback`` is ``"error"``."""
 
 
 class PushdownWarning(UserWarning):
-    """An operation on an array reads its elements, and ``fallback="warn"`` was set."""
+    """An operation reads the elements of an array, and the option ``fallback`` is ``"warn"``."""
 
 
-#: Flags of the command that are keywords of :func:`gristmill.run` and of others.
+#: Flags of the command that are keywords of functions of this package.
 _KEYWORDS = "type|record|skip|range|place|lanes|max-record|timeout|big-endian|stripe|targets|on|mode"
 
-#: One in a sentence, and what it is given there.
+#: The value of a flag in a sentence, if the sentence gives one.
 _GIVEN = r"(?:[ =]((?:[A-Z]+|[0-9]\w*)(?::[A-Z]+)?(?!\w)|(?<=place.)(?:client|storage|auto)\b|\w+(?:\|\w+)+))?"
 _FLAG = re.compile(rf"(?<![\w/-])--({_KEYWORDS})(?![\w-]){_GIVEN}")
 
 
-#: The short option that is a keyword.
+#: The short form of ``--recursive``.
 _RECURSIVE = re.compile(r"(?<![\w/-])-r(?![\w-])")
 
-#: A parameter of a kernel, as it would be given; it ends the sentence.
+#: A parameter of a kernel with its value, at the end of a sentence.
 _PARAMETER = re.compile(r"(?<![\w/-])--param (\w+)=(.+)$")
 
 
@@ -103,19 +107,19 @@ def _parameter(found: re.Match[str]) -> str:
     if not value.startswith("'") and not all(re.fullmatch(r"-?\d+(\.\d+)?", part) for part in parts):
         return f"{name}={value!r}"
     if name == "range":
-        # Beside the bytes of the file that run is to read.
+        # run has a keyword range of its own.
         return f"params={{'range': ({', '.join(parts)})}}"
     if len(parts) == 1 or value.startswith("'"):
         return f"{name}={value}"
     return f"{name}=({', '.join(parts)})" if name == "shape" else f"{name}=[{', '.join(parts)}]"
 
 
-def in_words(message: str) -> str:
-    """A sentence of the command in the words of Python: its flags are keywords here.
+def to_python_words(message: str) -> str:
+    """Rewrites flags of the command in a message as keywords of Python.
 
-    >>> in_words("say which with --type, or use --place client; give --range START:LENGTH")
+    >>> to_python_words("say which with --type, or use --place client; give --range START:LENGTH")
     "say which with type=, or use place='client'; give range=(START, LENGTH)"
-    >>> in_words("it needs the parameter 'q', for example --param q=0.05,0.5")
+    >>> to_python_words("it needs the parameter 'q', for example --param q=0.05,0.5")
     "it needs the parameter 'q', for example q=[0.05, 0.5]"
     """
 
@@ -130,9 +134,12 @@ def in_words(message: str) -> str:
     return _PARAMETER.sub(_parameter, _FLAG.sub(keyword, _RECURSIVE.sub("recursive=True", message)))
 
 
-def of(kind: str, message: str, retry_after: int | None = None) -> GristmillError:
-    """The exception for a failure of this kind."""
-    error = _BY_KIND.get(kind, GristmillError)(in_words(message))
+def error_for(kind: str, message: str, retry_after: int | None = None) -> GristmillError:
+    """Makes the exception for a failure that the extension module reports.
+
+    An unknown ``kind`` gives a :class:`GristmillError`. ``retry_after`` is in seconds.
+    """
+    error = _BY_KIND.get(kind, GristmillError)(to_python_words(message))
     if isinstance(error, Busy):
         error.retry_after = retry_after
     return error

@@ -6,12 +6,12 @@ use gristmill_client::{Cluster, ClusterOptions, Location};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::held::Held;
+use crate::fork_guard::ForkGuard;
 
 /// A connection to a cluster. The Python side keeps a few of them.
 #[pyclass(frozen, module = "gristmill._gristmill")]
 pub struct Connection {
-    cluster: Held<Cluster>,
+    cluster: ForkGuard<Cluster>,
 }
 
 impl Connection {
@@ -29,7 +29,7 @@ impl Connection {
             let options = ClusterOptions::from_env(entry.as_deref())?;
             Cluster::connect(options).map_err(Failure::from)
         });
-        Ok(Connection { cluster: Held::new(made?) })
+        Ok(Connection { cluster: ForkGuard::new(made?) })
     }
 
     /// Address of the entry node.

@@ -37,8 +37,8 @@ pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
     }
 }
 
-/// What a request reports about itself, under the names that `gristmill run --json` has. Lanes are told only of folds
-/// of this process: storage nodes have their own.
+/// The report of a request, under the names of `gristmill run --json`. It has lanes only if this process folded,
+/// because storage nodes have their own.
 pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyResult<Bound<'py, PyDict>> {
     let places = PyList::empty(py);
     for place in &report.places {

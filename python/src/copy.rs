@@ -16,11 +16,11 @@ use crate::source::Source;
 use crate::wait::wait;
 use crate::watch::{Watch, Watched};
 
-/// How a file is to lie on the targets, as the Python side puts it.
+/// The layout that the Python side asks for a new file.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct How {
-    /// Where nothing is said, whole chunks of a scientific file.
+pub struct PutRequest {
+    /// Bytes of a stripe. `None` selects whole chunks of a scientific file.
     unit: Option<u64>,
     record: Option<u64>,
     targets: Option<u32>,
@@ -28,22 +28,22 @@ pub struct How {
     mode: Option<u16>,
 }
 
-/// What is copied: a path of this machine, or an object with `read(n)` that gives bytes.
+/// The source of a put: a path of this machine, or an object with `read(n)` that returns bytes.
 #[derive(FromPyObject)]
-pub enum What {
+pub enum PutSource {
     Path(PathBuf),
     Object(Py<PyAny>),
 }
 
-impl How {
-    /// Bytes of a stripe, where that is said, with or without it of records.
+impl PutRequest {
+    /// Bytes of a stripe, if the request fixes them. A request with records and no unit gets the default.
     pub fn unit(&self) -> Option<u64> {
         self.unit.or_else(|| self.record.map(|_| DEFAULT_UNIT))
     }
 }
 
-/// The same with this stripe unit.
-pub fn planned(how: &How, unit: u64) -> RemotePut {
+/// The put for the cluster, with `unit` if the request names none.
+pub fn planned(how: &PutRequest, unit: u64) -> RemotePut {
     RemotePut {
         unit: how.unit.unwrap_or(unit),
         record: how.record,
@@ -53,38 +53,38 @@ pub fn planned(how: &How, unit: u64) -> RemotePut {
     }
 }
 
-/// Copies to a cluster, `total` bytes if that is known. Given up, it leaves nothing visible.
+/// Copies to a cluster. `total` is the number of bytes, if it is known. A put that is given up leaves nothing visible.
 #[pyfunction]
 #[pyo3(signature = (connection, source, path, how, total=None, watch=None))]
 pub fn put<'py>(
     py: Python<'py>,
     connection: &Bound<'py, Connection>,
-    source: What,
+    source: PutSource,
     path: String,
-    how: How,
+    how: PutRequest,
     total: Option<u64>,
     watch: Option<&Bound<'py, Watch>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let cluster = connection.get().cluster()?;
     let watched = Watched::by(py, watch);
-    let (stop, told) = (watched.control.clone(), watched.told.clone());
+    let (stop, told) = (watched.control.clone(), watched.progress.clone());
     let put = watched.wait_confirming(None, move |confirm| {
         let unit = match (how.unit(), &source) {
             (Some(unit), _) => unit,
-            (None, What::Path(path)) => fitting(path, targets(&cluster, &how)),
-            (None, What::Object(_)) => DEFAULT_UNIT,
+            (None, PutSource::Path(path)) => fitting(path, targets(&cluster, &how)),
+            (None, PutSource::Object(_)) => DEFAULT_UNIT,
         };
         let how = planned(&how, unit);
         let total = match &source {
-            What::Path(path) => std::fs::metadata(path).ok().map(|meta| meta.len()),
-            What::Object(_) => total,
+            PutSource::Path(path) => std::fs::metadata(path).ok().map(|meta| meta.len()),
+            PutSource::Object(_) => total,
         };
         if let Some(total) = total {
             told.copies(total);
         }
         let source = match source {
-            What::Path(path) => Source::file(&path, &stop)?,
-            What::Object(object) => Source::object(object, &stop),
+            PutSource::Path(path) => Source::file(&path, &stop)?,
+            PutSource::Object(object) => Source::object(object, &stop),
         };
         let why = source.why();
         cluster.put_from(source, &path, &how, &mut |at| told.copied(at), confirm).map_err(|error| {
@@ -95,13 +95,13 @@ pub fn put<'py>(
     info(py, &put)
 }
 
-/// The stripe unit for a file on so many targets, of which nothing was said.
+/// The default stripe unit for a file on this number of targets.
 pub fn fitting(path: &Path, targets: u64) -> u64 {
     chunk_unit(path, targets).unwrap_or(DEFAULT_UNIT)
 }
 
-/// Targets that a file gets. A cluster that cannot be asked refuses the put itself, with a better word.
-pub fn targets(cluster: &Cluster, how: &How) -> u64 {
+/// The number of targets of a new file. If the cluster does not answer, the put itself fails with a better message.
+pub fn targets(cluster: &Cluster, how: &PutRequest) -> u64 {
     match (how.targets, &how.on) {
         (Some(targets), _) => u64::from(targets),
         (None, Some(on)) => on.len() as u64,
@@ -125,7 +125,7 @@ pub fn put_local(
         None => DEFAULT_UNIT,
     };
     let options = PutOptions { targets, unit, record };
-    // To its end, for it cannot be given up half-way.
+    // This cannot be given up, so it runs to its end.
     let put = py.detach(|| gristmill_client::put(&source, &path, &options, &mut |_| ()));
     put.map(|_| ()).map_err(|error| Failure::from(error).into())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gristmill_array::{Meaning, Selection, Take};
 use gristmill_client::{
-    Cluster, Folder, ReductionPlan, RemoteDataset, meaning_of, nowhere, plan_reduction, read_dataset,
+    Cluster, Folder, ReductionPlan, RemoteDataset, empty_file, meaning_of, plan_reduction, read_dataset,
     read_slab,
 };
 use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable};
@@ -19,24 +19,24 @@ use crate::connection::{Connection, cluster_of};
 use crate::convert;
 use crate::errors::Failure;
 use crate::files::{given_up, remote};
-use crate::held::Held;
-use crate::lies::Lies;
+use crate::fork_guard::ForkGuard;
 use crate::reduction::Reduce;
 use crate::rows::Collected;
+use crate::variable_location::VariableLocation;
 use crate::wait::wait;
-use crate::watch::{Told, Watch, Watched, named};
+use crate::watch::{Progress, Watch, Watched, named};
 
 /// Elements that are decoded at a time.
 const DECODED_AT_ONCE: usize = 1 << 16;
 
-/// What is taken of an axis: one index, or start, stop and step, which is at least 1.
+/// The selection of an axis: one index, or start, stop and step, which is at least 1.
 #[derive(FromPyObject)]
 pub enum Taken {
     At(i64),
     Slice(i64, i64, u64),
 }
 
-/// The selection that these make.
+/// The selection of all axes.
 pub fn selection(taken: Vec<Taken>) -> Selection {
     let take = |one| match one {
         Taken::At(at) => Take::At(at),
@@ -48,7 +48,7 @@ pub fn selection(taken: Vec<Taken>) -> Selection {
 /// A file, or a folder of Zarr, whose description has been read.
 #[pyclass(frozen, module = "gristmill._gristmill")]
 pub struct Dataset {
-    found: Held<Arc<Found>>,
+    found: ForkGuard<Arc<Found>>,
 }
 
 pub struct Found {
@@ -88,7 +88,7 @@ impl Found {
         place: Place,
         options: Options,
         control: &Control,
-        told: &Told,
+        told: &Progress,
     ) -> Result<(Value, Report, bool), Failure> {
         let others = plan.chunks.other_tables().map(|table| table.stored_bytes());
         let bytes = plan.chunks.table().stored_bytes() + others.sum::<u64>();
@@ -102,7 +102,7 @@ impl Found {
             Where::File(file) => (here(file.clone(), &mut none)?, true),
             Where::Folder(folder) => (here(folder.parts(plan.files())?, &mut none)?, true),
             Where::Cluster { cluster, remote, path } => match remote.files(plan.files())? {
-                None => (here(nowhere(path)?, &mut none)?, true),
+                None => (here(empty_file(path)?, &mut none)?, true),
                 Some(files) => {
                     let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
                     told.begins(named(planned.plan.place), bytes);
@@ -133,7 +133,7 @@ impl Dataset {
     fn new(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: PathBuf) -> PyResult<Dataset> {
         let cluster = cluster_of(connection)?;
         let found = wait(py, &Arc::new(Control::new()), None, move || Found::open(cluster, &path))?;
-        Ok(Dataset { found: Held::new(Arc::new(found)) })
+        Ok(Dataset { found: ForkGuard::new(Arc::new(found)) })
     }
 
     /// The name of its format.
@@ -177,11 +177,12 @@ impl Dataset {
         Ok(list)
     }
 
-    /// Where a variable lies: what is known of its file or folder, and what each target holds of it.
+    /// The location of a variable: its file or folder, and the share of each target.
     fn layout<'py>(&self, py: Python<'py>, variable: String) -> PyResult<Bound<'py, PyDict>> {
         let found = self.found.get()?.clone();
-        let lies = wait(py, &Arc::new(Control::new()), None, move || Lies::of(&found, &variable))?;
-        lies.into_python(py)
+        let location =
+            wait(py, &Arc::new(Control::new()), None, move || VariableLocation::find(&found, &variable))?;
+        location.into_python(py)
     }
 
     /// Reduces variables, or what is computed of them: arrays by name, and a report.
@@ -195,7 +196,7 @@ impl Dataset {
         let found = self.found.get()?.clone();
         let limit = asked.limit()?;
         let watched = Watched::by(py, watch);
-        let (control, told) = (watched.control.clone(), watched.told.clone());
+        let (control, told) = (watched.control.clone(), watched.progress.clone());
         let (value, report, folded_here) = watched.wait(limit, move || {
             let (place, mut options) = (asked.place()?, Options::default());
             options.lanes = asked.lanes.unwrap_or(options.lanes);
@@ -273,8 +274,8 @@ fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyRe
     Ok(dict)
 }
 
-/// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number, whether the file says their
-/// type)`. Of what is neither, what it is: `(words,)`.
+/// Attributes: text, a list of texts, or numbers as `(type, bytes, whether it is one number, whether the file says
+/// their type)`. Of what is neither, what it is: `(words,)`.
 fn attributes<'py>(py: Python<'py>, all: &[Attribute]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for attribute in all {

@@ -1,4 +1,4 @@
-//! Failures on their way to Python: the sort and the sentence.
+//! Failures on their way to Python: their kind and their message.
 
 use std::fs::File;
 use std::io;
@@ -9,25 +9,25 @@ use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::TransportError;
 use pyo3::prelude::*;
 
-/// The sort of failure that says that time ran out; the others are those of [`ErrorKind`].
+/// The kind of a time-out; [`ErrorKind`] has the other kinds.
 const TIMED_OUT: &str = "timed-out";
 
-/// What went wrong.
+/// A failure of a function of this module.
 pub enum Failure {
-    /// In our words.
-    Said {
+    /// A failure with a message of Gristmill.
+    Reported {
         kind: &'static str,
         message: String,
         /// Seconds after which a busy node wants to be asked again.
         retry_after: Option<u32>,
     },
-    /// What Python code of the caller raised.
+    /// An exception of Python code of the caller.
     Raised(PyErr),
 }
 
 impl Failure {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
-        Failure::Said { kind: kind.name(), message: message.into(), retry_after: None }
+        Failure::Reported { kind: kind.name(), message: message.into(), retry_after: None }
     }
 
     pub fn usage(message: impl Into<String>) -> Failure {
@@ -35,7 +35,7 @@ impl Failure {
     }
 
     pub fn timed_out(message: String) -> Failure {
-        Failure::Said { kind: TIMED_OUT, message, retry_after: None }
+        Failure::Reported { kind: TIMED_OUT, message, retry_after: None }
     }
 
     /// A file of this machine that could not be read, written or removed.
@@ -46,12 +46,12 @@ impl Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> PyErr {
-        let said = match failure {
+        let parts = match failure {
             Failure::Raised(error) => return error,
-            Failure::Said { kind, message, retry_after } => (kind, message, retry_after),
+            Failure::Reported { kind, message, retry_after } => (kind, message, retry_after),
         };
         Python::attach(|py| {
-            let made = py.import("gristmill._errors").and_then(|m| m.call_method1("of", said));
+            let made = py.import("gristmill._errors").and_then(|m| m.call_method1("error_for", parts));
             made.map_or_else(|error| error, PyErr::from_value)
         })
     }
@@ -81,7 +81,7 @@ impl From<RunError> for Failure {
             other => other.kind(),
         };
         let retry_after = error.retry_after();
-        Failure::Said { kind: kind.name(), message: error.to_string(), retry_after }
+        Failure::Reported { kind: kind.name(), message: error.to_string(), retry_after }
     }
 }
 

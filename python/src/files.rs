@@ -1,4 +1,4 @@
-//! What is known about files, by path.
+//! Descriptions of files, by path.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn info<'py>(py: Python<'py>, info: &FileInfo) -> PyResult<Bound<'py, PyDict
     Ok(dict)
 }
 
-/// What is known about a file. Of one of this machine: how it lies on its targets.
+/// The description of a file. For a file of this machine it has only the layout.
 #[pyfunction]
 pub fn stat<'py>(
     py: Python<'py>,
@@ -65,7 +65,7 @@ pub fn stat<'py>(
     Ok(dict)
 }
 
-/// Names of a directory, in ascending order, each with what is known about its file; `None` for a directory.
+/// Names in a directory, in ascending order, with the descriptions of files; `None` for a directory.
 #[pyfunction]
 pub fn ls<'py>(
     py: Python<'py>,
@@ -75,7 +75,7 @@ pub fn ls<'py>(
     let cluster = connection.get().cluster()?;
     let entries = wait(py, &Arc::new(Control::new()), None, move || match cluster.list(&path) {
         Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.name, entry.info)).collect()),
-        // Perhaps a file.
+        // The path may name a file.
         Err(error) => match cluster.stat(&path) {
             Ok(info) => {
                 let name = path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -90,7 +90,7 @@ pub fn ls<'py>(
         .collect()
 }
 
-/// Whether there is a directory of this name: whether files lie in it.
+/// Whether a directory has this name, which is whether there are files in it.
 #[pyfunction]
 pub fn is_directory(py: Python<'_>, connection: &Bound<'_, Connection>, path: String) -> PyResult<bool> {
     let cluster = connection.get().cluster()?;
@@ -107,7 +107,7 @@ pub fn remove(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: 
     })
 }
 
-/// The failure of work that was told to stop; nobody sees it but the work itself.
+/// The failure of work that was stopped. Only the work itself sees it.
 pub fn given_up() -> Failure {
     Failure::new(ErrorKind::Failed, "given up")
 }

@@ -10,8 +10,7 @@ mod copy;
 mod dataset;
 mod errors;
 mod files;
-mod held;
-mod lies;
+mod fork_guard;
 mod program;
 mod quantiles;
 mod reader;
@@ -20,6 +19,7 @@ mod rows;
 mod run;
 mod source;
 mod tree;
+mod variable_location;
 mod wait;
 mod watch;
 

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use crate::connection::{Connection, cluster_of};
 use crate::errors::Failure;
 use crate::files::remote;
-use crate::held::Held;
+use crate::fork_guard::ForkGuard;
 use crate::wait::wait;
 
 /// Most bytes of one read; whoever wants more reads again.
@@ -21,7 +21,7 @@ const MAX_READ: u64 = 16 << 20;
 /// An open file, as one state of it: if it is changed or replaced, reading it fails.
 #[pyclass(frozen, module = "gristmill._gristmill")]
 pub struct Reader {
-    file: Held<Arc<File>>,
+    file: ForkGuard<Arc<File>>,
     path: PathBuf,
     /// Id of the file in its cluster.
     id: Option<String>,
@@ -85,7 +85,7 @@ impl Reader {
             let id = opened.info.file.id.clone();
             Ok((File::Remote { cluster, now: Mutex::new((opened, parts)) }, Some(id), length))
         })?;
-        Ok(Reader { file: Held::new(Arc::new(file)), path, id, length })
+        Ok(Reader { file: ForkGuard::new(Arc::new(file)), path, id, length })
     }
 
     /// The same state of the file over another connection: for a forked child.

@@ -1,4 +1,4 @@
-//! Reductions as the Python side puts them.
+//! Reductions, as the Python side passes them.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use crate::dataset::{Taken, selection};
 use crate::errors::Failure;
 
-/// A constant of an expression: its name, its type, its lengths along the axes that are taken, and its elements, little-endian
-/// in C order.
-type Given = (String, String, Vec<u64>, Vec<u8>);
+/// A constant of an expression: its name, its type, its lengths along the axes that are taken, and its elements,
+/// little-endian in C order.
+type SentConstant = (String, String, Vec<u64>, Vec<u8>);
 
 /// A reduction over variables.
 #[derive(FromPyObject)]
@@ -21,7 +21,7 @@ type Given = (String, String, Vec<u64>, Vec<u8>);
 pub struct Reduce {
     /// What the expression calls each variable, its name in the file, and whether it is decoded.
     variables: Vec<(String, String, bool)>,
-    constants: Vec<Given>,
+    constants: Vec<SentConstant>,
     taken: Vec<Taken>,
     expr: Option<String>,
     op: String,
@@ -86,7 +86,7 @@ impl Reduce {
     }
 }
 
-fn constant((name, dtype, lengths, bytes): Given) -> Result<(String, Constant), Failure> {
+fn constant((name, dtype, lengths, bytes): SentConstant) -> Result<(String, Constant), Failure> {
     let dtype = match &*dtype {
         "bool" => ArrayType::Bool,
         other => ArrayType::Number(

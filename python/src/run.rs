@@ -16,12 +16,12 @@ use crate::connection::{Connection, cluster_of};
 use crate::convert;
 use crate::errors::Failure;
 use crate::rows::Collected;
-use crate::watch::{Told, Watch, Watched, named};
+use crate::watch::{Progress, Watch, Watched, named};
 
-/// A request as the Python side puts it.
+/// The arguments of `gristmill.run`, as the Python side passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Asked {
+pub struct KernelRequest {
     kernel: String,
     params: Vec<(String, String)>,
     r#type: Option<String>,
@@ -36,9 +36,9 @@ pub struct Asked {
 }
 
 /// `(result, rows or None, report, numerics)`.
-type Said<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyDict>, String);
+type PyAnswer<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyDict>, String);
 
-/// An answer before it is made of Python values.
+/// An answer before its conversion to Python values.
 struct Found {
     value: Value,
     rows: Collected,
@@ -62,9 +62,9 @@ pub fn run<'py>(
     py: Python<'py>,
     connection: Option<&Bound<'py, Connection>>,
     path: PathBuf,
-    asked: Asked,
+    asked: KernelRequest,
     watch: Option<&Bound<'py, Watch>>,
-) -> PyResult<Said<'py>> {
+) -> PyResult<PyAnswer<'py>> {
     let place = place(&asked.place)?;
     let limit = limit(asked.timeout)?;
     let mut options = Options::default();
@@ -86,7 +86,7 @@ pub fn run<'py>(
     };
     let cluster = cluster_of(connection)?;
     let watched = Watched::by(py, watch);
-    let (control, told) = (watched.control.clone(), watched.told.clone());
+    let (control, told) = (watched.control.clone(), watched.progress.clone());
     let found = watched.wait(limit, move || {
         let job = Job { question, options, control, told };
         match cluster {
@@ -111,7 +111,7 @@ fn file(name: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(name).map_err(|e| refuse(e.to_string()))
 }
 
-/// How long a request may take.
+/// The time limit of a request.
 pub fn limit(timeout: Option<f64>) -> Result<Option<Duration>, Failure> {
     let Some(seconds) = timeout else { return Ok(None) };
     Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| {
@@ -119,7 +119,7 @@ pub fn limit(timeout: Option<f64>) -> Result<Option<Duration>, Failure> {
     })
 }
 
-/// Where a request runs.
+/// The place where a request runs.
 pub fn place(text: &str) -> Result<Place, Failure> {
     match text {
         "storage" => Ok(Place::Storage),
@@ -133,7 +133,7 @@ struct Job {
     question: Question,
     options: Options,
     control: Arc<Control>,
-    told: Arc<Told>,
+    told: Arc<Progress>,
 }
 
 impl Job {
@@ -165,14 +165,14 @@ impl Job {
         found(outcome, rows, true, numerics)
     }
 
-    /// What takes the rows, and the promise about the bits.
+    /// The collector of the rows, and the guarantee about the bits.
     fn output(&self) -> Result<(Collected, String), Failure> {
         let spec = self.question.bind()?.spec();
         Ok((Collected::new(spec.output), spec.numerics.to_string()))
     }
 }
 
-/// About how many bytes of a file of this length a question is about.
+/// The approximate number of bytes that a question reads of a file of this length.
 fn selected(question: &Question, length: u64) -> u64 {
     let all = length.saturating_sub(question.input.skip);
     match question.range {

@@ -1,4 +1,4 @@
-//! What a put copies, read piece by piece until it is told to stop.
+//! The source of a put, read piece by piece until it is stopped.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,14 +11,14 @@ use pyo3::types::PyBytes;
 use crate::errors::Failure;
 use crate::files::given_up;
 
-/// A source and why reading it failed.
+/// A source, and the reason if reading it failed.
 pub struct Source {
     from: From,
     stop: Arc<Control>,
     why: Why,
 }
 
-/// The failure of a source, for whoever started the put.
+/// The failure of a source, for the function that started the put.
 pub type Why = Arc<Mutex<Option<Failure>>>;
 
 enum From {

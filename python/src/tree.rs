@@ -8,7 +8,7 @@ use gristmill_runtime::{Control, ErrorKind};
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
-use crate::copy::{How, fitting, planned, targets};
+use crate::copy::{PutRequest, fitting, planned, targets};
 use crate::errors::Failure;
 use crate::files::given_up;
 use crate::source::Source;
@@ -64,7 +64,7 @@ pub fn get_folder(
 ) -> PyResult<Amount> {
     let cluster = connection.get().cluster()?;
     let watched = Watched::by(py, watch);
-    let (stop, told) = (watched.control.clone(), watched.told.clone());
+    let (stop, told) = (watched.control.clone(), watched.progress.clone());
     watched.wait(None, move || {
         told.copies(cluster.usage(&path)?.bytes);
         let copied = cluster.get_folder(&path, &destination, &stop, &mut |at| told.copied(at))?;
@@ -86,7 +86,7 @@ pub fn copy(
 ) -> PyResult<String> {
     let (from, to) = (connection.get().cluster()?, to.get().cluster()?);
     let watched = Watched::by(py, watch);
-    let (stop, told) = (watched.control.clone(), watched.told.clone());
+    let (stop, told) = (watched.control.clone(), watched.progress.clone());
     watched.wait(None, move || {
         let destination = to.copy_goes_to(&destination, &path)?;
         let amount = from.usage(&path)?;
@@ -111,12 +111,12 @@ pub fn put_folder(
     connection: &Bound<'_, Connection>,
     source: PathBuf,
     path: String,
-    how: How,
+    how: PutRequest,
     watch: Option<&Bound<'_, Watch>>,
 ) -> PyResult<(String, u64, u64)> {
     let cluster = connection.get().cluster()?;
     let watched = Watched::by(py, watch);
-    let (stop, told) = (watched.control.clone(), watched.told.clone());
+    let (stop, told) = (watched.control.clone(), watched.progress.clone());
     watched.wait(None, move || {
         let into = into(&source, path)?;
         let names = files_below(&source)?;
@@ -145,7 +145,7 @@ pub fn put_folder(
 fn put_files(
     cluster: &Cluster,
     files: Vec<(PathBuf, String, u64)>,
-    how: &How,
+    how: &PutRequest,
     stop: &Arc<Control>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failure> {

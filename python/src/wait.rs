@@ -10,17 +10,17 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::files::given_up;
 
-/// How long a signal may wait to be heard.
+/// Longest delay of a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long work that was given up may take to put away what it began, a half of a file for example. If the program
-/// ends after that, it may stay.
+/// Time for work that was given up to clean up, for example half of a file. If the program ends after that, the
+/// rest may stay.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Has `work` done on a thread of its own and waits for it.
+/// Runs `work` on its own thread and waits for it.
 ///
-/// On a signal whose handler raises, and once `limit` is over, `stop` is told; after a signal there is a moment's grace,
-/// and then the work is left to end by itself: it looks at `stop` and everything it waits for has a bound.
+/// A signal whose handler raises, and the end of `limit`, set `stop`. After a signal the work has [`GRACE`] to end.
+/// Then it is left alone: it checks `stop`, and everything that it waits for has a bound.
 pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
@@ -30,7 +30,7 @@ pub fn wait<T: Send + 'static>(
     looking(py, stop, limit, &mut || Ok(()), work)
 }
 
-/// As [`wait`], where the caller looks at the work every [`LOOK`] and what that raises gives it up too.
+/// As [`wait`], but calls `look` every [`LOOK`]. An exception of `look` gives the work up, too.
 pub fn looking<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
@@ -41,18 +41,18 @@ pub fn looking<T: Send + 'static>(
     confirming(py, stop, limit, look, move |_| work())
 }
 
-/// What work asks before it does what cannot be undone; `false` once it was given up.
+/// A function that work calls before it does something that cannot be undone. Returns `false` if the work was given up.
 pub type Confirm = dyn Fn() -> bool;
 
-/// What work tells whoever waits for it.
-enum Told<T> {
+/// A message from the work to the waiting thread.
+enum Message<T> {
     Done(Result<T, Failure>),
-    /// It is about to do what cannot be undone, and waits for an answer.
+    /// The work is about to do something that cannot be undone, and waits for an answer.
     Asks(SyncSender<()>),
 }
 
-/// As [`looking`], for work that asks before it does what cannot be undone: signals that came before are heard first, so that what is given up by
-/// Ctrl-C is not done all the same.
+/// As [`looking`], for work that asks before it does something that cannot be undone. Earlier signals are handled
+/// first, so that Ctrl-C prevents it.
 pub fn confirming<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<Control>,
@@ -67,13 +67,13 @@ pub fn confirming<T: Send + 'static>(
     let started = thread.spawn(move || {
         let confirm = move || {
             let (answer, answered) = sync_channel(1);
-            // No answer comes from somebody who waits no more.
-            let heard = asks.send(Told::Asks(answer)).is_ok() && answered.recv().is_ok();
+            // A thread that no longer waits does not answer.
+            let heard = asks.send(Message::Asks(answer)).is_ok() && answered.recv().is_ok();
             heard && !stopped.stopped()
         };
         let done = work(&confirm);
-        // Nobody listens any more once the work was given up.
-        let _ = tell.send(Told::Done(done));
+        // The receiver is gone if the work was given up.
+        let _ = tell.send(Message::Done(done));
     });
     if let Err(error) = started {
         let text = format!("cannot start a thread: {error}; raise the limit on threads");
@@ -88,8 +88,8 @@ pub fn confirming<T: Send + 'static>(
         waiting = channel;
         let mut asks = None;
         match heard {
-            Ok(Told::Done(result)) => return result.map_err(PyErr::from),
-            Ok(Told::Asks(answer)) => asks = Some(answer),
+            Ok(Message::Done(result)) => return result.map_err(PyErr::from),
+            Ok(Message::Asks(answer)) => asks = Some(answer),
             Err(RecvTimeoutError::Disconnected) => {
                 let text = "a thread panicked; this is a fault of Gristmill, please report it";
                 return Err(Failure::new(ErrorKind::Failed, text).into());
@@ -99,12 +99,12 @@ pub fn confirming<T: Send + 'static>(
         if let Err(raised) = py.check_signals().and_then(|()| look()) {
             stop.stop();
             drop(asks);
-            // Whatever it says: what is raised is the signal, or what looking at it raised.
+            // The result does not matter: the exception of the signal or of `look` is raised.
             let _ = py.detach(move || ended(&waiting));
             return Err(raised);
         }
         if stop.stopped() {
-            // Somebody else gave it up: another thread, for whom Ctrl-C was.
+            // Another thread gave the work up, because Ctrl-C was pressed.
             drop(asks);
             let heard = py.detach(move || ended(&waiting));
             return heard.unwrap_or_else(|| Err(given_up())).map_err(PyErr::from);
@@ -115,19 +115,19 @@ pub fn confirming<T: Send + 'static>(
             return Err(Failure::timed_out(text).into());
         }
         if let Some(answer) = asks {
-            // It has room for the answer.
+            // The channel has room for the answer.
             let _ = answer.send(());
         }
     }
 }
 
-/// What work that was given up came to, if that is known soon. What it asks is not answered any more.
-fn ended<T>(waiting: &Receiver<Told<T>>) -> Option<Result<T, Failure>> {
+/// The result of work that was given up, if it comes within [`GRACE`]. Questions of the work are not answered.
+fn ended<T>(waiting: &Receiver<Message<T>>) -> Option<Result<T, Failure>> {
     let until = Instant::now() + GRACE;
     loop {
         match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Told::Done(done)) => return Some(done),
-            Ok(Told::Asks(_)) => {}
+            Ok(Message::Done(done)) => return Some(done),
+            Ok(Message::Asks(_)) => {}
             Err(_) => return None,
         }
     }

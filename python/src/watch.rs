@@ -1,4 +1,4 @@
-//! How far a request is, and giving it up, for whoever asked.
+//! The progress of a request, and giving it up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,46 +11,46 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::wait::{Confirm, confirming, looking, wait};
 
-/// One request, seen from outside. It is given to the request, which then calls `look` now and then, on the thread that
-/// waits; what that raises gives the request up.
+/// A handle on a request. The waiting thread calls `look` every 50 milliseconds; an exception of `look` gives the
+/// request up.
 #[pyclass(frozen, module = "gristmill._gristmill")]
 pub struct Watch {
     control: Arc<Control>,
-    told: Arc<Told>,
+    progress: Arc<Progress>,
     look: Option<Py<PyAny>>,
 }
 
-/// What the work says about itself once it knows.
+/// The progress that running work reports.
 #[derive(Default)]
-pub struct Told {
+pub struct Progress {
     place: OnceLock<&'static str>,
     bytes: OnceLock<u64>,
-    /// Of a copy: bytes that are copied, and all of them.
+    /// Copied bytes, and all bytes of a copy.
     copied: AtomicU64,
     copies: OnceLock<u64>,
 }
 
-impl Told {
-    /// Where it runs, and how many stored bytes all of it is.
+impl Progress {
+    /// Sets the place where the work runs, and its number of stored bytes.
     pub fn begins(&self, place: &'static str, bytes: u64) {
         let _ = self.place.set(place);
         let _ = self.bytes.set(bytes);
     }
 }
 
-impl Told {
-    /// So many bytes are to be copied.
+impl Progress {
+    /// Sets the number of bytes to copy.
     pub fn copies(&self, bytes: u64) {
         let _ = self.copies.set(bytes);
     }
 
-    /// So many are.
+    /// Sets the number of copied bytes.
     pub fn copied(&self, bytes: u64) {
         self.copied.store(bytes, Ordering::Relaxed);
     }
 }
 
-/// How reports call a place.
+/// The name of a place in reports.
 pub fn named(place: Place) -> &'static str {
     if place == Place::Client { "client" } else { "storage" }
 }
@@ -60,60 +60,60 @@ impl Watch {
     #[new]
     #[pyo3(signature = (look=None))]
     fn new(look: Option<Py<PyAny>>) -> Watch {
-        Watch { control: Arc::new(Control::new()), told: Arc::default(), look }
+        Watch { control: Arc::new(Control::new()), progress: Arc::default(), look }
     }
 
-    /// Gives the request up: what waits for it fails soon.
+    /// Gives the request up. The thread that waits for it then fails soon.
     fn stop(&self) {
         self.control.stop();
     }
 
-    /// Whether it was given up.
+    /// Whether the request was given up.
     #[getter]
     fn stopped(&self) -> bool {
         self.control.stopped()
     }
 
-    /// Where it runs, once that is known; stored bytes that it is through with; all of them, 0 before that is known.
+    /// The place, if it is known; the finished stored bytes; and all stored bytes, 0 if they are not known yet.
     #[getter]
     fn state(&self) -> (Option<&'static str>, u64, u64) {
-        if let Some(all) = self.told.copies.get() {
-            return (None, self.told.copied.load(Ordering::Relaxed).min(*all), *all);
+        if let Some(all) = self.progress.copies.get() {
+            return (None, self.progress.copied.load(Ordering::Relaxed).min(*all), *all);
         }
         let (done, total) = self.control.progress();
-        // Positions are bytes, records or chunks; of a first pass. Those of later ones are shown from the beginning.
-        let bytes = self.told.bytes.get().copied().unwrap_or(total);
+        // Positions are bytes, records or chunks. Each pass starts again from 0.
+        let bytes = self.progress.bytes.get().copied().unwrap_or(total);
         let part =
             |positions: u64| (u128::from(positions) * u128::from(bytes) / u128::from(total.max(1))) as u64;
-        let place = self.told.place.get().copied();
+        let place = self.progress.place.get().copied();
         (place, part(done.min(total)), if total == 0 { 0 } else { bytes })
     }
 }
 
-/// What a request needs of whoever watches it, who may be nobody.
+/// The parts of a watch that a request needs, with or without a watch.
 pub struct Watched<'a, 'py> {
     py: Python<'py>,
     look: Option<&'a Py<PyAny>>,
-    /// What stops it and counts.
+    /// Stops the work and counts its positions.
     pub control: Arc<Control>,
-    /// What it says of itself.
-    pub told: Arc<Told>,
+    /// The progress that the work reports.
+    pub progress: Arc<Progress>,
 }
 
 impl<'a, 'py> Watched<'a, 'py> {
     pub fn by(py: Python<'py>, watch: Option<&'a Bound<'py, Watch>>) -> Watched<'a, 'py> {
         match watch.map(Bound::get) {
-            None => Watched { py, look: None, control: Arc::new(Control::new()), told: Arc::default() },
+            None => Watched { py, look: None, control: Arc::new(Control::new()), progress: Arc::default() },
             Some(watch) => Watched {
                 py,
                 look: watch.look.as_ref(),
                 control: watch.control.clone(),
-                told: watch.told.clone(),
+                progress: watch.progress.clone(),
             },
         }
     }
 
-    /// Has work done that asks before it does what cannot be undone; see [`confirming`].
+    /// Runs work that asks before it does something that cannot be undone; see [`confirming`].
     pub fn wait_confirming<T: Send + 'static>(
         self,
         limit: Option<Duration>,
@@ -124,7 +124,7 @@ impl<'a, 'py> Watched<'a, 'py> {
         confirming(py, &control, limit, &mut look, work)
     }
 
-    /// Has the work done; see [`wait`].
+    /// Runs work; see [`wait`].
     pub fn wait<T: Send + 'static>(
         self,
         limit: Option<Duration>,

@@ -1,11 +1,13 @@
-//! Answers requests over raw arrays: a JSON object a line on standard input, an answer a line on standard output.
+//! Answers requests over raw arrays. Each line of standard input is a JSON object, each line of standard output an
+//! answer.
 //!
 //! ```json
 //! {"data": "x.raw", "shape": [4, 6], "chunk": [2, 3], "type": "f32", "op": "mean", "axes": [0], "seed": 7}
 //! ```
-//! `data` has the elements in C order, little-endian. They are cut into chunks, which are dealt to some folds in an order drawn from
-//! `seed`, saved and merged: the answer may not depend on it. An answer is `{"result": {NAME: {"type", "shape",
-//! "bytes"}}, "numerics"}` with the elements as hexadecimal digits, or `{"error"}`. The tests in Python use it.
+//! `data` has the elements in C order, little-endian. They are cut into chunks, which are dealt to some folds in an
+//! order drawn from `seed`, saved and merged: the answer may not depend on it. An answer is `{"result": {NAME: {"type",
+//! "shape", "bytes"}}, "numerics"}` with the elements as hexadecimal digits, or `{"error"}`. The tests in Python use
+//! it.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -98,7 +100,7 @@ impl Asked {
                 self.valid.0.as_ref().map(exact).transpose()?,
                 self.valid.1.as_ref().map(exact).transpose()?,
             ),
-            ..Meaning::of(self.r#type.parse()?)
+            ..Meaning::plain(self.r#type.parse()?)
         };
         let windows = self.windows.iter().map(|(axis, length, boundary)| Windows {
             axis: *axis,
@@ -138,7 +140,7 @@ impl Asked {
     }
 }
 
-/// The bytes of a chunk of an array in C order; what lies outside the array is filled with something.
+/// Returns the bytes of a chunk of an array in C order. Elements outside the array get any bytes.
 fn chunk(grid: &Grid, size: usize, data: &[u8], number: u64) -> Vec<u8> {
     let (origin, inside, stored) = (grid.origin(number), grid.clipped(number), grid.stored(number));
     let elements: u64 = stored.iter().product();

@@ -1,5 +1,5 @@
-//! Speed of reductions of one core over chunks in memory, in GB/s of what is stored: without statistics, and while the
-//! statistics of each chunk are found out too.
+//! Speed of reductions of one core over chunks in memory, in GB/s of stored bytes: without statistics, and while making
+//! the statistics of each chunk.
 //!
 //! `cargo run --release -p gristmill-array --example reduce_speed`
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 use gristmill_array::{ArrayReduce, EdgeChunks, Exact, Grid, Meaning, Op, Reduction, Request, Selection};
 use gristmill_kernel::{Block, Ctx, DType, Kernel, NoRows, Summary};
 
-/// The best of so many passes.
+/// Number of passes, of which the fastest counts.
 const REPEATS: usize = 7;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (Op::Mean, vec![0], Some("x - 273.15")),
         ] {
             let grid = Grid::new(shape.clone(), chunk.clone(), EdgeChunks::Whole)?;
-            let mut meaning = Meaning::of(dtype);
+            let mut meaning = Meaning::plain(dtype);
             if missing {
                 meaning.missing =
                     vec![if dtype == DType::I16 { Exact::Int(32767) } else { Exact::Float(1e20) }];

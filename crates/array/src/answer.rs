@@ -3,12 +3,13 @@
 use gristmill_kernel::{Array, KernelError, Value};
 
 use crate::axes::cells;
-use crate::fold::{Known, Tiles};
+use crate::fold::{Tiles, WantedByTile};
 use crate::plan::Plan;
-use crate::totals::{Extra, Part, Rule, Wanted};
+use crate::totals::{AnswerArray, Extra, Rule, Wanted};
 
 impl Plan {
-    /// The answer: a map of the arrays of the operation, and `axes`: for each axis of the answer that of the selection.
+    /// Returns a map of the operation's arrays and `axes`, which names the selection's axis for each axis of the
+    /// answer.
     pub(crate) fn answer(&self, rule: &Rule, tiles: &Tiles) -> Result<Value, KernelError> {
         self.scattered(rule, tiles.keys().copied(), |part, tile, at, out| {
             match tile.and_then(|tile| tiles.get(&tile)) {
@@ -18,16 +19,16 @@ impl Plan {
         })
     }
 
-    /// The same of quantiles.
-    pub(crate) fn quantiles(&self, rule: &Rule, known: &Known) -> Result<Value, KernelError> {
+    /// Does as [`Plan::answer`] for quantiles.
+    pub(crate) fn quantiles(&self, rule: &Rule, wanted_tiles: &WantedByTile) -> Result<Value, KernelError> {
         let nothing = Wanted::default();
-        self.scattered(rule, known.keys().copied(), |_, tile, at, out| {
-            tile.and_then(|tile| known.get(&tile)).unwrap_or(&nothing).answer(rule, at, out);
+        self.scattered(rule, wanted_tiles.keys().copied(), |_, tile, at, out| {
+            tile.and_then(|tile| wanted_tiles.get(&tile)).unwrap_or(&nothing).answer(rule, at, out);
             Ok(())
         })
     }
 
-    /// Puts the cells of tiles, and one without elements for all others, in their places.
+    /// Puts the cells of tiles in their places. Every other place gets the answer of a cell without elements.
     fn scattered(
         &self,
         rule: &Rule,
@@ -38,7 +39,7 @@ impl Plan {
         let (shape, axes) = self.axes.shape(self.keepdims);
         let mut entries = Vec::new();
         let lengths = self.axes.lengths();
-        for (number, part) in rule.parts().into_iter().enumerate() {
+        for (number, part) in rule.arrays().into_iter().enumerate() {
             let bytes = part.dtype.size() * part.extra.width();
             let mut data = vec![0u8; total * bytes];
             let mut done = vec![false; total];
@@ -75,8 +76,8 @@ impl Plan {
     }
 }
 
-/// The array with the axis that the operation adds, which lies inside the cells, in its place.
-fn shaped(part: &Part, shape: &[u64], data: Vec<u8>) -> Array {
+/// Moves the axis that the operation adds, which lies inside the cells, to its place in the array.
+fn shaped(part: &AnswerArray, shape: &[u64], data: Vec<u8>) -> Array {
     let mut shape = shape.to_vec();
     let data = match part.extra {
         Extra::None => data,

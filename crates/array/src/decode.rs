@@ -10,11 +10,11 @@ use crate::values::{Number, Values, with_number};
 
 /// An element as it is stored.
 pub(crate) trait Stored: Number {
-    /// Reads a little-endian one from as many bytes as it has.
+    /// Reads a little-endian element from exactly its number of bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// The nearest to a number, if the type has one: integers must fit and be whole.
+    /// Returns the nearest element to a number. An integer type returns `None` unless it holds the number exactly.
     fn nearest(number: Exact) -> Option<Self>;
-    /// The bound that is equal or next inside, from below or from above.
+    /// Returns the bound that is equal to the number or the next inside it, from below or from above.
     fn bound(number: Exact, from_below: bool) -> Bound<Self>;
 }
 
@@ -91,16 +91,17 @@ stored_float! { f32, f64 }
 
 /// A float that values are decoded to.
 trait Decoded: Number {
-    fn of<T: Number>(x: T) -> Self;
-    /// The product, or sum, computed in f64 unless `single`, and rounded to this type.
+    fn from_number<T: Number>(x: T) -> Self;
+    /// Returns the product, computed in f64 unless `single` and rounded to this type.
     fn scaled(self, factor: f64, single: bool) -> Self;
+    /// Returns the sum, computed in f64 unless `single` and rounded to this type.
     fn moved(self, offset: f64, single: bool) -> Self;
     const MISSING: Self;
 }
 
 impl Decoded for f64 {
     #[inline(always)]
-    fn of<T: Number>(x: T) -> f64 {
+    fn from_number<T: Number>(x: T) -> f64 {
         x.to_f64()
     }
     #[inline(always)]
@@ -116,7 +117,7 @@ impl Decoded for f64 {
 
 impl Decoded for f32 {
     #[inline(always)]
-    fn of<T: Number>(x: T) -> f32 {
+    fn from_number<T: Number>(x: T) -> f32 {
         if T::TYPE.size() == 8 && !is_float(T::TYPE) { x.to_i128() as f32 } else { x.to_f64() as f32 }
     }
     #[inline(always)]
@@ -131,14 +132,15 @@ impl Decoded for f32 {
 }
 
 impl Meaning {
-    /// The values of little-endian elements, which are whole.
+    /// Decodes little-endian elements of the type `raw`.
     ///
     /// # Errors
-    /// As [`Meaning::check`] has them, and bytes that are no whole number of elements.
+    /// Returns the errors of [`Meaning::check`], and [`ArrayError::Grid`] if the bytes are not a whole number of
+    /// elements.
     pub fn decode(&self, raw: &[u8]) -> Result<Values, ArrayError> {
         self.check()?;
         if !raw.len().is_multiple_of(self.raw.size()) {
-            let why = format!("{} bytes are no whole number of {} elements", raw.len(), self.raw);
+            let why = format!("{} bytes are not a whole number of {} elements", raw.len(), self.raw);
             return Err(ArrayError::Grid { why });
         }
         let mut out = Values::empty(self.decoded());
@@ -146,7 +148,7 @@ impl Meaning {
         Ok(out)
     }
 
-    /// The same into a column whose memory is used again, where it has the right type.
+    /// Decodes into a column and uses its memory again if it has the right type.
     pub(crate) fn decode_into(&self, raw: &[u8], out: &mut Values) {
         if out.dtype() != self.decoded() {
             *out = Values::empty(self.decoded());
@@ -163,7 +165,7 @@ impl Meaning {
         match out {
             Values::F32(out) => self.decode_to::<T, f32>(raw, out),
             Values::F64(out) => self.decode_to::<T, f64>(raw, out),
-            // Nothing of them is missing, and they are scaled by an integer.
+            // Integers without missing values, scaled by an integer.
             whole => self.decode_whole::<T>(raw, whole),
         }
     }
@@ -183,10 +185,10 @@ impl Meaning {
     fn decode_to<T: Stored, F: Decoded>(&self, raw: &[u8], out: &mut Vec<F>) {
         let mut missing = self.missing.iter().filter_map(|one| T::nearest(*one));
         let plain = self.scale.is_none() && self.offset.is_none();
-        // The first in the same pass, where nothing comes between.
+        // The first missing value is replaced while converting, unless a scale or an offset comes between.
         match missing.next().filter(|_| plain) {
-            Some(first) => convert(raw, out, |x: T| if x == first { F::MISSING } else { F::of(x) }),
-            None => convert(raw, out, F::of::<T>),
+            Some(first) => convert(raw, out, |x: T| if x == first { F::MISSING } else { F::from_number(x) }),
+            None => convert(raw, out, F::from_number::<T>),
         }
         if let Some(scale) = self.scale {
             let single = scale.dtype.keeps_f32();
@@ -244,14 +246,14 @@ fn read_f64(raw: &[u8], mut values: Vec<f64>) -> Vec<f64> {
 }
 
 fn convert<T: Stored, F: Decoded>(raw: &[u8], out: &mut Vec<F>, each: impl Fn(T) -> F) {
-    // A loop over places that are there: one that pushes is not vectorised.
+    // The loop writes to elements that exist: a loop that pushes is not vectorised.
     out.resize(raw.len() / T::TYPE.size(), F::MISSING);
     for (out, raw) in out.iter_mut().zip(raw.chunks_exact(T::TYPE.size())) {
         *out = each(T::read(raw));
     }
 }
 
-/// Makes those missing that a test finds: by select, so that the loop has no branch.
+/// Replaces the elements for which a test is true with the missing value. The loop selects and has no branch.
 fn mask<T: Stored, F: Decoded>(raw: &[u8], out: &mut [F], missing: impl Fn(T) -> bool) {
     for (raw, out) in raw.chunks_exact(T::TYPE.size()).zip(out) {
         *out = if missing(T::read(raw)) { F::MISSING } else { *out };

@@ -1,8 +1,8 @@
-//! What can be wrong with an array request.
+//! Errors of array requests.
 
 use gristmill_kernel::KernelError;
 
-/// A request over an array that cannot be answered, said before anything is read.
+/// An error that is found in an array request before anything is read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
@@ -27,7 +27,7 @@ pub enum ArrayError {
         index: i64,
         /// The axis.
         axis: usize,
-        /// Its length.
+        /// Length of the axis.
         length: u64,
     },
     /// The attributes of a variable contradict each other.
@@ -41,22 +41,22 @@ pub enum ArrayError {
     /// An expression cannot be read, or its types do not fit.
     #[error("expression, at character {at}: {why}")]
     Expression {
-        /// Where, counted in characters from 1.
+        /// Position of the error, counted in characters from 1.
         at: usize,
         /// What is wrong and what would be right.
         why: String,
     },
-    /// A variable or a constant beside the one that is reduced does not fit.
+    /// A further variable or a constant of the expression does not fit.
     #[error("input {number} of the expression, counted from 0: {why}")]
     Input {
-        /// Which one; 0 is the variable that is reduced.
+        /// Number of the input; 0 is the variable that is reduced.
         number: usize,
         /// What is wrong and what would be right.
         why: String,
     },
-    /// A request that came as bytes cannot be read.
-    #[error("this is no request over an array: {why}")]
-    Spoken {
+    /// A request cannot be encoded, or its bytes cannot be decoded.
+    #[error("this is not a request over an array: {why}")]
+    Encoding {
         /// What is wrong.
         why: String,
     },
@@ -68,7 +68,7 @@ pub enum ArrayError {
         /// What is wrong and what would be right.
         why: String,
     },
-    /// The answer, or what has to be kept for it, is beyond the bound.
+    /// The saved state of the request could exceed the bound.
     #[error(
         "{op} would keep {bytes} bytes for {cells} numbers, which is more than {most}; \
          reduce over more axes, or ask for a part of the array at a time"

@@ -7,25 +7,25 @@ use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{Block, Fold, KernelError, Sink, Step, Summary};
 
 use crate::axes::cells;
-use crate::learn::Lesson;
-use crate::measure::{Measure, Sums};
+use crate::measure::{Measure, SumKinds};
 use crate::plan::Plan;
 use crate::reduction::Op;
 use crate::rows::{Scratch, Walk};
-use crate::settle::Sole;
+use crate::settle::SingleCell;
 use crate::statistics::ChunkStatistics;
+use crate::statistics_plan::StatisticsPlan;
 use crate::totals::{NAME, Row, Rule, Totals, Wanted, domain};
 
-/// Tiles that an element came to, with their cells.
+/// The cells of each tile that got an element, by the number of the tile.
 pub(crate) type Tiles = BTreeMap<u64, Box<dyn Totals>>;
 
-/// What the pass before found, for each tile.
-pub(crate) type Known = BTreeMap<u64, Wanted>;
+/// The wanted elements of each tile that the previous pass found, by the number of the tile.
+pub(crate) type WantedByTile = BTreeMap<u64, Wanted>;
 
 pub(crate) struct ArrayFold {
     pub(crate) plan: Arc<Plan>,
     pub(crate) rule: Rule,
-    pub(crate) known: Arc<Known>,
+    pub(crate) wanted_tiles: Arc<WantedByTile>,
     pub(crate) tiles: Tiles,
     scratch: Scratch,
     /// The statistics of the chunk that was folded last.
@@ -33,8 +33,8 @@ pub(crate) struct ArrayFold {
 }
 
 impl ArrayFold {
-    pub(crate) fn new(plan: Arc<Plan>, rule: Rule, known: Arc<Known>) -> ArrayFold {
-        ArrayFold { plan, rule, known, tiles: Tiles::new(), scratch: Scratch::new(), learnt: None }
+    pub(crate) fn new(plan: Arc<Plan>, rule: Rule, wanted_tiles: Arc<WantedByTile>) -> ArrayFold {
+        ArrayFold { plan, rule, wanted_tiles, tiles: Tiles::new(), scratch: Scratch::new(), learnt: None }
     }
 
     fn chunk(
@@ -45,8 +45,8 @@ impl ArrayFold {
     ) -> Result<(), KernelError> {
         let plan = self.plan.clone();
         for piece in plan.pieces(number) {
-            // In a later pass a tile of which nothing is known has nothing that is wanted.
-            let wanted = self.known.get(&piece.tile);
+            // In a later pass a tile without an entry has no wanted element.
+            let wanted = self.wanted_tiles.get(&piece.tile);
             if self.rule.round > 0 && wanted.is_none() {
                 continue;
             }
@@ -59,45 +59,47 @@ impl ArrayFold {
         Ok(())
     }
 
-    /// Takes what statistics of a chunk say that it adds.
-    fn take(&mut self, sole: Sole, column: &ChunkStatistics) -> Result<(), KernelError> {
+    /// Adds the statistics of a chunk to its cell.
+    fn take(&mut self, single_cell: SingleCell, column: &ChunkStatistics) -> Result<(), KernelError> {
         let rule = &self.rule;
-        let totals = self.tiles.entry(sole.tile).or_insert_with(|| rule.totals(sole.cells, None));
-        totals.take(sole.cell, column)
+        let totals =
+            self.tiles.entry(single_cell.tile).or_insert_with(|| rule.totals(single_cell.cells, None));
+        totals.take(single_cell.cell, column)
     }
 
-    /// Takes a chunk whose statistics are all that it adds: its elements are gone through once.
+    /// Measures a chunk of which the cell needs only the statistics. Each element is read once.
     fn measured(
         &mut self,
         number: u64,
         data: &[u8],
         mut measure: Measure,
-        sole: Sole,
+        single_cell: SingleCell,
     ) -> Result<ChunkStatistics, KernelError> {
         let plan = self.plan.clone();
         for piece in plan.pieces(number) {
-            let (totals, scratch) = (&mut Nowhere, &mut self.scratch);
+            let (totals, scratch) = (&mut NoTotals, &mut self.scratch);
             let measure = Some(&mut measure);
             Walk { plan: &plan, data, piece: &piece, totals, scratch, measure }.run()?;
         }
         let statistics = measure.statistics();
-        self.take(sole, &statistics)?;
+        self.take(single_cell, &statistics)?;
         Ok(statistics)
     }
 
-    /// Takes a chunk of which nothing is to be kept. The range of all at once is faster than cell by cell.
+    /// Folds a chunk without keeping statistics. Where all elements go to one cell, their range is found at once, which
+    /// is faster.
     fn plain(&mut self, number: u64, data: &[u8]) -> Result<(), KernelError> {
         let ranged = matches!(self.rule.op, Op::Min | Op::Max) && self.plan.expr.is_none();
-        match if ranged { self.plan.sole(number) } else { None } {
-            Some(sole) => {
-                let measure = Measure::new(self.plan.meaning.decoded(), Sums::default());
-                self.measured(number, data, measure, sole).map(drop)
+        match if ranged { self.plan.single_cell(number) } else { None } {
+            Some(single_cell) => {
+                let measure = Measure::new(self.plan.meaning.decoded(), SumKinds::default());
+                self.measured(number, data, measure, single_cell).map(drop)
             }
             None => self.chunk(number, data, None),
         }
     }
 
-    /// Takes a chunk of which statistics are welcome.
+    /// Folds a chunk and makes the statistics that are worth keeping.
     fn learn(
         &mut self,
         number: u64,
@@ -106,23 +108,25 @@ impl ArrayFold {
         thorough: bool,
     ) -> Result<(), KernelError> {
         let plan = self.plan.clone();
-        if !plan.is_alone() {
+        if !plan.reads_only_lead() {
             return self.plain(number, data);
         }
         let known = known.and_then(|bytes| plan.statistics(number, bytes));
-        let Some(lesson) = Lesson::of(&plan, &self.rule, number, known.as_ref(), thorough) else {
+        let Some(statistics_plan) =
+            StatisticsPlan::choose(&plan, &self.rule, number, known.as_ref(), thorough)
+        else {
             return self.plain(number, data);
         };
-        let mut measure = Measure::new(plan.meaning.decoded(), lesson.sums);
-        let statistics = match lesson.sole {
+        let mut measure = Measure::new(plan.meaning.decoded(), statistics_plan.sums);
+        let statistics = match statistics_plan.single_cell {
             None => {
                 self.chunk(number, data, Some(&mut measure))?;
                 measure.statistics()
             }
-            Some(sole) => self.measured(number, data, measure, sole)?,
+            Some(single_cell) => self.measured(number, data, measure, single_cell)?,
         };
         let statistics = match known {
-            Some(known) => statistics.joined(known),
+            Some(known) => statistics.join(known),
             None => statistics,
         };
         self.learnt = Some(statistics.encode());
@@ -136,10 +140,10 @@ impl Fold for ArrayFold {
         if let Summary::Instead(bytes) = block.summary() {
             let number = block.first();
             let settled = self.plan.settle(number, bytes).filter(|_| block.count() == 1);
-            let (sole, column) = settled.ok_or_else(|| {
+            let (single_cell, column) = settled.ok_or_else(|| {
                 domain(format!("the statistics of chunk {number} are not enough; please report it"))
             })?;
-            self.take(sole, &column)?;
+            self.take(single_cell, &column)?;
             return Ok(Step::Took(1));
         }
         let mut rest = block.data();
@@ -186,7 +190,7 @@ impl Fold for ArrayFold {
             }
             before = Some(number);
             let mut state = StateReader::new(NAME, read.blob()?);
-            let wanted = self.known.get(&number);
+            let wanted = self.wanted_tiles.get(&number);
             if self.rule.round > 0 && wanted.is_none() {
                 return Err(read.bad("a tile of which nothing is wanted"));
             }
@@ -200,10 +204,10 @@ impl Fold for ArrayFold {
     }
 }
 
-/// No cells, for elements that are only measured.
-struct Nowhere;
+/// Totals that keep nothing, for elements that are only measured.
+struct NoTotals;
 
-impl Totals for Nowhere {
+impl Totals for NoTotals {
     fn row(&mut self, _: usize, _: &Row<'_>) -> Result<(), KernelError> {
         Ok(())
     }

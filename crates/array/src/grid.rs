@@ -1,4 +1,4 @@
-//! The chunks of an array: their numbers, places and shapes.
+//! The chunks of an array: their numbers, their positions and their shapes.
 
 use crate::error::ArrayError;
 
@@ -8,12 +8,12 @@ pub const MAX_AXES: usize = 32;
 /// Most elements of a chunk, so that offsets in one fit any machine.
 pub const MAX_CHUNK_ELEMENTS: u64 = 1 << 31;
 
-/// How the chunks at the end of an axis are stored, where the axis is not a multiple of the chunk.
+/// The shape in which the chunks at the end of an axis are stored, if the axis is not a multiple of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeChunks {
-    /// As large as all others, filled up with anything (HDF5, netCDF-4, Zarr).
+    /// The shape of all other chunks; the elements outside the array have no meaning (HDF5, netCDF-4, Zarr).
     Whole,
-    /// Only what is inside the array (contiguous variables that were cut into pieces).
+    /// The part inside the array (contiguous variables that were cut into pieces).
     Clipped,
 }
 
@@ -92,7 +92,7 @@ impl Grid {
         &self.counts
     }
 
-    /// Chunks in all; none where an axis has length 0.
+    /// Number of chunks; 0 if an axis has length 0.
     pub fn chunks(&self) -> u64 {
         self.counts.iter().product()
     }
@@ -102,7 +102,7 @@ impl Grid {
         self.chunk.iter().product()
     }
 
-    /// The place of a chunk among the chunks of each axis.
+    /// Index of a chunk among the chunks of each axis.
     pub fn place(&self, number: u64) -> Vec<u64> {
         let mut rest = number;
         let mut place = vec![0; self.counts.len()];
@@ -114,7 +114,7 @@ impl Grid {
         place
     }
 
-    /// The number of the chunk at a place; the inverse of [`Grid::place`].
+    /// Number of the chunk with these indices; the inverse of [`Grid::place`].
     pub fn number(&self, place: &[u64]) -> u64 {
         place.iter().zip(&self.counts).fold(0, |number, (place, count)| number * count + place)
     }
@@ -124,7 +124,7 @@ impl Grid {
         self.place(number).iter().zip(&self.chunk).map(|(place, chunk)| place * chunk).collect()
     }
 
-    /// The part of a chunk that is inside the array.
+    /// Shape of the part of a chunk that is inside the array.
     pub fn clipped(&self, number: u64) -> Vec<u64> {
         let inside = |((origin, chunk), n): ((u64, &u64), &u64)| (*chunk).min(n.saturating_sub(origin));
         self.origin(number).into_iter().zip(&self.chunk).zip(&self.shape).map(inside).collect()
@@ -138,7 +138,7 @@ impl Grid {
         }
     }
 
-    /// How edge chunks are stored.
+    /// The shape in which edge chunks are stored.
     pub const fn edges(&self) -> EdgeChunks {
         self.edges
     }

@@ -1,4 +1,4 @@
-//! What the statistics of a chunk are of, as bytes.
+//! The identity of chunk statistics, as bytes.
 
 use gristmill_kernel::ArrayType;
 use gristmill_kernel::state::StateWriter;
@@ -7,12 +7,12 @@ use crate::grid::EdgeChunks;
 use crate::meaning::{Exact, Factor, FactorType};
 use crate::plan::Plan;
 
-/// Changes with what statistics mean.
+/// Version of the statistics. It changes when their meaning changes.
 const VERSION: u64 = 1;
 
 impl Plan {
-    /// Equal where chunks of one number have equal statistics if their stored bytes are the same: shape, chunks, types and all
-    /// that the values are decoded by. What is asked of the values is not part of it.
+    /// Returns bytes that name everything on which the statistics of a chunk depend besides its stored bytes: the
+    /// shape, the chunks, the types and the attributes by which values are decoded. The reduction is not part of them.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u64(VERSION);

@@ -1,8 +1,8 @@
-//! What an expression reads beside the variable that is reduced: further variables, and constants.
+//! Further inputs of an expression: variables and constants.
 //!
-//! The inputs of an expression are, in this order, the elements of the *lead*, whose chunks are the records; those of
-//! further variables of the same shape at the same places, which follow the lead's in each record, in the lead's shape; and
-//! constants, which come with the request.
+//! The inputs of an expression are, in this order: the elements of the *lead*, whose chunks are the records; the
+//! elements of further variables of the same shape over the same box, which follow the lead's elements in each record;
+//! and the constants, which come with the request.
 
 use std::str::FromStr;
 
@@ -20,16 +20,16 @@ pub const MAX_INPUTS: usize = 16;
 /// Most bytes of all constants of a request.
 pub const MAX_CONSTANT_BYTES: usize = 4 << 20;
 
-/// Numbers that come with a request: an array that has some of the axes of the selection and is repeated along the others.
+/// An array that comes with a request. It is repeated along the axes of the selection along which it has length 1.
 ///
 /// ```
 /// use gristmill_array::*;
 /// use gristmill_kernel::{ArrayType, Block, Ctx, DType, Fold, Kernel, Next, NoRows, Value, saved};
 ///
-/// // The mean over the first axis of what lies above a climate with a number for each of three places.
+/// // The mean over the first axis of the differences from a climate, which has a number for each of three places.
 /// let request = Request {
 ///     grid: Grid::whole(vec![2, 3])?,
-///     meaning: Meaning::of(DType::I16),
+///     meaning: Meaning::plain(DType::I16),
 ///     others: Vec::new(),
 ///     constants: vec![Constant {
 ///         dtype: ArrayType::Number(DType::I16),
@@ -55,9 +55,9 @@ pub struct Constant {
     /// Type of the elements.
     #[serde(with = "as_name")]
     pub dtype: ArrayType,
-    /// For each axis of the selection that was not dropped its length, or 1 where the constant is repeated along it.
+    /// Length along each axis of the selection that was not dropped: the length of the axis, or 1 if it is repeated.
     pub lengths: Vec<u64>,
-    /// The elements in C order, little-endian; a byte for each of true and false.
+    /// The elements in C order, little-endian. A bool is one byte.
     pub bytes: Vec<u8>,
 }
 
@@ -80,17 +80,21 @@ mod as_name {
     }
 }
 
-/// A constant in a certain selection.
+/// A constant that is repeated over a selection.
 #[derive(Clone, Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct BroadcastConstant {
     values: Values,
-    /// From one selected element to the next, for each axis of the array.
+    /// Distance from one selected element to the next, for each axis of the array; 0 where the constant is repeated.
     pub(crate) strides: Vec<usize>,
 }
 
 impl Constant {
-    /// Lays it over a selection. `number` counts the inputs from 0, for errors.
-    pub(crate) fn over(&self, selected: &Selected, number: usize) -> Result<Repeated, ArrayError> {
+    /// Repeats the constant over a selection. `number` is the number of the input, from 0, for errors.
+    pub(crate) fn broadcast(
+        &self,
+        selected: &Selected,
+        number: usize,
+    ) -> Result<BroadcastConstant, ArrayError> {
         let wrong = |why: String| Err(ArrayError::Input { number, why });
         let shown: Vec<usize> =
             (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
@@ -123,12 +127,13 @@ impl Constant {
                 T::wrap(self.bytes.chunks_exact(dtype.size()).map(<T as Stored>::read).collect())
             }),
         };
-        Ok(Repeated { values, strides })
+        Ok(BroadcastConstant { values, strides })
     }
 }
 
-impl Repeated {
-    /// The elements of rows: of each the first and how many, `stride` from one to the next.
+impl BroadcastConstant {
+    /// Returns the elements of rows. A row is its first element and its length; `stride` is the distance between
+    /// elements.
     pub(crate) fn column(&self, rows: impl Iterator<Item = (usize, usize)>, stride: usize) -> Values {
         fn taken<T: Number>(all: &[T], rows: impl Iterator<Item = (usize, usize)>, stride: usize) -> Values {
             let mut out = Vec::new();

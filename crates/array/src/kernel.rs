@@ -7,36 +7,38 @@ use gristmill_kernel::{Ctx, Fold, Kernel, KernelError, Next, NoRows, Numerics, O
 
 use crate::axes::cells;
 use crate::error::ArrayError;
-use crate::fold::{ArrayFold, Known};
+use crate::fold::{ArrayFold, WantedByTile};
 use crate::plan::{Memory, Plan, Request};
 use crate::reduction::Op;
 use crate::selection::Selected;
 use crate::totals::{NAME, Rank, Rule, Wanted};
 use crate::truth::is_float;
 
-/// A reduction of an array. A record is a chunk, its position the number in the [`Grid`](crate::Grid); chunks may come in any order,
-/// and those that nothing is selected of need not come. Elements are little-endian; behind those of the chunk a record has
-/// those of each further variable over the same box, in the shape in which the chunk is stored.
+/// A reduction of an array. A record is a chunk, and its position is the chunk's number in the [`Grid`](crate::Grid).
+/// Chunks may come in any order; chunks without a selected element need not come. Elements are little-endian. After the
+/// chunk's elements a record has those of each further variable over the same box, in the shape in which the chunk is
+/// stored.
 #[derive(Clone, Debug)]
 pub struct ArrayReduce {
     plan: Arc<Plan>,
 }
 
 impl ArrayReduce {
-    /// Works a request out.
+    /// Binds a request to its array.
     ///
     /// # Errors
-    /// What does not fit together, and answers that are too large to be kept.
+    /// Returns [`ArrayError::TooLarge`] if the state could exceed [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES), and
+    /// another [`ArrayError`] if the attributes, the selection, the expression or the reduction do not fit the array.
     pub fn bind(request: Request) -> Result<ArrayReduce, ArrayError> {
         Ok(ArrayReduce { plan: Arc::new(Plan::new(request)?) })
     }
 
-    /// What it takes wherever it runs.
+    /// Memory that the reduction takes on each node.
     pub fn memory(&self) -> Memory {
         self.plan.memory()
     }
 
-    /// The selection in the array; its chunks are those that are needed.
+    /// The selection in the array.
     pub fn selected(&self) -> &Selected {
         &self.plan.selected
     }
@@ -50,11 +52,11 @@ impl ArrayReduce {
         Rule { round: ctx.round, ..self.plan.rule.clone() }
     }
 
-    /// What the pass before broadcast.
-    fn known(&self, ctx: &Ctx) -> Result<Known, KernelError> {
-        let mut known = Known::new();
+    /// Reads the wanted elements that the previous pass broadcast.
+    fn wanted_tiles(&self, ctx: &Ctx) -> Result<WantedByTile, KernelError> {
+        let mut wanted_tiles = WantedByTile::new();
         if ctx.round == 0 {
-            return Ok(known);
+            return Ok(wanted_tiles);
         }
         let mut read = StateReader::new(NAME, &ctx.shared);
         let Op::Quantile(shares) = &self.plan.rule.op else {
@@ -66,22 +68,22 @@ impl ArrayReduce {
                 return Err(read.bad("a tile that is not there"));
             }
             let spans = self.plan.axes.spans(&self.plan.grid, &self.plan.selected, tile);
-            known.insert(tile, Wanted::decode(&mut read, cells(&spans), shares.len())?);
+            wanted_tiles.insert(tile, Wanted::decode(&mut read, cells(&spans), shares.len())?);
         }
         read.end()?;
-        Ok(known)
+        Ok(wanted_tiles)
     }
 
     fn fold(&self, ctx: &Ctx) -> Result<ArrayFold, KernelError> {
-        Ok(ArrayFold::new(self.plan.clone(), self.rule(ctx), Arc::new(self.known(ctx)?)))
+        Ok(ArrayFold::new(self.plan.clone(), self.rule(ctx), Arc::new(self.wanted_tiles(ctx)?)))
     }
 
-    /// What quantiles go on with.
+    /// Ends a pass of quantiles: returns the answer, or the wanted elements for the next pass.
     fn judge(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         let rule = self.rule(ctx);
-        let before = self.known(ctx)?;
+        let before = self.wanted_tiles(ctx)?;
         let mut read = StateReader::new(NAME, whole);
-        let (mut known, mut further) = (Known::new(), false);
+        let (mut wanted_tiles, mut further) = (WantedByTile::new(), false);
         for _ in 0..read.u64()? {
             let tile = read.u64()?;
             let mut state = StateReader::new(NAME, read.blob()?);
@@ -94,15 +96,15 @@ impl ArrayReduce {
             state.end()?;
             let (wanted, more) = rank.judge()?;
             further |= more;
-            known.insert(tile, wanted);
+            wanted_tiles.insert(tile, wanted);
         }
         read.end()?;
         if !further {
-            return Ok(Next::Done(self.plan.quantiles(&rule, &known)?));
+            return Ok(Next::Done(self.plan.quantiles(&rule, &wanted_tiles)?));
         }
         let mut shared = Vec::new();
-        shared.put_u64(known.len() as u64);
-        for (tile, wanted) in &known {
+        shared.put_u64(wanted_tiles.len() as u64);
+        for (tile, wanted) in &wanted_tiles {
             shared.put_u64(*tile);
             wanted.encode(&mut shared);
         }
@@ -114,7 +116,8 @@ impl Kernel for ArrayReduce {
     fn spec(&self) -> Spec {
         let rule = &self.plan.rule;
         let sums = matches!(rule.op, Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std | Op::Moments);
-        let binned = rule.weighted || rule.op == Op::Comoments || sums && is_float(rule.column) && !rule.one;
+        let binned =
+            rule.weighted || rule.op == Op::Comoments || sums && is_float(rule.column) && !rule.single;
         let quantile = matches!(rule.op, Op::Quantile(_));
         Spec {
             order: Order::Any,
@@ -142,8 +145,9 @@ impl Kernel for ArrayReduce {
         self.plan.settle(record, summary).is_some()
     }
 
-    /// What the elements are decoded to, and in what grid. What is made of several inputs is told by no statistics of one.
+    /// Returns the identity of the lead's statistics, or `None` if an expression reads further inputs: statistics of
+    /// one input do not give its results.
     fn summary_key(&self) -> Option<Vec<u8>> {
-        self.plan.is_alone().then(|| self.plan.identity())
+        self.plan.reads_only_lead().then(|| self.plan.identity())
     }
 }

@@ -1,16 +1,16 @@
 //! Reductions of n-dimensional arrays where their chunks are stored, so that only the reduced array travels.
 //!
-//! An array is cut into chunks ([`Grid`]), a request selects a hyperslab of it ([`Selection`]), its numbers are decoded by
-//! the conventions of CF ([`Meaning`]), an expression is computed of each ([`Expr`]), and an operation reduces what comes out
-//! along some axes ([`Reduction`]). [`ArrayReduce`] is all of it as a kernel whose records are chunks: folds take chunks in
-//! any order, wherever they are, and their states merge in any order to the same bits.
+//! An array is cut into chunks ([`Grid`]). A request selects a hyperslab of it ([`Selection`]), decodes its numbers by
+//! the CF conventions ([`Meaning`]), computes an expression of each element ([`Expr`]), and reduces the results along
+//! some axes ([`Reduction`]). [`ArrayReduce`] is the kernel of such a request. Its records are chunks: folds take
+//! chunks in any order and on any node, and their states merge in any order to the same bits.
 //!
 //! ```
 //! use gristmill_array::*;
 //! use gristmill_kernel::{Array, Block, Ctx, DType, Fold, Kernel, Next, NoRows, Value, saved};
 //!
-//! // Two months of three days at two places, an i16 in tenths; 0 is what is missing.
-//! let mut meaning = Meaning::of(DType::I16);
+//! // Two months of three days at two places, as i16 in tenths; 0 means missing.
+//! let mut meaning = Meaning::plain(DType::I16);
 //! meaning.missing = vec![Exact::Int(0)];
 //! meaning.scale = Some(Factor { value: 0.1, dtype: FactorType::F64 });
 //! let request = Request {
@@ -44,21 +44,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised of the bits
-//! A single number is *exact*: the correctly rounded result. Counts, extremes, their places, histograms, quantiles and all that
-//! is made of integers are exact in grids too. Sums, means and variances of floats in grids are *binned*: the same bits
-//! for any chunks, order and number of nodes, and within the bounds of [`BinnedCells`](gristmill_exact::BinnedCells) of the exact
-//! result: for a sum of n values `n * 2^-80 * max|x|` before its one rounding, for a variance `2^-77 * n / (n - ddof) *
-//! max|x|^2`. Weighted sums and means are binned always.
+//! # Accuracy
+//! A single number is *exact*: the correctly rounded result. Counts, extremes, their positions, histograms, quantiles
+//! and all results of integers are exact in grids too. Sums, means and variances of floats in grids are *binned*: they
+//! have the same bits for any chunks, order and number of nodes, and their error is within the bounds of
+//! [`BinnedCells`](gristmill_exact::BinnedCells). For a sum of n values the bound is `n * 2^-80 * max|x|` before its
+//! one rounding, for a variance `2^-77 * n / (n - ddof) * max|x|^2`. Weighted sums and means are always binned.
 //!
 //! # Memory
-//! A fold holds the cells of the tiles that its chunks touch, at most [`Memory::fold_bytes`]; a block of 4,096 elements is
-//! decoded, computed and reduced at a time, so neither the chunk nor the expression adds to it. A request whose state could
-//! exceed [`MAX_STATE_BYTES`] is refused before anything is read.
+//! A fold holds the cells of the tiles that its chunks touch, at most [`Memory::fold_bytes`]; a block of 4,096 elements
+//! is decoded, computed and reduced at a time, so neither the chunk nor the expression adds to it. A request whose
+//! state could exceed [`MAX_STATE_BYTES`] is refused before anything is read.
 
 mod answer;
 mod axes;
 mod decode;
+mod encoded_request;
 mod error;
 mod expr;
 mod fold;
@@ -66,7 +67,6 @@ mod grid;
 mod identity;
 mod inputs;
 mod kernel;
-mod learn;
 mod meaning;
 mod measure;
 mod plan;
@@ -74,13 +74,14 @@ mod reduction;
 mod rows;
 mod selection;
 mod settle;
-mod spoken;
 mod statistics;
+mod statistics_plan;
 mod totals;
 mod truth;
 mod values;
 mod walk;
 
+pub use encoded_request::EncodedRequest;
 pub use error::ArrayError;
 pub use expr::{Expr, MAX_DEPTH, MAX_TEXT, Typed};
 pub use grid::{EdgeChunks, Grid, MAX_AXES, MAX_CHUNK_ELEMENTS};
@@ -92,7 +93,6 @@ pub use reduction::{
     Boundary, Groups, MAX_BINS, MAX_LABELS, MAX_QUANTILES, MAX_WEIGHTS, Op, Reduction, Weights, Windows,
 };
 pub use selection::{Range, Selected, Selection, Take};
-pub use spoken::Spoken;
 pub use statistics::ChunkStatistics;
 pub use totals::quantile_passes;
 pub use values::{Number, Values};

@@ -1,17 +1,17 @@
-//! What the numbers of a variable stand for: the attributes of the CF conventions, as xarray decodes them.
+//! Decoding of a variable's numbers by the attributes of the CF conventions, as xarray does it.
 //!
 //! | attribute | meaning |
 //! |---|---|
-//! | `_FillValue`, `missing_value` | such elements are missing: NaN. Any of several, also zero |
-//! | `_Unsigned` | integers are to be read with, or without, a sign |
+//! | `_FillValue`, `missing_value` | elements equal to one of these values, which may be zero, are missing: NaN |
+//! | `_Unsigned` | integers are read without a sign (true) or with one (false) |
 //! | `scale_factor`, `add_offset` | the value is `raw * scale_factor + add_offset` |
-//! | `valid_min`, `valid_max`, `valid_range` | raw values outside are missing, where a request asks for it |
+//! | `valid_min`, `valid_max`, `valid_range` | raw values outside are missing, if a request asks for it |
 //!
-//! The decoded type is the one that xarray (2024.9 and later, `coding/variables.py`) gives: integers with something
-//! missing become f32 up to 16 bits, else f64; with a scale or an offset the type follows [`Meaning::decoded`]. Elements
-//! are compared with missing values as they are stored, before any conversion, so an i64 beside a fill value of 2^53
-//! is not lost; missing values that the stored type cannot hold, as a f64 1e20 beside f32 data, are taken as the
-//! nearest it can hold (xarray leaves such elements in).
+//! The decoded type is that of xarray (2024.9 and later, `coding/variables.py`): integers with missing values become
+//! f32 up to 16 bits, else f64; with a scale or an offset the type follows [`Meaning::decoded`]. Stored elements are
+//! compared with missing values before any conversion, so an i64 next to a fill value of 2^53 keeps its value. A
+//! missing value that the stored type cannot hold, such as an f64 1e20 for f32 data, is replaced by the nearest value
+//! of that type; xarray does not mask such elements.
 
 use gristmill_kernel::{ArrayType, DType};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::expr::promoted;
 /// Most missing values of one variable.
 pub const MAX_MISSING: usize = 64;
 
-/// A number of an attribute, exactly.
+/// The exact number of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Exact {
     /// An integer.
@@ -36,7 +36,7 @@ pub enum Exact {
 pub struct Factor {
     /// The number.
     pub value: f64,
-    /// Its type in the file.
+    /// The type of the number in the file.
     pub dtype: FactorType,
 }
 
@@ -45,23 +45,23 @@ pub struct Factor {
 pub enum FactorType {
     /// f64.
     F64,
-    /// f32: data that is scaled by it alone is f32.
+    /// f32. Data with a scale of this type and no offset is f32.
     F32,
-    /// A number of a format that gives its numbers no type, as JSON. It counts as f64 where the type of the values is chosen, and
-    /// takes their type where it is computed with, as a `float` of Python does.
+    /// A number of a format without number types, such as JSON. It counts as f64 when the type of the values is chosen,
+    /// and takes their type in arithmetic, as a `float` of Python does.
     Untyped,
-    /// An integer of so many bytes. Integers that are scaled by it alone stay integers.
+    /// An integer. Integers with a scale of this type and no offset stay integers.
     Integer {
-        /// Bytes of it.
+        /// Size in bytes: 1, 2, 4 or 8.
         bytes: u8,
-        /// Whether it has a sign.
+        /// Whether the type is signed.
         signed: bool,
     },
 }
 
 impl FactorType {
-    /// The type of a number in a file.
-    pub const fn of(dtype: DType) -> FactorType {
+    /// The factor type of a number that a file stores with a type.
+    pub const fn from_dtype(dtype: DType) -> FactorType {
         match dtype {
             DType::F32 => FactorType::F32,
             DType::F64 => FactorType::F64,
@@ -74,7 +74,7 @@ impl FactorType {
         }
     }
 
-    /// The integer type, if it is one.
+    /// The integer type, or `None` for a float.
     const fn integer(self) -> Option<DType> {
         match self {
             FactorType::Integer { bytes: 1, signed: true } => Some(DType::I8),
@@ -89,7 +89,7 @@ impl FactorType {
         }
     }
 
-    /// Whether an f32 that it is computed with stays one on the way.
+    /// Whether arithmetic of an f32 with this factor is done in f32.
     pub(crate) const fn keeps_f32(self) -> bool {
         match self {
             FactorType::F32 | FactorType::Untyped => true,
@@ -99,13 +99,13 @@ impl FactorType {
     }
 }
 
-/// The attributes of one variable.
+/// The attributes by which the numbers of one variable are decoded.
 ///
 /// ```
 /// use gristmill_array::{Exact, Factor, FactorType, Meaning, Values};
 /// use gristmill_kernel::{ArrayType, DType};
 ///
-/// let mut meaning = Meaning::of(DType::I16);
+/// let mut meaning = Meaning::plain(DType::I16);
 /// meaning.missing = vec![Exact::Int(0), Exact::Int(-999)];
 /// meaning.scale = Some(Factor { value: 0.5, dtype: FactorType::F32 });
 /// assert_eq!(meaning.decoded(), ArrayType::Number(DType::F32));
@@ -118,25 +118,25 @@ impl FactorType {
 pub struct Meaning {
     /// The type in the file.
     pub raw: DType,
-    /// `_Unsigned`, where it is given: true or false.
+    /// `_Unsigned`, if it is given.
     pub unsigned: Option<bool>,
-    /// `_FillValue` and all of `missing_value`. NaN among them says nothing.
+    /// `_FillValue` and all of `missing_value`. A NaN among them has no effect on the values.
     pub missing: Vec<Exact>,
     /// `scale_factor`.
     pub scale: Option<Factor>,
     /// `add_offset`.
     pub offset: Option<Factor>,
-    /// The least and the largest valid value, as stored, where a request honours them.
+    /// The least and the largest valid stored value, if a request asks for the valid range.
     pub valid: (Option<Exact>, Option<Exact>),
 }
 
 impl Meaning {
-    /// Numbers that are what they are.
-    pub const fn of(raw: DType) -> Meaning {
+    /// A variable without attributes: the values are the stored numbers.
+    pub const fn plain(raw: DType) -> Meaning {
         Meaning { raw, unsigned: None, missing: Vec::new(), scale: None, offset: None, valid: (None, None) }
     }
 
-    /// The stored type, after `_Unsigned`.
+    /// The stored type, with the sign that `_Unsigned` gives.
     pub const fn stored(&self) -> DType {
         match (self.unsigned, self.raw) {
             (Some(true), DType::I8) => DType::U8,
@@ -151,17 +151,24 @@ impl Meaning {
         }
     }
 
-    /// Whether elements may be missing that are not NaN in the file.
+    /// Returns whether some stored numbers other than NaN mean missing.
     pub fn masks(&self) -> bool {
-        let said = |one: &Exact| !matches!(one, Exact::Float(x) if x.is_nan());
-        self.missing.iter().any(said) || self.valid != (None, None)
+        let is_number = |one: &Exact| !matches!(one, Exact::Float(x) if x.is_nan());
+        self.missing.iter().any(is_number) || self.valid != (None, None)
     }
 
-    /// The type of the decoded values. With a scale and an offset of one float type that type, but f64 for integers of 32
-    /// bits; with an offset otherwise f64; with a scale alone its type. Integers with an integer scale alone have the type that
-    /// holds both, and wrap around (xarray brings them to the type of the scale, where larger ones are lost); floats with one,
-    /// and integers that may be missing, are f64. Without either, integers that may be missing are f32 up to 16 bits, else f64,
-    /// and all else stays what it is. So do floats whose only missing value is NaN.
+    /// The type of the decoded values.
+    ///
+    /// | attributes | type |
+    /// |---|---|
+    /// | only NaN is missing, stored as floats | the stored type |
+    /// | scale and offset, both f32 | f32, but f64 for integers of 32 bits |
+    /// | any other offset | f64 |
+    /// | float scale without an offset | the type of the scale |
+    /// | integer scale of integers without missing values | the type that holds both; values wrap around |
+    /// | any other integer scale | f64 |
+    /// | neither, integers with missing values | f32 up to 16 bits, else f64 |
+    /// | neither, all others | the stored type |
     pub fn decoded(&self) -> ArrayType {
         let (stored, masks) = (self.stored(), self.masks());
         let float = |single| ArrayType::Number(if single { DType::F32 } else { DType::F64 });
@@ -185,10 +192,11 @@ impl Meaning {
         }
     }
 
-    /// Checks what [`Meaning::decode`] relies on.
+    /// Checks the attributes.
     ///
     /// # Errors
-    /// Too many missing values, and a range whose ends are the wrong way round.
+    /// Returns [`ArrayError::Meaning`] if there are more than [`MAX_MISSING`] missing values, or if the least valid
+    /// value is above the largest.
     pub fn check(&self) -> Result<(), ArrayError> {
         if self.missing.len() > MAX_MISSING {
             let why = format!("{} values are given; at most {MAX_MISSING} are taken", self.missing.len());

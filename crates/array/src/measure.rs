@@ -1,4 +1,4 @@
-//! Statistics of the elements of a chunk, taken block by block while these are in cache.
+//! Statistics of the elements of a chunk, made block by block while a block is in cache.
 
 use gristmill_exact::{BinnedCells, Sum};
 use gristmill_kernel::ArrayType;
@@ -8,9 +8,9 @@ use crate::totals::add_exactly;
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_values};
 
-/// Which sums of floats are made.
+/// The sums of floats to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
+pub(crate) struct SumKinds {
     pub(crate) exact: bool,
     pub(crate) binned: bool,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Sums {
 pub(crate) struct Measure(ChunkStatistics);
 
 impl Measure {
-    pub(crate) fn new(dtype: ArrayType, sums: Sums) -> Measure {
+    pub(crate) fn new(dtype: ArrayType, sums: SumKinds) -> Measure {
         let float = is_float(dtype);
         Measure(ChunkStatistics {
             dtype,
@@ -32,7 +32,7 @@ impl Measure {
         })
     }
 
-    /// Takes elements, of the type that was named.
+    /// Takes elements of the type given to [`Measure::new`].
     pub(crate) fn take(&mut self, values: &Values) {
         let all = &mut self.0;
         with_values!(values, values => {
@@ -69,11 +69,11 @@ fn sum_floats<T: gristmill_exact::Real + Number>(all: &mut ChunkStatistics, valu
     }
 }
 
-/// Elements whose range can be told.
+/// Elements whose range and sum can be measured.
 trait Bounded: Number {
-    /// How many are NaN, and the least and the largest of the others, by their keys.
+    /// Returns the number of NaNs, and the least and the largest of the others by their keys.
     fn bounds(values: &[Self]) -> (usize, Option<(Self, Self)>);
-    /// The sum of integers; 0 of floats.
+    /// Returns the sum of integers, and 0 for floats.
     fn whole_sum(values: &[Self]) -> i128;
 }
 

@@ -1,4 +1,4 @@
-//! A request with everything about it worked out.
+//! A request that is bound to its array.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::axes::Axes;
 use crate::error::ArrayError;
 use crate::expr::{Expr, Typed};
 use crate::grid::Grid;
-use crate::inputs::{Constant, MAX_CONSTANT_BYTES, MAX_INPUTS, Repeated};
+use crate::inputs::{BroadcastConstant, Constant, MAX_CONSTANT_BYTES, MAX_INPUTS};
 use crate::meaning::Meaning;
 use crate::reduction::{MAX_WEIGHTS, Op, Reduction};
 use crate::selection::{Selected, Selection};
@@ -21,33 +21,34 @@ pub const MAX_STATE_BYTES: u64 = 60 << 20;
 /// Elements that are decoded, computed and reduced at a time.
 pub const BLOCK_ELEMENTS: usize = 4096;
 
-/// An array, what its numbers mean, and what is to be made of them.
+/// A reduction of an array: the array, the decoding of its numbers, and the operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Shape and chunks.
     pub grid: Grid,
     /// The attributes of the variable.
     pub meaning: Meaning,
-    /// Those of further variables of the same shape, whose elements an expression reads beside the variable's.
+    /// The attributes of further variables of the same shape, which the expression reads too.
     pub others: Vec<Meaning>,
-    /// Numbers that an expression reads too; all that they have is at most [`MAX_CONSTANT_BYTES`].
+    /// Constants that the expression reads too, of at most [`MAX_CONSTANT_BYTES`] together.
     pub constants: Vec<Constant>,
-    /// Which elements.
+    /// The elements to reduce.
     pub selection: Selection,
-    /// What is computed of each first; its inputs are the variable, the others, and the constants.
+    /// Expression computed of each element first. Its inputs are the variable, the others and the constants, in this
+    /// order.
     pub expr: Option<Expr>,
-    /// What is made of them.
+    /// The operation and its axes.
     pub reduction: Reduction,
 }
 
-/// What a request takes wherever it runs, for a plan to say.
+/// Memory that a request takes on each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Numbers of the answer, before an operation adds an axis.
+    /// Cells of the answer: its numbers, not counting an axis that the operation adds.
     pub cells: u64,
-    /// Most bytes of the state of one fold, saved: what may travel.
+    /// Most bytes of a saved state, which may be sent to another node.
     pub state_bytes: u64,
-    /// Most bytes of memory of one fold, beside a chunk: each lane has one.
+    /// Most bytes of memory of one fold, not counting the chunk. Each lane has one fold.
     pub fold_bytes: u64,
     /// Most passes over the chunks.
     pub passes: u32,
@@ -61,10 +62,10 @@ pub(crate) struct Plan {
     pub(crate) grid: Grid,
     pub(crate) meaning: Meaning,
     pub(crate) others: Vec<Meaning>,
-    pub(crate) constants: Vec<Repeated>,
+    pub(crate) constants: Vec<BroadcastConstant>,
     pub(crate) selected: Selected,
     pub(crate) expr: Option<Typed>,
-    /// The factors of the expression, where its elements are reduced as pairs.
+    /// The factors of the expression, if its elements are reduced as pairs.
     pub(crate) pair: Option<[Typed; 2]>,
     pub(crate) keepdims: bool,
     pub(crate) axes: Axes,
@@ -83,7 +84,7 @@ impl Plan {
         let mut types = vec![decoded];
         types.extend(others.iter().map(Meaning::decoded));
         types.extend(constants.iter().map(|constant| constant.dtype));
-        let constants = laid(&selected, &constants, 1 + others.len())?;
+        let constants = broadcast_constants(&selected, &constants, 1 + others.len())?;
         if expr.is_none() && types.len() > 1 {
             let why = "there is no expression that reads it".into();
             return Err(ArrayError::Input { number: 1, why });
@@ -106,7 +107,7 @@ impl Plan {
         if matches!(reduction.op, Op::ArgMin | Op::ArgMax)
             && (reduction.groups.len() + reduction.windows.len()) > 0
         {
-            return Err(wrong("places are not told within groups or windows"));
+            return Err(wrong("it cannot be combined with groups or windows"));
         }
         if matches!(reduction.op, Op::Moments | Op::Var | Op::Std) && column == ArrayType::Bool {
             return Err(wrong("true and false have no variance; cast them, as in i8(...)"));
@@ -118,7 +119,7 @@ impl Plan {
             column,
             ddof: reduction.ddof,
             min_count: reduction.min_count,
-            one: cells == 1,
+            single: cells == 1,
             weighted: !weights.is_empty(),
             digit: 1,
             round: 0,
@@ -149,7 +150,8 @@ impl Plan {
     pub(crate) fn memory(&self) -> Memory {
         let cells = self.axes.cells().unwrap_or(u64::MAX);
         let tiles = self.axes.tiles().min(cells).saturating_mul(512);
-        // A block: raw, decoded and three columns of an expression, 8 bytes each at most, and a column of each further input.
+        // A block has raw elements, decoded ones, three columns of an expression and a column of each further input, of
+        // at most 8 bytes an element.
         let beside = (self.others.len() + self.constants.len()) as u64;
         let blocks = (5 + beside) * 8 * BLOCK_ELEMENTS as u64;
         let passes = match &self.rule.op {
@@ -162,7 +164,7 @@ impl Plan {
         Memory { cells, state_bytes: self.state_bytes(), fold_bytes, passes }
     }
 
-    /// Checks the bytes of a chunk: as many as its shape has.
+    /// Returns the bytes that a chunk must have.
     pub(crate) fn chunk_bytes(&self, number: u64) -> Result<usize, KernelError> {
         if number >= self.grid.chunks() {
             return Err(crate::totals::domain(format!(
@@ -174,19 +176,23 @@ impl Plan {
         Ok(elements as usize * self.element_bytes())
     }
 
-    /// Bytes of an element of the lead and of those of all other variables at its place.
+    /// Bytes of one element of every variable.
     pub(crate) fn element_bytes(&self) -> usize {
         self.meaning.raw.size() + self.others.iter().map(|meaning| meaning.raw.size()).sum::<usize>()
     }
 
-    /// Whether nothing is read but the lead.
-    pub(crate) const fn is_alone(&self) -> bool {
+    /// Whether the request reads only the lead.
+    pub(crate) const fn reads_only_lead(&self) -> bool {
         self.others.is_empty() && self.constants.is_empty()
     }
 }
 
-/// Constants over a selection; `first` is the number of the first among the inputs.
-fn laid(selected: &Selected, constants: &[Constant], first: usize) -> Result<Vec<Repeated>, ArrayError> {
+/// Repeats the constants over a selection. `first` is the number of the first constant among the inputs.
+fn broadcast_constants(
+    selected: &Selected,
+    constants: &[Constant],
+    first: usize,
+) -> Result<Vec<BroadcastConstant>, ArrayError> {
     let inputs = first + constants.len();
     if inputs > MAX_INPUTS {
         let why = format!("there are {inputs} inputs; at most {MAX_INPUTS} are taken");
@@ -197,7 +203,7 @@ fn laid(selected: &Selected, constants: &[Constant], first: usize) -> Result<Vec
         let why = format!("constants of {bytes} bytes; at most {MAX_CONSTANT_BYTES} are taken");
         return Err(ArrayError::Input { number: first, why });
     }
-    constants.iter().zip(first..).map(|(constant, number)| constant.over(selected, number)).collect()
+    constants.iter().zip(first..).map(|(constant, number)| constant.broadcast(selected, number)).collect()
 }
 
 fn weights(selected: &Selected, reduction: &Reduction) -> Result<Vec<AxisWeights>, ArrayError> {

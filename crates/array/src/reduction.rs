@@ -1,4 +1,4 @@
-//! What a request makes of the elements: an operation, and what becomes of each axis.
+//! The operation of a request and its axes.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,63 +10,64 @@ pub const MAX_QUANTILES: usize = 16;
 pub const MAX_BINS: usize = 1 << 16;
 /// Most labels of all axes together.
 pub const MAX_LABELS: u64 = 1 << 24;
-/// Most vectors of weights: of two the product is the same in either order.
+/// Most vectors of weights. The product of two is the same in either order; that of more may not be.
 pub const MAX_WEIGHTS: usize = 2;
 
-/// An operation. Results are those of xarray 2024.9 and later with NumPy 2, but correctly rounded; where they differ in
-/// kind it is said here. "Missing" is NaN, and counts only with `skipna`.
+/// An operation. Results are those of xarray 2024.9 and later with NumPy 2, but correctly rounded; other differences
+/// are listed here. NaN counts as missing only with `skipna`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
-    /// How many elements are not missing; i64. NaNs never count.
+    /// Number of elements that are not NaN, as i64.
     Count,
-    /// The sum: i64 or u64 of integers (an error beyond 64 bits, where others wrap), floats in their type; 0 of nothing.
+    /// The sum: i64 or u64 for integers, the same type for floats; 0 without elements. A sum of integers beyond 64 bits
+    /// is an error (NumPy wraps).
     Sum,
-    /// The mean: f64 of integers, floats in their type; NaN of nothing.
+    /// The mean: f64 for integers, the same type for floats; NaN without elements.
     Mean,
-    /// The variance over `n - ddof`, types as the mean.
+    /// The variance, divided by `n - ddof`. Types are those of the mean.
     Var,
-    /// Its square root.
+    /// The square root of the variance.
     Std,
-    /// The smallest, in the type of the elements; of zeros -0.0. NaN where all are missing; an error for no elements, or for a
-    /// group of integers without any.
+    /// The smallest element, in its type; -0.0 is below +0.0. NaN if all are missing. An error without elements, or for
+    /// a group of integers without elements.
     Min,
-    /// The largest; of zeros +0.0. As `Min` otherwise.
+    /// The largest element, with the rules of `Min`.
     Max,
-    /// The place of the smallest, i64: of equal ones the first; zeros are equal; counted in C order within the axes that
-    /// are reduced. With `skipna` an error where all are missing, without it the place of the first NaN if there is one.
+    /// Position of the first smallest element, as i64, counted in C order within the reduced axes. -0.0 and +0.0 are
+    /// equal. With `skipna` an error if all are missing; without it the position of the first NaN, if there is one.
     ArgMin,
-    /// The place of the largest, as `ArgMin`.
+    /// Position of the first largest element, with the rules of `ArgMin`.
     ArgMax,
-    /// Whether any is true. NaN is.
+    /// Whether any element is true. NaN is true.
     Any,
-    /// Whether all are true; true of nothing.
+    /// Whether all elements are true; true without elements.
     All,
-    /// Five arrays at once: `n`, `sum`, `m2` (the sum of squared distances from the mean, f64), `min`, `max`. Of f64 a sixth,
-    /// `sum_low`: what the rounding of the sum left, so that `sum + sum_low` is the sum to twice as many digits.
+    /// Five arrays: `n`, `sum`, `m2` (the sum of squared distances from the mean, f64), `min`, `max`. For f64 there is
+    /// a sixth, `sum_low`: the rounding error of the sum, so that `sum + sum_low` is the sum to twice as many digits.
     Moments,
-    /// Quantiles at these shares, f64, linear between two elements. One axis more, the first.
+    /// Quantiles at these shares (0 to 1) as f64, linear between two elements. They are an additional first axis.
     Quantile(Vec<f64>),
-    /// How many elements are in each bin between these edges, i64; the last bin has both its edges, as NumPy has it. One
-    /// axis more, the last. What is missing or outside is not counted.
+    /// Number of elements in each bin between these edges, as i64. The last bin includes both its edges, as in NumPy.
+    /// Missing elements and elements outside are not counted. The bins are an additional last axis.
     Histogram(Vec<f64>),
-    /// What sums and means are made of, at once: `n`, i64, and `sum`, which is f64 for f32. With weights `weights` instead of
-    /// `n`: the sum of those of the elements that are not missing, f64.
+    /// The parts of a mean: `n`, i64, and `sum`, which is f64 for f32. With weights there is `weights` instead of `n`:
+    /// the sum of the weights of the elements that are not missing, f64.
     Totals,
-    /// Sums over pairs of f64, which are the two factors of an expression that is a product, `x * y`. `n` counts the pairs without
-    /// a missing element. `x` and `y` are the sums of the factors, and `x_low` and `y_low` what their rounding left. `xy` is the
-    /// sum of `(x - mean of x) * (y - mean of y)`.
+    /// Sums over pairs of f64: the two factors of an expression that is a product, `x * y`. `n` counts the pairs
+    /// without a missing element. `x` and `y` are the sums of the factors, and `x_low` and `y_low` their rounding
+    /// errors. `xy` is the sum of `(x - mean of x) * (y - mean of y)`.
     Comoments,
 }
 
 impl Op {
-    /// The operations that take no numbers of their own.
+    /// Names of the operations without parameters.
     #[rustfmt::skip]
     pub const NAMES: [&str; 14] = [
         "count", "sum", "mean", "min", "max", "var", "std", "argmin", "argmax", "any", "all", "totals", "moments",
         "comoments",
     ];
 
-    /// The operation of a name in [`NAMES`](Op::NAMES).
+    /// Returns the operation of a name in [`NAMES`](Op::NAMES).
     pub fn named(name: &str) -> Option<Op> {
         Some(match name {
             "count" => Op::Count,
@@ -92,7 +93,7 @@ impl Op {
         matches!(self, Op::Totals | Op::Moments | Op::Comoments)
     }
 
-    /// Its name.
+    /// The name of the operation.
     pub const fn name(&self) -> &'static str {
         match self {
             Op::Count => "count",
@@ -114,10 +115,11 @@ impl Op {
         }
     }
 
-    /// A histogram of so many bins of one width from `low` to `high`, edges as `numpy.linspace` has them.
+    /// A histogram of `bins` bins of one width from `low` to `high`, with the edges of `numpy.linspace`.
     ///
     /// # Errors
-    /// No bins, too many, or ends that are not finite numbers in order.
+    /// Returns [`ArrayError::Reduction`] unless there are 1 to [`MAX_BINS`] bins and `low` and `high` are finite
+    /// numbers with `low < high`.
     pub fn histogram(bins: usize, low: f64, high: f64) -> Result<Op, ArrayError> {
         if bins == 0 || bins > MAX_BINS || !(low.is_finite() && high.is_finite() && low < high) {
             let why = format!("give 1 to {MAX_BINS} bins between two numbers, the lower first");
@@ -157,67 +159,67 @@ pub struct Weights {
     pub values: Vec<f64>,
 }
 
-/// Groups along one axis of the selection: its place is taken by an axis of groups.
+/// Groups along one axis of the selection. An axis of groups takes its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Groups {
     /// The axis; negative from the end.
     pub axis: i64,
-    /// The group of each element, from 0; -1 for none.
+    /// The group of each element, from 0; -1 for an element without a group.
     pub labels: Vec<i64>,
-    /// How many groups there are.
+    /// Number of groups.
     pub count: u64,
 }
 
-/// Windows of one length along one axis of the selection (coarsen): its place is taken by an axis of windows.
+/// Windows of one length along one axis of the selection (coarsen). An axis of windows takes its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     /// The axis; negative from the end.
     pub axis: i64,
     /// Elements of a window, at least 1.
     pub length: u64,
-    /// What becomes of elements that do not fill a window.
+    /// Treatment of elements that do not fill a window.
     pub boundary: Boundary,
 }
 
-/// What becomes of the elements at the end of an axis that do not fill a window.
+/// Treatment of the elements at the end of an axis that do not fill a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Boundary {
-    /// There must be none.
+    /// Such elements are an error.
     Exact,
-    /// They are left out.
+    /// Such elements are left out.
     Trim,
-    /// They are a window of their own, as if filled up with what is missing.
+    /// Such elements form a shorter window.
     Pad,
 }
 
-/// An operation and the axes it goes over. Axes are those of the selection, without the ones that it dropped.
+/// An operation and its axes. Axes are counted in the selection, without the axes that it dropped.
 ///
-/// Each axis is kept, reduced, or mapped: by groups or windows to an axis of its own length in the same place. Resampling
-/// is groups whose labels the caller made.
+/// Each axis is kept, reduced, or replaced by an axis of groups or of windows. Resampling is groups whose labels the
+/// caller made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
     /// The operation.
     pub op: Op,
-    /// Axes that are reduced; negative from the end. Where nothing is said all, but none beside groups or windows.
+    /// Axes to reduce; negative from the end. `None` means all axes, or no axis if there are groups or windows.
     pub axes: Option<Vec<i64>>,
-    /// Whether reduced axes stay, with length 1.
+    /// Whether reduced axes stay in the answer, with length 1.
     pub keepdims: bool,
-    /// Whether NaNs count as missing; as in xarray they do where nothing is said.
+    /// Whether NaN counts as missing. `None` means true, as in xarray.
     pub skipna: Option<bool>,
-    /// Degrees of freedom taken from the count in variances.
+    /// Number subtracted from the count in variances.
     pub ddof: u64,
-    /// Fewer elements than this make a sum, mean, variance, smallest or largest of floats NaN.
+    /// A sum, mean, variance, smallest or largest of fewer floats than this is NaN.
     pub min_count: u64,
-    /// Weights, for `Sum` and `Mean`.
+    /// Weights, for `Sum`, `Mean` and `Totals`.
     pub weights: Vec<Weights>,
-    /// Groups.
+    /// Groups, at most once along an axis.
     pub groups: Vec<Groups>,
-    /// Windows.
+    /// Windows, at most once along an axis.
     pub windows: Vec<Windows>,
 }
 
 impl Reduction {
-    /// Over all axes, with everything else as it is where nothing is said.
+    /// A reduction over all axes, with the defaults for everything else.
     pub const fn new(op: Op) -> Reduction {
         Reduction {
             op,
@@ -232,7 +234,7 @@ impl Reduction {
         }
     }
 
-    /// The same over these axes.
+    /// Sets the axes to reduce.
     pub fn over(self, axes: &[i64]) -> Reduction {
         Reduction { axes: Some(axes.to_vec()), ..self }
     }

@@ -1,4 +1,4 @@
-//! The rows of a piece of a chunk: gathered to blocks, decoded, computed, and given to cells.
+//! The rows of a piece of a chunk: they are gathered to blocks, decoded, computed, and added to cells.
 
 use gristmill_kernel::KernelError;
 
@@ -8,20 +8,21 @@ use crate::totals::{Row, Totals, domain};
 use crate::values::Values;
 use crate::walk::Piece;
 
-/// Elements of a row that go to as many cells before the next row does, so that the cells stay in the first-level cache.
+/// Most elements of a row along a kept axis that are taken before the next row, so that their cells stay in the
+/// first-level cache.
 const SEGMENT: usize = 512;
 
-/// Elements of a row that is decoded where it lies: shorter ones are gathered to a block first.
+/// Least elements of a row that is decoded without copying. Shorter rows are gathered to a block first.
 const DIRECT: usize = 256;
 
-/// Memory that is used again.
+/// Memory that is used again for each block.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     raw: Vec<u8>,
     values: Values,
     weights: Vec<f64>,
     rows: Vec<RowAt>,
-    /// Of each row the first element in each constant.
+    /// The first element in each constant, for each row.
     constants: Vec<usize>,
 }
 
@@ -37,7 +38,7 @@ impl Scratch {
     }
 }
 
-/// A row of a block: where it begins in the chunk, how many elements it has, and where they go.
+/// A row of a block: its start in the chunk, its length, and the first cell that it adds to.
 #[derive(Clone, Copy, Debug)]
 struct RowAt {
     offset: usize,
@@ -49,22 +50,22 @@ struct RowAt {
     inner: usize,
 }
 
-/// The elements that are reduced.
+/// The elements to reduce.
 enum Computed {
-    /// Those that were decoded.
+    /// The decoded elements.
     Decoded,
     As(Values),
     Pairs([Values; 2]),
 }
 
-/// The way through one piece of a chunk.
+/// A walk over the rows of one piece of a chunk.
 pub(crate) struct Walk<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) data: &'a [u8],
     pub(crate) piece: &'a Piece<'a>,
     pub(crate) totals: &'a mut dyn Totals,
     pub(crate) scratch: &'a mut Scratch,
-    /// Takes the decoded elements too.
+    /// Statistics to which the decoded elements are added too.
     pub(crate) measure: Option<&'a mut Measure>,
 }
 
@@ -78,7 +79,7 @@ impl Walk<'_> {
         let length = inner.map_or(1, |inner| inner.length);
         let segment = if inner.is_some_and(|inner| inner.is_kept()) { SEGMENT } else { BLOCK_ELEMENTS };
         let segments = length.div_ceil(segment);
-        // Kept axes outside, so that the rows of the same cells follow each other.
+        // Kept axes are the outer loops, so that rows of the same cells follow each other.
         let mut order: Vec<usize> = (0..outer.len()).filter(|axis| outer[*axis].is_kept()).collect();
         let kept = order.len();
         order.extend((0..outer.len()).filter(|axis| !outer[*axis].is_kept()));
@@ -213,20 +214,20 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Computes the expression over the rows that were decoded.
+    /// Computes the expression over the decoded rows.
     fn computed(&mut self, rows: &[RowAt], elements: usize, stride: usize) -> Result<Computed, KernelError> {
         let plan = self.plan;
         let Some(expr) = &plan.expr else { return Ok(Computed::Decoded) };
         let lead = std::mem::replace(&mut self.scratch.values, Values::Bool(Vec::new()));
         let columns = self.columns(lead, rows, elements, stride)?;
         Ok(match &plan.pair {
-            Some(pair) => Computed::Pairs(pair.each_ref().map(|factor| factor.eval_beside(&columns))),
+            Some(pair) => Computed::Pairs(pair.each_ref().map(|factor| factor.eval_borrowed(&columns))),
             None => Computed::As(expr.eval(columns)),
         })
     }
 
-    /// The inputs of an expression: the lead's values, those of the other variables, which follow in the record, and the
-    /// constants.
+    /// Returns the inputs of the expression: the lead's values, the values of the other variables in the record, and
+    /// the constants.
     fn columns(
         &mut self,
         lead: Values,
@@ -254,7 +255,7 @@ impl Walk<'_> {
     }
 }
 
-/// The stored elements of rows of a chunk, one behind the other: where they lie, if they lie so.
+/// Returns the stored elements of some rows, one after the other. A single contiguous row is not copied.
 fn raw_of<'r>(
     rows: &[RowAt],
     data: &'r [u8],
@@ -286,7 +287,7 @@ fn gather(part: &[u8], size: usize, stride: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The runs of equal labels: where each begins and ends.
+/// Returns the begin and the end of each run of equal labels.
 fn equal_runs(labels: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     let mut begin = 0;
     labels.chunk_by(|a, b| a == b).map(move |run| {

@@ -1,4 +1,4 @@
-//! Which elements of an array a request is about: a hyperslab with steps.
+//! The selection of a request: a hyperslab with steps.
 
 use std::str::FromStr;
 
@@ -10,18 +10,18 @@ use crate::grid::{Grid, MAX_AXES};
 /// Longest text of a selection, in bytes.
 const MAX_TEXT: usize = 4096;
 
-/// What is taken of one axis.
+/// The selection along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Take {
-    /// One element; the axis is dropped. Negative: from the end.
+    /// One element, negative from the end. The axis is dropped from the answer.
     At(i64),
     /// Elements as a Python slice takes them, clipped to the axis. Negative ends count from the end.
     Slice {
-        /// The first; the first of the axis where there is none.
+        /// The first element; `None` is the first of the axis.
         start: Option<i64>,
-        /// The end, not included; that of the axis where there is none.
+        /// The end, not included; `None` is the end of the axis.
         stop: Option<i64>,
-        /// Distance from one to the next, at least 1.
+        /// Distance between elements, at least 1.
         step: u64,
     },
 }
@@ -31,7 +31,7 @@ impl Take {
     pub const ALL: Take = Take::Slice { start: None, stop: None, step: 1 };
 }
 
-/// What is taken of each axis; axes that are not named are taken whole.
+/// The selection along each axis. Further axes are taken whole.
 ///
 /// ```
 /// use gristmill_array::{Grid, Selection};
@@ -39,7 +39,7 @@ impl Take {
 /// let selection: Selection = "2:10:2,:,-1".parse()?;
 /// let grid = Grid::whole(vec![7, 3, 4])?;
 /// let resolved = selection.resolve(&grid)?;
-/// assert_eq!(resolved.shape(), [3, 3]); // elements 2, 4 and 6; all; the last, an axis less
+/// assert_eq!(resolved.shape(), [3, 3]); // elements 2, 4 and 6; all; the last, whose axis is dropped
 /// # Ok::<(), gristmill_array::ArrayError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct Selection(pub Vec<Take>);
 impl FromStr for Selection {
     type Err = ArrayError;
 
-    /// `start:stop:step` or a number for each axis, with commas between. Nothing is the whole array.
+    /// Reads `start:stop:step` or a number for each axis, with commas between. An empty text is the whole array.
     fn from_str(text: &str) -> Result<Selection, ArrayError> {
         let wrong = |text: &str, why: &str| ArrayError::Selection { text: text.into(), why: why.into() };
         if text.len() > MAX_TEXT {
@@ -79,10 +79,11 @@ impl FromStr for Selection {
 }
 
 impl Selection {
-    /// The selection in an array.
+    /// Resolves the selection in an array.
     ///
     /// # Errors
-    /// More parts than axes, an index that is out of range, and a step of 0.
+    /// Returns [`ArrayError::Selection`] if there are more parts than axes, more than [`MAX_AXES`] axes, or a step of
+    /// 0, and [`ArrayError::Index`] if an index is out of range.
     pub fn resolve(&self, grid: &Grid) -> Result<Selected, ArrayError> {
         let axes = grid.shape().len();
         if self.0.len() > axes || axes > MAX_AXES {
@@ -122,17 +123,17 @@ impl Selection {
 pub struct Range {
     /// The first element.
     pub first: u64,
-    /// How many.
+    /// Number of elements.
     pub count: u64,
-    /// From one to the next.
+    /// Distance between elements.
     pub step: u64,
-    /// Whether the axis is left out of the answer, as one is that was given a single index.
+    /// Whether the answer lacks the axis because the selection gave it a single index.
     pub dropped: bool,
 }
 
 impl Range {
-    /// The elements that lie in `origin..origin + length`: number of the first in the selection, its distance from the
-    /// origin, and how many.
+    /// Returns the selected elements in `origin..origin + length` as three numbers: the number of the first one in the
+    /// selection, its distance from `origin`, and the count.
     pub fn within(&self, origin: u64, length: u64) -> (u64, u64, u64) {
         let skipped = origin.saturating_sub(self.first).div_ceil(self.step).min(self.count);
         let begin = self.first.saturating_add(skipped.saturating_mul(self.step));
@@ -141,7 +142,7 @@ impl Range {
         (skipped, begin.saturating_sub(origin), count)
     }
 
-    /// How many chunks of an axis hold a selected element: each from the first to the last, unless a step passes over some.
+    /// Number of chunks along the axis that hold a selected element.
     fn touched(&self, chunk: u64) -> u64 {
         match self.ends() {
             Some((first, last)) if self.step <= chunk => last / chunk - first / chunk + 1,
@@ -149,7 +150,7 @@ impl Range {
         }
     }
 
-    /// The place of such a chunk among the chunks of the axis.
+    /// Index, among the chunks of the axis, of the `number`th chunk that holds a selected element.
     fn place(&self, number: u64, chunk: u64) -> u64 {
         if self.step <= chunk {
             self.first / chunk + number
@@ -158,26 +159,26 @@ impl Range {
         }
     }
 
-    /// The first and the last element, where there is any.
+    /// The first and the last element, or `None` if there are no elements.
     fn ends(&self) -> Option<(u64, u64)> {
         (self.count > 0).then(|| (self.first, self.first + (self.count - 1) * self.step))
     }
 }
 
-/// A selection in a certain array.
+/// A selection that is resolved in an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// One for each axis of the array.
+    /// The selected elements of each axis of the array.
     pub axes: Vec<Range>,
 }
 
 impl Selected {
-    /// The shape of what is selected, without axes that were given a single index.
+    /// Shape of the selection without dropped axes.
     pub fn shape(&self) -> Vec<u64> {
         self.axes.iter().filter(|range| !range.dropped).map(|range| range.count).collect()
     }
 
-    /// Elements selected.
+    /// Number of selected elements.
     pub fn elements(&self) -> u64 {
         self.axes.iter().map(|range| range.count).product()
     }
@@ -186,7 +187,7 @@ impl Selected {
     pub fn chunks<'a>(&'a self, grid: &'a Grid) -> impl Iterator<Item = u64> + 'a {
         let counts: Vec<u64> =
             self.axes.iter().zip(grid.chunk()).map(|(range, chunk)| range.touched(*chunk)).collect();
-        // No more than elements are selected.
+        // At most as many as selected elements, so the product fits.
         let all: u64 = counts.iter().product();
         (0..all).map(move |mut rest| {
             let mut place = vec![0; counts.len()];
@@ -198,8 +199,8 @@ impl Selected {
         })
     }
 
-    /// The first and the last place among the chunks of each axis that may hold a selected element; `None` where nothing
-    /// is selected.
+    /// Returns the first and the last chunk along each axis that may hold a selected element, or `None` if nothing is
+    /// selected.
     pub fn places(&self, grid: &Grid) -> Option<Vec<(u64, u64)>> {
         let of =
             |(range, chunk): (&Range, &u64)| range.ends().map(|(first, last)| (first / chunk, last / chunk));

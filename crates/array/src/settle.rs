@@ -1,4 +1,4 @@
-//! Chunks that need not be read, because what is known of them says what they add.
+//! Chunks that need not be read because their statistics give what they add.
 
 use gristmill_kernel::ArrayType;
 
@@ -6,29 +6,30 @@ use crate::expr::Image;
 use crate::plan::Plan;
 use crate::reduction::Op;
 use crate::statistics::ChunkStatistics;
-use crate::totals::{Rule, histogram_place};
+use crate::totals::{Rule, bin_position};
 use crate::truth::is_float;
 use crate::values::{Number, with_type, with_values};
 
-/// The one cell that all selected elements of a chunk go to.
+/// The single cell to which all selected elements of a chunk go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sole {
+pub(crate) struct SingleCell {
     pub(crate) tile: u64,
-    /// Cells of the tile.
+    /// Number of cells of the tile.
     pub(crate) cells: usize,
+    /// Number of the cell in its tile.
     pub(crate) cell: usize,
-    /// Elements selected.
+    /// Number of selected elements.
     pub(crate) elements: u64,
 }
 
 impl Plan {
-    /// Elements of a chunk that are inside the array.
+    /// Number of elements of a chunk that are inside the array.
     pub(crate) fn elements(&self, number: u64) -> u64 {
         self.grid.clipped(number).iter().product()
     }
 
-    /// The cell of a chunk, where all that is selected of it goes to one.
-    pub(crate) fn sole(&self, number: u64) -> Option<Sole> {
+    /// Returns the cell to which all selected elements of a chunk go, or `None` if they go to several.
+    pub(crate) fn single_cell(&self, number: u64) -> Option<SingleCell> {
         if number >= self.grid.chunks() {
             return None;
         }
@@ -45,10 +46,10 @@ impl Plan {
                 _ => return None,
             }
         }
-        Some(Sole { tile: piece.tile, cells: piece.cells, cell, elements })
+        Some(SingleCell { tile: piece.tile, cells: piece.cells, cell, elements })
     }
 
-    /// The statistics of a chunk, if these bytes are that.
+    /// Decodes statistics of a chunk. Returns `None` if the bytes are not statistics of this chunk.
     pub(crate) fn statistics(&self, number: u64, bytes: &[u8]) -> Option<ChunkStatistics> {
         let statistics = ChunkStatistics::decode(bytes).ok()?;
         let fits = number < self.grid.chunks()
@@ -57,25 +58,26 @@ impl Plan {
         fits.then_some(statistics)
     }
 
-    /// What a chunk adds, and where, if its statistics say so.
-    pub(crate) fn settle(&self, number: u64, bytes: &[u8]) -> Option<(Sole, ChunkStatistics)> {
-        if !self.is_alone() {
+    /// Returns what a chunk adds and to which cell, if its statistics suffice.
+    pub(crate) fn settle(&self, number: u64, bytes: &[u8]) -> Option<(SingleCell, ChunkStatistics)> {
+        if !self.reads_only_lead() {
             return None;
         }
         let statistics = self.statistics(number, bytes)?;
-        let sole = self.sole(number)?;
-        let column = self.column(statistics, sole.elements)?;
-        self.rule.takes(&column).then_some((sole, column))
+        let single_cell = self.single_cell(number)?;
+        let column = self.column(statistics, single_cell.elements)?;
+        self.rule.takes(&column).then_some((single_cell, column))
     }
 
-    /// Statistics of what is reduced, of which `selected` elements of the chunk are.
+    /// Returns the statistics of the reduced values of `selected` elements of a chunk, if the chunk's statistics give
+    /// them.
     fn column(&self, chunk: ChunkStatistics, selected: u64) -> Option<ChunkStatistics> {
         let whole = selected == chunk.elements;
         let column = self.rule.column;
         let image = match &self.expr {
             Some(expr) => expr.image(chunk.range(), chunk.missing > 0)?,
             None if whole => return Some(chunk),
-            None => Image::of(chunk.range(), chunk.missing > 0),
+            None => Image::unchanged(chunk.range(), chunk.missing > 0),
         };
         let spread = match image {
             Image::Truth { yes, no } if yes != no && column == ArrayType::Bool => {
@@ -91,22 +93,22 @@ impl Plan {
         }
         match (whole, spread.same) {
             (true, true) => Some(chunk),
-            // The others are between, and those that were missing are.
+            // All values are between the images of the ends, and missing elements stay missing.
             (true, false) => {
                 let range = Some((least, largest));
                 let missing = if spread.nan { chunk.missing } else { 0 };
-                let none = ChunkStatistics::of_one(column, None, chunk.elements);
+                let none = ChunkStatistics::constant(column, None, chunk.elements);
                 Some(ChunkStatistics { range, missing, ..none })
             }
             _ => None,
         }
     }
 
-    /// Of elements that are all one value, or NaN.
+    /// Statistics of elements that all have the value of a key, or are all NaN.
     fn constant(&self, key: Option<u64>, elements: u64) -> ChunkStatistics {
-        let all = ChunkStatistics::of_one(self.rule.column, key, elements);
+        let all = ChunkStatistics::constant(self.rule.column, key, elements);
         if matches!(self.rule.op, Op::Sum | Op::Mean | Op::Totals) {
-            all.with_sum(self.rule.one)
+            all.with_sum(self.rule.single)
         } else {
             all
         }
@@ -114,7 +116,7 @@ impl Plan {
 }
 
 impl Rule {
-    /// Whether such statistics of elements that go to one cell are all that the operation needs.
+    /// Whether statistics of elements that go to one cell are all that the operation needs.
     pub(crate) fn takes(&self, chunk: &ChunkStatistics) -> bool {
         if self.weighted || self.round > 0 || chunk.dtype != self.column {
             return false;
@@ -122,7 +124,7 @@ impl Rule {
         match &self.op {
             Op::Count | Op::Min | Op::Max | Op::Any => true,
             Op::Sum | Op::Mean | Op::Totals if !is_float(self.column) => chunk.whole.is_some(),
-            Op::Sum | Op::Mean | Op::Totals if self.one => chunk.exact.is_some(),
+            Op::Sum | Op::Mean | Op::Totals if self.single => chunk.exact.is_some(),
             Op::Sum | Op::Mean | Op::Totals => chunk.binned.is_some(),
             Op::All => any_false(chunk).is_some(),
             Op::Histogram(edges) => in_one_bin(edges, chunk),
@@ -132,19 +134,19 @@ impl Rule {
         }
     }
 
-    /// Whether an operation over elements as they are makes such statistics of all of them.
+    /// Whether the statistics of all elements are enough for the operation if there is no expression.
     pub(crate) fn measured(&self) -> bool {
         !self.weighted && matches!(self.op, Op::Count | Op::Sum | Op::Mean | Op::Totals | Op::Min | Op::Max)
     }
 }
 
-/// Whether any element is true, which NaN is.
+/// Returns whether any element is true. NaN is true.
 pub(crate) fn any_true(chunk: &ChunkStatistics) -> bool {
     chunk.missing > 0
         || chunk.range().is_some_and(|ends| !with_values!(&ends, ends => ends.iter().all(is_zero)))
 }
 
-/// Whether any is false; `None` where that is not certain.
+/// Returns whether any element is false, or `None` if that is not certain.
 pub(crate) fn any_false(chunk: &ChunkStatistics) -> Option<bool> {
     fn of<T: Number>(ends: &[T]) -> Option<bool> {
         let (low, high) = (ends[0], ends[1]);
@@ -165,6 +167,6 @@ fn is_zero<T: Number>(x: &T) -> bool {
 fn in_one_bin(edges: &[f64], chunk: &ChunkStatistics) -> bool {
     let Some((least, largest)) = chunk.range else { return true };
     with_type!(chunk.dtype, T => {
-        histogram_place(edges, T::of_key(least)) == histogram_place(edges, T::of_key(largest))
+        bin_position(edges, T::of_key(least)) == bin_position(edges, T::of_key(largest))
     })
 }

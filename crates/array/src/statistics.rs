@@ -1,5 +1,5 @@
-//! What is kept about a chunk, so that it need not be read again: how many elements, how many of them missing, the
-//! least, the largest, the sum.
+//! Statistics that are kept of a chunk, so that it need not be read again: the number of elements and of missing ones,
+//! the least, the largest and the sum.
 
 use gristmill_exact::{BinnedCells, Sum};
 use gristmill_kernel::state::{StateReader, StateWriter};
@@ -9,10 +9,10 @@ use crate::totals::NAME;
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_type};
 
-/// Statistics of the decoded values of one chunk, of what lies inside the array.
+/// Statistics of the decoded values of one chunk. Only elements inside the array count.
 ///
-/// They hold what somebody had a reason to find out: the number of elements and the range always, sums where a request
-/// made them anyway. As bytes they have at most [`MAX_SUMMARY_BYTES`](gristmill_kernel::MAX_SUMMARY_BYTES).
+/// They always have the number of elements and the range. They have sums if a request made them anyway. Encoded they
+/// have at most [`MAX_SUMMARY_BYTES`](gristmill_kernel::MAX_SUMMARY_BYTES) bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkStatistics {
     /// Type of the values.
@@ -21,8 +21,7 @@ pub struct ChunkStatistics {
     pub(crate) elements: u64,
     /// NaNs.
     pub(crate) missing: u64,
-    /// Keys of the least and of the largest ([`Number::key`]); none where all are missing. Of zeros the least is -0.0 and
-    /// the largest +0.0.
+    /// Keys of the least and of the largest ([`Number::key`]), where -0.0 is below +0.0; `None` if all are missing.
     pub(crate) range: Option<(u64, u64)>,
     /// The sum of integers.
     pub(crate) whole: Option<i128>,
@@ -37,37 +36,37 @@ const EXACT: u8 = 2;
 const BINNED: u8 = 4;
 const RANGE: u8 = 8;
 
-/// Types in the order of their numbers.
+/// Types in the order of their numbers in the encoding.
 fn types() -> impl Iterator<Item = ArrayType> {
     std::iter::once(ArrayType::Bool).chain(DType::ALL.into_iter().map(ArrayType::Number))
 }
 
 impl ChunkStatistics {
-    /// Elements, missing ones included.
+    /// Number of elements, missing ones included.
     pub const fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// Elements that are missing, which are NaN.
+    /// Number of missing elements: NaNs.
     pub const fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// The least and the largest value, as a column of two; `None` where all are missing.
+    /// The least and the largest value, as a column of two; `None` if all are missing.
     pub fn range(&self) -> Option<Values> {
         let (least, largest) = self.range?;
         Some(with_type!(self.dtype, T => T::wrap(vec![T::of_key(least), T::of_key(largest)])))
     }
 
-    /// What both know of the same chunk.
-    pub(crate) fn joined(mut self, other: ChunkStatistics) -> ChunkStatistics {
+    /// Adds the sums that other statistics of the same chunk have.
+    pub(crate) fn join(mut self, other: ChunkStatistics) -> ChunkStatistics {
         self.whole = self.whole.or(other.whole);
         self.exact = self.exact.or(other.exact);
         self.binned = self.binned.or(other.binned);
         self
     }
 
-    /// As bytes; equal statistics give equal bytes.
+    /// Encodes the statistics. Equal statistics give equal bytes. Numbers are little-endian.
     ///
     /// ```text
     /// type       u8: 0 bool, then as in DType::ALL
@@ -104,10 +103,11 @@ impl ChunkStatistics {
         out
     }
 
-    /// Reads what [`encode`](ChunkStatistics::encode) wrote.
+    /// Decodes the bytes of [`encode`](ChunkStatistics::encode). It never panics.
     ///
     /// # Errors
-    /// Bytes that it does not write, and parts that contradict each other. No bytes make it panic.
+    /// Returns [`KernelError::BadState`] for bytes that `encode` does not write, and for parts that contradict each
+    /// other.
     pub fn decode(bytes: &[u8]) -> Result<ChunkStatistics, KernelError> {
         let mut read = StateReader::new(NAME, bytes);
         let [dtype, parts] = *read.bytes(2)? else { return Err(read.bad("statistics without a head")) };
@@ -149,14 +149,14 @@ impl ChunkStatistics {
         Ok(ChunkStatistics { dtype, elements, missing, range, whole, exact, binned })
     }
 
-    /// Of so many elements of one value, by its key; of NaN where there is none.
-    pub(crate) fn of_one(dtype: ArrayType, key: Option<u64>, elements: u64) -> ChunkStatistics {
+    /// Statistics of `elements` elements that all have the value of a key, or are all NaN if there is no key.
+    pub(crate) fn constant(dtype: ArrayType, key: Option<u64>, elements: u64) -> ChunkStatistics {
         let missing = if key.is_none() { elements } else { 0 };
         let range = key.map(|key| (key, key));
         ChunkStatistics { dtype, elements, missing, range, whole: None, exact: None, binned: None }
     }
 
-    /// The same of elements that are one value, with their sum: exact, or binned.
+    /// Adds the sum, exact or binned, to statistics of elements that all have one value.
     pub(crate) fn with_sum(mut self, exactly: bool) -> ChunkStatistics {
         let key = self.range.map(|(key, _)| key);
         if !is_float(self.dtype) {
@@ -179,7 +179,7 @@ impl ChunkStatistics {
     }
 }
 
-/// `n` times what is in `power`, by doubling.
+/// Adds `power` to `all` `n` times, by doubling.
 fn times<T: Clone>(mut n: u64, mut all: T, mut power: T, add: fn(&mut T, &T)) -> T {
     while n > 0 {
         if n & 1 == 1 {
@@ -202,7 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::measure::{Measure, Sums};
+    use crate::measure::{Measure, SumKinds};
 
     fn column() -> impl Strategy<Value = Values> {
         let float = prop_oneof![
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn measured(values: &Values) -> ChunkStatistics {
-        let mut measure = Measure::new(values.dtype(), Sums { exact: true, binned: true });
+        let mut measure = Measure::new(values.dtype(), SumKinds { exact: true, binned: true });
         measure.take(values);
         measure.statistics()
     }
@@ -276,9 +276,9 @@ mod tests {
             });
             let measured = measured(&one);
             let key = measured.range.map(|(key, _)| key);
-            let of_one = || ChunkStatistics::of_one(one.dtype(), key, n);
-            let mut both = of_one().with_sum(true).joined(of_one().with_sum(false));
-            // A sum of NaNs is counted in the exact one, and not in the other.
+            let constant = || ChunkStatistics::constant(one.dtype(), key, n);
+            let mut both = constant().with_sum(true).join(constant().with_sum(false));
+            // The exact sum counts NaNs and the binned one does not.
             both.range = measured.range;
             prop_assert_eq!(both.encode(), measured.encode());
         }

@@ -1,5 +1,6 @@
-//! What is kept for the cells of a tile: one file for each kind.
+//! The state of the cells of a tile: one file for each kind of operation.
 
+mod arg_extreme;
 mod comoments;
 mod count;
 mod extreme;
@@ -8,7 +9,6 @@ mod histogram;
 mod integer;
 mod logic;
 mod moments;
-mod place;
 mod rank;
 mod wanted;
 mod weighted;
@@ -23,28 +23,29 @@ use crate::truth::is_float;
 use crate::values::Values;
 
 pub(crate) use float::add_exactly;
-pub(crate) use histogram::histogram_place;
+pub(crate) use histogram::bin_position;
 pub(crate) use integer::run_sum;
 pub use rank::quantile_passes;
 pub(crate) use rank::{Rank, digit};
 pub(crate) use wanted::Wanted;
 
-/// The name in errors.
+/// The name of the kernel in errors.
 pub(crate) const NAME: &str = "reduction";
 
-/// Elements of one row, in order, all of one column.
+/// Elements of one row: consecutive elements of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub(crate) values: &'a Values,
-    /// The part of the column.
+    /// The first element in the column; `to` is the end.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// The second of each pair, where elements come in pairs: a column as long as `values`.
+    /// The second element of each pair, if elements come in pairs: a column as long as `values`.
     pub(crate) second: Option<&'a Values>,
-    /// One for each element, where there are weights.
+    /// The weight of each element; empty without weights.
     pub(crate) weights: &'a [f64],
-    /// Place of the first within the axes that are reduced, and from one element to the next.
+    /// Position of the first element within the reduced axes.
     pub(crate) index: u64,
+    /// Distance between the positions of elements.
     pub(crate) index_step: u64,
 }
 
@@ -54,48 +55,47 @@ pub(crate) trait Totals: Send {
     fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
     /// Takes all elements of a row into one cell.
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError>;
-    /// Takes the elements that statistics are of into one cell, as [`Totals::run`] does. They are such that
-    /// [`Rule::takes`] them.
+    /// Adds statistics of elements to one cell, as [`Totals::run`] adds the elements. [`Rule::takes`] holds for them.
     fn take(&mut self, _at: usize, _statistics: &ChunkStatistics) -> Result<(), KernelError> {
-        Err(domain("statistics do not do for this operation; please report it"))
+        Err(domain("statistics are not enough for this operation; please report it"))
     }
     /// Appends the state. Equal elements give equal bytes, in whatever order they came.
     fn save(&self, out: &mut Vec<u8>);
-    /// Takes in a saved state of as many cells.
+    /// Merges a saved state of the same number of cells.
     fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError>;
     /// Appends the little-endian elements of a part of the answer for one cell.
     fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError>;
 }
 
-/// What the cells of a request have in common.
+/// Properties that all cells of a request share.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) op: Op,
-    /// Type of the elements that are reduced.
+    /// Type of the reduced elements.
     pub(crate) column: ArrayType,
     /// Whether NaN is missing.
     pub(crate) skip: bool,
     pub(crate) ddof: u64,
     pub(crate) min_count: u64,
-    /// Whether the answer is one number, which is kept exactly.
-    pub(crate) one: bool,
+    /// Whether the answer is a single number, whose state is exact.
+    pub(crate) single: bool,
     pub(crate) weighted: bool,
     /// Bits that a pass of quantiles settles.
     pub(crate) digit: u32,
-    /// The number of the pass.
+    /// Number of the pass, from 0.
     pub(crate) round: u32,
     /// Whether a cell may get 2^24 values or more, which makes its saved sums longer.
     pub(crate) long: bool,
 }
 
 /// An array of the answer.
-pub(crate) struct Part {
+pub(crate) struct AnswerArray {
     pub(crate) name: &'static str,
     pub(crate) dtype: ArrayType,
     pub(crate) extra: Extra,
 }
 
-/// The axis that an operation adds.
+/// The axis that an operation adds to the answer, with its length.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Extra {
     None,
@@ -104,7 +104,7 @@ pub(crate) enum Extra {
 }
 
 impl Extra {
-    /// Elements of a cell.
+    /// Number of elements of a cell.
     pub(crate) const fn width(self) -> usize {
         match self {
             Extra::None => 1,
@@ -117,7 +117,7 @@ const F64: ArrayType = ArrayType::Number(DType::F64);
 const I64: ArrayType = ArrayType::Number(DType::I64);
 
 impl Rule {
-    /// The cells of a tile. `wanted` are those of the tile for a pass of quantiles after the first.
+    /// Makes the cells of a tile. `wanted` has the tile's wanted elements in a pass of quantiles after the first.
     pub(crate) fn totals(&self, cells: usize, wanted: Option<&Wanted>) -> Box<dyn Totals> {
         if self.weighted {
             return Box::new(weighted::Weighted::new(self, cells));
@@ -131,16 +131,16 @@ impl Rule {
             Op::Var | Op::Std if is_float(self.column) => Box::new(moments::FloatMoments::new(self, cells)),
             Op::Var | Op::Std => Box::new(integer::IntegerMoments::new(self, cells)),
             Op::Min | Op::Max => Box::new(extreme::Extreme::new(self, cells, self.op == Op::Max)),
-            Op::ArgMin | Op::ArgMax => Box::new(place::Place::new(self, cells)),
+            Op::ArgMin | Op::ArgMax => Box::new(arg_extreme::ArgExtreme::new(self, cells)),
             Op::Any | Op::All => Box::new(logic::Logic::new(cells, self.op == Op::All)),
-            Op::Moments => Box::new(moments::Together::new(self, cells)),
+            Op::Moments => Box::new(moments::AllMoments::new(self, cells)),
             Op::Comoments => Box::new(comoments::Comoments::new(self, cells)),
             Op::Quantile(_) => Box::new(rank::Rank::new(self, cells, wanted)),
             Op::Histogram(_) => Box::new(histogram::Histogram::new(self, cells)),
         }
     }
 
-    /// Most bytes that a cell adds to a state, and to memory.
+    /// Most bytes that a cell adds to a saved state, and to memory.
     pub(crate) fn cell_bytes(&self) -> (u64, u64) {
         const BINNED: u64 = BinnedCells::CELL_BYTES as u64;
         const SQUARES: u64 = SquareCells::CELL_BYTES as u64;
@@ -154,7 +154,7 @@ impl Rule {
         match &self.op {
             _ if self.weighted => (8 + 2 * binned, 8 + 2 * BINNED),
             Op::Count => (8, 8),
-            Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std if self.one && float => {
+            Op::Sum | Op::Mean | Op::Totals | Op::Var | Op::Std if self.single && float => {
                 (8 + exact, 8 + 4 * exact)
             }
             Op::Sum | Op::Mean | Op::Totals if float => (8 + binned, 8 + BINNED),
@@ -164,7 +164,7 @@ impl Rule {
             Op::Min | Op::Max => (17, 21),
             Op::ArgMin | Op::ArgMax => (17, 17),
             Op::Any | Op::All => (1, 1),
-            Op::Moments if self.one => (42 + exact, 42 + 4 * exact),
+            Op::Moments if self.single => (42 + exact, 42 + 4 * exact),
             Op::Moments => (42 + binned + squares, 50 + BINNED + SQUARES),
             Op::Comoments => (8 + 3 * pairs, 8 + 3 * PAIRS),
             Op::Quantile(shares) => rank::cell_bytes(shares.len() as u64, self.digit),
@@ -173,8 +173,8 @@ impl Rule {
     }
 
     /// The arrays of the answer.
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        let part = |name, dtype| Part { name, dtype, extra: Extra::None };
+    pub(crate) fn arrays(&self) -> Vec<AnswerArray> {
+        let part = |name, dtype| AnswerArray { name, dtype, extra: Extra::None };
         let name = self.op.name();
         let mean = if is_float(self.column) && !self.weighted { self.column } else { F64 };
         let sum = match self.column {
@@ -214,8 +214,10 @@ impl Rule {
                 part("y_low", F64),
                 part("xy", F64),
             ],
-            Op::Quantile(shares) => vec![Part { name, dtype: F64, extra: Extra::First(shares.len()) }],
-            Op::Histogram(edges) => vec![Part { name, dtype: I64, extra: Extra::Last(edges.len() - 1) }],
+            Op::Quantile(shares) => vec![AnswerArray { name, dtype: F64, extra: Extra::First(shares.len()) }],
+            Op::Histogram(edges) => {
+                vec![AnswerArray { name, dtype: I64, extra: Extra::Last(edges.len() - 1) }]
+            }
         }
     }
 }
@@ -224,7 +226,7 @@ pub(crate) fn domain(why: impl Into<String>) -> KernelError {
     KernelError::Domain { kernel: NAME, why: why.into() }
 }
 
-/// A float of an answer, in the type of the column.
+/// Appends a float of an answer: as f32 if the column is f32, else as f64.
 fn put_float(column: ArrayType, x: &gristmill_exact::Exactly, out: &mut Vec<u8>) {
     use crate::values::Number;
     match column {
@@ -233,7 +235,7 @@ fn put_float(column: ArrayType, x: &gristmill_exact::Exactly, out: &mut Vec<u8>)
     }
 }
 
-/// Counts as they are saved.
+/// Appends counts as they are saved.
 fn put_counts(counts: &[u64], out: &mut Vec<u8>) {
     counts.iter().for_each(|n| out.put_u64(*n));
 }

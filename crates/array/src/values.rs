@@ -1,4 +1,4 @@
-//! Columns of elements in memory, and the numbers they are made of.
+//! Columns of elements in memory, and their element types.
 
 use gristmill_kernel::{ArrayType, DType};
 
@@ -19,19 +19,19 @@ pub enum Values {
     F64(Vec<f64>),
 }
 
-/// A kind of element.
+/// A Rust type of elements.
 pub trait Number: Copy + PartialEq + PartialOrd + Default + Send + Sync + 'static {
-    /// Its type.
+    /// The element type.
     const TYPE: ArrayType;
-    /// The column of such elements.
+    /// Makes a column of elements.
     fn wrap(values: Vec<Self>) -> Values;
-    /// The value, rounded to nearest where it is an integer of 64 bits.
+    /// The value as f64. An integer beyond 2^53 is rounded to nearest.
     fn to_f64(self) -> f64;
-    /// The value of an integer or a boolean; floats are cut as Rust casts are.
+    /// The value of an integer or a boolean. A float is cut towards zero, as by a Rust cast.
     fn to_i128(self) -> i128;
     /// Whether it is a NaN.
     fn is_nan(self) -> bool;
-    /// A number whose order as `u64` is that of the elements: -0.0 before +0.0, NaN last.
+    /// The key of the element. Keys have the order of the elements: -0.0 before +0.0, NaN last.
     fn key(self) -> u64;
     /// The element of a key.
     fn of_key(key: u64) -> Self;
@@ -60,7 +60,7 @@ macro_rules! integer {
             }
             #[inline(always)]
             fn key(self) -> u64 {
-                // The sign bit turned over, where there is one.
+                // A signed type has its sign bit flipped.
                 (self as $unsigned ^ <$t>::MIN as $unsigned) as u64
             }
             #[inline(always)]
@@ -102,7 +102,7 @@ macro_rules! float {
             fn key(self) -> u64 {
                 const HIGHEST: $bits = 1 << (<$bits>::BITS - 1);
                 let bits = if self.is_nan() { <$t>::NAN.to_bits() } else { self.to_bits() };
-                // All bits turned over where it is negative, else the sign alone.
+                // A negative float has all bits flipped, any other float only the sign.
                 u64::from(bits ^ ((bits as $signed >> (<$bits>::BITS - 1)) as $bits | HIGHEST))
             }
             #[inline(always)]
@@ -185,7 +185,7 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// The same of the types that files hold.
+/// Evaluates an expression with a name for the Rust type of a number type.
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -243,27 +243,27 @@ impl Values {
         with_values!(self, values => of(values))
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         with_values!(self, values => values.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends the elements, little-endian; a byte for each of true and false.
+    /// Appends the elements, little-endian. A bool is one byte.
     pub fn append_le(&self, out: &mut Vec<u8>) {
         with_values!(self, values => values.iter().for_each(|x| x.put(out)));
     }
 
-    /// The elements as f64; integers beyond 2^53 are rounded to nearest.
+    /// Returns the elements as f64. Integers beyond 2^53 are rounded to nearest.
     pub fn to_f64(&self) -> Vec<f64> {
         with_values!(self, values => values.iter().map(|x| x.to_f64()).collect())
     }
 
-    /// No elements of a type.
+    /// An empty column of a type.
     pub fn empty(dtype: ArrayType) -> Values {
         with_type!(dtype, T => T::wrap(Vec::new()))
     }

@@ -1,6 +1,6 @@
-//! One chunk: its selected elements, in blocks of rows, to the cells of tiles.
+//! The pieces of a chunk: each has the selected elements that go to one tile.
 
-use crate::axes::{Axes, NONE, Use, cells};
+use crate::axes::{Axes, AxisUse, NO_GROUP, cells};
 use crate::plan::Plan;
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Axis<'a> {
     pub(crate) length: usize,
-    /// From one element to the next, in the chunk.
+    /// Distance between elements in the chunk.
     pub(crate) stride: usize,
-    /// From one cell to the next; 0 where the axis is reduced.
+    /// Distance between cells; 0 if the axis is reduced.
     pub(crate) cell_stride: usize,
-    /// From one element to the next within the axes that are reduced.
+    /// Distance between elements within the reduced axes.
     pub(crate) index_stride: u64,
-    /// The group of each element, within the tile, where the axis is mapped.
+    /// The group of each element, within the tile, if the axis is mapped.
     pub(crate) labels: Option<Vec<usize>>,
-    /// A weight for each element.
+    /// The weight of each element, if the axis has weights.
     pub(crate) weights: Option<&'a [f64]>,
-    /// From one element to the next in each constant.
+    /// Distance between elements in each constant.
     pub(crate) constants: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Axis<'_> {
         self.labels.is_none() && self.cell_stride > 0
     }
 
-    /// Whether this axis and the one inside it are one longer axis.
+    /// Whether this axis and the next inner axis can be walked as one longer axis.
     fn joins(&self, inner: &Axis<'_>) -> bool {
         let plain = self.labels.is_none()
             && inner.labels.is_none()
@@ -45,12 +45,14 @@ impl Axis<'_> {
 /// The part of a chunk that goes to one tile.
 pub(crate) struct Piece<'a> {
     pub(crate) tile: u64,
-    /// Cells of the tile.
+    /// Number of cells of the tile.
     pub(crate) cells: usize,
     pub(crate) axes: Vec<Axis<'a>>,
-    /// The first element in the chunk, its cell, and its place within the axes that are reduced.
+    /// The first element in the chunk.
     pub(crate) offset: usize,
+    /// The cell of the first element.
     pub(crate) cell: usize,
+    /// Position of the first element within the reduced axes.
     pub(crate) index: u64,
     /// The first element in each constant.
     pub(crate) constants: Vec<usize>,
@@ -58,12 +60,11 @@ pub(crate) struct Piece<'a> {
     pub(crate) weight: f64,
 }
 
-/// One run of selected elements of an axis of a chunk that goes to one tile: the first of them, how many, and the place of
-/// the tile.
+/// A run of selected elements along one axis of a chunk that go to one tile, and the index of the tile along the axis.
 type Stretch = (Range<u64>, u64);
 
 impl Plan {
-    /// The parts of a chunk; none where nothing of it is selected.
+    /// Returns the pieces of a chunk; none if no element of it is selected.
     pub(crate) fn pieces(&self, number: u64) -> Vec<Piece<'_>> {
         let (place, origin) = (self.grid.place(number), self.grid.origin(number));
         let (inside, stored) = (self.grid.clipped(number), self.grid.stored(number));
@@ -75,7 +76,7 @@ impl Plan {
         let mut index_strides = vec![0u64; count];
         let mut next = 1u64;
         for axis in (0..count).rev() {
-            if self.axes.uses[axis] == Use::Reduced {
+            if self.axes.uses[axis] == AxisUse::Reduced {
                 index_strides[axis] = next;
                 next = next.saturating_mul(self.selected.axes[axis].count);
             }
@@ -93,7 +94,7 @@ impl Plan {
         loop {
             let now: Vec<&Stretch> = stretches.iter().zip(&chosen).map(|(all, at)| &all[*at]).collect();
             pieces.push(self.piece(&now, &within, &strides, &index_strides));
-            // The next choice, as an odometer has it.
+            // Counts on like an odometer.
             let Some(axis) = (0..count).rev().find(|axis| chosen[*axis] + 1 < stretches[*axis].len()) else {
                 return pieces;
             };
@@ -145,16 +146,16 @@ impl Plan {
                 *first += selected.start * stride;
             }
             match &self.axes.uses[axis] {
-                Use::Dropped => {}
-                Use::Reduced => {
+                AxisUse::Dropped => {}
+                AxisUse::Reduced => {
                     one.index_stride = index_strides[axis];
                     piece.index += elements.start * index_strides[axis];
                 }
-                Use::Kept => {
+                AxisUse::Kept => {
                     one.cell_stride = cell_stride;
                     piece.cell += (elements.start - span.start) as usize * cell_stride;
                 }
-                Use::Mapped { labels, .. } => {
+                AxisUse::Mapped { labels, .. } => {
                     one.cell_stride = cell_stride;
                     let within = |label: &u32| (u64::from(*label) - span.start) as usize;
                     one.labels = labels.get(selected).map(|labels| labels.iter().map(within).collect());
@@ -186,21 +187,20 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The stretches of an axis: all that is selected of a chunk, or where it is mapped one after the other whose groups lie in
-/// one tile.
+/// Returns the stretches of an axis: all selected elements, or on a mapped axis each run whose groups are in one tile.
 fn stretches(axes: &Axes, axis: usize, first: u64, count: u64, chunk: u64) -> Vec<Stretch> {
     if count == 0 {
         return Vec::new();
     }
     let all = first..first + count;
     match &axes.uses[axis] {
-        Use::Dropped | Use::Reduced => vec![(all, 0)],
-        Use::Kept => vec![(all, axes.kept_place(axis, chunk))],
-        Use::Mapped { labels, tile, .. } => {
+        AxisUse::Dropped | AxisUse::Reduced => vec![(all, 0)],
+        AxisUse::Kept => vec![(all, axes.kept_place(axis, chunk))],
+        AxisUse::Mapped { labels, tile, .. } => {
             let mut stretches: Vec<Stretch> = Vec::new();
             for at in all {
-                let label = labels.get(at as usize).copied().unwrap_or(NONE);
-                if label == NONE {
+                let label = labels.get(at as usize).copied().unwrap_or(NO_GROUP);
+                if label == NO_GROUP {
                     continue;
                 }
                 let place = u64::from(label) / tile;

@@ -1,4 +1,4 @@
-//! Grids, selections and the bound of memory, against the plain way to say the same.
+//! Grids, selections and the bound of memory, compared with plain programs.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_array::*;
@@ -66,7 +66,7 @@ fn a_fold_sends_only_the_tiles_that_it_touched() {
     let grid = Grid::new(vec![4, 1000, 1000], vec![4, 100, 100], EdgeChunks::Whole).unwrap();
     let request = Request {
         grid: grid.clone(),
-        meaning: Meaning::of(DType::F32),
+        meaning: Meaning::plain(DType::F32),
         others: Vec::new(),
         constants: Vec::new(),
         selection: Selection::default(),
@@ -93,7 +93,7 @@ fn chunks_of_the_wrong_length_are_errors() {
     let kernel = |edges| {
         ArrayReduce::bind(Request {
             grid: Grid::new(vec![5], vec![4], edges).unwrap(),
-            meaning: Meaning::of(DType::I32),
+            meaning: Meaning::plain(DType::I32),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),
@@ -127,7 +127,7 @@ fn requests_that_make_no_sense_are_refused() {
         };
         ArrayReduce::bind(request).map(drop).map_err(|error| error.to_string())
     };
-    let plain = || Meaning::of(DType::F64);
+    let plain = || Meaning::plain(DType::F64);
     let new = Reduction::new;
     let groups = |labels: Vec<i64>, count| vec![Groups { axis: 0, labels, count }];
     let refused = [

@@ -1,4 +1,4 @@
-//! Expressions over several variables and constants: the laws, and the answers of one variable that has the results.
+//! Expressions over several variables and constants: the laws, and the answers for one variable that holds the results.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -15,15 +15,15 @@ fn constant(lengths: &[u64], values: &[f64]) -> Constant {
     Constant { dtype: F64, lengths: lengths.to_vec(), bytes }
 }
 
-/// Tenths; 0 is missing.
+/// Attributes of a variable in tenths, where 0 means missing.
 fn packed() -> Meaning {
-    let mut meaning = Meaning::of(DType::I16);
+    let mut meaning = Meaning::plain(DType::I16);
     meaning.missing = vec![Exact::Int(0)];
     meaning.scale = Some(Factor { value: 0.5, dtype: FactorType::F32 });
     meaning
 }
 
-/// An `f32` with some that are missing, and an `i16`.
+/// Elements of an `f32` variable with missing values, and of an `i16` variable.
 fn pair(rng: &mut fastrand::Rng) -> (f32, i16) {
     let x = if rng.u8(0..9) == 0 { f32::NAN } else { rng.f32() * 50.0 - 20.0 };
     (x, if rng.u8(0..9) == 0 { 0 } else { rng.i16(-99..99) })
@@ -38,7 +38,7 @@ fn request(
 ) -> Request {
     Request {
         grid,
-        meaning: Meaning::of(DType::F32),
+        meaning: Meaning::plain(DType::F32),
         others: vec![packed()],
         constants,
         selection: selection.parse().unwrap(),
@@ -79,7 +79,7 @@ fn the_laws_hold_for_several_inputs() {
     }
 }
 
-/// Folds chunks that are cut of whole arrays, given by the element at each place.
+/// Cuts whole arrays into chunks and folds them. The arrays are given by the element at each place.
 fn folded(kernel: &ArrayReduce, grid: &Grid, columns: &[&dyn Fn(usize) -> Vec<u8>]) -> Value {
     let ctx = Ctx::first(0..grid.chunks());
     let mut fold = kernel.begin(&ctx).unwrap();
@@ -96,7 +96,7 @@ fn folded(kernel: &ArrayReduce, grid: &Grid, columns: &[&dyn Fn(usize) -> Vec<u8
                     place += (origin[axis] + at) * scale;
                     scale *= grid.shape()[axis];
                 }
-                // What is outside means nothing.
+                // Elements outside the array have no meaning.
                 let bytes = column(if out { 0 } else { place as usize });
                 record.extend(bytes.iter().map(|byte| if out { 0x55 } else { *byte }));
             }
@@ -116,7 +116,7 @@ fn lengths(shape: &[u64], which: u8) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// What an expression makes of several inputs is what one variable gives that has its results.
+    /// An expression over several inputs gives the answer of one variable that holds its results.
     #[test]
     fn several_inputs_are_as_their_result(
         shape in prop::collection::vec(1u64..9, 1..4),
@@ -143,18 +143,18 @@ proptest! {
         if windowed && op != Op::ArgMax {
             reduction.windows = vec![Windows { axis: 0, length: 2, boundary: Boundary::Pad }];
         }
-        // Where all is missing there is no place.
+        // If all are missing there is no position.
         if op == Op::ArgMax {
             reduction.skipna = Some(false);
         }
-        // The same, element by element.
+        // Compares the answers element by element.
         let at = |lengths: &[u64], place: usize| {
             let (mut rest, mut at, mut scale) = (place as u64, 0, 1);
             for axis in (0..shape.len()).rev() {
                 let mut index = rest % shape[axis];
                 rest /= shape[axis];
                 if axis == 0 {
-                    // Of what is not taken nothing is asked.
+                    // Elements that are not selected are not compared.
                     index = index.saturating_sub(selected.axes[0].first) / step;
                 }
                 if lengths[axis] > 1 {
@@ -172,7 +172,7 @@ proptest! {
         };
         let plain = ArrayReduce::bind(Request {
             grid: Grid::whole(shape.clone()).unwrap(),
-            meaning: Meaning::of(DType::F64),
+            meaning: Meaning::plain(DType::F64),
             others: Vec::new(),
             constants: Vec::new(),
             selection: selection.parse().unwrap(),
@@ -218,7 +218,7 @@ fn inputs_that_do_not_fit_are_refused() {
     assert!(many.contains(&format!("at most {MAX_INPUTS}")), "{many}");
     let large = refused(&|request| request.constants[0].bytes = vec![0; MAX_CONSTANT_BYTES + 1]);
     assert!(large.contains(&format!("at most {MAX_CONSTANT_BYTES}")), "{large}");
-    // The record has what its inputs have.
+    // A record has the bytes of all its inputs.
     let kernel = ArrayReduce::bind(sound()).unwrap();
     let mut fold = kernel.begin(&Ctx::first(0..1)).unwrap();
     let error = fold.update(&Block::new(0, 1, &[0; 24 * 4]), &mut NoRows).unwrap_err().to_string();
@@ -226,7 +226,7 @@ fn inputs_that_do_not_fit_are_refused() {
     assert_eq!(kernel.summary_key(), None);
 }
 
-/// Seeds of another form would be refused before anything is tried.
+/// The fuzz target would refuse seeds of another form at once.
 #[test]
 fn the_seeds_of_the_fuzz_target_are_requests() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/array_request");
@@ -235,10 +235,10 @@ fn the_seeds_of_the_fuzz_target_are_requests() {
         let path = seed.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
         let length = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
-        let spoken = Spoken::decode(&bytes[4..4 + length]);
-        let spoken = spoken.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let types = vec![DType::F32; spoken.variables()];
-        let request = spoken.request(Grid::whole(vec![6, 5]).unwrap(), &types).unwrap();
+        let encoded = EncodedRequest::decode(&bytes[4..4 + length]);
+        let encoded = encoded.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let types = vec![DType::F32; encoded.variables()];
+        let request = encoded.request(Grid::whole(vec![6, 5]).unwrap(), &types).unwrap();
         several += usize::from(!request.others.is_empty() && ArrayReduce::bind(request).is_ok());
     }
     assert!(several > 1, "{several} seeds with several inputs");

@@ -7,7 +7,7 @@ use gristmill_array::*;
 use gristmill_conformance::{Case, check};
 use gristmill_kernel::{Ctx, DType, Input, Kernel};
 
-/// Elements with what is missing, zeros, infinities and values of all sizes.
+/// Elements that include missing values, zeros, infinities and values of all sizes.
 fn bytes(dtype: DType, elements: usize, seed: u64) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut out = Vec::new();
@@ -29,7 +29,8 @@ fn bytes(dtype: DType, elements: usize, seed: u64) -> Vec<u8> {
     out
 }
 
-/// Shape (5, 7, 6) in chunks of (2, 3, 6) and others: edge chunks are stored whole, so that a file of chunks is one of records.
+/// Shape (5, 7, 6) in chunks of (2, 3, 6) and others: edge chunks are stored whole, so that a file of chunks is one of
+/// records.
 fn holds(dtype: DType, meaning: Meaning, selection: &str, expr: Option<&str>, reduction: Reduction) {
     for chunk in [vec![2, 3, 6], vec![1, 7, 2], vec![5, 7, 6]] {
         let grid = Grid::new(vec![5, 7, 6], chunk, EdgeChunks::Whole).unwrap();
@@ -71,7 +72,7 @@ fn ops() -> Vec<Op> {
 fn of_every_operation_for_one_number_and_for_grids() {
     for op in ops().into_iter().chain([Op::Std, Op::Moments, Op::Quantile(vec![0.0, 0.3, 0.5])]) {
         for axes in [vec![0, 1, 2], vec![0], vec![2], vec![0, 2]] {
-            holds(DType::F32, Meaning::of(DType::F32), "", None, Reduction::new(op.clone()).over(&axes));
+            holds(DType::F32, Meaning::plain(DType::F32), "", None, Reduction::new(op.clone()).over(&axes));
         }
     }
 }
@@ -80,10 +81,16 @@ fn of_every_operation_for_one_number_and_for_grids() {
 fn of_pairs() {
     for axes in [vec![0, 1, 2], vec![0], vec![2], vec![0, 2]] {
         let over = Reduction::new(Op::Comoments).over(&axes);
-        holds(DType::F32, Meaning::of(DType::F32), "", Some("x * (x + 1)"), over.clone());
-        holds(DType::I16, Meaning::of(DType::I16), "1:, ::2", Some("(x - 3) * sqrt(abs(x))"), over.clone());
+        holds(DType::F32, Meaning::plain(DType::F32), "", Some("x * (x + 1)"), over.clone());
+        holds(
+            DType::I16,
+            Meaning::plain(DType::I16),
+            "1:, ::2",
+            Some("(x - 3) * sqrt(abs(x))"),
+            over.clone(),
+        );
         let skipna = Some(false);
-        holds(DType::F32, Meaning::of(DType::F32), "", Some("x * 2"), Reduction { skipna, ..over });
+        holds(DType::F32, Meaning::plain(DType::F32), "", Some("x * 2"), Reduction { skipna, ..over });
     }
 }
 
@@ -92,7 +99,7 @@ fn pairs_are_the_factors_of_a_product() {
     for expr in [None, Some("x + 1"), Some("-(x * x)")] {
         let request = Request {
             grid: Grid::whole(vec![4]).unwrap(),
-            meaning: Meaning::of(DType::F64),
+            meaning: Meaning::plain(DType::F64),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),
@@ -107,17 +114,17 @@ fn pairs_are_the_factors_of_a_product() {
 #[test]
 fn of_huge_values_and_of_integers() {
     for op in ops() {
-        holds(DType::F64, Meaning::of(DType::F64), "", None, Reduction::new(op.clone()).over(&[1]));
-        holds(DType::I64, Meaning::of(DType::I64), "::2,1:", None, Reduction::new(op).over(&[-1]));
+        holds(DType::F64, Meaning::plain(DType::F64), "", None, Reduction::new(op.clone()).over(&[1]));
+        holds(DType::I64, Meaning::plain(DType::I64), "::2,1:", None, Reduction::new(op).over(&[-1]));
     }
     for op in [Op::Var, Op::Moments, Op::Quantile(vec![0.25, 0.9])] {
-        holds(DType::I64, Meaning::of(DType::I64), "", None, Reduction::new(op).over(&[0]));
+        holds(DType::I64, Meaning::plain(DType::I64), "", None, Reduction::new(op).over(&[0]));
     }
 }
 
 #[test]
 fn of_missing_values_selections_and_expressions() {
-    let mut meaning = Meaning::of(DType::I16);
+    let mut meaning = Meaning::plain(DType::I16);
     meaning.missing = vec![Exact::Int(0), Exact::Int(7)];
     meaning.scale = Some(Factor { value: 0.25, dtype: FactorType::F32 });
     for op in [Op::Sum, Op::Var, Op::Max] {
@@ -141,10 +148,16 @@ fn of_groups_windows_and_weights() {
         let groups = |axis| Groups { axis, labels: vec![1, 0, -1, 1, 3], count: 4 };
         let windows = |axis, boundary| Windows { axis, length: 4, boundary };
         let new = || Reduction::new(op.clone());
-        holds(DType::F64, Meaning::of(DType::F64), "", None, Reduction { groups: vec![groups(0)], ..new() });
+        holds(
+            DType::F64,
+            Meaning::plain(DType::F64),
+            "",
+            None,
+            Reduction { groups: vec![groups(0)], ..new() },
+        );
         holds(
             DType::F32,
-            Meaning::of(DType::F32),
+            Meaning::plain(DType::F32),
             ":,1:6",
             None,
             Reduction {
@@ -156,7 +169,7 @@ fn of_groups_windows_and_weights() {
         );
         holds(
             DType::F32,
-            Meaning::of(DType::F32),
+            Meaning::plain(DType::F32),
             "",
             None,
             Reduction { windows: vec![windows(-1, Boundary::Trim)], ..new() },
@@ -169,7 +182,7 @@ fn of_groups_windows_and_weights() {
     for axes in [vec![1], vec![0, 1, 2], vec![2]] {
         for op in [Op::Mean, Op::Totals] {
             let reduction = Reduction { weights: weights.clone(), ..Reduction::new(op) };
-            holds(DType::F32, Meaning::of(DType::F32), "", None, reduction.over(&axes));
+            holds(DType::F32, Meaning::plain(DType::F32), "", None, reduction.over(&axes));
         }
     }
 }
@@ -179,7 +192,7 @@ fn what_is_done_in_one_pass_has_no_second() {
     let bind = |op| {
         ArrayReduce::bind(Request {
             grid: Grid::new(vec![7], vec![3], EdgeChunks::Whole).unwrap(),
-            meaning: Meaning::of(DType::F32),
+            meaning: Meaning::plain(DType::F32),
             others: Vec::new(),
             constants: Vec::new(),
             selection: "".parse().unwrap(),
@@ -188,7 +201,7 @@ fn what_is_done_in_one_pass_has_no_second() {
         })
         .unwrap()
     };
-    // A message of no tiles, as quantiles may get it.
+    // A message without tiles, which quantiles may get.
     let later = Ctx { round: 1, shared: vec![0; 8].into(), ..Ctx::first(0..3) };
     for op in ops() {
         assert!(bind(op.clone()).begin(&later).is_err(), "{op:?} was begun a second time");

@@ -1,4 +1,4 @@
-//! Statistics of chunks: the same states and answers with them as without, whatever is known and whoever found it out.
+//! Statistics of chunks: states and answers are the same with statistics of any origin as without.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use gristmill_array::*;
 use gristmill_kernel::{Block, Ctx, DType, Kernel, Next, NoRows, Step, Summary, saved};
 use proptest::prelude::*;
 
-/// Summaries of chunks, as somebody keeps them.
+/// Summaries of chunks, as a node keeps them.
 type Kept = BTreeMap<u64, Vec<u8>>;
 
 /// An array of chunks that are all stored whole.
@@ -32,7 +32,8 @@ impl World {
         ArrayReduce::bind(request).ok()
     }
 
-    /// Folds with what is kept of some chunks, and keeps what is learnt. The state and how many were not read.
+    /// Folds with the summaries of some chunks, and keeps new summaries. Returns the state and the number of chunks
+    /// that were not read.
     fn fold(
         &self,
         kernel: &ArrayReduce,
@@ -104,7 +105,7 @@ fn chunk(dtype: DType, elements: u64, rng: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 fn meaning(dtype: DType, kind: u8) -> Meaning {
-    let mut meaning = Meaning::of(dtype);
+    let mut meaning = Meaning::plain(dtype);
     match kind {
         0 => meaning.missing = vec![Exact::Int(0), Exact::Int(7)],
         1 => meaning.scale = Some(Factor { value: 0.25, dtype: FactorType::F32 }),
@@ -155,7 +156,7 @@ fn ops() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Expressions of every kind; those that do not fit the type are left out.
+/// Expressions of every kind. Expressions that do not fit the type are left out.
 const EXPRESSIONS: [&str; 44] = [
     "x > 3",
     "x >= 0 & x < 40",
@@ -246,9 +247,9 @@ proptest! {
         let Some((state, none)) = world.fold(&kernel, &mut kept, |_| None) else { return Ok(()) };
         prop_assert!(kept.is_empty() && none == 0);
         let expected = answer(&kernel, &world, &state);
-        // Any and all find out only what costs little beside reading.
+        // Any and all make only statistics that cost little compared with reading.
         let learns = thorough || !matches!(learner.op, Op::Any | Op::All);
-        // What somebody else found out about all of the array.
+        // Statistics of all chunks that another request made.
         if let Some(learner) = world.kernel("", None, learner)
             && let Some((alone, _)) = world.fold(&learner, &mut Kept::new(), |_| None)
         {
@@ -281,7 +282,8 @@ proptest! {
     }
 }
 
-/// 40 days of 10 by 10 numbers, a chunk a day, the temperature of the day in all places and a little more in one.
+/// 40 days of 10 by 10 numbers, one chunk for each day: the temperature of the day in all places and a little more in
+/// one.
 fn days(dtype: DType) -> World {
     let grid = Grid::new(vec![40, 10, 10], vec![1, 10, 10], EdgeChunks::Whole).unwrap();
     let chunks = (0..40)
@@ -294,10 +296,10 @@ fn days(dtype: DType) -> World {
         })
         .map(Iterator::collect)
         .collect();
-    World { grid, meaning: Meaning::of(dtype), chunks }
+    World { grid, meaning: Meaning::plain(dtype), chunks }
 }
 
-/// How many of the 40 chunks are not read by a request after another one.
+/// Returns how many of the 40 chunks the second of two requests does not read.
 fn settled(before: Reduction, selection: &str, expr: Option<&str>, reduction: Reduction) -> usize {
     let world = days(DType::F32);
     let mut kept = Kept::new();
@@ -312,14 +314,14 @@ fn a_second_request_reads_nothing_that_is_known() {
     for op in [Op::Count, Op::Min, Op::Max, Op::Sum, Op::Mean, Op::Any] {
         assert_eq!(settled(new(Op::Sum), "", None, new(op)), 40);
     }
-    // What was not asked for then is not known, unless it is a range.
+    // Statistics that the first request did not need are unknown, except the range.
     assert_eq!(settled(new(Op::Max), "", None, new(Op::Min)), 40);
     assert_eq!(settled(new(Op::Std), "", None, new(Op::Max)), 40);
     assert_eq!(settled(new(Op::Max), "", None, new(Op::Sum)), 0);
     // A mean for each day is binned.
     assert_eq!(settled(new(Op::Mean).over(&[1, 2]), "", None, new(Op::Sum).over(&[1, 2])), 40);
     assert_eq!(settled(new(Op::Mean), "", None, new(Op::Sum).over(&[1, 2])), 0);
-    // Of half of a chunk nothing is known.
+    // Nothing is known of half of a chunk.
     assert_eq!(settled(new(Op::Sum), ":,:5", None, new(Op::Max)), 0);
     assert_eq!(settled(new(Op::Sum), "10:20", None, new(Op::Max)), 10);
 }
@@ -342,9 +344,9 @@ fn what_a_range_decides_is_not_read() {
             assert_eq!(settled(new(Op::Max), "", Some(expr), new(op)), expected, "{expr}");
         }
     }
-    // Of a part of a chunk too, as long as all elements are the same.
+    // A part of a chunk is known too if all elements are the same.
     assert_eq!(settled(new(Op::Max), ":,:3,::2", Some("x > 30"), new(Op::Sum)), 39);
-    // An end that moves with the elements is the end of what comes out.
+    // A monotone expression maps the ends of the range to the ends of the results.
     assert_eq!(settled(new(Op::Max), "", Some("x - 273.15"), new(Op::Max)), 40);
     assert_eq!(settled(new(Op::Max), "", Some("x - 273.15"), new(Op::Sum)), 0);
 }
@@ -354,7 +356,7 @@ fn signs_of_zeros_are_those_of_the_elements() {
     let grid = Grid::new(vec![4], vec![4], EdgeChunks::Whole).unwrap();
     for (zero, op, expr) in [(-0.0f64, Op::Min, "max(0, x)"), (0.0, Op::Max, "min(-0.0, x)")] {
         let chunk = [-5.0, zero, 3.0, 3.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
-        let world = World { grid: grid.clone(), meaning: Meaning::of(DType::F64), chunks: vec![chunk] };
+        let world = World { grid: grid.clone(), meaning: Meaning::plain(DType::F64), chunks: vec![chunk] };
         let kernel = world.kernel("", Some(expr), Reduction::new(op)).unwrap();
         let read = world.fold(&kernel, &mut Kept::new(), |_| None).unwrap().0;
         let mut kept = Kept::new();

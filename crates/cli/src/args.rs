@@ -28,18 +28,18 @@ const OVERVIEW: &str = "To begin:
   gristmill run sum grist://127.0.0.1:7440/data.f64 --type f64
 
 A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:/PATH, by the entry node's address.
-GRISTMILL_CLUSTER=HOST:PORT makes grist:///PATH enough. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that is still
-starting. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, says who asks, and GRISTMILL_CA names the certificate authority of nodes
-that speak TLS.";
+GRISTMILL_CLUSTER=HOST:PORT lets you write grist:///PATH. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that is still
+starting. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, identifies the user. GRISTMILL_CA names the certificate authority of nodes
+that use TLS.";
 
 const COMPLETIONS: &str =
-    "The script asks gristmill itself for kernels, types and paths on storage nodes. To have it always:
+    "The script asks gristmill itself for kernels, types and paths on storage nodes. To install it:
   bash  gristmill completions bash > ~/.local/share/bash-completion/completions/gristmill
   zsh   gristmill completions zsh > a file named _gristmill in a folder of $fpath
   fish  gristmill completions fish > ~/.config/fish/completions/gristmill.fish
 For this shell only: source <(gristmill completions bash)";
 
-const MAN: &str = "Afterwards 'man gristmill' and 'man gristmill-run' show them:
+const MAN: &str = "Write the pages, and read them with 'man gristmill' and 'man gristmill-run':
   gristmill man ~/.local/share/man/man1";
 
 /// Active storage: run the computation where the data is stored, and send back only the answer.
@@ -56,7 +56,7 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// List the kernels, or explain one
     Kernels(KernelsArgs),
-    /// Copy files to storage nodes, or stripe one over directories
+    /// Copy files to storage nodes, or stripe one file over directories
     Put(PutArgs),
     /// Copy a file or a directory from storage nodes, or a file from the directories it is striped over
     Get(GetArgs),
@@ -64,23 +64,23 @@ pub enum Command {
     Mv(MvArgs),
     /// Copy files and directories of a cluster
     Cp(CpArgs),
-    /// Add up how much files and directories of a cluster are
+    /// Show the total size of files and directories of a cluster
     Du(DuArgs),
     /// List the files of a directory of a cluster
     Ls(LsArgs),
-    /// Show the size, owner and stripes of a file, or what is in a directory
+    /// Show the size, owner and stripes of a file, or the contents of a directory
     Stat(StatArgs),
     /// Remove files and directories of a cluster, or files striped over directories
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
-    /// Read files through and compare them with their checksums
+    /// Read whole files and compare them with their checksums
     Scrub(ScrubArgs),
     /// Compare the names of a cluster with the objects on its storage nodes
     Fsck(FsckArgs),
-    /// List the storage nodes of a cluster, and how each is
+    /// List the storage nodes of a cluster and their state
     Nodes(NodesArgs),
-    /// Watch a cluster: its nodes, their load, where requests run, bytes moved and not moved
+    /// Watch a cluster: nodes, load, where requests run, bytes moved and not moved
     Top(TopArgs),
     /// Start a cluster on this machine: several storage nodes, supervised, and one entry port
     Up(UpArgs),
@@ -88,7 +88,7 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Make a certificate authority and a server certificate for tests
     Cert(CertArgs),
-    /// Read a file and do nothing with it: the speed no kernel can beat
+    /// Read a file and do nothing with it: no kernel can be faster
     Bench(BenchArgs),
     /// Print the completion script for a shell
     #[command(after_help = COMPLETIONS)]

@@ -1,8 +1,8 @@
-//! One module for each command or group of commands, and what they share.
+//! One module for each command or group of commands, and their common functions.
 
 pub mod bench;
 pub mod cert;
-mod chunk_places;
+mod file_location;
 pub mod fsck;
 pub mod get;
 mod get_variable;
@@ -34,15 +34,15 @@ use gristmill_client::{Cluster, ClusterOptions, Url};
 use crate::args::ReachArgs;
 use crate::error::CliError;
 
-/// Where standard input, or output, is meant.
+/// The path that means standard input or standard output.
 const DASH: &str = "-";
 
-/// A connection to the cluster of a URL. Nothing is sent yet.
+/// Makes a connection to the cluster of a URL. Nothing is sent yet.
 fn connect(url: &Url, reach: ReachArgs) -> Result<Cluster, CliError> {
     connect_to_read(url, reach, false)
 }
 
-/// The same for reading files: with `verify` all that is read is compared with its checksums.
+/// Makes a connection for reading files. With `verify`, all bytes that are read are compared with their checksums.
 fn connect_to_read(url: &Url, reach: ReachArgs, verify: bool) -> Result<Cluster, CliError> {
     let mut options = ClusterOptions::from_env(url.entry.as_deref())?;
     options.wait = reach.wait.unwrap_or(options.wait);

@@ -1,4 +1,4 @@
-//! Settings: flags come before environment variables (`GRISTMILL_*`), these before `gristmill.toml`.
+//! Settings. Flags override environment variables (`GRISTMILL_*`), which override `gristmill.toml`.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -13,17 +13,21 @@ use crate::size::Size;
 /// Longest configuration file, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// The content of `gristmill.toml`, looked for in the working directory; `GRISTMILL_CONFIG` names another one.
+/// The content of `gristmill.toml` in the working directory. `GRISTMILL_CONFIG` names another file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Threads that fold.
+    /// Number of threads that fold.
     lanes: Option<usize>,
     /// Longest line, as `"4MiB"`.
     max_record: Option<Size>,
 }
 
 impl Config {
+    /// Reads the file. Without one, and without `GRISTMILL_CONFIG`, all settings have their defaults.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, is too long, or does not parse.
     pub fn load() -> Result<Config, CliError> {
         let named = std::env::var_os("GRISTMILL_CONFIG").map(PathBuf::from);
         let path = named.clone().unwrap_or_else(|| PathBuf::from("gristmill.toml"));
@@ -33,8 +37,8 @@ impl Config {
                 return Ok(Config::default());
             }
             Err(error) => return Err(fail(error.to_string())),
-            // A pipe would be waited for.
-            Ok(meta) if !meta.is_file() => return Err(fail("it is no file".to_owned())),
+            // Opening a pipe would block.
+            Ok(meta) if !meta.is_file() => return Err(fail("it is not a regular file".to_owned())),
             Ok(meta) if meta.len() > MAX_CONFIG_BYTES => {
                 return Err(fail(format!("it is longer than {MAX_CONFIG_BYTES} bytes")));
             }
@@ -51,7 +55,7 @@ impl Config {
         })
     }
 
-    /// What a run uses.
+    /// The options of a run: from flags, else from the file, else the defaults.
     pub fn options(&self, tuning: &TuningArgs) -> Options {
         let default = Options::default();
         let max_record = tuning.max_record.or(self.max_record).map_or(default.max_record, |size| size.0);

@@ -1,4 +1,4 @@
-//! Everything that ends a command badly, and its exit code.
+//! Errors of commands, and their exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,14 +32,14 @@ pub enum CliError {
     Config { path: PathBuf, why: String },
     #[error("cannot {verb} {}: {source}", path.display())]
     File { verb: &'static str, path: PathBuf, source: io::Error },
-    /// A request failed; the message names its file, or the checkpoint that it cannot go on from.
+    /// A request failed. The message names its file, or the checkpoint that cannot be resumed.
     #[error("{name}: {source}")]
     Request { name: String, source: RunError },
     #[error(transparent)]
     Server(#[from] ServerError),
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The terminal cannot be drawn on, or says nothing of its keys.
+    /// The terminal cannot be drawn on, or its keys cannot be read.
     #[error("cannot use the terminal: {0}; --once prints one picture without it")]
     Terminal(#[source] io::Error),
     /// A scientific file cannot be read; the message says which.
@@ -49,10 +49,11 @@ pub enum CliError {
     Usage(String),
 }
 
-/// Exit code after Ctrl-C, as shells have it.
+/// Exit code after Ctrl-C, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
 impl CliError {
+    /// The exit code: 2 for a request that makes no sense, 130 after Ctrl-C, else 1.
     pub fn code(&self) -> ExitCode {
         if matches!(self, CliError::Client(ClientError::Stopped { .. } | ClientError::StoppedAmong { .. })) {
             return ExitCode::from(INTERRUPTED);
@@ -73,10 +74,10 @@ impl CliError {
         ExitCode::from(if usage { 2 } else { 1 })
     }
 
-    /// The error of a request about `path`, which is named unless the message does so already.
-    pub fn of_request(name: impl std::fmt::Display, source: RunError) -> CliError {
+    /// Makes the error of a request about the file `name`. The name is added unless the message contains it.
+    pub fn for_request(name: impl std::fmt::Display, source: RunError) -> CliError {
         let name = name.to_string();
-        // A path of a cluster is named without the address before it.
+        // Messages name a path of a cluster without its address.
         let path = name
             .split_once("://")
             .and_then(|(_, rest)| rest.split_once('/'))
@@ -87,6 +88,7 @@ impl CliError {
         CliError::Request { name, source }
     }
 
+    /// Whether the reader of the output closed it.
     pub fn is_broken_pipe(&self) -> bool {
         if let CliError::Client(ClientError::Io { verb: "write", source, .. }) = self {
             return source.kind() == io::ErrorKind::BrokenPipe;

@@ -1,4 +1,4 @@
-//! Answers for people.
+//! Answers as text for people.
 
 use std::io::{self, Write};
 
@@ -10,21 +10,21 @@ use gristmill_wire::Place;
 
 use crate::size::readable;
 
-/// Items of a list that are shown on one line, and where further lines begin.
+/// Items of a list on one line, and the indent of further lines in characters.
 const LIST_ON_A_LINE: usize = 12;
 const INDENT: usize = 8;
 
-/// These characters stand for the rest of a line that is cut.
+/// The end of a line that is cut.
 const CUT: &str = " ...";
 
-/// Elements of a list, and lines of an array, that a terminal shows of a longer one.
+/// Elements of a longer list, and lines of a longer array, that a terminal shows.
 const SHOWN: usize = 96;
 const SHOWN_LINES: usize = 20;
 
 /// Characters of a reason that are shown.
 const MAX_WHY: usize = 300;
 
-/// Writes an answer, one named value a line. `columns`: those of a terminal, for which what is too long is cut.
+/// Writes an answer, one named value per line. `columns` is the width of a terminal; long values are cut for it.
 pub fn value(out: &mut dyn Write, value: &Value, columns: Option<usize>) -> io::Result<()> {
     let Value::Map(entries) = value else {
         scalar(out, value)?;
@@ -34,7 +34,7 @@ pub fn value(out: &mut dyn Write, value: &Value, columns: Option<usize>) -> io::
     for (key, value) in entries {
         write!(out, "{key:width$}  ")?;
         match (value, columns) {
-            (Value::Array(array), Some(columns)) => some(out, array, width + 2, columns)?,
+            (Value::Array(array), Some(columns)) => array_beginning(out, array, width + 2, columns)?,
             _ => scalar(out, value)?,
         }
         writeln!(out)?;
@@ -42,17 +42,17 @@ pub fn value(out: &mut dyn Write, value: &Value, columns: Option<usize>) -> io::
     Ok(())
 }
 
-/// The beginning of an array that is too long for a terminal, and a word how to see all of it. `at`: the column to begin in.
-fn some(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
+/// Writes the part of an array that a terminal shows, and how to see the rest. `at` is the first column.
+fn array_beginning(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
     let cut = match array.shape.as_slice() {
         [] => return scalar(out, &Value::Array(array.clone())),
         [all] => {
-            filled(out, array, at, columns)?;
+            write_elements(out, array, at, columns)?;
             (*all > SHOWN as u64).then(|| format!("{SHOWN} of {all}"))
         }
         shape => {
             let lines: u64 = shape.iter().rev().skip(1).product();
-            let whole = table(out, array, columns)? && lines <= SHOWN_LINES as u64;
+            let whole = write_lines(out, array, columns)? && lines <= SHOWN_LINES as u64;
             let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
             (!whole).then(|| format!("the beginning of {}", shape.join("x")))
         }
@@ -65,11 +65,11 @@ fn some(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Re
     }
 }
 
-/// The first elements of a list, in lines of this many columns.
-fn filled(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
+/// Writes the first elements of a list, in lines of `columns` characters.
+fn write_elements(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::Result<()> {
     let mut column = at;
     for (i, value) in array.values().take(SHOWN).enumerate() {
-        let text = shown(&value)?;
+        let text = scalar_text(&value)?;
         if i > 0 && column + 1 + text.len() > columns {
             write!(out, "\n{:INDENT$}", "")?;
             column = INDENT;
@@ -83,19 +83,20 @@ fn filled(out: &mut dyn Write, array: &Array, at: usize, columns: usize) -> io::
     Ok(())
 }
 
-/// The first lines of an array of several axes, each as far as it fits; whether all of them do.
-fn table(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<bool> {
-    let of_line = array.shape.last().copied().unwrap_or(1) as usize;
+/// Writes the first lines of an array of several axes, each as far as it fits. Returns whether all lines fit.
+fn write_lines(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<bool> {
+    let line_length = array.shape.last().copied().unwrap_or(1) as usize;
     let room = columns.saturating_sub(CUT.len());
     let (mut column, mut cut, mut whole) = (0, false, true);
-    for (i, value) in array.values().take(of_line.saturating_mul(SHOWN_LINES)).enumerate() {
-        if i % of_line == 0 {
+    for (i, value) in array.values().take(line_length.saturating_mul(SHOWN_LINES)).enumerate() {
+        if i % line_length == 0 {
             write!(out, "\n ")?;
             (column, cut) = (1, false);
         }
-        let text = shown(&value)?;
+        let text = scalar_text(&value)?;
         column += 1 + text.len();
-        if !cut && (column <= room || i % of_line == 0 || column <= columns && (i + 1) % of_line == 0) {
+        if !cut && (column <= room || i % line_length == 0 || column <= columns && (i + 1) % line_length == 0)
+        {
             write!(out, " ")?;
             out.write_all(&text)?;
         } else if !cut {
@@ -106,7 +107,7 @@ fn table(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<bool>
     Ok(whole)
 }
 
-fn shown(value: &Value) -> io::Result<Vec<u8>> {
+fn scalar_text(value: &Value) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     scalar(&mut text, value)?;
     Ok(text)
@@ -123,7 +124,7 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
             for (i, value) in values.iter().enumerate() {
                 match i {
                     0 => {}
-                    // Points and the like: each has a line.
+                    // Each point, or other list inside the list, has its own line.
                     _ if matches!(value, Value::List(_)) => write!(out, "\n        ")?,
                     i if i % LIST_ON_A_LINE == 0 => write!(out, "\n        ")?,
                     _ => write!(out, " ")?,
@@ -146,7 +147,8 @@ fn scalar(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     }
 }
 
-/// An array of several axes: a line for each place along the last but one, and a line between those of other axes.
+/// Writes an array of several axes: one line per index of the last axis but one, and an empty line between the
+/// blocks of the other axes.
 fn rows(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<()> {
     let rows = array.shape.iter().rev().nth(1).copied().unwrap_or(1).max(1) as usize;
     for (i, value) in array.values().enumerate() {
@@ -176,23 +178,23 @@ pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) ->
     out.write_all(b"\n")
 }
 
-/// Where a request is to run, why, and what the other place would move. `stays`: what it makes is left on the nodes.
+/// Where a request will run, why, and how much the other place would move. `stays`: its output is left on the nodes.
 pub fn plan(planned: &Planned, stays: bool) -> String {
     let plan = &planned.plan;
     let about = if plan.estimated { "about " } else { "" };
     let storage = match plan.answer_bytes {
         Some(answer) => format!(
             "storage would move {about}{} between nodes and about {} to the client",
-            readable(plan.besides.pulled_bytes),
+            readable(plan.extra_work.pulled_bytes),
             readable(answer)
         ),
         None if stays => format!(
             "storage would move {about}{} between nodes; what the kernel gives stays there",
-            readable(plan.besides.pulled_bytes)
+            readable(plan.extra_work.pulled_bytes)
         ),
         None => format!(
             "storage would move {about}{} between nodes, and to the client at most what the kernel gives",
-            readable(plan.besides.pulled_bytes)
+            readable(plan.extra_work.pulled_bytes)
         ),
     };
     let each = if plan.several { " in each of its passes" } else { "" };
@@ -203,18 +205,18 @@ pub fn plan(planned: &Planned, stays: bool) -> String {
     };
     for node in planned.decision.iter().flat_map(|decision| &decision.nodes) {
         text.push('\n');
-        text.push_str(&decided(node));
+        text.push_str(&node_decision(node));
     }
     text
 }
 
-/// What was decided for one node, the numbers behind it, and what the other place would have cost.
-fn decided(node: &NodeDecision) -> String {
+/// The decision for one node, with its numbers, and the cost of the other place.
+fn node_decision(node: &NodeDecision) -> String {
     let seconds = |seconds: Option<f64>| match seconds {
         Some(seconds) => format!("{seconds:.3} s"),
         None => "not possible".to_owned(),
     };
-    let place = if node.here { "client" } else { "storage" };
+    let place = if node.at_client { "client" } else { "storage" };
     let costs = format!(
         "node {}: {place}, {} of the file; storage {}, client {}",
         node.node,
@@ -222,13 +224,13 @@ fn decided(node: &NodeDecision) -> String {
         seconds(node.storage_seconds),
         seconds(node.client_seconds)
     );
-    let near = if node.near { ", on the processors of this process" } else { "" };
+    let near = if node.shares_processors { ", on the processors of this process" } else { "" };
     let costs = format!("{costs}{near}");
-    let Some(load) = &node.load else { return format!("{costs}; the node did not say what it has to do") };
+    let Some(load) = &node.load else { return format!("{costs}; the node did not report its load") };
     let link = if load.link_measured { "measured" } else { "assumed" };
     let known = if load.measured { "measured" } else { "not measured yet" };
     format!(
-        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s a core ({known}), link {}/s ({link})",
+        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s per core ({known}), link {}/s ({link})",
         load.active,
         load.running,
         load.queued,
@@ -238,20 +240,19 @@ fn decided(node: &NodeDecision) -> String {
     )
 }
 
-/// What a request reports about itself, in one line. Lanes are told only of folds of this process: storage nodes have
-/// their own.
-/// `rounded`: the type that an answer was rounded to at its end, where that loses digits.
-pub fn report(report: &Report, folded_here: bool, numerics: Numerics, rounded: Option<&str>) -> String {
+/// The report of a request in one line. It names lanes only for folds of this process, because storage nodes have
+/// their own. `rounded` is the type that the answer was rounded to at its end, if that lost digits.
+pub fn report(report: &Report, folded_locally: bool, numerics: Numerics, rounded: Option<&str>) -> String {
     let seconds = report.elapsed.as_secs_f64();
     let speed = readable((report.bytes_read as f64 / seconds.max(1e-9)) as u64);
     let mut text = format!("read {} in {seconds:.3} s ({speed}/s)", readable(report.bytes_read));
-    let some = |n: usize, what: &str| format!(", {n} {what}{}", if n == 1 { "" } else { "s" });
-    if folded_here {
-        text.push_str(&some(report.lanes, "lane"));
+    let counted = |n: usize, what: &str| format!(", {n} {what}{}", if n == 1 { "" } else { "s" });
+    if folded_locally {
+        text.push_str(&counted(report.lanes, "lane"));
     }
-    let targets = report.places.iter().filter(|place| place.place != "client" || folded_here).count();
-    if !folded_here || targets > 1 {
-        text.push_str(&some(targets, "target"));
+    let targets = report.places.iter().filter(|place| place.place != "client" || folded_locally).count();
+    if !folded_locally || targets > 1 {
+        text.push_str(&counted(targets, "target"));
     }
     if targets > 1 {
         text.push_str(&format!(", {} between targets", readable(report.bytes_moved)));
@@ -269,19 +270,19 @@ pub fn report(report: &Report, folded_here: bool, numerics: Numerics, rounded: O
     let rounded = rounded.map_or(String::new(), |to| format!(", rounded to {to}"));
     text.push_str(&format!("; {numerics}{rounded}"));
     if numerics != Numerics::Exact {
-        // What few people have met before is explained.
+        // Few people know these words.
         text.push_str(&format!(" ('gristmill kernels {numerics}' says what that is)"));
     }
     for revision in &report.revisions {
-        text.push_str(&revised(revision));
+        text.push_str(&revision_line(revision));
     }
     text
 }
 
-/// A part that was folded somewhere else than was decided first, and why, on a line of its own.
-fn revised(revision: &RevisionReport) -> String {
+/// A part that was folded at another place than first decided, and why, on a line of its own.
+fn revision_line(revision: &RevisionReport) -> String {
     let (nodes, seconds) = (revision.nodes.join(", "), revision.after.as_secs_f64());
-    // A node said it, and it goes to a terminal.
+    // The text comes from a node and goes to a terminal.
     let why: String = revision.why.chars().filter(|c| !c.is_control()).take(MAX_WHY).collect();
     format!("\nfolded here since {seconds:.3} s, of node {nodes}: {why}")
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its like, for work that ends in order, and for a terminal that is left as it was.
+//! Ctrl-C and similar signals: work ends in order, and the terminal is left clean.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use gristmill_runtime::Control;
 use crate::error::{CliError, INTERRUPTED};
 use crate::progress;
 
-/// Has Ctrl-C, SIGTERM and SIGHUP tell `control` to stop. A second one ends the program at once: something does not
-/// come to an end by itself then.
+/// Makes Ctrl-C, SIGTERM and SIGHUP stop `control`. A second signal ends the program at once, for work that does not
+/// stop by itself.
 pub fn stop_on_signal(control: &Arc<Control>) -> Result<(), CliError> {
     let control = control.clone();
     on_signal(move || {
@@ -21,20 +21,21 @@ pub fn stop_on_signal(control: &Arc<Control>) -> Result<(), CliError> {
     })
 }
 
-/// Has Ctrl-C, SIGTERM and SIGHUP end the program at once. A terminal is left without half a progress bar, and with `said`.
-pub fn clear_on_signal(said: Option<&'static str>) -> Result<(), CliError> {
+/// Makes Ctrl-C, SIGTERM and SIGHUP end the program at once. On a terminal, the progress bar is removed and `message`
+/// is printed.
+pub fn clear_on_signal(message: Option<&'static str>) -> Result<(), CliError> {
     if !std::io::stderr().is_terminal() {
         return Ok(());
     }
     on_signal(move || {
         progress::clear();
-        if let Some(said) = said {
-            crate::notice(format_args!("gristmill: {said}"));
+        if let Some(message) = message {
+            crate::notice(format_args!("gristmill: {message}"));
         }
         std::process::exit(i32::from(INTERRUPTED));
     })
 }
 
-fn on_signal(heard: impl FnMut() + Send + 'static) -> Result<(), CliError> {
-    ctrlc::set_handler(heard).map_err(|error| CliError::Usage(format!("cannot listen for Ctrl-C: {error}")))
+fn on_signal(handler: impl FnMut() + Send + 'static) -> Result<(), CliError> {
+    ctrlc::set_handler(handler).map_err(|error| CliError::Usage(format!("cannot listen for Ctrl-C: {error}")))
 }

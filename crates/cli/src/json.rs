@@ -1,5 +1,5 @@
-//! Answers as JSON. Integers beyond 2^53 and numbers that are not finite are strings, so that no reader rounds
-//! or rejects them; bytes that are no UTF-8 are a list of numbers under a key of their own.
+//! Answers as JSON. Integers beyond 2^53 and non-finite numbers are strings, so that no reader rounds or rejects
+//! them. Bytes that are not UTF-8 are a list of numbers under their own key.
 
 use gristmill_kernel::{Position, RowShape, RowValue, Value};
 use gristmill_runtime::Report;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 /// Largest integer that every JSON reader keeps exactly.
 const MAX_SAFE: i128 = 1 << 53;
 
-/// An integer, as a string where a reader might round it.
+/// An integer; a string if a reader might round it.
 pub fn integer(n: i128) -> Json {
     match i64::try_from(n) {
         Ok(small) if n.abs() <= MAX_SAFE => json!(small),
@@ -16,7 +16,7 @@ pub fn integer(n: i128) -> Json {
     }
 }
 
-/// A float: shortest decimal that reads back as the same f64.
+/// A float: the shortest decimal that reads back as the same f64.
 pub fn float(x: f64) -> Json {
     if x.is_nan() {
         json!("NaN")
@@ -58,8 +58,8 @@ pub fn row(shape: &RowShape, at: Position, bytes: &[u8]) -> Json {
     Json::Object(out)
 }
 
-/// What a request reports about itself. Lanes are told only of folds of this process: storage nodes have their own.
-pub fn report(report: &Report, folded_here: bool) -> Json {
+/// The report of a request. It has lanes only for folds of this process, because storage nodes have their own.
+pub fn report(report: &Report, folded_locally: bool) -> Json {
     let places: Vec<Json> = report
         .places
         .iter()
@@ -88,7 +88,7 @@ pub fn report(report: &Report, folded_here: bool) -> Json {
     json!({
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "rounds": report.rounds,
-        "lanes": folded_here.then_some(report.lanes),
+        "lanes": folded_locally.then_some(report.lanes),
         "bytes_read": integer(i128::from(report.bytes_read)),
         "bytes_moved": integer(i128::from(report.bytes_moved)),
         "messages": integer(i128::from(report.messages)),

@@ -1,7 +1,7 @@
-//! The `gristmill` command: start storage nodes with `up`, copy files to them with `put` and back with `get`, `run`
-//! kernels where the data is.
+//! The `gristmill` command. It starts storage nodes (`up`), copies files to them (`put`) and back (`get`), and runs
+//! kernels where the data is (`run`).
 //!
-//! A library, so that the command installed with the Python package is the same; the binary only calls [`main`].
+//! It is a library, so that the Python package installs the same command. The binary only calls [`main`].
 //!
 //! Answers go to standard output, everything else to standard error. The exit code is 0 for an answer, 1 for a
 //! failure of the data or the machine, 2 for a request that makes no sense, 130 after Ctrl-C.
@@ -31,33 +31,33 @@ use crate::args::{Cli, Command};
 use crate::error::CliError;
 pub(crate) use crate::notice::notice;
 
-/// How this program starts itself again: the words before its arguments.
-static MYSELF: OnceLock<Vec<OsString>> = OnceLock::new();
+/// The words that start this program again, without arguments.
+static SELF_COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// The words of the command line, of which the first is the command's name.
-static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+/// The words of the command line. The first is the command's name.
+static COMMAND_LINE: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Runs the command with these arguments, the first of which is its name.
+/// Runs the command with these arguments. The first is its name.
 ///
-/// `myself` is how the command is started again for the nodes of `up`: the binary, or an interpreter and its module.
-pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
-    let _ = MYSELF.set(myself);
-    let _ = WORDS.set(args.clone());
-    if let Some(code) = completion::answered(&args) {
+/// `program` starts the command again for the nodes of `up`: the binary, or an interpreter and its module.
+pub fn main(args: Vec<OsString>, program: Vec<OsString>) -> ExitCode {
+    let _ = SELF_COMMAND.set(program);
+    let _ = COMMAND_LINE.set(args.clone());
+    if let Some(code) = completion::complete(&args) {
         return code;
     }
     let cli = match Cli::try_parse_from(args.clone()) {
         Ok(cli) => cli,
-        Err(error) => return refused(&error),
+        Err(error) => return print_usage_error(&error),
     };
     resource_limits::prepare();
     match dispatch(cli, &args) {
         Ok(code) => code,
-        // Whoever read our output has seen enough.
+        // The reader of the output closed it.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             progress::clear();
-            // One line, also where a library's message has more.
+            // One line, even if a library's message has several.
             notice(format_args!(
                 "gristmill: {}",
                 error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -67,9 +67,9 @@ pub fn main(args: Vec<OsString>, myself: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Says what is wrong with the flags, with the prefix of all our messages. Help goes to standard output; if nobody reads
-/// it, nothing is lost.
-fn refused(error: &clap::Error) -> ExitCode {
+/// Prints an error of the flags with the prefix of all our messages, or the help, which goes to standard output.
+/// Failures to print the help are ignored.
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     match error.render().to_string().strip_prefix("error: ") {
         Some(mistake) => notice(format_args!("gristmill: {}", mistake.trim_end())),
         None => drop(error.print()),

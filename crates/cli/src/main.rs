@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let myself = std::env::current_exe().map_or_else(|_| "gristmill".into(), |path| path.into_os_string());
-    gristmill_cli::main(std::env::args_os().collect(), vec![myself])
+    let program = std::env::current_exe().map_or_else(|_| "gristmill".into(), |path| path.into_os_string());
+    gristmill_cli::main(std::env::args_os().collect(), vec![program])
 }

@@ -1,4 +1,4 @@
-//! A quick look at an answer: one dimension as a line, two as a map. The same answer is the same bytes on every machine.
+//! Pictures of answers: one dimension as a line, two as a map. The same answer gives the same bytes on every machine.
 
 mod bars;
 mod canvas;
@@ -14,36 +14,35 @@ use crate::error::CliError;
 use canvas::Canvas;
 use frame::Frame;
 
-/// Pixels of a picture.
+/// Size of a picture in pixels.
 const WIDTH: usize = 1000;
 const HEIGHT: usize = 620;
 
-/// A dimension of what is drawn.
+/// A dimension of a picture.
 pub struct Dimension {
-    /// Its name.
     pub name: String,
-    /// Its elements; the coordinate where there is one.
+    /// Number of elements.
     pub length: usize,
-    /// What they stand for.
+    /// Coordinates or names of the elements.
     pub labels: Option<Labels>,
-    /// The units of these.
+    /// Units of the labels.
     pub units: Option<String>,
-    /// Numbers are times.
+    /// Set if the labels are times.
     pub time: Option<gristmill_client::TimeUnits>,
 }
 
-/// What is drawn.
+/// The values and texts of a picture.
 pub struct Picture {
-    /// A line above it, and a smaller one below that.
+    /// The line above the picture, and a smaller one below the title.
     pub title: String,
     pub subtitle: String,
-    /// What the numbers are, beside the axis or the bar of colours.
+    /// Name of the values, beside the axis or the colour bar.
     pub quantity: String,
-    /// One or two.
+    /// One or two dimensions.
     pub dimensions: Vec<Dimension>,
-    /// In C order; NaN is missing.
+    /// The values in C order. NaN is missing.
     pub values: Vec<f64>,
-    /// Of counts in bins, the edges of these: one more than there are values. Else none.
+    /// The edges of the bins of a histogram: one more than values. Empty for other pictures.
     pub edges: Vec<f64>,
 }
 
@@ -51,7 +50,7 @@ impl Picture {
     /// The bytes of a PNG.
     ///
     /// # Errors
-    /// Dimensions that are not one or two, or that have not the values.
+    /// Returns an error if there are no values, or other than one or two dimensions.
     pub fn png(&self) -> Result<Vec<u8>, CliError> {
         let elements = self.dimensions.iter().try_fold(1usize, |all, one| all.checked_mul(one.length));
         if elements != Some(self.values.len()) || self.values.is_empty() {
@@ -72,7 +71,7 @@ impl Picture {
         canvas.png()
     }
 
-    /// The smallest and the largest number, a little apart; `None` where there is none.
+    /// The smallest and the largest finite value, widened if they are equal; `None` if no value is finite.
     fn range(&self) -> Option<(f64, f64)> {
         let finite = || self.values.iter().copied().filter(|x| x.is_finite());
         let (low, high) =
@@ -87,7 +86,7 @@ impl Picture {
         }
     }
 
-    fn titles(&self, canvas: &mut Canvas, frame: &Frame) {
+    fn draw_titles(&self, canvas: &mut Canvas, frame: &Frame) {
         let middle = (frame.left + frame.right) / 2;
         canvas.text(&self.title, middle, frame.top - 40, canvas::Size::Large, canvas::Align::Middle);
         canvas.text(&self.subtitle, middle, frame.top - 18, canvas::Size::Small, canvas::Align::Middle);
@@ -95,8 +94,9 @@ impl Picture {
 }
 
 impl Dimension {
-    /// Where its elements lie: at their coordinates, if these ascend or descend, else at their numbers.
-    fn places(&self) -> (Vec<f64>, bool) {
+    /// Positions of the elements, and whether they are coordinates. They are if these ascend or descend; else they are
+    /// indices.
+    fn positions(&self) -> (Vec<f64>, bool) {
         let rises = |all: &[f64]| {
             all.windows(2).all(|pair| pair[0] < pair[1]) || all.windows(2).all(|pair| pair[0] > pair[1])
         };
@@ -108,7 +108,7 @@ impl Dimension {
         }
     }
 
-    /// What is written beside its axis.
+    /// The title of the axis.
     fn title(&self) -> String {
         match &self.units {
             Some(units) if self.time.is_none() => format!("{} [{units}]", self.name),

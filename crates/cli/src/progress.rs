@@ -1,4 +1,4 @@
-//! A progress bar on standard error, when a person is watching and the work is long.
+//! A progress bar on standard error, if it is a terminal and the work is long.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,18 @@ use std::time::Duration;
 use gristmill_runtime::Control;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-/// Work that takes less is over before a bar could be read.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Shorter work shows no bar.
+const SHOW_AFTER: Duration = Duration::from_millis(500);
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Shows how far a request is, from a thread of its own, until dropped.
+/// A thread that shows the progress of a request until this is dropped.
 pub struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Nothing is shown unless standard error is a terminal.
+    /// Starts the thread. It shows nothing unless standard error is a terminal.
     pub fn start(control: Arc<Control>, quiet: bool) -> Watch {
         let over = Arc::new(AtomicBool::new(false));
         if quiet || !std::io::stderr().is_terminal() {
@@ -28,13 +28,13 @@ impl Watch {
         }
         let flag = over.clone();
         let thread = std::thread::spawn(move || {
-            std::thread::park_timeout(PATIENCE);
+            std::thread::park_timeout(SHOW_AFTER);
             if flag.load(Ordering::Relaxed) {
                 return;
             }
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(style("{bar:40} {percent}% {elapsed} (about {eta} left)"));
-            shown(&bar);
+            set_shown(&bar);
             while !flag.load(Ordering::Relaxed) {
                 let (done, total) = control.progress();
                 bar.set_length(total);
@@ -52,32 +52,32 @@ impl Drop for Watch {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A bar that panicked has nothing more to say.
+            // A panic of the bar does not matter.
             let _ = thread.join();
         }
     }
 }
 
-/// A bar over bytes copied, for `put` and `get`.
+/// A bar over copied bytes, for `put` and `get`.
 pub fn bytes_bar(total: u64, quiet: bool) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total);
     bar.set_style(style("{bar:40} {bytes}/{total_bytes} {bytes_per_sec}"));
-    shown(&bar);
+    set_shown(&bar);
     bar
 }
 
-/// The bar on the terminal, for whoever ends the program.
+/// The bar on the terminal, so that a signal can remove it.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-fn shown(bar: &ProgressBar) {
+fn set_shown(bar: &ProgressBar) {
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) =
         Some(bar.clone().with_finish(ProgressFinish::AndClear));
 }
 
-/// Takes the bar off the terminal, before the program ends in the middle of its work.
+/// Removes the bar from the terminal, before the program ends in the middle of its work.
 pub fn clear() {
     if let Some(bar) = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
         bar.finish_and_clear();

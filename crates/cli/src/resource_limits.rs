@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::SIGXFSZ;
 
-/// Takes as many open files as there may be, since a node has one for each connection and each object in use; and has a write
-/// beyond the largest file that there may be fail, instead of ending the process. Where the system refuses either, things stay
-/// as they are.
+/// Raises the limit on open files to its maximum, because a node has one for each connection and each object in use.
+/// Also makes a write beyond the limit on file sizes fail instead of ending the process. Failures of either are
+/// ignored.
 pub fn prepare() {
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
-    // Nobody looks at the flag: that there is a handler is enough.
+    // The flag is not read: a handler is enough.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 

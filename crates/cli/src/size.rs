@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Sizes in bytes as people write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ impl FromStr for Size {
             return Err(wrong());
         }
         let number: u64 = digits.parse().map_err(|_| wrong())?;
-        number.checked_mul(unit).map(Size).ok_or_else(|| format!("'{text}' is beyond 2^64 bytes"))
+        number.checked_mul(unit).map(Size).ok_or_else(|| format!("'{text}' is 2^64 bytes or more"))
     }
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// Bytes as a person reads them: `1.50 GiB`.
+/// A number of bytes for people: `1.50 GiB`.
 pub fn readable(bytes: u64) -> String {
     const STEPS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes as f64;
@@ -76,9 +76,9 @@ impl FromStr for ByteRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ByteRange, String> {
-        let (start, length) = text
-            .split_once(':')
-            .ok_or_else(|| format!("'{text}' is no range; write START:LENGTH as 1GiB:512MiB, or START:"))?;
+        let (start, length) = text.split_once(':').ok_or_else(|| {
+            format!("'{text}' is not a range; write START:LENGTH as 1GiB:512MiB, or START:")
+        })?;
         let start = if start.is_empty() { Size(0) } else { start.parse::<Size>()? };
         let length = if length.is_empty() { None } else { Some(length.parse::<Size>()?.0) };
         Ok(ByteRange { start: start.0, length })

@@ -10,8 +10,8 @@ const BIN: &str = env!("CARGO_BIN_EXE_gristmill");
 const LENGTH: usize = 24 << 20;
 const TARGETS: usize = 3;
 
-/// However busy the machine, a put of this length gets somewhere in this time.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A put of this length makes progress within this time even on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn put(dir: &Path) -> Child {
     let targets: Vec<_> = (0..TARGETS).map(|n| dir.join(format!("t{n}")).display().to_string()).collect();
@@ -44,7 +44,7 @@ fn a_killed_put_leaves_a_whole_file_or_none() {
     let mut interrupted = 0;
     for eighth in 0..8 {
         let mut child = put(dir);
-        // Kill it once so much has arrived.
+        // Kill it once this many bytes have arrived.
         let wanted = (LENGTH / 8 * eighth) as u64;
         let begun = Instant::now();
         loop {
@@ -53,7 +53,7 @@ fn a_killed_put_leaves_a_whole_file_or_none() {
             if arrived > wanted || child.try_wait().unwrap().is_some() {
                 break;
             }
-            assert!(begun.elapsed() < PATIENCE, "only {arrived} bytes arrived");
+            assert!(begun.elapsed() < TIMEOUT, "only {arrived} bytes arrived");
             std::thread::yield_now();
         }
         child.kill().unwrap();
@@ -70,7 +70,7 @@ fn a_killed_put_leaves_a_whole_file_or_none() {
         }
     }
     assert!(interrupted > 0, "every put was faster than the kill");
-    // What the killed ones left goes with the next.
+    // The next put removes what the killed puts left.
     assert!(put(dir).wait().unwrap().success());
     assert_eq!(objects(dir).len(), TARGETS);
 }

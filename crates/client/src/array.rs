@@ -1,7 +1,7 @@
-//! Requests about a variable of a scientific file: from names, as users say them, to a kernel over chunks.
+//! Requests about a variable of a scientific file: from the names that users write to a kernel over chunks.
 //!
-//! The file is parsed here, by whoever asks; what runs gets the chunk table. Axes are named by their dimensions, or numbered;
-//! what is taken of them is given by index or by the values of a coordinate, the one-dimensional variable that has
+//! The client parses the file; the nodes get the chunk table. An axis is given by the name of its dimension or by its
+//! number. Its elements are selected by index or by the values of its coordinate, the one-dimensional variable that has
 //! the name of the dimension.
 
 mod calendar;
@@ -13,6 +13,7 @@ mod inputs;
 mod labels;
 mod mapped;
 mod meaning;
+mod missing_bins;
 mod netcdf;
 mod npy;
 mod output;
@@ -23,7 +24,6 @@ mod select;
 mod shares;
 mod slab;
 mod source;
-mod spread;
 mod time;
 mod weight;
 mod whole;
@@ -38,17 +38,17 @@ use gristmill_runtime::{Chunks, FileParts, Request};
 use gristmill_wire::grid;
 
 use crate::ClientError;
-use inputs::{Asked, Bound, Input, bound};
+use inputs::{BoundReduction, Input, ReductionSpec, bind};
 
 pub use calendar::{Calendar, Date};
-pub use folder::{Folder, nowhere};
+pub use folder::{Folder, empty_file};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;
 pub use partial_date::PartialDate;
 pub use reduce::{Operands, ReductionPlan, meaning_of, plan_reduction};
 pub use resample::Frequency;
-pub use select::Part;
+pub use select::AxisSelection;
 pub use shares::{Share, shares};
 pub use slab::{MAX_SLAB_BYTES, Slab, read_slab};
 pub(crate) use source::PartsSource;
@@ -56,41 +56,42 @@ pub use time::{Instant, TimeUnits};
 pub use weight::COSINE_OF_LATITUDE;
 pub use whole::{VariableError, write_variable};
 
-/// What an expression calls the variable that is asked about.
+/// Name of the reduced variable in an expression.
 const LEAD: &str = "x";
 
-/// What is asked of a variable.
+/// A request about a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayQuestion {
     /// The variable, with its groups: `group/name`.
     pub variable: String,
-    /// What is made of its elements.
+    /// The operation.
     pub op: Op,
-    /// The axes that are reduced, by the names of their dimensions or their numbers. Where nothing is said all, but none
-    /// beside axes that are mapped.
+    /// The axes to reduce, by the names of their dimensions or by their numbers. `None` means all axes, or no axis if
+    /// some are mapped.
     pub axes: Option<Vec<String>>,
-    /// What is taken of axes that are not taken whole.
-    pub parts: Vec<(String, Part)>,
-    /// Groups, windows and bins of axes, and weights.
+    /// Axes that are not taken whole, with their selections.
+    pub parts: Vec<(String, AxisSelection)>,
+    /// Groups, windows and bins of axes, and weights of elements.
     pub mapping: Mapping,
-    /// Computed of each element first; see [`gristmill_array::Expr`]. The variable is `x`, or has its own name.
+    /// Expression that is computed of each element first; see [`gristmill_array::Expr`]. It names the variable `x`, or
+    /// by the variable's own name.
     pub expr: Option<String>,
-    /// Further variables with the same dimensions, and what the expression calls them.
+    /// Further variables with the same dimensions: the name in the expression, and the path.
     pub others: Vec<(String, String)>,
-    /// Whether reduced axes stay, with length 1.
+    /// Whether reduced axes stay in the answer, with length 1.
     pub keepdims: bool,
-    /// Whether NaN counts as missing; of floats it does where nothing is said.
+    /// Whether NaN counts as missing. `None` means true.
     pub skipna: Option<bool>,
-    /// Degrees of freedom taken from the count in variances.
+    /// Number subtracted from the count in variances.
     pub ddof: u64,
-    /// Fewer elements than this make no number.
+    /// The result of fewer elements than this is NaN.
     pub min_count: u64,
     /// Whether values outside `valid_min`, `valid_max`, `valid_range` are missing.
     pub valid: bool,
 }
 
 impl ArrayQuestion {
-    /// This of all elements of a variable.
+    /// An operation over all elements of a variable.
     pub fn new(variable: &str, op: Op) -> ArrayQuestion {
         ArrayQuestion {
             variable: variable.to_owned(),
@@ -112,62 +113,64 @@ impl ArrayQuestion {
 /// An axis of the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerAxis {
-    /// The name of its dimension; `dim_0` and so on where it has none.
+    /// The name of the dimension, or `dim_0` and so on if it has no name.
     pub name: String,
-    /// Its length.
+    /// Number of elements.
     pub length: u64,
-    /// Whether it was reduced, and stays with length 1.
+    /// Whether the axis was reduced, and stays with length 1.
     pub reduced: bool,
-    /// What its elements stand for, where they were made of several of the file.
+    /// Coordinate of an axis of groups, windows or bins.
     pub coordinate: Option<AxisCoordinate>,
-    /// Its elements that something was asked about, where not all are: the others are bins of time without any times.
-    pub asked: Option<Vec<usize>>,
+    /// Indices of the bins that have any times, ascending; `None` if no bin is empty.
+    pub present: Option<Vec<usize>>,
 }
 
-/// A question worked out.
+/// A request that is bound to a file.
 pub struct ArrayPlan {
-    /// The file.
+    /// The opened file.
     pub dataset: Arc<Dataset>,
-    /// The variable.
+    /// The variable that the request is about.
     pub variable: Variable,
-    /// Its chunks, or those of another variable that is read beside it and leads.
+    /// All chunks of the leading variable, which may be one of the further variables.
     pub table: Arc<ChunkTable>,
-    /// Those that are needed, with a table of those and their files alone.
+    /// The needed chunks, with a table that has only these chunks and their files.
     pub chunks: Chunks,
-    /// The kernel.
+    /// The kernel, whose records are chunks.
     pub kernel: Arc<ArrayReduce>,
-    /// What it was bound to.
-    pub asked: ArrayRequest,
-    /// The elements that are taken.
+    /// The request to which the kernel was bound.
+    pub array_request: ArrayRequest,
+    /// The selected elements.
     pub selected: Selected,
-    /// What was asked.
+    /// The request that was planned.
     pub question: ArrayQuestion,
-    /// Axes of the answer, in its order, before those that a quantile or a histogram adds.
+    /// Axes of the answer, in order, without an axis that a quantile or a histogram adds.
     pub axes: Vec<AnswerAxis>,
 }
 
-/// What is in a file of a format that is known, wherever its bytes lie; only what the file says about itself is read.
-/// `name`: by its end delimited text is known, all of which is read.
+/// Opens a file of a known format and reads its metadata. The ending of `name` tells delimited text, which is read
+/// whole.
 ///
 /// # Errors
-/// [`FormatError::Unrecognised`], and what cannot be read.
+/// Returns [`FormatError::Unrecognised`] if the format is unknown, and another [`FormatError`] if the file cannot be
+/// read or parsed.
 pub fn read_dataset(file: &FileParts, name: &str) -> Result<Dataset, FormatError> {
     gristmill_format::open(Arc::new(PartsSource::new(file.clone())), name)
 }
 
-/// Works out what is asked of a variable of a file.
+/// Plans a request about a variable of a file.
 ///
 /// # Errors
-/// A file that is none, and what [`plan_dataset`] refuses.
+/// Returns the errors of [`read_dataset`] and of [`plan_dataset`].
 pub fn plan_array(file: &FileParts, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let dataset = read_dataset(file, &file.name)?;
     plan_dataset(Arc::new(dataset), question)
 }
 
-/// Works out what is asked of a variable of a file, or of a folder, that was opened.
+/// Plans a request about a variable of an opened file or folder.
 ///
 /// # Errors
-/// A variable, axis or coordinate that is not there, and what does not fit together.
+/// Returns an error if the variable, an axis or a coordinate does not exist, if a coordinate cannot be read, or if the
+/// selection, the expression and the operation do not fit the variable.
 pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
     let variable = dataset.variable(&question.variable)?.clone();
     let table = dataset.table(&variable.path)?;
@@ -175,7 +178,7 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
     let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
     let selected = selection.resolve(&grid)?;
     let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
-    let mapped = mapped::of(&dataset, &variable, &selected, &question.mapping)?;
+    let mapped = mapped::map_axes(&dataset, &variable, &selected, &question.mapping)?;
     let reduced: Option<Vec<i64>> = match &question.axes {
         None => mapped.any().then(Vec::new),
         Some(names) => {
@@ -184,12 +187,12 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
                 let place = left.iter().position(|left| *left == axis);
                 place.map(|place| place as i64).ok_or_else(|| {
                     ClientError::Usage(format!(
-                        "axis {name} is taken at one index, and so there is nothing to reduce"
+                        "axis {name} is selected at one index, so there is nothing to reduce"
                     ))
                 })
             };
             let mut places: Vec<i64> = names.iter().map(at).collect::<Result<_, _>>()?;
-            // To reduce what is grouped is to reduce it within its groups.
+            // A grouped axis is reduced within its groups.
             places.retain(|place| !mapped.has(*place as usize));
             Some(places)
         }
@@ -203,22 +206,22 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
                 length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
                 reduced: is_reduced(place),
                 coordinate: None,
-                asked: None,
+                present: None,
             })
         })
         .collect();
     let input = |name: &str, variable: &Variable| {
-        let meaning = meaning::of(variable, question.valid)?;
+        let meaning = meaning::from_attributes(variable, question.valid)?;
         Ok::<Input, ClientError>(Input { name: name.to_owned(), variable: variable.clone(), meaning })
     };
     let mut inputs = vec![input(LEAD, &variable)?];
     for (name, path) in &question.others {
         inputs.push(input(name, dataset.variable(path)?)?);
     }
-    let spoken = question.expr.as_deref().map(|text| inputs::by_its_name(text, &variable, &question.others));
-    let asked = Asked {
+    let expr = question.expr.as_deref().map(|text| inputs::with_lead_name(text, &variable, &question.others));
+    let spec = ReductionSpec {
         selection,
-        expr: spoken.as_deref(),
+        expr: expr.as_deref(),
         constants: Vec::new(),
         reduction: mapped.reduction(Reduction {
             axes: reduced,
@@ -229,19 +232,19 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
             ..Reduction::new(question.op.clone())
         }),
     };
-    let Bound { table, chunks, kernel, asked } = bound(&dataset, inputs, asked)?;
+    let BoundReduction { table, chunks, kernel, array_request } = bind(&dataset, inputs, spec)?;
     let question = question.clone();
-    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, asked, selected, question, axes })
+    Ok(ArrayPlan { dataset, variable, table, chunks, kernel, array_request, selected, question, axes })
 }
 
 impl ArrayPlan {
-    /// The files that the needed chunks lie in, by their names in a folder; one without a name where the format has one.
+    /// The files of the needed chunks, by their names in the folder. A format of a single file has one without a name.
     pub fn files(&self) -> &[FileRef] {
         self.chunks.files()
     }
 
-    /// The request, over the chunks that are needed. `file` has the bytes of all [`files`](ArrayPlan::files), one behind the
-    /// other.
+    /// Returns the request over the needed chunks, for the runtime. `file` has the bytes of all
+    /// [`files`](ArrayPlan::files), one after the other.
     pub fn request(&self, file: FileParts) -> Request {
         let input = Elements::elements(self.table.array.dtype);
         let mut request = Request::new(self.kernel.clone(), input, file);
@@ -249,29 +252,29 @@ impl ArrayPlan {
         request
     }
 
-    /// The request as storage nodes are asked.
+    /// Returns the request for storage nodes.
     ///
     /// # Errors
-    /// More chunks than a request can name.
+    /// Returns an error if there are more chunks than a request can name.
     pub fn question(&self) -> Result<Question, ClientError> {
-        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.asked.clone())?)))
+        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
     }
 
-    /// The coordinate of an axis of the answer as far as it is taken, where there is one.
+    /// Returns the selected part of the coordinate of an axis of the answer, or `None` if the axis has no coordinate.
     ///
     /// # Errors
-    /// A coordinate that cannot be read.
+    /// Returns an error if the coordinate cannot be read.
     pub fn coordinate(&self, axis: &AnswerAxis) -> Result<Option<AxisCoordinate>, ClientError> {
         if axis.coordinate.is_some() {
             return Ok(axis.coordinate.clone());
         }
         let at = (0..self.variable.shape.len()).find(|at| select::name(&self.variable, *at) == axis.name);
         let Some((at, false)) = at.map(|at| (at, axis.reduced)) else { return Ok(None) };
-        let Some(variable) = coordinate::of(&self.dataset, &self.variable, at) else { return Ok(None) };
+        let Some(variable) = coordinate::find(&self.dataset, &self.variable, at) else { return Ok(None) };
         let all = coordinate::values(&self.dataset, variable)?.values;
         let range = self.selected.axes[at];
         let taken =
             (0..range.count).filter_map(|i| all.get((range.first + i * range.step) as usize).copied());
-        Ok(Some(AxisCoordinate::of(variable, &axis.name, taken.collect())))
+        Ok(Some(AxisCoordinate::new(variable, &axis.name, taken.collect())))
     }
 }

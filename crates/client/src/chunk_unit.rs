@@ -1,22 +1,22 @@
-//! A stripe unit for files of scientific formats: whole chunks.
+//! Stripe units of whole chunks, for files of scientific formats.
 
 use std::path::Path;
 
-use gristmill_format::{ChunkTable, Places, open_path};
+use gristmill_format::{ChunkLocations, ChunkTable, open_path};
 use gristmill_layout::{MAX_UNIT, fit_unit};
 
 use crate::DEFAULT_UNIT;
 
-/// Chunks in a stripe where the file has stripes enough for all targets then: one of them is cut where stripes meet,
-/// unless nothing lies before the first chunk.
+/// Chunks of a stripe, if the file then has enough stripes for all targets. One chunk in a stripe is cut by its
+/// boundary, unless the first chunk begins the file.
 const CHUNKS: u64 = 8;
 
 /// Stripes that each target is to have at least.
 const STRIPES: u64 = 4;
 
-/// The stripe unit in bytes for a file on so many targets: whole chunks of the variable that takes the most room, so that few
-/// chunks lie on two targets. Chunks that are compressed are taken to be of their mean length. `None` for files of no format
-/// that is known, or of one whose chunks are small beside [`DEFAULT_UNIT`] or larger than any stripe.
+/// Returns the stripe unit in bytes for a file on `targets` targets: whole chunks of the largest variable, so that few
+/// chunks lie on two targets. Compressed chunks count with their mean length. Returns `None` if the format is unknown,
+/// or if the chunks are small compared with [`DEFAULT_UNIT`] or larger than any stripe.
 pub fn chunk_unit(path: &Path, targets: u64) -> Option<u64> {
     if !path.is_file() {
         return None;
@@ -24,10 +24,10 @@ pub fn chunk_unit(path: &Path, targets: u64) -> Option<u64> {
     let dataset = open_path(path).ok()?;
     let tables = dataset.variables.iter().filter_map(|variable| dataset.table(&variable.path).ok());
     let largest = tables.max_by_key(ChunkTable::stored_bytes)?;
-    let chunk = match &largest.places {
-        Places::Listed(_) => largest.stored_bytes() / largest.stored_chunks().max(1),
-        Places::Rows(_) => largest.array.chunk_bytes(),
-        Places::Inline(_) => return None,
+    let chunk = match &largest.locations {
+        ChunkLocations::Listed(_) => largest.stored_bytes() / largest.stored_chunks().max(1),
+        ChunkLocations::Rows(_) => largest.array.chunk_bytes(),
+        ChunkLocations::Inline(_) => return None,
     };
     if chunk == 0 {
         return None;

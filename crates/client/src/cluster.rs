@@ -1,4 +1,4 @@
-//! A cluster of storage nodes as a user sees it: files by path, from any thread, without a runtime of one's own.
+//! A cluster of storage nodes as a client sees it: files by path, from any thread, without an asynchronous runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,41 +14,43 @@ use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
-use crate::entry_patience::EntryPatience;
+use crate::entry_retries::EntryRetries;
 use crate::own_rates::OwnRates;
 use crate::{ClientError, Location, MAX_WAIT, Url};
 
-/// Threads that drive connections; folds have their own.
+/// Threads that drive connections. Folds have other threads.
 const NETWORK_THREADS: usize = 2;
 
-/// Values of a switch that are as good as none.
+/// Values that turn a switch off.
 const NO: [&str; 6] = ["0", "n", "no", "off", "f", "false"];
 
-/// How to reach a cluster.
+/// Options of a connection to a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterOptions {
     /// Address of the entry node: `HOST:PORT`, or `unix:SOCKET`.
     pub entry: String,
-    /// Certificate authority, PEM: connections over TCP are made over TLS.
+    /// Certificate authority, PEM. With it, connections over TCP use TLS.
     pub ca: Option<PathBuf>,
-    /// Says who we are. Sent to the entry node only.
+    /// Token that names the principal. It is sent to the entry node only.
     pub token: Option<String>,
-    /// How long a node may give no sign of life; 10 seconds where nothing is said.
+    /// Longest time without a sign of life from a node; 10 seconds by default.
     pub stall: Option<Duration>,
-    /// How long the entry node is asked again while it is away, or its cluster is starting;
-    /// [`ENTRY_PATIENCE`](crate::ENTRY_PATIENCE) where that is longer.
+    /// Time for which requests to the entry node are repeated while it is away or its cluster is starting; at least
+    /// [`ENTRY_PATIENCE`](crate::ENTRY_PATIENCE).
     pub wait: Duration,
-    /// Has nodes compare all bytes that are read with their checksums, also those that they compared within the last hour.
+    /// Whether nodes compare all bytes that are read with their checksums, even bytes that they compared within the
+    /// last hour.
     pub verify: bool,
 }
 
 impl ClusterOptions {
-    /// The entry node at this address, and what the environment says: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or
-    /// `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT` (seconds), `GRISTMILL_VERIFY` (any value but 0, no, off and false). Without an address, `GRISTMILL_CLUSTER`.
+    /// Options from the environment: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT`
+    /// (seconds) and `GRISTMILL_VERIFY` (any value except 0, n, no, off, f and false). Without `entry` the address is
+    /// that of `GRISTMILL_CLUSTER`.
     ///
     /// # Errors
-    /// The error is [`ClientError::Usage`] if no cluster is named or `GRISTMILL_WAIT` is no time that somebody may
-    /// wait, and [`ClientError::Io`] if the file of the token cannot be read.
+    /// The error is [`ClientError::Usage`] if no cluster is named or `GRISTMILL_WAIT` is not a number of seconds from 0
+    /// to [`MAX_WAIT`], and [`ClientError::Io`] if the file of the token cannot be read.
     pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
@@ -56,7 +58,7 @@ impl ClusterOptions {
                 "the URL names no cluster; write grist://HOST:PORT/PATH or set GRISTMILL_CLUSTER".into(),
             )
         })?;
-        // As `gristmill up` prints it is right too.
+        // The URL that `gristmill up` prints is accepted too.
         let entry = match Location::parse(&entry) {
             Ok(Location::Remote(Url { entry: Some(named), .. })) => named,
             _ => entry.strip_prefix("grist://").map_or(entry.clone(), str::to_owned),
@@ -82,15 +84,15 @@ impl ClusterOptions {
     }
 }
 
-/// Seconds to wait for a cluster, as text.
+/// Reads a number of seconds to wait for a cluster.
 ///
 /// # Errors
-/// In words: no number from 0 to [`MAX_WAIT`].
+/// Returns a message if the text is not a number from 0 to [`MAX_WAIT`].
 pub fn parse_wait(text: &str) -> Result<Duration, String> {
     let most = MAX_WAIT.as_secs_f64();
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most).contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        format!("'{text}' is no time to wait for a cluster; give seconds from 0 to {most}, for example 10")
+        format!("'{text}' is not a time to wait for a cluster; give seconds from 0 to {most}, for example 10")
     })?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
@@ -105,10 +107,10 @@ pub struct Cluster {
     pub(crate) rates: OwnRates,
 }
 
-/// A runtime that is shut down without waiting for what nobody wants any more.
-struct Running(Option<Runtime>);
+/// A runtime that is shut down without waiting for its tasks.
+struct RuntimeGuard(Option<Runtime>);
 
-impl Drop for Running {
+impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -117,10 +119,10 @@ impl Drop for Running {
 }
 
 impl Cluster {
-    /// Gets ready to talk to a cluster; nothing is sent yet.
+    /// Prepares a connection to a cluster. Nothing is sent yet.
     ///
     /// # Errors
-    /// The error is [`ClientError::Transport`] if the address is none or the certificates cannot be used,
+    /// The error is [`ClientError::Transport`] if the address is invalid or the certificates cannot be used,
     /// [`ClientError::Run`] if the token has characters that no token has, and [`ClientError::Usage`] if no threads can
     /// be started.
     pub fn connect(options: ClusterOptions) -> Result<Cluster, ClientError> {
@@ -148,7 +150,7 @@ impl Cluster {
             let _inside = runtime.enter();
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
-        let peers = peers.owning(Arc::new(Running(Some(runtime))));
+        let peers = peers.owning(Arc::new(RuntimeGuard(Some(runtime))));
         let rates = OwnRates::of_user();
         Ok(Cluster { peers, entry: entry.to_string(), wait: options.wait, tls, rates })
     }
@@ -158,45 +160,45 @@ impl Cluster {
         &self.entry
     }
 
-    /// Asks the entry node, again and again while it is away, for as long as [`EntryPatience`] has it.
+    /// Sends a request to the entry node, and repeats it while the node is away and [`EntryRetries`] allows it.
     pub(crate) async fn ask<Q: Serialize, R: DeserializeOwned>(
         &self,
         name: &str,
         body: &Q,
     ) -> Result<R, RunError> {
-        let patience = EntryPatience::of(name, self.wait);
+        let retries = EntryRetries::for_action(name, self.wait);
         loop {
             let failure = match self.peers.ask(&self.entry, name, body).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            let over = patience.once_more(failure).await;
+            let over = retries.once_more(failure).await;
             over.map_err(|failure| self.entry_failed(failure.error))?;
         }
     }
 
-    /// The error of a question to the entry node.
+    /// Returns the error of a request to the entry node.
     fn entry_failed(&self, error: RunError) -> RunError {
         match error {
             RunError::Remote { kind: ErrorKind::Unavailable, message } => {
-                RunError::Remote { kind: ErrorKind::Unavailable, message: self.of_entry(&message) }
+                RunError::Remote { kind: ErrorKind::Unavailable, message: self.explain_unreachable(&message) }
             }
             other => other,
         }
     }
 
-    /// A failure to reach the entry node, with what is most likely behind it.
-    fn of_entry(&self, message: &str) -> String {
+    /// Adds the most likely cause to the message of a failure to reach the entry node.
+    fn explain_unreachable(&self, message: &str) -> String {
         let message = message.replacen("storage node", "the entry node", 1);
-        let said = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        if self.tls && said(&["corrupt message", "InvalidContentType"]) {
+        let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        if self.tls && has(&["corrupt message", "InvalidContentType"]) {
             return format!(
                 "the node at {} does not speak TLS; leave GRISTMILL_CA out, or start it with --cert and --tls-key",
                 self.entry
             );
         }
         if !self.tls
-            && said(&["closed", "reset", "roken pipe", "invalid size", "http2 error", "protocol error"])
+            && has(&["closed", "reset", "roken pipe", "invalid size", "http2 error", "protocol error"])
         {
             return format!("{message}; if it speaks TLS only, set GRISTMILL_CA");
         }
@@ -211,7 +213,7 @@ impl Cluster {
         Ok(self.peers.wait(self.ask(name, body))?)
     }
 
-    /// Asks about the file at `path`. Where that is a directory, the error says so.
+    /// Sends a request about the file at `path`. If `path` is a directory, the error says so.
     fn about<Q: Serialize, R: DeserializeOwned>(
         &self,
         name: &str,
@@ -238,7 +240,7 @@ impl Cluster {
         })
     }
 
-    /// The shortest request there is.
+    /// Sends the shortest request to the entry node, to see whether it answers.
     ///
     /// # Errors
     /// It fails if the entry node cannot be reached, does not answer or refuses.
@@ -249,13 +251,13 @@ impl Cluster {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// It fails if there is no such file, if it is a directory, if the asker may not read it, and if the entry node
+    /// It fails if there is no such file, if it is a directory, if the client may not read it, and if the entry node
     /// cannot be reached, does not answer or refuses.
     pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
         self.about(names::OPEN, path, &PathOf { path: path.to_owned() })
     }
 
-    /// What is known about a file.
+    /// Returns the metadata of a file.
     ///
     /// # Errors
     /// It fails if there is no such file, if it is a directory, and if the entry node cannot be reached, does not
@@ -264,7 +266,7 @@ impl Cluster {
         self.about(names::STAT, path, &PathOf { path: path.to_owned() })
     }
 
-    /// The names of a directory, in ascending order.
+    /// Returns the entries of a directory, in ascending order of their names.
     ///
     /// # Errors
     /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
@@ -281,10 +283,10 @@ impl Cluster {
         }
     }
 
-    /// Whether there is a directory of this name. It takes one question, however much lies in it.
+    /// Returns whether there is a directory of this name. It takes one request for a directory of any size.
     ///
     /// # Errors
-    /// It fails if the entry node cannot be reached, does not answer or refuses. No directory is no error.
+    /// It fails if the entry node cannot be reached, does not answer or refuses. A missing directory is not an error.
     pub fn is_directory(&self, path: &str) -> Result<bool, ClientError> {
         let list = List { path: path.to_owned(), after: None };
         match self.peers.wait(self.ask::<_, Listing>(names::LIST, &list)) {
@@ -294,25 +296,25 @@ impl Cluster {
         }
     }
 
-    /// Removes a file. Its space is given back soon after.
+    /// Removes a file. Its space is freed soon after.
     ///
     /// # Errors
-    /// It fails if there is no such file, if it is a directory, if the asker may not write it, and if the entry node
+    /// It fails if there is no such file, if it is a directory, if the client may not write it, and if the entry node
     /// cannot be reached, does not answer or refuses.
     pub fn remove(&self, path: &str) -> Result<(), ClientError> {
         self.about(names::REMOVE, path, &PathOf { path: path.to_owned() })
     }
 
-    /// Changes who may read and write a file: permission bits as in `0o640`.
+    /// Changes the permission bits of a file, as in `0o640`.
     ///
     /// # Errors
-    /// It fails if there is no such file, if it is a directory, if the asker may not change it, if there are no such
+    /// It fails if there is no such file, if it is a directory, if the client may not change it, if there are no such
     /// bits, and if the entry node cannot be reached, does not answer or refuses.
     pub fn set_mode(&self, path: &str, mode: u16) -> Result<(), ClientError> {
         self.about(names::CHMOD, path, &SetMode { path: path.to_owned(), mode })
     }
 
-    /// The storage nodes.
+    /// Returns the storage nodes.
     ///
     /// # Errors
     /// It fails if the entry node cannot be reached, does not answer or refuses.
@@ -321,8 +323,8 @@ impl Cluster {
         Ok(nodes.nodes)
     }
 
-    /// What all nodes do now, and what they did since they started. Nodes that do not answer within a second or so are
-    /// in it without a load.
+    /// Returns the load of all nodes, and their totals since they started. A node that does not answer within about a
+    /// second has no load.
     ///
     /// # Errors
     /// It fails if the entry node cannot be reached, does not answer or refuses.
@@ -331,7 +333,7 @@ impl Cluster {
         Ok(asked.map_err(|error| self.entry_failed(error))?)
     }
 
-    /// An opened file, to be read over the network.
+    /// Returns an opened file as a source of bytes over the network.
     ///
     /// # Errors
     /// It fails as [`parts_of`](Cluster::parts_of) does.
@@ -339,7 +341,7 @@ impl Cluster {
         self.parts_of(&opened.into())
     }
 
-    /// Opened files as one, to be read over the network.
+    /// Returns opened files as one source of bytes over the network.
     ///
     /// # Errors
     /// It fails as [`Files::whole`] does.
@@ -347,7 +349,7 @@ impl Cluster {
         Ok(files.whole(&self.peers, AT_CLIENT)?)
     }
 
-    /// Where the bytes of an opened file lie.
+    /// Returns the layout of an opened file.
     ///
     /// # Errors
     /// It fails as [`Peers::layout`] does.
@@ -355,8 +357,8 @@ impl Cluster {
         Ok(self.peers.layout(&opened.info.file, &opened.grant.as_str().into())?)
     }
 
-    /// The error of a request about an opened file: if a node broke off because the file was replaced or removed, it
-    /// says so.
+    /// Explains the error of a request about an opened file: if a node stopped because the file was replaced or
+    /// removed, the new error says so.
     pub fn explain(&self, file: &FileMap, error: RunError) -> RunError {
         if error.kind() != ErrorKind::Unavailable {
             return error;

@@ -1,4 +1,4 @@
-//! Reading a whole file back.
+//! Copies of whole files to this machine.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -27,7 +27,7 @@ pub fn read_to(
     })
 }
 
-/// Writes all bytes to `out` for as long as `each`, which gets the bytes written so far, has nothing against it.
+/// Writes all bytes to `out`. `each` gets the bytes written so far, and ends the copy if it returns an error.
 fn copy(
     file: &FileParts,
     out: &mut dyn Write,
@@ -53,12 +53,13 @@ fn copy(
     Ok(())
 }
 
-/// Copies a file to a new plain one, which appears under its name only when it is whole and durable. Replaces
-/// what was there. The new file has the permission bits `mode`, less what the umask takes away. `progress` gets the
-/// bytes written so far.
+/// Copies a file to a new plain file, which gets its name only when it is complete and durable. An existing file is
+/// replaced. The new file has the permission bits `mode` without those of the umask. `progress` gets the bytes written
+/// so far.
 ///
 /// # Errors
-/// [`ClientError::Stopped`] once `stop` was told; nothing is left then, nor after any other error.
+/// Returns [`ClientError::Stopped`] if `stop` is stopped, and the errors of [`read_to`] and [`write_whole`]. Nothing of
+/// the new file is left then.
 pub fn get(
     file: &FileParts,
     mode: u32,
@@ -80,19 +81,19 @@ pub fn get(
     })
 }
 
-/// The failure of a copy that was told to stop.
+/// Returns the error of a copy that was stopped.
 pub(crate) fn stopped(destination: &Path) -> ClientError {
     ClientError::Stopped { path: destination.to_owned() }
 }
 
-/// Makes a file that appears under its name only when `write` has written all of it and it is durable. Whatever ends
-/// it before, `stop` included, leaves nothing.
+/// Makes a file that gets its name only when `write` has written all of it and it is durable. If anything ends it
+/// before, `stop` included, nothing is left.
 ///
 /// # Errors
-/// The error is [`ClientError::Usage`] if there is a directory at `destination`, or another thing that is no regular
-/// file, [`ClientError::Stopped`] once `stop` was told, [`ClientError::Io`] if the file cannot be made, synced or
-/// renamed, or that of `write`. Where only the last step fails, the sync of the directory, the new file is in place but
-/// perhaps not durable.
+/// The error is [`ClientError::Usage`] if something other than a regular file is at `destination`,
+/// [`ClientError::Stopped`] if `stop` is stopped, [`ClientError::Io`] if the file cannot be made, synced or renamed, or
+/// that of `write`. If only the last step fails, the sync of the directory, the new file is in place but perhaps not
+/// durable.
 pub fn write_whole(
     destination: &Path,
     mode: u32,
@@ -100,22 +101,23 @@ pub fn write_whole(
     write: &mut dyn FnMut(&File) -> Result<(), ClientError>,
 ) -> Result<(), ClientError> {
     let io = |source| ClientError::Io { verb: "write", path: destination.to_owned(), source };
-    // A link stays, and what it leads to is replaced.
+    // A symbolic link stays, and its destination is replaced.
     let target = destination.canonicalize().unwrap_or_else(|_| destination.to_owned());
     if target.is_dir() {
         let why = format!("{} is a directory; give a file name", target.display());
         return Err(ClientError::Usage(why));
     }
     if target.exists() && !target.is_file() {
-        // A rename would put a plain file in the place of a device or a pipe.
-        let why = format!("{} is no regular file; write to '-' and redirect that", target.display());
+        // A rename would replace a device or a pipe by a plain file.
+        let why = format!("{} is not a regular file; write to '-' and redirect that", target.display());
         return Err(ClientError::Usage(why));
     }
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let partial = parent.join(format!(".{name}.{:016x}.partial", fastrand::u64(..)));
-    // With its bits from the first byte on: it is at no time open to more than the whole file is to be.
+    // The file has its permission bits from the first byte on, so it is never open to more principals than the whole
+    // file.
     let made = OpenOptions::new().write(true).create_new(true).mode(mode & 0o777).open(&partial);
     let written = made.map_err(io).and_then(|out| {
         write(&out)?;
@@ -127,7 +129,7 @@ pub fn write_whole(
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(io)
     });
     if written.is_err() {
-        // Under its own name it may be gone already.
+        // After a rename its temporary name is gone already.
         let _ = std::fs::remove_file(&partial);
     }
     written

@@ -1,4 +1,4 @@
-//! The layout file: which targets hold a striped file, and how.
+//! The layout file: the layout of a striped file and the targets that hold it.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ClientError;
 
-/// The end of a layout file's name.
+/// The ending of a layout file's name.
 pub const EXTENSION: &str = "grist";
 
 /// Longest layout file, in bytes.
@@ -39,7 +39,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// A file of `length` bytes in one object of this name on each target.
+    /// Describes a file of `length` bytes, with one object of this name on each target.
     pub fn new(length: u64, striped: Striped, object: String, targets: Vec<PathBuf>) -> Descriptor {
         let (unit, first) = (striped.unit(), striped.first());
         Descriptor { gristmill_layout: FORMAT, length, unit, first, object, targets }
@@ -48,13 +48,13 @@ impl Descriptor {
     /// Reads and checks a layout file.
     ///
     /// # Errors
-    /// The error is [`ClientError::Descriptor`] if it is no layout file of this version, and [`ClientError::Run`] or
+    /// The error is [`ClientError::Descriptor`] if it is not a layout file of this version, and [`ClientError::Run`] or
     /// [`ClientError::Io`] if it cannot be opened.
     pub fn read(path: &Path) -> Result<Descriptor, ClientError> {
         let bad = |why: String| ClientError::Descriptor { path: path.to_owned(), why };
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
         let mut text = String::new();
-        // Says what is wrong with a file that cannot be read.
+        // Gives a clear error for a file that cannot be read.
         FileParts::plain(path)?;
         let file = File::open(path).map_err(io)?;
         file.take(MAX_DESCRIPTOR_BYTES + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
@@ -82,7 +82,7 @@ impl Descriptor {
         Striped::new(self.unit, targets, self.first)
     }
 
-    /// The directories of the targets as paths that can be opened.
+    /// Returns the directories of the targets as paths that can be opened. `path` is that of the layout file.
     pub fn target_dirs(&self, path: &Path) -> Vec<PathBuf> {
         let base = path.parent().unwrap_or(Path::new(""));
         self.targets.iter().map(|target| base.join(target)).collect()

@@ -1,4 +1,4 @@
-//! What can go wrong with a file, and what to do.
+//! Errors of operations on files.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,13 +16,13 @@ pub enum ClientError {
     /// Opening or reading a file failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A node cannot be reached at such an address, or in such a way.
+    /// The address of a node or the certificates cannot be used.
     #[error(transparent)]
     Transport(#[from] gristmill_transport::TransportError),
     /// A file of a scientific format, or a variable of one, cannot be used.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// What is asked of an array makes no sense.
+    /// A request about an array is invalid.
     #[error(transparent)]
     Array(#[from] ArrayError),
     /// A layout cannot be made.
@@ -31,30 +31,30 @@ pub enum ClientError {
     /// The store of a target failed.
     #[error("target {}: {source}", target.display())]
     Target {
-        /// Its directory.
+        /// Directory of the target.
         target: PathBuf,
-        /// What the store said.
+        /// Error of the store.
         source: StoreError,
     },
     /// The layout file could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A layout file makes no sense.
-    #[error("{} is no layout file of this version: {why}; put the file again", path.display())]
+    /// A layout file is invalid.
+    #[error("{} is not a layout file of this version: {why}; put the file again", path.display())]
     Descriptor {
         /// The layout file.
         path: PathBuf,
         /// What is wrong.
         why: String,
     },
-    /// A copy was told to stop.
+    /// A copy was stopped.
     #[error("stopped before {} was whole; nothing of it is left, copy it again", path.display())]
     Stopped {
-        /// The file that was to be written.
+        /// The file that the copy was to make.
         path: PathBuf,
     },
-    /// A copy of many files to a folder that has others was told to stop.
-    #[error("stopped before all files were in {path}; those that are there stay, copy the rest again")]
+    /// A copy of many files to a folder that has other files was stopped.
+    #[error("stopped before all files were in {path}; copied files stay, copy the rest again")]
     StoppedAmong {
         /// The folder.
         path: String,
@@ -75,7 +75,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The failure of storage behind this, also where a reader of a format came upon it.
+    /// The failure of storage that caused this error, also if the reader of a format met it.
     pub fn storage(&self) -> Option<&RunError> {
         match self {
             ClientError::Run(error) => Some(error),
@@ -87,7 +87,7 @@ impl ClientError {
         }
     }
 
-    /// Whether there is nothing of the name that was asked for, or a directory where a file is wanted.
+    /// Whether the requested file does not exist, or is a directory.
     pub fn is_missing(&self) -> bool {
         matches!(self, ClientError::Run(error) if error.kind() == ErrorKind::NotFound)
     }

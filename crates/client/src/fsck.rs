@@ -1,4 +1,4 @@
-//! Comparing the names of a cluster with the objects on its storage nodes.
+//! Comparison of a cluster's namespace with the objects on its storage nodes.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use crate::{ClientError, Cluster};
 pub struct NodeCheck {
     /// The node.
     pub node: Node,
-    /// Objects that were compared.
+    /// Number of objects that were compared.
     pub objects: u64,
-    /// Their bytes.
+    /// Bytes of these objects.
     pub bytes: u64,
-    /// Files whose object here is not as it should be.
+    /// Files whose object on this node is missing or wrong.
     pub lost: Vec<LostObject>,
-    /// Objects that no file has.
+    /// Objects that belong to no file.
     pub unnamed: Vec<UnnamedObject>,
     /// Why the rest of the node was not compared, if it was not.
     pub error: Option<String>,
@@ -47,11 +47,12 @@ impl FsckReport {
 }
 
 impl Cluster {
-    /// Compares the namespace with the objects of all storage nodes, one after the other. With `remove` the objects that no
-    /// file has are removed; only administrators may ask for that. A node that cannot be asked is in the report.
+    /// Compares the namespace with the objects of all storage nodes, one after the other. With `remove`, which only
+    /// administrators may use, objects that belong to no file are removed. A node that cannot be reached is in the
+    /// report.
     ///
     /// # Errors
-    /// An entry node that cannot be asked or refuses; being told to stop.
+    /// Returns an error if the entry node cannot be reached or refuses, and if `stop` is stopped.
     pub fn fsck(&self, remove: bool, stop: &Control) -> Result<FsckReport, ClientError> {
         let mut report = FsckReport::default();
         for node in self.nodes()? {

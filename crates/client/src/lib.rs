@@ -1,4 +1,4 @@
-//! Files as users name them: plain ones, and ones striped over targets of this machine.
+//! Files by the names that users give: plain files, files striped over targets of this machine, and files of a cluster.
 //!
 //! A striped file is a *layout file*, a small JSON document whose name ends in `.grist`, and one object in the
 //! store of each target. The layout file is what makes it visible: [`put`] writes and flushes all objects
@@ -32,8 +32,9 @@ mod chunk_unit;
 mod cluster;
 mod copy;
 mod descriptor;
-mod entry_patience;
+mod entry_retries;
 mod error;
+mod file_states;
 mod fsck;
 mod location;
 mod node_state;
@@ -49,20 +50,19 @@ mod remote_put_many;
 mod remote_run;
 mod remote_tree;
 mod scrub;
-mod seen;
 mod staged_folder;
 
 pub use array::{
-    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, COSINE_OF_LATITUDE, Calendar, Date,
-    Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Operands, Part, PartialDate, ReductionPlan,
-    Share, Slab, TimeUnits, VariableError, meaning_of, nowhere, plan_array, plan_dataset, plan_reduction,
-    read_dataset, read_slab, shares, write_variable,
+    AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, AxisSelection, COSINE_OF_LATITUDE,
+    Calendar, Date, Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Operands, PartialDate,
+    ReductionPlan, Share, Slab, TimeUnits, VariableError, empty_file, meaning_of, plan_array, plan_dataset,
+    plan_reduction, read_dataset, read_slab, shares, write_variable,
 };
 pub use chunk_unit::chunk_unit;
 pub use cluster::{Cluster, ClusterOptions, parse_wait};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
-pub use entry_patience::{COMMIT_PATIENCE, ENTRY_PATIENCE, MAX_WAIT};
+pub use entry_retries::{COMMIT_PATIENCE, ENTRY_PATIENCE, MAX_WAIT};
 pub use error::ClientError;
 pub use fsck::{FsckReport, NodeCheck};
 pub use location::{Location, Url};

@@ -9,7 +9,7 @@ use crate::ClientError;
 /// A file as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A plain file, or the layout file of one striped over targets of this machine.
+    /// A plain file, or the layout file of a file that is striped over targets of this machine.
     Local(PathBuf),
     /// A file, or directory, of a cluster.
     Remote(Url),
@@ -21,7 +21,7 @@ pub enum Location {
 pub struct Url {
     /// Address of the entry node: `HOST:PORT` or `unix:SOCKET`; `None` where the URL leaves it out.
     pub entry: Option<String>,
-    /// Absolute path there.
+    /// Absolute path in the cluster.
     pub path: String,
 }
 
@@ -29,10 +29,10 @@ const TCP: &str = "grist://";
 const UNIX: &str = "grist+unix://";
 
 impl Location {
-    /// Reads a name; everything that is no URL of ours is a path of this machine.
+    /// Reads a name. A name that is not a URL of a cluster is a path of this machine.
     ///
     /// # Errors
-    /// The error is [`ClientError::Usage`] if the URL is of another scheme, or is written wrongly.
+    /// The error is [`ClientError::Usage`] if the URL has another scheme or is malformed.
     pub fn parse(text: &str) -> Result<Location, ClientError> {
         if text.starts_with(TCP) || text.starts_with(UNIX) {
             return Ok(Location::Remote(text.parse()?));
@@ -52,7 +52,7 @@ impl Location {
         }
     }
 
-    /// The path of this machine, if it is one.
+    /// The path, if the file is on this machine.
     pub fn local(&self) -> Option<&Path> {
         match self {
             Location::Local(path) => Some(path),
@@ -83,7 +83,7 @@ impl FromStr for Url {
                 rest.split_once(":/").ok_or_else(|| wrong("it has no :/PATH behind the socket"))?;
             (Some(format!("unix:{socket}")), path)
         } else {
-            let rest = text.strip_prefix(TCP).ok_or_else(|| wrong("it is no URL of a cluster"))?;
+            let rest = text.strip_prefix(TCP).ok_or_else(|| wrong("it is not a URL of a cluster"))?;
             let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
             ((!host.is_empty()).then(|| host.to_owned()), path)
         };

@@ -1,23 +1,23 @@
-//! How the nodes of a cluster are.
+//! States of the nodes of a cluster.
 
 use gristmill_wire::NodeStatus;
 use gristmill_wire::action::Node;
 
 use crate::{ClientError, Cluster};
 
-/// How a storage node is.
+/// State of a storage node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
-    /// It answers.
+    /// The node answers.
     Up,
-    /// It does not.
+    /// The node does not answer.
     Down {
-        /// When it last made itself known, in seconds since 1970. Nodes do every five seconds.
+        /// Time of its last message to the entry node, in seconds since 1970. Nodes send one every five seconds.
         since: u64,
         /// Why it gave no answer.
         why: String,
     },
-    /// It does not answer, and did not make itself known since the entry node was started.
+    /// The node does not answer, and sent no message since the entry node was started.
     NeverSeen {
         /// Why it gave no answer.
         why: String,
@@ -25,16 +25,16 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    /// What the entry node says of a node at `at`, in seconds since 1970.
-    fn of(said: Option<&NodeStatus>, at: f64) -> NodeState {
-        let Some(said) = said else {
-            return NodeState::NeverSeen { why: "the entry node says nothing of it".into() };
+    /// Returns the state of a node from its status at `at`, in seconds since 1970.
+    fn from_status(status: Option<&NodeStatus>, at: f64) -> NodeState {
+        let Some(status) = status else {
+            return NodeState::NeverSeen { why: "the entry node has no status of it".into() };
         };
-        if said.load.is_some() {
+        if status.load.is_some() {
             return NodeState::Up;
         }
-        let why = said.error.clone().unwrap_or_else(|| "it gave no answer".into());
-        match said.silent_seconds {
+        let why = status.error.clone().unwrap_or_else(|| "it gave no answer".into());
+        match status.silent_seconds {
             Some(silent) => NodeState::Down { since: (at - silent).max(0.0) as u64, why },
             None => NodeState::NeverSeen { why },
         }
@@ -42,14 +42,15 @@ impl NodeState {
 }
 
 impl Cluster {
-    /// The storage nodes, each asked by the entry node just now.
+    /// Returns the storage nodes with their states, which the entry node asks for now.
     ///
     /// # Errors
-    /// The entry node does not answer.
+    /// Returns an error if the entry node cannot be reached, does not answer or refuses.
     pub fn node_states(&self) -> Result<Vec<(Node, NodeState)>, ClientError> {
         let nodes = self.nodes()?;
-        let said = self.status()?;
-        let of = |node: &Node| said.nodes.iter().find(|one| one.target == node.number);
-        Ok(nodes.into_iter().map(|node| (node.clone(), NodeState::of(of(&node), said.at))).collect())
+        let status = self.status()?;
+        let find = |node: &Node| status.nodes.iter().find(|one| one.target == node.number);
+        let state = |node: &Node| NodeState::from_status(find(node), status.at);
+        Ok(nodes.into_iter().map(|node| (node.clone(), state(&node))).collect())
     }
 }

@@ -12,15 +12,15 @@ use crate::{ClientError, Descriptor, EXTENSION};
 /// Opens a plain file, or the striped file behind a layout file (`*.grist`).
 ///
 /// # Errors
-/// The error is [`ClientError::Run`] if the file cannot be opened, [`ClientError::Descriptor`] if a layout file makes
-/// no sense, and [`ClientError::Target`] if the store of a target cannot be opened, or its object is not there or has
-/// another length.
+/// The error is [`ClientError::Run`] if the file cannot be opened, [`ClientError::Descriptor`] if a layout file is
+/// invalid, and [`ClientError::Target`] if the store of a target cannot be opened, or if its object does not exist or
+/// has another length.
 pub fn open(path: &Path) -> Result<FileParts, ClientError> {
     open_with(path, false)
 }
 
-/// As [`open`]; with `verify` all bytes that are read are compared with their checksums, as far as there are any, also what
-/// was compared lately.
+/// Opens a file like [`open`]. With `verify` all bytes that are read are compared with their checksums, if there are
+/// any, even bytes that were compared recently.
 ///
 /// # Errors
 /// It fails as [`open`] does.

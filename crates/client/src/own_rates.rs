@@ -1,7 +1,8 @@
-//! How fast this machine receives and folds, measured, and kept between calls in a small file of the user's cache.
+//! Measured rates at which this machine receives and folds. They are kept between calls in a small file in the user's
+//! cache.
 //!
-//! The file is a help and nothing depends on it: one that is damaged, too long or of another version is as good as none, and
-//! one that cannot be written is not written. It has names of kernels and rates, and no names of files.
+//! Nothing depends on the file. A file that is damaged, too long or of another version is ignored, and so is an error
+//! when it is written. It has names of kernels and rates, and no names of files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gristmill_peers::{Asking, Receipts};
+use gristmill_peers::{ClientCapacity, Receipts};
 use gristmill_schedule::{Learned, MAX_KERNELS};
 use serde::{Deserialize, Serialize};
 
@@ -22,49 +23,52 @@ const MAX_NAME: usize = 64;
 /// Version of the file.
 const VERSION: u32 = 1;
 
-/// Bytes that must have been received or folded to tell anything.
+/// Least bytes received and folded from which rates are learned.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// Bytes a second of a core.
+/// A rate in the file, in bytes per second of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct StoredRate {
     rate: f64,
-    /// Seconds of work that it was measured by.
+    /// Seconds of work in which the rate was measured.
     seconds: f64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Content {
+struct RatesFile {
     version: u32,
-    receives: Option<Kept>,
-    kernels: BTreeMap<String, Kept>,
+    receives: Option<StoredRate>,
+    kernels: BTreeMap<String, StoredRate>,
 }
 
-/// What is known of this machine. Cheap to clone.
+/// Rates of this machine. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OwnRates(Arc<Mutex<Known>>);
+pub(crate) struct OwnRates(Arc<Mutex<Rates>>);
 
 #[derive(Debug, Default)]
-struct Known {
-    /// Where it is kept, if anywhere.
+struct Rates {
+    /// Path of the file, if there is a cache.
     path: Option<PathBuf>,
+    /// Whether the file was read.
     read: bool,
     receives: Option<Learned>,
     kernels: BTreeMap<String, Learned>,
 }
 
-/// What one request folded here.
+/// Measurements of one request that the client folded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FoldedHere {
-    /// Bytes, and seconds of the lanes, in which they waited for the bytes too.
+pub(crate) struct ClientFold {
+    /// Bytes that were folded.
     pub bytes: u64,
+    /// Seconds of all lanes, including their waits for bytes.
     pub seconds: f64,
-    /// What was received meanwhile, by this request and others.
+    /// Receipts of this request and of all others in the same time.
     pub received: Receipts,
 }
 
 impl OwnRates {
-    /// Kept in the user's cache, if there is one: `$XDG_CACHE_HOME/gristmill`, or `~/.cache/gristmill`.
+    /// Rates in the user's cache: `$XDG_CACHE_HOME/gristmill`, or `~/.cache/gristmill`. Without a home they are not
+    /// kept.
     pub fn of_user() -> OwnRates {
         let folder = |name: &str| {
             let path = PathBuf::from(std::env::var_os(name)?);
@@ -75,16 +79,16 @@ impl OwnRates {
     }
 
     fn at(path: Option<PathBuf>) -> OwnRates {
-        OwnRates(Arc::new(Mutex::new(Known { path, ..Known::default() })))
+        OwnRates(Arc::new(Mutex::new(Rates { path, ..Rates::default() })))
     }
 
-    /// Read when it is first wanted.
-    fn known(&self) -> MutexGuard<'_, Known> {
+    /// Returns the rates. The first call reads the file.
+    fn rates(&self) -> MutexGuard<'_, Rates> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut known.read, true)
-            && let Some(content) = known.path.as_deref().and_then(content)
+            && let Some(content) = known.path.as_deref().and_then(read_file)
         {
-            let learned = |kept: Kept| Learned::remembered(kept.rate, kept.seconds).ok();
+            let learned = |kept: StoredRate| Learned::remembered(kept.rate, kept.seconds).ok();
             known.receives = content.receives.and_then(learned);
             let each = content.kernels.into_iter().take(MAX_KERNELS);
             known.kernels = each
@@ -95,24 +99,24 @@ impl OwnRates {
         known
     }
 
-    /// This process with so many threads, as one that may fold with this kernel.
-    pub fn asking(&self, kernel: &str, lanes: usize) -> Asking {
-        let known = self.known();
+    /// Describes this process, with `lanes` threads, as a client that may fold with a kernel.
+    pub fn asking(&self, kernel: &str, lanes: usize) -> ClientCapacity {
+        let known = self.rates();
         let rate = known.kernels.get(kernel).map(Learned::rate);
-        Asking::now(lanes, rate, known.receives.map(|receives| 1.0 / receives.rate()))
+        ClientCapacity::now(lanes, rate, known.receives.map(|receives| 1.0 / receives.rate()))
     }
 
-    /// Learns from a request that was folded here, and keeps it.
-    pub fn learn(&self, kernel: &str, folded: FoldedHere) {
-        let FoldedHere { bytes, seconds, received } = folded;
+    /// Learns from a request that the client folded, and writes the file.
+    pub fn learn(&self, kernel: &str, folded: ClientFold) {
+        let ClientFold { bytes, seconds, received } = folded;
         if bytes < LEAST_BYTES || received.bytes < LEAST_BYTES || kernel.len() > MAX_NAME {
             return;
         }
-        // What others received at the same time is their part.
+        // Other requests received the rest of the bytes in the same time.
         let own = (bytes as f64 / received.bytes as f64).min(1.0);
         let waiting = received.waiting.as_secs_f64();
         let (receiving, folding) = (received.driving.as_secs_f64() + waiting, seconds - waiting * own);
-        let mut known = self.known();
+        let mut known = self.rates();
         observe(&mut known.receives, received.bytes, receiving);
         if known.kernels.len() < MAX_KERNELS || known.kernels.contains_key(kernel) {
             let mut rate = known.kernels.get(kernel).copied();
@@ -121,12 +125,12 @@ impl OwnRates {
                 known.kernels.insert(kernel.to_owned(), rate);
             }
         }
-        // A cache that cannot be written is none.
-        let _ = known.keep();
+        // Without a file the rates last as long as the process.
+        let _ = known.save();
     }
 }
 
-/// The first measurement counts as it is, later ones for as long as they took.
+/// Adds a measurement. The first one sets the rate; later ones are weighted by their time.
 fn observe(known: &mut Option<Learned>, bytes: u64, seconds: f64) {
     match known {
         Some(rate) => rate.observe(bytes, seconds),
@@ -135,14 +139,14 @@ fn observe(known: &mut Option<Learned>, bytes: u64, seconds: f64) {
     }
 }
 
-impl Known {
-    /// Writes all of it, or nothing.
-    fn keep(&self) -> std::io::Result<()> {
+impl Rates {
+    /// Writes the file as a whole, or not at all.
+    fn save(&self) -> std::io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let Some(folder) = path.parent() else { return Ok(()) };
-        let kept = |rate: &Learned| Kept { rate: rate.rate(), seconds: rate.seconds() };
+        let kept = |rate: &Learned| StoredRate { rate: rate.rate(), seconds: rate.seconds() };
         let kernels = self.kernels.iter().map(|(name, rate)| (name.clone(), kept(rate))).collect();
-        let content = Content { version: VERSION, receives: self.receives.as_ref().map(kept), kernels };
+        let content = RatesFile { version: VERSION, receives: self.receives.as_ref().map(kept), kernels };
         let text = serde_json::to_vec(&content)?;
         fs::create_dir_all(folder)?;
         let whole = folder.join(format!(".rates-{}-{:016x}", std::process::id(), fastrand::u64(..)));
@@ -155,13 +159,13 @@ impl Known {
     }
 }
 
-fn content(path: &Path) -> Option<Content> {
+fn read_file(path: &Path) -> Option<RatesFile> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(MAX_RATES_BYTES + 1).read_to_end(&mut text).ok()?;
     if text.len() as u64 > MAX_RATES_BYTES {
         return None;
     }
-    serde_json::from_slice(&text).ok().filter(|content: &Content| content.version == VERSION)
+    serde_json::from_slice(&text).ok().filter(|content: &RatesFile| content.version == VERSION)
 }
 
 #[cfg(test)]
@@ -174,11 +178,11 @@ mod tests {
 
     const GB: u64 = 1_000_000_000;
 
-    /// A gigabyte in a second of lanes, of which they waited for a quarter; connections took another quarter.
-    fn folded() -> FoldedHere {
+    /// A gigabyte folded in one second of lanes, of which a quarter was waiting; connections took another quarter.
+    fn folded() -> ClientFold {
         let quarter = Duration::from_millis(250);
         let received = Receipts { bytes: GB, driving: quarter, waiting: quarter };
-        FoldedHere { bytes: GB, seconds: 1.0, received }
+        ClientFold { bytes: GB, seconds: 1.0, received }
     }
 
     fn near(found: Option<f64>, expected: f64) {
@@ -205,10 +209,10 @@ mod tests {
     #[test]
     fn little_says_nothing_and_others_have_their_part() {
         let rates = OwnRates::at(None);
-        rates.learn("sum", FoldedHere { bytes: 1000, ..folded() });
+        rates.learn("sum", ClientFold { bytes: 1000, ..folded() });
         assert_eq!(rates.asking("sum", 1).rate, None);
         let both = Receipts { bytes: 2 * GB, ..folded().received };
-        rates.learn("sum", FoldedHere { received: both, ..folded() });
+        rates.learn("sum", ClientFold { received: both, ..folded() });
         near(rates.asking("sum", 1).rate, 1e9 / 0.875);
         near(Some(rates.asking("sum", 1).receiving), 0.25e-9);
     }
@@ -229,9 +233,9 @@ mod tests {
         for text in wrong {
             fs::write(&path, text).unwrap();
             let asking = OwnRates::at(Some(path.clone())).asking("sum", 1);
-            assert_eq!((asking.rate, asking.receiving), (None, Asking::now(1, None, None).receiving));
+            assert_eq!((asking.rate, asking.receiving), (None, ClientCapacity::now(1, None, None).receiving));
         }
-        // And it is replaced by the next that is measured.
+        // The next measurement replaces the file.
         OwnRates::at(Some(path.clone())).learn("sum", folded());
         assert!(OwnRates::at(Some(path)).asking("sum", 1).rate.is_some());
     }

@@ -1,4 +1,4 @@
-//! Making, replacing and removing striped files.
+//! Creation, replacement and removal of striped files.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use gristmill_store::{
 
 use crate::{ClientError, Descriptor, EXTENSION};
 
-/// Stripe unit where nothing else is said, in bytes.
+/// Default stripe unit, in bytes.
 pub const DEFAULT_UNIT: u64 = 1 << 20;
 
 /// Most targets of a file on one machine.
@@ -21,24 +21,24 @@ pub const MAX_LOCAL_TARGETS: usize = 256;
 /// Start of the names of our objects.
 const PREFIX: &str = "file-";
 
-/// Names asked for at once.
+/// Objects that are listed at once.
 const LIST_PAGE: usize = 256;
 
-/// How long a put says it may take. Nothing ends with it: only the next put to the target looks.
+/// Lease of a put. A put may take longer, because only the next put to the target looks at the lease.
 const LEASE: Duration = Duration::from_secs(24 * 3600);
 
 /// Bytes collected for a target before they are written.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// How a file is to be striped.
+/// Options for striping a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutOptions {
-    /// Directories of the targets' stores, made where there are none (their parents must be there); stripes are
-    /// dealt in this order.
+    /// Directories of the targets' stores, in the order in which stripes are dealt. A missing directory is made if its
+    /// parent exists.
     pub targets: Vec<PathBuf>,
     /// Stripe unit in bytes.
     pub unit: u64,
-    /// Round the unit up to whole records of this size, so that no record lies on two targets.
+    /// Size of a record in bytes. The unit is rounded up to whole records, so that no record lies on two targets.
     pub record: Option<u64>,
 }
 
@@ -72,15 +72,16 @@ impl Target {
     }
 }
 
-/// Copies `source`, plain or striped, to objects on the targets and makes it visible as the layout file `path`. `progress` gets the
-/// bytes copied so far. An existing layout file is replaced; anything else of that name is left alone.
+/// Copies `source`, plain or striped, to objects on the targets and makes it visible as the layout file `path`.
+/// `progress` gets the bytes copied so far. An existing layout file is replaced; any other file of that name is left as
+/// it is.
 ///
 /// # Errors
-/// The error is [`ClientError::Usage`] if `path` cannot be a layout file or there are no targets, too many or one
-/// twice, [`ClientError::Layout`] if the stripes cannot be dealt so, [`ClientError::Target`] if the store of a target
-/// fails, and [`ClientError::Store`] if the layout file cannot be written. It also fails if what is at `path` is no
-/// layout file, if `source` cannot be read, and if it was changed meanwhile. Where a store cannot be closed or the
-/// objects of the replaced file cannot be removed, the new file is in place nevertheless.
+/// The error is [`ClientError::Usage`] if `path` cannot be a layout file, if there are no targets or too many, or if a
+/// target is given twice; [`ClientError::Layout`] if there is no such layout; [`ClientError::Target`] if the store of a
+/// target fails; and [`ClientError::Store`] if the layout file cannot be written. It also fails if the file at `path`
+/// is not a layout file, if `source` cannot be read, and if it was changed meanwhile. If a store cannot be closed or
+/// the objects of the replaced file cannot be removed, it fails but the new file is in place.
 pub fn put(
     source: &Path,
     path: &Path,
@@ -99,7 +100,7 @@ pub fn put(
     let mut targets = Vec::new();
     let mut opened: Vec<PathBuf> = Vec::new();
     for dir in &options.targets {
-        // By whatever name: the second would only be found locked.
+        // Names are resolved first: two names of one target would only fail at its lock.
         if dir.canonicalize().is_ok_and(|known| opened.contains(&known)) {
             return Err(twice(dir));
         }
@@ -119,7 +120,7 @@ pub fn put(
         Ok(descriptor)
     });
     if made.is_err() && !may_name(path, &id) {
-        // Nothing points to these objects; what cannot be removed now is only space.
+        // Nothing points to these objects. An object that cannot be removed now only takes space.
         for target in &targets {
             let _ = target.store.remove(&id);
         }
@@ -138,8 +139,8 @@ pub fn put(
     Ok(made)
 }
 
-/// Whether a layout file points to an object, or cannot be read. A layout file may be in place although writing it failed: its
-/// directory could not be synced.
+/// Returns whether a layout file points to an object, or cannot be read. A layout file may be in place although writing
+/// it failed, if only the sync of its directory failed.
 fn may_name(path: &Path, id: &ObjectId) -> bool {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -147,7 +148,7 @@ fn may_name(path: &Path, id: &ObjectId) -> bool {
     }
 }
 
-/// What there is to replace, if the request makes sense.
+/// Checks the request, and returns the layout file to replace, if there is one.
 fn check(path: &Path, options: &PutOptions) -> Result<Option<Descriptor>, ClientError> {
     let usage = |text: String| Err(ClientError::Usage(text));
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
@@ -218,15 +219,16 @@ fn copy(
         target.drain(id)?;
         target.store.flush(id).map_err(|e| target.failed(e))?;
     }
-    // Complete, one and all. A crash from here to the rename leaves objects that nobody collects, and never
-    // the other way round: an object that a layout file names is not open.
+    // All objects are closed before the rename. A crash in between leaves objects that are never collected. A layout
+    // file never names an object that is still open.
     for target in targets {
         target.store.close(id).map_err(|e| target.failed(e))?;
     }
     Ok(())
 }
 
-/// Removes what interrupted puts left: objects still open although we hold the store's only writing lock.
+/// Removes the objects of interrupted puts: they are still open although this process has the store's only writing
+/// lock.
 fn collect(store: &LocalStore) -> Result<(), StoreError> {
     let mut after: Option<ObjectId> = None;
     loop {
@@ -252,7 +254,7 @@ fn collect(store: &LocalStore) -> Result<(), StoreError> {
 pub fn remove(path: &Path) -> Result<(), ClientError> {
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Err(ClientError::Usage(format!(
-            "{} is no layout file (*.{EXTENSION}); plain files are removed with rm",
+            "{} is not a layout file (*.{EXTENSION}); remove plain files with rm",
             path.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! Copying all files of a directory of a cluster, several at once.
+//! Copies of all files of a directory of a cluster, several at once.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,25 +18,25 @@ use crate::{ClientError, Cluster, RemotePut};
 /// Files that are copied at once.
 const COPIES: usize = 8;
 
-/// Files that are opened with one message.
+/// Files that one message opens.
 const BATCH: usize = 64;
 
-/// What was copied of a directory.
+/// Totals of a copied directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
 }
 
 impl Cluster {
-    /// Copies all that lies in a directory to a new folder of this machine, which appears under its name when all of it is
-    /// whole and durable. `progress` gets the bytes written so far.
+    /// Copies all files of a directory to a new folder of this machine, which gets its name when it is complete and
+    /// durable. `progress` gets the bytes written so far.
     ///
     /// # Errors
-    /// [`ClientError::Usage`] where there is something under that name already; [`ClientError::Stopped`] once `stop` was
-    /// told; nothing is left then, nor after any other error.
+    /// Returns [`ClientError::Usage`] if the name exists already, [`ClientError::Stopped`] if `stop` is stopped, and
+    /// another error if a file cannot be read or written. Nothing of the folder is left then.
     pub fn get_folder(
         &self,
         path: &str,
@@ -64,7 +64,7 @@ impl Cluster {
             Ok(copied)
         });
         made.map_err(|error| {
-            // What cannot be removed now is under a name that says what it is.
+            // A folder that cannot be removed now stays under a name that tells what it is.
             let _ = std::fs::remove_dir_all(&partial);
             if stop.stopped() { crate::copy::stopped(destination) } else { error }
         })
@@ -80,7 +80,7 @@ impl Cluster {
     ) -> Result<Copied, ClientError> {
         let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
         for (name, _) in &files {
-            // Of names in ascending order those of one directory follow each other.
+            // Names are in ascending order, so the files of a directory are consecutive.
             let below = folder.join(name).parent().map(Path::to_owned).unwrap_or_default();
             if folders.last() != Some(&below) {
                 let failed = |source| ClientError::Io { verb: "make", path: below.clone(), source };
@@ -98,7 +98,7 @@ impl Cluster {
         Ok(copied)
     }
 
-    /// Copies an opened file to a path where there is nothing.
+    /// Copies an opened file to a new path.
     fn write_new(
         &self,
         opened: &Opened,
@@ -118,11 +118,13 @@ impl Cluster {
         out.sync_all().map_err(failed)
     }
 
-    /// Copies a file to a path of the same cluster or of another, with its stripes, its records and, where there was none,
-    /// its permission bits. The bytes pass through this process, a few at a time. `progress` gets those that did.
+    /// Copies a file to a path of this cluster or another one, with its stripe unit and its records. A new file also
+    /// gets the permission bits of the old one. The bytes pass through this process in small pieces. `progress` gets
+    /// the bytes so far.
     ///
     /// # Errors
-    /// What cannot be read or written; nothing of the copy is left then. A file onto itself.
+    /// Returns an error if the file cannot be read, if the copy cannot be written, and if both are the same file.
+    /// Nothing of the copy is left then.
     pub fn copy_file(
         &self,
         opened: &Opened,
@@ -138,7 +140,7 @@ impl Cluster {
         self.copy_as(opened, to, path, mode, progress)
     }
 
-    /// Copies a file as one with these permission bits.
+    /// Copies a file to one with these permission bits.
     fn copy_as(
         &self,
         opened: &Opened,
@@ -151,7 +153,7 @@ impl Cluster {
         let unit = if file.segments { crate::DEFAULT_UNIT } else { file.unit };
         let how = RemotePut { unit, record: file.record, mode, ..RemotePut::default() };
         to.put_made(path, &how, |mut out| {
-            // By blocks, since what is made here must not be written from a connection's own thread.
+            // Reads block by block: the writer blocks, which a thread that drives connections must not do.
             let read = crate::read_to(&self.parts(opened)?, &mut out, progress);
             read.map_err(|error| match error {
                 ClientError::Run(error) => ClientError::Run(self.explain(file, error)),
@@ -162,11 +164,12 @@ impl Cluster {
         Ok(())
     }
 
-    /// Copies all that lies in a directory to a directory of the same cluster or of another. A new directory appears as a
+    /// Copies all files of a directory to a directory of this cluster or another one. A new directory appears as a
     /// whole; see [`stage_folder`](Cluster::stage_folder).
     ///
     /// # Errors
-    /// As [`copy_file`](Cluster::copy_file) and [`stage_folder`](Cluster::stage_folder); a directory into itself.
+    /// It fails as [`copy_file`](Cluster::copy_file) and [`stage_folder`](Cluster::stage_folder) do, and if a directory
+    /// is copied into itself.
     pub fn copy_folder(
         &self,
         from: &str,
@@ -192,7 +195,7 @@ impl Cluster {
             if !staged.is_apart() || mode & OWNER_WRITES != 0 {
                 return self.copy_file(opened, to, &copy, &mut each);
             }
-            // It gets its own bits when it has its name.
+            // The file gets its own permission bits when the folder has its name.
             self.copy_as(opened, to, &copy, Some(mode | OWNER_WRITES), &mut each)?;
             closed.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), mode));
             Ok(())
@@ -212,8 +215,8 @@ impl Cluster {
         }
     }
 
-    /// Opens files below a directory, and has something done with each: several at once, each on a thread of its own. Ends
-    /// with the first failure.
+    /// Opens files below a directory and calls `copy` for each, several at once on threads of their own. Ends at the
+    /// first failure.
     fn each_file(
         &self,
         directory: &str,
@@ -228,10 +231,10 @@ impl Cluster {
         };
         let batches = Mutex::new(files.chunks(BATCH));
         let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
-        let (told, ends) = channel::<Result<(), ClientError>>();
+        let (results, finished) = channel::<Result<(), ClientError>>();
         std::thread::scope(|scope| {
             for _ in 0..COPIES {
-                let told = told.clone();
+                let results = results.clone();
                 let work = || -> Result<(), ClientError> {
                     loop {
                         let next = batches.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
@@ -245,14 +248,14 @@ impl Cluster {
                     }
                 };
                 scope.spawn(move || {
-                    // The other end waits for every thread.
-                    let _ = told.send(work());
+                    // The receiver waits for every thread.
+                    let _ = results.send(work());
                 });
             }
-            drop(told);
+            drop(results);
             let mut failed = None;
             loop {
-                match ends.recv_timeout(TICK) {
+                match finished.recv_timeout(TICK) {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
                         over.store(true, Ordering::Relaxed);

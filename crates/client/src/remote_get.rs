@@ -1,4 +1,4 @@
-//! Copying files from a cluster.
+//! Copies of files from a cluster.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,11 +15,11 @@ use gristmill_wire::action::Opened;
 use crate::remote_put::TICK;
 use crate::{ClientError, Cluster};
 
-/// Objects whose stripes together are no longer than this are read side by side where bytes are wanted in order: none
-/// of the connections then stands still for long.
+/// Most bytes of one stripe of each object, if all objects are read at once in the order of the file. With shorter
+/// stripes no connection idles for long.
 const MAX_ROW: u64 = 64 << 20;
 
-/// What a copy failed with.
+/// The failure of a copy.
 enum Failure {
     Read(RunError),
     Write(io::Error),
@@ -41,8 +41,8 @@ impl Cluster {
         }
     }
 
-    /// Copies a file to a new one of this machine, which appears under its name only when it is whole and durable, with
-    /// the file's permission bits less what the umask takes away. `progress` gets the bytes written so far.
+    /// Copies a file to a new file of this machine, which gets its name only when it is complete and durable. It has
+    /// the file's permission bits without those of the umask. `progress` gets the bytes written so far.
     ///
     /// # Errors
     /// The error is [`ClientError::Run`] if the file cannot be read or was replaced meanwhile. It also fails if the new
@@ -56,10 +56,11 @@ impl Cluster {
         self.get_unless(opened, destination, &Control::new(), progress)
     }
 
-    /// As [`get`](Cluster::get), until `stop` is told.
+    /// Copies a file like [`get`](Cluster::get), unless `stop` is stopped.
     ///
     /// # Errors
-    /// [`ClientError::Stopped`] once it was; nothing is left then, nor after any other error.
+    /// It fails as [`get`](Cluster::get) does, and with [`ClientError::Stopped`] if `stop` is stopped. Nothing of the
+    /// new file is left then.
     pub fn get_unless(
         &self,
         opened: &Opened,
@@ -72,7 +73,7 @@ impl Cluster {
         })
     }
 
-    /// Writes all bytes of a file to `out`, which errors call `destination`.
+    /// Writes all bytes of a file to `out`. Errors name it `destination`.
     pub(crate) fn download_to(
         &self,
         opened: &Opened,
@@ -86,7 +87,7 @@ impl Cluster {
         copied.map_err(|failure| self.failed(opened, destination, failure))
     }
 
-    /// All objects at once, each with one request; their bytes go where they belong in the file.
+    /// Reads all objects at once, each with one request, and writes their bytes to their places in the file.
     async fn download(
         &self,
         opened: &Opened,
@@ -115,7 +116,7 @@ impl Cluster {
                 }
                 at += run.file.end - run.file.start;
             }
-            // Behind the bytes of a segments file is the table that said where they belong.
+            // After the bytes of a segments file comes the table of their places, which was read before.
             while let Some(more) = object.chunk().await? {
                 at += if file.segments { 0 } else { more.len() as u64 };
             }
@@ -158,7 +159,7 @@ impl Cluster {
         copied.map_err(|failure| self.failed(opened, &PathBuf::from("standard output"), failure))
     }
 
-    /// All objects side by side, a stripe of each in turn.
+    /// Reads all objects at once, and writes a stripe of each in turn.
     async fn in_order(
         &self,
         opened: &Opened,

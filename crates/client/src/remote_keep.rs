@@ -1,4 +1,4 @@
-//! Results that become files of a cluster: left on the nodes that made them, or sent there as they are made.
+//! Results that become files of a cluster. They stay on the nodes that made them, or the client sends them.
 
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ use tokio::task::JoinHandle;
 
 use crate::{ClientError, Cluster, Planned, RemotePut};
 
-/// Bytes that are sent at once of what is made here.
+/// Bytes of a chunk that the client sends.
 const CHUNK: usize = 256 << 10;
 
 /// Chunks that may wait for the network.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Says that a put goes on until it is dropped.
+/// A task that renews the lease of a put until it is dropped.
 struct Renewal(JoinHandle<()>);
 
 impl Drop for Renewal {
@@ -29,20 +29,20 @@ impl Drop for Renewal {
     }
 }
 
-/// What goes to a file that is made here.
+/// A message from the writer of a file to the task that sends it.
 enum Chunk {
     Bytes(Bytes),
-    /// That was all.
+    /// The file is complete.
     End,
 }
 
-/// The writing end of such a file.
-struct MadeHere {
+/// The writer of a file that the client makes and sends in chunks.
+struct ChunkWriter {
     chunks: mpsc::Sender<Chunk>,
     buffer: Vec<u8>,
 }
 
-impl Write for MadeHere {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.len() >= CHUNK {
             self.flush()?;
@@ -53,7 +53,7 @@ impl Write for MadeHere {
 
     fn flush(&mut self) -> io::Result<()> {
         let chunk = Chunk::Bytes(std::mem::take(&mut self.buffer).into());
-        // Whoever sends it on says why it does no more.
+        // The task that sends the chunks reports its own failure.
         self.chunks.blocking_send(chunk).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn given_up() -> RunError {
 }
 
 impl Planned {
-    /// Whether what the kernel gives can stay on the nodes that make it.
+    /// Returns whether the kernel's output can stay on the nodes that make it.
     ///
     /// # Errors
     /// The error is [`ClientError::Run`] if the kernel cannot be bound.
@@ -74,12 +74,12 @@ impl Planned {
 }
 
 impl Cluster {
-    /// Runs what was planned, and leaves the bytes that the kernel gives on the nodes that make them, as the file at
-    /// `path` of the same cluster. It becomes visible, or replaces what was there, when every node's bytes are durable.
+    /// Runs a planned request and leaves the kernel's output on the nodes that make it, as the file at `path` of the
+    /// same cluster. It becomes visible, or replaces the file at `path`, when every node's bytes are durable.
     ///
     /// # Errors
-    /// What is wrong with the request, the file, or the place at `path`; nothing is left there then.
-    /// [`RunError::CannotKeep`] unless [`Planned::keeps_bytes`].
+    /// Returns an error if the request fails, or if the file at `path` cannot be made; then nothing is left of it.
+    /// Returns [`RunError::CannotKeep`] unless [`Planned::keeps_bytes`].
     pub fn run_kept(
         &self,
         planned: &Planned,
@@ -103,7 +103,7 @@ impl Cluster {
             .and_then(|(outcome, commit)| Ok((outcome, self.peers.wait(self.ask(names::COMMIT, &commit))?)));
         drop(renewal);
         done.map_err(|error| {
-            // What cannot be given up now runs out by itself.
+            // A put that cannot be abandoned now expires.
             let _ = self.peers.wait(self.ask::<_, ()>(names::ABANDON, &attempt));
             ClientError::Run(self.explain(planned.files.first(), error))
         })
@@ -131,12 +131,12 @@ impl Cluster {
 
     fn renewal(&self, created: &Created) -> Renewal {
         let (cluster, created) = (self.clone(), created.clone());
-        // If it is over, the nodes are told to remove what they made, and say so.
+        // If the lease is over, the nodes remove their output and report it.
         Renewal(self.peers.runtime().spawn(async move { drop(cluster.renewing(&created).await) }))
     }
 
-    /// Makes a file at `path` of what `make` writes. It becomes visible when all of it is durable, and not at all if
-    /// `make` fails.
+    /// Makes a file at `path` from the output of `make`. The file becomes visible when it is durable. If `make` fails,
+    /// there is no file.
     ///
     /// # Errors
     /// The error is that of `make`, or [`ClientError::Run`] if the cluster refuses the file, cannot be asked, or fails
@@ -164,16 +164,16 @@ impl Cluster {
                     self.peers.put_stream(created, source).await
                 }))
             });
-            let made = make(Box::new(MadeHere { chunks: chunks.clone(), buffer: Vec::new() }));
+            let made = make(Box::new(ChunkWriter { chunks: chunks.clone(), buffer: Vec::new() }));
             if made.is_ok() {
-                // If it is not taken, the put says why.
+                // If the receiver is gone, the put reports its own failure.
                 let _ = chunks.blocking_send(Chunk::End);
             }
             drop(chunks);
             let put = put.join().unwrap_or(Err(RunError::Panicked));
             match (made, put) {
                 (Ok(made), put) => Ok((made, put?)),
-                // Where nobody took what was made, that is the reason.
+                // A broken pipe means that the put failed first.
                 (Err(error), Err(put)) if broken_pipe(&error) => Err(ClientError::Run(put)),
                 (Err(error), _) => Err(error),
             }

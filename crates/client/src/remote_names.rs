@@ -1,4 +1,4 @@
-//! Files and directories of a cluster as wholes: renamed, removed, added up.
+//! Operations on whole files and directories of a cluster: renaming, removing, adding up.
 
 use std::path::Path;
 
@@ -11,27 +11,30 @@ use crate::remote_tree::join;
 use crate::{ClientError, Cluster};
 
 impl Cluster {
-    /// Gives a file, or all that lies in a directory, another path, in one step. Into a directory that is there, or whose
-    /// name ends with a slash, the old name goes; a file takes the place of another.
+    /// Renames a file or a directory in one step. If `to` is an existing directory or ends with a slash, the file goes
+    /// into it under its old name. A file replaces another file.
     ///
     /// # Errors
-    /// What is not there, what one may not write, and what is in the way; nothing is changed then.
+    /// Returns an error if `from` does not exist, if the client may not write it, or if `to` is in the way. Nothing is
+    /// changed then.
     pub fn rename(&self, from: &str, to: &str) -> Result<Renamed, ClientError> {
         self.wait(names::RENAME, &Rename { from: from.to_owned(), to: to.to_owned() })
     }
 
-    /// Removes a file, or all that lies in a directory, in one step.
+    /// Removes a file, or all files of a directory, in one step.
     ///
     /// # Errors
-    /// What is not there, and files that one may not write: nothing is removed then.
+    /// Returns an error if nothing is at `path`, or if the client may not write one of the files. Nothing is removed
+    /// then.
     pub fn remove_all(&self, path: &str) -> Result<Amount, ClientError> {
         self.wait(names::REMOVE_ALL, &PathOf { path: path.to_owned() })
     }
 
-    /// Changes who may read and write a file, or each file that lies in a directory: permission bits as in `0o640`.
+    /// Changes the permission bits of a file, or of each file in a directory, as in `0o640`.
     ///
     /// # Errors
-    /// There is nothing at the path. Or the caller does not own some of the files: then the bits of all others are changed.
+    /// Returns an error if nothing is at `path`, or if the client does not own some of the files. In the second case
+    /// the bits of all other files are changed.
     pub fn set_mode_all(&self, path: &str, mode: u16) -> Result<(), ClientError> {
         if !self.is_directory(path)? {
             return self.set_mode(path, mode);
@@ -47,19 +50,20 @@ impl Cluster {
         Ok(changed.into_iter().collect::<Result<(), RunError>>()?)
     }
 
-    /// How much a file is, or all that lies in a directory.
+    /// Returns the size of a file, or of all files in a directory.
     ///
     /// # Errors
-    /// What is not there.
+    /// Returns an error if nothing is at `path`.
     pub fn usage(&self, path: &str) -> Result<Amount, ClientError> {
         self.wait(names::USAGE, &PathOf { path: path.to_owned() })
     }
 
-    /// Where a copy goes that is told to go to `to`: into a directory that is there, or whose name ends with a slash,
-    /// under the name of what is copied.
+    /// Returns the path of a copy of `from` to `to`. If `to` is an existing directory or ends with a slash, the copy
+    /// goes into it under its old name.
     ///
     /// # Errors
-    /// The cluster cannot be asked; the root, which has no name, into a directory.
+    /// Returns an error if the cluster cannot be reached, or if the root, which has no name, is copied into a
+    /// directory.
     pub fn copy_goes_to(&self, to: &str, from: &str) -> Result<String, ClientError> {
         if !to.ends_with('/') && !self.is_directory(to)? {
             return Ok(to.to_owned());
@@ -70,7 +74,7 @@ impl Cluster {
         Ok(format!("{}/{name}", to.trim_end_matches('/')))
     }
 
-    /// Whether there is a file of this name that one may read.
+    /// Returns whether there is a file of this name that the client may read.
     pub(crate) fn is_file(&self, path: &str) -> Result<bool, ClientError> {
         match self.stat(path) {
             Ok(_) => Ok(true),

@@ -1,4 +1,4 @@
-//! Copying files to a cluster.
+//! Copies of files to a cluster.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,27 +18,27 @@ use tokio::sync::mpsc;
 use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
-/// Bytes read at once from a source that is no file.
+/// Bytes that are read at once from a source that is not a file.
 const STREAM_BYTES: usize = 256 << 10;
 
 /// Chunks of such a source that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
 
-/// How often progress is told.
+/// Time between two reports of progress.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// How a file is to lie on the targets.
+/// Options for the layout of a file on the targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemotePut {
     /// Stripe unit in bytes, before rounding to records.
     pub unit: u64,
-    /// Round the unit up to whole records of this size.
+    /// Size of a record in bytes. The unit is rounded up to whole records.
     pub record: Option<u64>,
-    /// So many targets, chosen by the entry node; all where nothing is said.
+    /// Number of targets, which the entry node chooses; all by default.
     pub targets: Option<u32>,
-    /// These targets, in this order.
+    /// Numbers of the targets to use, in this order.
     pub on: Option<Vec<u32>>,
-    /// Permission bits; of the file that is replaced, or 644 (octal).
+    /// Permission bits. The default is those of the replaced file, or 644 (octal) for a new file.
     pub mode: Option<u16>,
 }
 
@@ -62,17 +62,17 @@ impl RemotePut {
     }
 }
 
-/// A source file, and what tells one state of it from another.
+/// A source file and its state when it was opened.
 pub(crate) struct Source {
     pub file: Arc<File>,
     pub path: PathBuf,
-    /// Length, and time of the last change.
+    /// Length in bytes, and time of the last change in seconds and nanoseconds.
     pub state: (u64, i64, i64),
 }
 
 impl Source {
     pub fn open(path: &Path) -> Result<Source, ClientError> {
-        // Says what is wrong with a path that is no regular file.
+        // Gives a clear error for a path that is not a regular file.
         gristmill_runtime::FileParts::plain(path)?;
         let io = |source| ClientError::Io { verb: "read", path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
@@ -93,13 +93,13 @@ fn state(file: &File) -> std::io::Result<(u64, i64, i64)> {
     Ok((meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// How long a put may go on without saying so.
+/// Lease of a put: the longest time without a renewal.
 pub(crate) fn lease_of(created: &Created) -> Duration {
     Duration::from_secs(created.lease_seconds.max(3))
 }
 
 impl Cluster {
-    /// Copies a file of this machine to the cluster. It becomes visible, or replaces what was there, when all of it is
+    /// Copies a file of this machine to the cluster. It becomes visible, or replaces another file, when all of it is
     /// durable. `progress` gets the bytes sent so far.
     ///
     /// # Errors
@@ -128,18 +128,18 @@ impl Cluster {
         self.putting(create, &mut || progress(done.load(Ordering::Relaxed)), async |created: &Created| {
             let written =
                 self.peers.put_file(created, source.file.clone(), source.state.0, done.clone()).await;
-            // A source that changed meanwhile would leave a mixture; it is the reason, too, why reading it failed.
+            // A source that changed meanwhile would give a mixture of states. It may also be why reading failed.
             source.unchanged()?;
             written
         })
         .await
     }
 
-    /// Copies what a reader gives, for example standard input. When all of it is on the nodes, `confirm` is asked whether the file
-    /// may become visible. It may block for a moment.
+    /// Copies all bytes of a reader, for example standard input. When all of them are on the nodes, `confirm` decides
+    /// whether the file may become visible. `confirm` may block for a moment.
     ///
     /// # Errors
-    /// The reader fails, the cluster refuses, or `confirm` says no.
+    /// Returns an error if the reader fails, if the cluster refuses, or if `confirm` returns one.
     pub fn put_from(
         &self,
         mut reader: impl Read + Send + 'static,
@@ -151,7 +151,7 @@ impl Cluster {
         let (sender, receiver) = mpsc::channel::<Result<Bytes, RunError>>(CHUNKS_AHEAD);
         let done = Arc::new(AtomicU64::new(0));
         let counted = done.clone();
-        // It may wait for its reader for ever, so it is not waited for.
+        // The thread is not joined, because its reader may block for ever.
         std::thread::spawn(move || {
             loop {
                 let mut chunk = vec![0; STREAM_BYTES];
@@ -187,7 +187,7 @@ impl Cluster {
         Ok(self.peers.wait(put)?)
     }
 
-    /// Says again and again that a put goes on, until it is over, and gives the reason.
+    /// Renews the lease of a put until that fails, and returns the failure.
     pub(crate) async fn renewing(&self, created: &Created) -> RunError {
         let attempt = Attempt { id: created.file.id.clone() };
         loop {
@@ -200,7 +200,8 @@ impl Cluster {
         }
     }
 
-    /// Begins a put, writes, and makes the file visible; says meanwhile that it goes on, and gives it up if it fails.
+    /// Begins a put, writes, and makes the file visible. Meanwhile it renews the lease. If it fails, it abandons the
+    /// put.
     pub(crate) async fn putting(
         &self,
         create: &Create,
@@ -210,7 +211,7 @@ impl Cluster {
         let created: Created = self.ask(names::CREATE, create).await?;
         let attempt = Attempt { id: created.file.id.clone() };
         let written = {
-            // The bytes go on while it is asked: an entry node that is away for a while does not stop them.
+            // Bytes are sent while the lease is renewed, so an entry node that is away for a while does not stop them.
             let mut renewing = std::pin::pin!(self.renewing(&created));
             let mut write = std::pin::pin!(write(&created));
             loop {
@@ -224,11 +225,11 @@ impl Cluster {
         tick();
         match written {
             Ok(Written { length, receipts }) => {
-                // Asked again where the answer is lost: a commit that was made answers the same.
+                // A commit is repeated if its answer is lost, because a repeated commit gives the same answer.
                 self.ask(names::COMMIT, &Commit { id: attempt.id, length, receipts }).await
             }
             Err(error) => {
-                // What cannot be given up now runs out by itself.
+                // A put that cannot be abandoned now expires.
                 let _ = self.ask::<_, ()>(names::ABANDON, &attempt).await;
                 Err(error)
             }

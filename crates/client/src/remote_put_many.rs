@@ -1,4 +1,4 @@
-//! Copying many files: small ones share messages to the entry node, which is most of what they cost.
+//! Copies of many files. Small files share messages to the entry node, which are most of their cost.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use gristmill_wire::action::{Attempt, Commit, Created, FileInfo, Many, Outcome, 
 use crate::remote_put::{RemotePut, Source};
 use crate::{ClientError, Cluster};
 
-/// Files up to this length are put together, so that a batch ends long before its lease.
+/// Longest file in bytes that is put in a batch, so that a batch ends long before its lease.
 const SMALL: u64 = 128 << 10;
 
-/// Files of a batch.
+/// Most files of a batch.
 const BATCH: usize = 64;
 
-/// Batches under way at once: one is written while another begins or ends.
+/// Batches at once: one is written while another begins or ends.
 const BATCHES: usize = 2;
 
-/// A file and where it goes.
+/// A file of this machine, and its path in the cluster.
 type Item = (PathBuf, String);
 
 impl Cluster {
-    /// Copies many files, several at once; `each` gets the result of every file, in no order. Every file is visible
-    /// by itself, as with [`put`](Cluster::put). Once `stop` is told no more files are begun, and `each` gets no result of
-    /// those.
+    /// Copies many files, several at once. `each` gets the result of every file, in any order. Each file becomes
+    /// visible by itself, as with [`put`](Cluster::put). After `stop` is stopped no more files are begun, and `each`
+    /// gets no results of them.
     pub fn put_many(
         &self,
         files: Vec<Item>,
@@ -106,7 +106,7 @@ impl Cluster {
         match source.unchanged().and(written) {
             Ok(Written { length, receipts }) => Ok(Commit { id: created.file.id.clone(), length, receipts }),
             Err(error) => {
-                // What cannot be given up now runs out by itself.
+                // A put that cannot be abandoned now expires.
                 let attempt = Attempt { id: created.file.id.clone() };
                 let _ = self.ask::<_, ()>(names::ABANDON, &attempt).await;
                 Err(error)
@@ -114,7 +114,7 @@ impl Cluster {
         }
     }
 
-    /// Asks for many at once; every one has an answer, if only the failure of all.
+    /// Sends many requests in one message. If the message fails, every request gets its failure.
     pub(crate) async fn each_of<Q, R>(&self, name: &str, requests: Vec<Q>) -> Vec<Result<R, RunError>>
     where
         Q: serde::Serialize,

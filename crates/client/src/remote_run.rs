@@ -1,27 +1,27 @@
-//! Running a kernel over a file of a cluster.
+//! Runs of kernels over files of a cluster.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use gristmill_kernel::{DEFAULT_MAX_RECORD, Output, Passes, RowBatch};
-use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Patience, Plan, Question};
+use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Plan, Question, RetryBudget};
 use gristmill_runtime::{
     Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, resume, run, run_on,
 };
 use gristmill_wire::Place;
 
-use crate::own_rates::FoldedHere;
+use crate::own_rates::ClientFold;
 use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
-/// Bytes that are read at once where a plain read over the network is folded: a question and its answer are worth
-/// more than that.
+/// Bytes that are read at once if the client folds a plain read over the network. Smaller reads would spend much of
+/// their time on requests.
 const REMOTE_BLOCK: usize = 1 << 20;
 
-/// How often somebody who waits for a busy node looks whether the request was given up.
+/// Time between two checks whether the request was stopped, while the client waits for a busy node.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits, and gives up as soon as the request is.
+/// Waits, and fails as soon as the request is stopped.
 fn pause(wait: Duration, control: &Control) -> Result<(), RunError> {
     let until = Instant::now() + wait;
     loop {
@@ -35,33 +35,33 @@ fn pause(wait: Duration, control: &Control) -> Result<(), RunError> {
     }
 }
 
-/// Tells whether any rows were given.
-struct Counted<'a> {
+/// An output of rows that notes whether there were any.
+struct RowWatch<'a> {
     rows: &'a mut dyn RowOutput,
     any: bool,
 }
 
-impl RowOutput for Counted<'_> {
+impl RowOutput for RowWatch<'_> {
     fn rows(&mut self, batch: &RowBatch) -> io::Result<()> {
         self.any = true;
         self.rows.rows(batch)
     }
 }
 
-/// A kernel over an opened file, planned.
+/// A planned request over opened files.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// What is asked.
+    /// The request.
     pub question: Question,
-    /// Of which files.
+    /// The opened files.
     pub files: Files,
-    /// Where it is to run, and what either place moves.
+    /// The placement, and the bytes that each placement moves.
     pub plan: Plan,
-    /// Nodes may hand their parts back to this process.
+    /// Whether nodes may hand their parts back to this process.
     pub movable: bool,
-    /// What was decided from the load of the nodes, where something was.
+    /// The decision from the load of the nodes, if there was one.
     pub decision: Option<Decision>,
-    /// What is asked, in the words of whoever asks: a checkpoint goes on only with the same.
+    /// Text of the request. A checkpoint can be resumed only by a request with the same text.
     pub identity: String,
 }
 
@@ -69,8 +69,8 @@ impl Cluster {
     /// Opens a file and plans a request over it.
     ///
     /// # Errors
-    /// What is wrong with the request or the file; for [`Place::Storage`] also records and stripes that fit so
-    /// badly that the nodes would move more than a plain read.
+    /// Returns an error if the request is invalid or the file cannot be opened; for [`Place::Storage`] also if records
+    /// fit stripes so badly that the nodes would move more than a plain read.
     pub fn plan(
         &self,
         path: &str,
@@ -87,7 +87,7 @@ impl Cluster {
     /// Plans a request over opened files; see [`plan`](Cluster::plan).
     ///
     /// # Errors
-    /// As [`plan`](Cluster::plan).
+    /// It fails as [`plan`](Cluster::plan) does.
     pub fn plan_files(
         &self,
         files: Files,
@@ -110,20 +110,20 @@ impl Cluster {
             ),
             false => None,
         };
-        if decision.as_ref().is_some_and(Decision::all_here) {
+        if decision.as_ref().is_some_and(Decision::all_at_client) {
             (plan.place, movable) = (Place::Client, false);
             plan.why = "the nodes have more to do than this process".into();
         }
         Ok(Planned { question, files, plan, movable, decision, identity: String::new() })
     }
 
-    /// Runs what was planned. Rows go to `rows` in order while it runs. What a busy node refused before it was begun
-    /// is asked for again when the node said, a few times ([`ASKED_AGAIN`](gristmill_peers::ASKED_AGAIN)), unless
-    /// `control` is stopped meanwhile.
+    /// Runs a planned request. Rows go to `rows` in order while it runs. If a busy node refuses before anything was
+    /// done, the request is repeated after the time that the node named, a few times
+    /// ([`MAX_BUSY_RETRIES`](gristmill_peers::MAX_BUSY_RETRIES)), unless `control` is stopped meanwhile.
     ///
     /// # Errors
-    /// The error is whatever went wrong first with the request, its data, a node or `rows`. It also fails if a node
-    /// stays busy, and if `control` is stopped while nodes fold or are waited for.
+    /// Returns the first error of the request, its data, a node or `rows`. It also fails if a node stays busy, and if
+    /// `control` is stopped while nodes fold or while it waits for them.
     pub fn run(
         &self,
         planned: &Planned,
@@ -132,16 +132,16 @@ impl Cluster {
         control: &Control,
     ) -> Result<Outcome, RunError> {
         let spec = planned.question.bind()?.spec();
-        // Parts of a value are asked for again one by one. Of all else, nodes wait for each other's parts.
+        // Parts of a value are repeated one by one. For all other answers nodes wait for each other's parts.
         let by_parts = spec.output == Output::Value && spec.passes == Passes::One;
-        let mut patience = Patience::default();
+        let mut budget = RetryBudget::default();
         loop {
-            let mut counted = Counted { rows: &mut *rows, any: false };
-            let error = match self.run_once(planned, options.clone(), by_parts, &mut counted, control) {
-                Err(error) if !by_parts && !counted.any => error,
+            let mut watch = RowWatch { rows: &mut *rows, any: false };
+            let error = match self.run_once(planned, options.clone(), by_parts, &mut watch, control) {
+                Err(error) if !by_parts && !watch.any => error,
                 ended => return ended.map_err(|error| self.explain(planned.files.first(), error)),
             };
-            match patience.wait_for(&error) {
+            match budget.wait_for(&error) {
                 Some(wait) => pause(wait, control)?,
                 None => return Err(self.explain(planned.files.first(), error)),
             }
@@ -161,7 +161,7 @@ impl Cluster {
         if let Outcome::Done(answer) = &outcome {
             let (bytes, time) = answer.report.folded_here;
             let received = self.peers.received().now().since(before);
-            let folded = FoldedHere { bytes, seconds: time.as_secs_f64(), received };
+            let folded = ClientFold { bytes, seconds: time.as_secs_f64(), received };
             self.rates.learn(&planned.question.kernel, folded);
         }
         Ok(outcome)
@@ -185,11 +185,11 @@ impl Cluster {
             let crew = crew.map(|crew| crew.with_statistics(options.statistics)).map(|crew| match movable {
                 true => {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
-                    let here = decision.as_ref().map(Decision::here).unwrap_or_default();
+                    let here = decision.as_ref().map(Decision::client_targets).unwrap_or_default();
                     let why = "its node has more to do than this process".to_owned();
                     let rate = self.rates.asking(&question.kernel, options.lanes).taken_in();
                     let asker = self.peers.asker(options.lanes, rate);
-                    crew.taking_over(asker, own).folding_here(here, why)
+                    crew.taking_over(asker, own).folding_at_client(here, why)
                 }
                 false => crew,
             });
@@ -198,14 +198,14 @@ impl Cluster {
         }
     }
 
-    /// What was planned, to be folded at the client.
+    /// Returns the planned request for a fold at the client.
     fn at_client(&self, planned: &Planned, options: Options) -> Result<Request, RunError> {
         let options = Options { block_bytes: REMOTE_BLOCK, ..options };
         let request = planned.question.request(&self.peers, &planned.files, AT_CLIENT, options)?;
         Ok(Request { identity: planned.identity.clone(), ..request })
     }
 
-    /// Goes on with a request that stopped at a checkpoint; it is finished at the client.
+    /// Resumes a request that stopped at a checkpoint. The client finishes it.
     ///
     /// # Errors
     /// It fails as [`gristmill_runtime::resume`] does, and if the nodes cannot be read.

@@ -1,4 +1,5 @@
-//! Files below a directory of a cluster: as a tree that a format is read from, opened together, and put from a folder.
+//! Files below a directory of a cluster: as a tree for the reader of a format, opened together, and copied from a
+//! folder.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -11,42 +12,43 @@ use gristmill_wire::TargetPlace;
 use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
-use crate::seen::Seen;
+use crate::file_states::FileStates;
 use crate::staged_folder::OF_ZARR;
 use crate::{ClientError, Cluster};
 
-/// Messages that open files under way at once.
+/// Messages that open files, at once.
 const OPENING: usize = 4;
 
-/// Most levels of directories that are looked into.
+/// Most levels of directories.
 const MAX_LEVELS: usize = 64;
 
-/// A file or a directory of a cluster with variables in it.
+/// A file or a directory of a cluster that holds variables.
 pub struct RemoteDataset {
-    /// What is in it.
+    /// The variables.
     pub dataset: Arc<Dataset>,
     cluster: Cluster,
     path: String,
-    /// Ids of files, which are others for each put.
-    seen: Seen<String>,
-    /// The file, where it is one.
+    /// Ids of the files. Each put gives a file a new id.
+    states: FileStates<String>,
+    /// The opened file, if it is a single file.
     pub opened: Option<Opened>,
 }
 
 impl RemoteDataset {
-    /// Works out what is asked of one of its variables.
+    /// Plans a request about one of the variables.
     ///
     /// # Errors
-    /// As [`plan_dataset`].
+    /// It fails as [`plan_dataset`] does.
     pub fn plan(&self, question: &ArrayQuestion) -> Result<ArrayPlan, ClientError> {
         plan_dataset(self.dataset.clone(), question)
     }
 
-    /// The files that chunks lie in, opened: by their names below the directory. Of a format that has one file that file,
-    /// whatever it is called. `None` where no chunk is stored anywhere.
+    /// Opens the files of chunks by their names below the directory. A format of a single file gives that file for any
+    /// name. Returns `None` if no chunk is stored.
     ///
     /// # Errors
-    /// Files that are not there any more, and more than a request takes.
+    /// Returns an error if a file does not exist any more, if it was replaced, or if there are more files than a
+    /// request takes.
     pub fn files(&self, names: &[FileRef]) -> Result<Option<Files>, ClientError> {
         match &self.opened {
             Some(opened) => Ok(Some(Files::from(opened))),
@@ -54,20 +56,20 @@ impl RemoteDataset {
             None => {
                 let paths: Vec<String> = names.iter().map(|file| join(&self.path, &file.name)).collect();
                 let files = self.cluster.open_many(paths)?;
-                // A shard's index was read, and lengths were listed, before.
+                // The shard's index and the lengths were read from an earlier state.
                 for (file, (map, _)) in names.iter().zip(files.each()) {
-                    self.seen.note(&file.name, map.id.clone())?;
+                    self.states.check(&file.name, map.id.clone())?;
                 }
                 Ok(Some(files))
             }
         }
     }
 
-    /// What each target holds of a variable. `None` where that would take more than one
-    /// message to find out, and for too many chunks.
+    /// Returns the part of a variable on each target. Returns `None` if that would take more than one message, or if
+    /// there are too many chunks.
     ///
     /// # Errors
-    /// Files that are not there any more.
+    /// Returns an error if a file does not exist any more.
     pub fn shares(&self, table: &ChunkTable) -> Result<Option<Vec<(TargetPlace, Share)>>, ClientError> {
         if self.opened.is_none() && table.files.len() > MAX_MANY {
             return Ok(None);
@@ -90,22 +92,28 @@ pub(crate) fn join(directory: &str, name: &str) -> String {
 }
 
 impl Cluster {
-    /// Opens a file of a scientific format, or a directory with Zarr, and reads what it says about itself.
+    /// Opens a file of a scientific format, or a directory of Zarr, and reads its metadata.
     ///
     /// # Errors
-    /// A path that is neither, and what the format's parser refuses.
+    /// Returns an error if the path is neither, or if the metadata cannot be read or parsed.
     pub fn dataset(&self, path: &str) -> Result<RemoteDataset, ClientError> {
         let (cluster, path) = (self.clone(), path.to_owned());
         match self.open(&path) {
             Ok(opened) => {
                 let dataset = Arc::new(read_dataset(&self.parts(&opened)?, &opened.info.file.path)?);
-                Ok(RemoteDataset { dataset, cluster, path, seen: Seen::default(), opened: Some(opened) })
+                Ok(RemoteDataset {
+                    dataset,
+                    cluster,
+                    path,
+                    states: FileStates::default(),
+                    opened: Some(opened),
+                })
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
-                let seen = Seen::default();
-                let tree = ClusterTree { cluster: self.clone(), root: path.clone(), seen: seen.clone() };
+                let states = FileStates::default();
+                let tree = ClusterTree { cluster: self.clone(), root: path.clone(), states: states.clone() };
                 let dataset = Arc::new(open_tree(Arc::new(tree))?);
-                Ok(RemoteDataset { dataset, cluster, path, seen, opened: None })
+                Ok(RemoteDataset { dataset, cluster, path, states, opened: None })
             }
             Err(error) => Err(error),
         }
@@ -118,7 +126,8 @@ impl Cluster {
     /// Opens many files at once.
     ///
     /// # Errors
-    /// The first that cannot be opened, and more than a request takes.
+    /// Returns the error of the first file that cannot be opened, and an error if there are more files than a request
+    /// takes.
     pub fn open_many(&self, paths: Vec<String>) -> Result<Files, ClientError> {
         let paths: Vec<PathOf> = paths.into_iter().map(|path| PathOf { path }).collect();
         let opened = self.peers.wait(async {
@@ -131,36 +140,37 @@ impl Cluster {
         Ok(Files::several(each.collect())?)
     }
 
-    /// All files below a directory, with their paths below it and their lengths, in ascending order of the paths.
+    /// Returns all files below a directory: their paths below it, in ascending order, and their lengths.
     pub(crate) fn files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
-        let mut found = self.walk(directory, "", 0, &Seen::default())?;
+        let mut found = self.walk(directory, "", 0, &FileStates::default())?;
         found.sort_unstable();
         Ok(found)
     }
 
-    /// All files below a directory, with their paths below it.
+    /// Returns all files below a directory, with their paths below it.
     fn walk(
         &self,
         root: &str,
         folder: &str,
         level: usize,
-        seen: &Seen<String>,
+        states: &FileStates<String>,
     ) -> Result<Vec<(String, u64)>, ClientError> {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
         let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
         for entry in self.list(&join(&below, ""))? {
             if !is_one_name(&entry.name) {
-                let message = format!("a node lists {:?} in {below}, which is no name of a file", entry.name);
+                let message =
+                    format!("a node lists {:?} in {below}, which is not the name of a file", entry.name);
                 return Err(RunError::Remote { kind: ErrorKind::Failed, message }.into());
             }
             let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.info {
                 Some(info) => {
-                    seen.note(&key, info.file.id)?;
+                    states.check(&key, info.file.id)?;
                     found.push((key, info.file.length));
                 }
-                None => found.extend(self.walk(root, &key, level + 1, seen)?),
+                None => found.extend(self.walk(root, &key, level + 1, states)?),
             }
             FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
         }
@@ -168,8 +178,8 @@ impl Cluster {
     }
 }
 
-/// Whether it names one file or directory, and does not lead out of the one that it is joined to. Nodes give names, and files of
-/// this machine are written under them.
+/// Returns whether a name is that of a single file or directory, and does not lead out of its directory. Nodes send
+/// these names, and files of this machine are written under them.
 fn is_one_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
@@ -179,7 +189,7 @@ fn is_one_name(name: &str) -> bool {
 struct ClusterTree {
     cluster: Cluster,
     root: String,
-    seen: Seen<String>,
+    states: FileStates<String>,
 }
 
 fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> FormatError {
@@ -191,7 +201,7 @@ impl Tree for ClusterTree {
         let path = join(&self.root, key);
         match self.cluster.open(&path) {
             Ok(opened) => {
-                self.seen.note(key, opened.info.file.id.clone())?;
+                self.states.check(key, opened.info.file.id.clone())?;
                 let parts = self.cluster.parts(&opened).map_err(|error| failed(&path, error))?;
                 Ok(Some(Arc::new(PartsSource::new(parts))))
             }
@@ -201,7 +211,7 @@ impl Tree for ClusterTree {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        match self.cluster.walk(&self.root, folder, 0, &self.seen) {
+        match self.cluster.walk(&self.root, folder, 0, &self.states) {
             Ok(mut found) => {
                 found.sort_unstable();
                 Ok(found)
@@ -212,10 +222,12 @@ impl Tree for ClusterTree {
     }
 }
 
-/// All files below a folder of this machine, each with its name relative to the folder, in the order of their paths.
+/// Returns all files below a folder of this machine, in the order of their paths. Each has its path and its name
+/// relative to the folder.
 ///
 /// # Errors
-/// A folder that cannot be read or has no files, names that are no text, and more than [`MAX_FILES`] files.
+/// Returns an error if the folder cannot be read, has no files or more than [`MAX_FILES`] files, or if a name is not
+/// UTF-8.
 pub fn files_below(folder: &Path) -> Result<Vec<(PathBuf, String)>, ClientError> {
     let mut found = Vec::new();
     below(folder, "", 0, &mut found)?;
@@ -239,7 +251,7 @@ fn below(
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            let text = format!("{} has a name that is no text; rename it", path.display());
+            let text = format!("{} has a name that is not UTF-8; rename it", path.display());
             return Err(ClientError::Usage(text));
         };
         let to = if directory.is_empty() { name.to_owned() } else { join(directory, name) };

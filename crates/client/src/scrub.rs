@@ -1,4 +1,4 @@
-//! Reading files through and comparing them with their checksums: on a cluster, and in stores of this machine.
+//! Comparison of stored bytes with their checksums, on a cluster and in stores of this machine.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,54 +10,54 @@ use gristmill_wire::action::Opened;
 
 use crate::{ClientError, Cluster, Descriptor};
 
-/// Bytes of an object that are not those that were written.
+/// Damaged bytes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The file, or the store of this machine.
+    /// Path of the file, or of the store of this machine.
     pub path: String,
-    /// Where the object is: a storage node, or a directory.
+    /// The storage node or the directory that holds the object.
     pub place: String,
-    /// The object.
+    /// Name of the object.
     pub object: String,
-    /// The bytes of it.
+    /// The damaged range of bytes.
     pub bytes: Range<u64>,
 }
 
 /// The result of a scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Objects that were read.
+    /// Number of objects that were read.
     pub objects: u64,
-    /// Bytes that are those that were written.
+    /// Bytes that match their checksums.
     pub checked: u64,
-    /// Bytes of which nothing was known; they are checked from now on, where the store could be written.
+    /// Bytes without checksums. They get checksums if the store can be written.
     pub learnt: u64,
-    /// The ranges that are damaged, at most one block each.
+    /// The damaged ranges, of at most one block each.
     pub damaged: Vec<Damage>,
 }
 
-/// How a scrub goes: how fast at most, who looks on, and whether it is to end.
+/// The pace of a scrub: its highest rate, its control and its reports of progress.
 pub struct ScrubPace<'a> {
-    /// Bytes a second; `None` for as fast as it goes.
+    /// Highest rate in bytes per second; `None` is unlimited.
     pub rate: Option<u64>,
-    /// Told to end.
+    /// Control that can stop the scrub.
     pub stop: &'a Control,
-    /// Gets the bytes that were read so far.
+    /// Function that gets the bytes read so far.
     pub progress: &'a mut dyn FnMut(u64),
     begun: Instant,
     read: u64,
 }
 
-/// How long a scrub that waits sleeps before it looks whether it is to end.
+/// Time that a waiting scrub sleeps before it checks whether it is stopped.
 const TICK: Duration = Duration::from_millis(50);
 
 impl<'a> ScrubPace<'a> {
-    /// Begins now.
+    /// Begins a scrub now.
     pub fn begin(rate: Option<u64>, stop: &'a Control, progress: &'a mut dyn FnMut(u64)) -> ScrubPace<'a> {
         ScrubPace { rate, stop, progress, begun: Instant::now(), read: 0 }
     }
 
-    /// So many bytes more were read: waits until they may have been.
+    /// Counts bytes that were read, and waits until the rate allows more.
     fn read(&mut self, bytes: u64) {
         self.read += bytes;
         (self.progress)(self.read);
@@ -68,8 +68,10 @@ impl<'a> ScrubPace<'a> {
         }
     }
 
+    /// Checks whether the scrub may go on.
+    ///
     /// # Errors
-    /// It was told to end.
+    /// Returns an error if the scrub is stopped.
     fn goes_on(&self, what: &str) -> Result<(), ClientError> {
         if self.stop.stopped() { Err(crate::copy::stopped(Path::new(what))) } else { Ok(()) }
     }
@@ -79,7 +81,7 @@ impl Cluster {
     /// Scrubs an opened file of a cluster.
     ///
     /// # Errors
-    /// A node that cannot be asked, a file that was replaced; damage is none.
+    /// Returns an error if a node cannot be reached, or if the file was replaced. Damage is not an error.
     pub fn scrub_file(
         &self,
         opened: &Opened,
@@ -89,7 +91,7 @@ impl Cluster {
         let file = &opened.info.file;
         let layout = self.layout(opened)?;
         for (target, place) in (0..).zip(&file.targets) {
-            // A target without a byte of the file has no object.
+            // A target without bytes of the file has no object.
             if layout.bytes_on(target, 0..file.length) == 0 {
                 continue;
             }
@@ -119,7 +121,7 @@ impl Cluster {
     /// Scrubs all files at or below a path.
     ///
     /// # Errors
-    /// As [`scrub_file`](Cluster::scrub_file). Files that the asker may not read are errors, too.
+    /// It fails as [`scrub_file`](Cluster::scrub_file) does, and if the client may not read a file.
     pub fn scrub(&self, path: &str, pace: &mut ScrubPace<'_>) -> Result<ScrubReport, ClientError> {
         let mut report = ScrubReport::default();
         let opened = match self.open(path) {
@@ -135,7 +137,7 @@ impl Cluster {
             let name = crate::remote_tree::join(path, &name);
             match self.open(&name) {
                 Ok(opened) => self.scrub_file(&opened, pace, &mut report)?,
-                // It was removed meanwhile.
+                // The file was removed meanwhile.
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error),
             }
@@ -147,7 +149,7 @@ impl Cluster {
 /// Scrubs the objects of a striped file of this machine, or all objects of a store in a directory.
 ///
 /// # Errors
-/// A path that is neither; a store that cannot be read.
+/// Returns an error if the path is neither, or if a store cannot be read.
 pub fn scrub_local(path: &Path, pace: &mut ScrubPace<'_>) -> Result<ScrubReport, ClientError> {
     let mut report = ScrubReport::default();
     if path.is_dir() {
@@ -171,7 +173,8 @@ pub fn scrub_local(path: &Path, pace: &mut ScrubPace<'_>) -> Result<ScrubReport,
     Ok(report)
 }
 
-/// The store in a directory; for reading only where another process has it, or it may not be written.
+/// Opens the store in a directory. The store is opened for reading only if another process has it, or if it cannot be
+/// written.
 fn open_store(dir: &Path) -> Result<Box<dyn ObjectStore>, ClientError> {
     let reading = || LocalStore::open_read_only(dir).map(|store| Box::new(store) as Box<dyn ObjectStore>);
     let found = reading().map_err(|source| failed(dir, source))?;
@@ -195,7 +198,7 @@ fn scrub_object(
     loop {
         pace.goes_on(&path.display().to_string())?;
         let step = match store.scrub(id, from) {
-            // It was removed meanwhile, by the process that writes.
+            // Another process removed the object meanwhile.
             Err(StoreError::NotFound { .. }) if path == dir => return Ok(()),
             step => step.map_err(|source| failed(dir, source))?,
         };
@@ -213,7 +216,7 @@ fn scrub_object(
     }
 }
 
-/// Takes a step in, and gives the bytes that were read in it.
+/// Adds a step to the report, and returns the bytes that the step read.
 fn add(
     report: &mut ScrubReport,
     (checked, learnt): (u64, u64),
@@ -228,7 +231,8 @@ fn add(
     checked.saturating_add(learnt).saturating_add(damaged)
 }
 
-/// A node says where the next step begins; one that does not go on is refused, so that no scrub lasts for ever.
+/// Checks the begin of the next step, which a node named. A step that does not advance is an error, so that a scrub
+/// ends.
 fn ahead(next: u64, from: u64) -> Result<u64, RunError> {
     if next > from {
         return Ok(next);

@@ -1,40 +1,40 @@
-//! Folders of a cluster that appear as wholes.
+//! Folders of a cluster that appear as a whole.
 
 use std::path::Path;
 
 use crate::remote_tree::join;
 use crate::{ClientError, Cluster};
 
-/// Names that make a folder one of Zarr.
+/// Names of the files that make a folder a Zarr folder.
 pub(crate) const OF_ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
-/// The most files that appear as a whole: the entry node renames no more at once.
+/// Most files of a folder that appears as a whole: the entry node renames no more at once.
 pub const MAX_STAGED_FILES: usize = 500_000;
 
 /// The permission bit without which a file cannot be renamed or removed by its owner.
 pub(crate) const OWNER_WRITES: u16 = 0o200;
 
-/// A folder of a cluster that is being written. Its files lie under another name until all of them are there: what
-/// happens before leaves the folder of that name as it was.
+/// A folder of a cluster that is being written. Its files have another path until all of them are written. Until then
+/// the folder of its name is unchanged.
 #[must_use = "a folder that is not published stays under another name"]
 #[derive(Debug)]
 pub struct StagedFolder {
     into: String,
-    /// Where files are written: the folder itself, if they go among others.
+    /// Path to which files are written: the folder itself, if it has other files that stay.
     at: String,
-    /// The new folder takes the place of one that is there.
+    /// Whether the new folder replaces an existing one.
     replaces: bool,
 }
 
 impl Cluster {
-    /// Prepares a folder for files of these names, relative to it. A new folder, and one of Zarr that takes the
-    /// place of another, appear as wholes. Files for another folder that is there go among those that it has, one by one.
-    /// So do files of a new folder whose permission bits, `mode`, keep their owner from renaming them.
+    /// Prepares a folder for files of these names, relative to it. A new folder appears as a whole, and so does a Zarr
+    /// folder that replaces another one. In any other existing folder the files appear one by one among the old files.
+    /// The same holds for a new folder if `mode`, the permission bits, keep the owner from renaming its files.
     ///
     /// # Errors
-    /// [`ClientError::Usage`] where chunks of an old array would be taken for those of a new one: a Zarr folder cannot go
-    /// into an ordinary folder that is there, nor replace a Zarr folder with files that cannot be renamed. The cluster cannot
-    /// be asked.
+    /// Returns [`ClientError::Usage`] if chunks of an old array could be mistaken for those of a new one: if a Zarr
+    /// folder would go into an ordinary existing folder, or would replace a Zarr folder with files that cannot be
+    /// renamed. Returns another error if the cluster cannot be reached.
     pub fn stage_folder<'a>(
         &self,
         into: &str,
@@ -58,7 +58,7 @@ impl Cluster {
         }
         if exists && zarr && !self.is_zarr(&into) {
             let text =
-                format!("{into} is there and is no Zarr folder; remove it first, or give another name");
+                format!("{into} exists and is not a Zarr folder; remove it first, or give another name");
             return Err(ClientError::Usage(text));
         }
         let together = count <= MAX_STAGED_FILES && mode.is_none_or(|mode| mode & OWNER_WRITES != 0);
@@ -68,7 +68,7 @@ impl Cluster {
             return Err(ClientError::Usage(text));
         }
         let at = match (!exists || zarr) && together && !self.is_file(&into)? {
-            true => beside(&into, "partial"),
+            true => hidden_sibling(&into, "partial"),
             false => into.clone(),
         };
         Ok(StagedFolder { into, at, replaces: exists && zarr })
@@ -76,26 +76,26 @@ impl Cluster {
 }
 
 impl StagedFolder {
-    /// The directory to write the files to.
+    /// The directory to which files are written.
     pub fn path(&self) -> &str {
         &self.at
     }
 
-    /// The directory where they will be.
+    /// The directory in which the files will be.
     pub fn destination(&self) -> &str {
         &self.into
     }
 
-    /// Whether nothing is seen of it before it is published.
+    /// Whether the folder is invisible until it is published.
     pub fn is_apart(&self) -> bool {
         self.at != self.into
     }
 
-    /// Gives the folder its name, in the place of what was there.
+    /// Gives the folder its name. It replaces the old folder, if there is one.
     ///
     /// # Errors
-    /// The old folder may not be removed, the new one may not be made, or somebody else made a folder of this name meanwhile.
-    /// Nothing of the new folder is left then, and the old one is where it was.
+    /// Returns an error if the client may not remove the old folder or make the new one, or if another client made a
+    /// folder of this name meanwhile. Nothing of the new folder is left then, and the old one is unchanged.
     pub fn publish(self, cluster: &Cluster) -> Result<(), ClientError> {
         if !self.is_apart() {
             return Ok(());
@@ -109,7 +109,7 @@ impl StagedFolder {
 
     /// Moves the old folder aside, and moves it back if the new one cannot take its place.
     fn rename(&self, cluster: &Cluster) -> Result<(), ClientError> {
-        let old = self.replaces.then(|| beside(&self.into, "replaced"));
+        let old = self.replaces.then(|| hidden_sibling(&self.into, "replaced"));
         if let Some(old) = &old {
             cluster.rename(&self.into, old)?;
         }
@@ -128,7 +128,7 @@ impl StagedFolder {
         if now == self.into {
             return Ok(());
         }
-        // It went into a folder that appeared meanwhile.
+        // The folder went into another folder that appeared meanwhile.
         cluster.remove_all(&now)?;
         Err(ClientError::Usage(format!(
             "{} was made by somebody else meanwhile; repeat the command, or give another name",
@@ -136,7 +136,7 @@ impl StagedFolder {
         )))
     }
 
-    /// The error of a copy to this folder that was told to stop.
+    /// Returns the error of a copy to this folder that was stopped.
     pub fn stopped(&self) -> ClientError {
         match self.is_apart() {
             true => crate::copy::stopped(Path::new(&self.into)),
@@ -144,8 +144,8 @@ impl StagedFolder {
         }
     }
 
-    /// Removes what was written, unless it went among other files. What cannot be removed stays under a name that says
-    /// what it is.
+    /// Removes the written files, unless they are among other files. Files that cannot be removed stay under a path
+    /// that tells what they are.
     pub fn discard(&self, cluster: &Cluster) {
         if self.is_apart() {
             let _ = cluster.remove_all(&self.at);
@@ -153,8 +153,8 @@ impl StagedFolder {
     }
 }
 
-/// A hidden name in the same directory that says what it is of and why it is there.
-fn beside(into: &str, why: &str) -> String {
+/// Returns a hidden name in the same directory that tells the name of the folder and the purpose.
+fn hidden_sibling(into: &str, why: &str) -> String {
     let (directory, name) = into.rsplit_once('/').unwrap_or(("", into));
     join(directory, &format!(".{name}.{:016x}.{why}", fastrand::u64(..)))
 }

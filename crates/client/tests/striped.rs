@@ -1,4 +1,4 @@
-//! Striped files: what goes in comes out, replacing is a swap, damage is named.
+//! Striped files: bytes come back, replacing is a swap, damage is reported.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::fs;
@@ -132,7 +132,7 @@ fn replacing_is_a_swap_that_readers_notice() {
     put(&second, &path, &options, &mut |_| ()).unwrap();
     assert_eq!(content(&path), fs::read(&second).unwrap());
     assert_eq!(place.objects(), 3, "the objects of the first are gone");
-    // Who opened the first is told, and never sees bytes of the second.
+    // A reader of the first file gets an error, and never bytes of the second.
     let result = read_to(&before, &mut Vec::new(), &mut |_| ());
     assert!(
         matches!(result, Err(ClientError::Run(RunError::Store(StoreError::NotFound { .. })))),
@@ -211,7 +211,7 @@ fn damage_is_named() {
     let other = place.path("escape.grist");
     fs::write(&other, escape).unwrap();
     assert!(matches!(open(&other).err(), Some(ClientError::Descriptor { .. })));
-    // An object cut short behind the store's back.
+    // An object that was truncated without the store.
     let object =
         walk(&place.path("target1")).into_iter().find(|path| path.ends_with(&descriptor.object)).unwrap();
     fs::File::options().write(true).open(&object).unwrap().set_len(10).unwrap();

@@ -1,61 +1,60 @@
-//! The array that the chunks of a table hold, and where each chunk lies in it.
+//! The array of a chunk table, and the position of each chunk in it.
 
 use gristmill_kernel::{ByteOrder, DType};
 
 use crate::filter::Filter;
 use crate::{FormatError, MAX_ARRAY_BYTES, MAX_CHUNK_BYTES, MAX_DIMENSIONS, MAX_FILTERS};
 
-/// What a stored chunk holds at the end of an axis.
+/// The elements of a stored chunk at the end of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Edges {
-    /// Every chunk has all elements of the chunk shape; those outside the array mean nothing. HDF5 and Zarr.
+    /// Every chunk has all elements of the chunk shape; elements outside the array have no meaning (HDF5 and Zarr).
     Whole,
-    /// The last chunk of an axis has only the elements that are inside the array. Data without an index.
+    /// The last chunk of an axis has only the elements inside the array (data without an index).
     Clipped,
 }
 
-/// An array of numbers that is stored in chunks: all there is to know to decode one. All shapes are in elements, in C
-/// order (the last axis varies fastest).
+/// An array of numbers that is stored in chunks, with everything that is needed to decode a chunk. Shapes are in
+/// elements, in C order (the last axis varies fastest).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Type of the elements.
     pub dtype: DType,
-    /// Byte order of the stored elements. Decoded ones are little-endian.
+    /// Byte order of the stored elements. Decoded elements are little-endian.
     pub order: ByteOrder,
     /// Lengths of the axes.
     pub shape: Vec<u64>,
-    /// How much of it the file has; at most the shape. What lies outside reads as the fill value. Only a netCDF-4
-    /// variable may have less, where another one has made their unlimited dimension longer.
+    /// Lengths of the part that the file has, at most the shape. Elements outside it read as the fill value. Only a
+    /// netCDF-4 variable may have less than the shape, if another variable made their unlimited dimension longer.
     pub stored: Vec<u64>,
-    /// Lengths of a chunk; at least 1 each.
+    /// Lengths of a chunk, each at least 1.
     pub chunk: Vec<u64>,
-    /// What chunks at the end of an axis hold.
+    /// The elements of chunks at the end of an axis.
     pub edges: Edges,
-    /// What was done to the elements of a chunk, in the order in which a writer does it.
+    /// The filters of a chunk, in the order in which a writer applies them.
     pub filters: Vec<Filter>,
-    /// What an element is that is not stored: one, little-endian.
+    /// The value of an element that is not stored, little-endian.
     pub fill: Vec<u8>,
 }
 
-/// Where a chunk lies in its array.
+/// The position of a chunk in its array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The element of the array that is the chunk's first.
+    /// Index of the chunk's first element in the array.
     pub origin: Vec<u64>,
-    /// Lengths of the part that is inside the array.
+    /// Lengths of the part inside the array.
     pub clipped: Vec<u64>,
-    /// Lengths of what is stored, and of what a decoder gives.
+    /// Lengths of the stored chunk, and of the decoded one.
     pub held: Vec<u64>,
 }
 
 impl Array {
-    /// Chunks along each axis.
+    /// Number of chunks along each axis.
     pub fn grid(&self) -> Vec<u64> {
         self.shape.iter().zip(&self.chunk).map(|(length, chunk)| length.div_ceil((*chunk).max(1))).collect()
     }
 
-    /// Number of chunks, also of those that are not stored. An array with an axis of length 0 has none, one without
-    /// axes has one.
+    /// Number of chunks, including chunks that are not stored. It is 0 if an axis has length 0, and 1 without axes.
     pub fn chunks(&self) -> u64 {
         self.grid().iter().fold(1, |all, count| all.saturating_mul(*count))
     }
@@ -65,10 +64,11 @@ impl Array {
         bytes_of(&self.chunk, self.dtype).unwrap_or(u64::MAX)
     }
 
-    /// Where a chunk lies; chunks are numbered in C order in the grid of all chunks. `None` for a number past the last.
+    /// Returns the position of a chunk, or `None` for a number past the last. Chunks are numbered in C order in the
+    /// grid of all chunks.
     pub fn extent(&self, number: u64) -> Option<Extent> {
         let origin: Vec<u64> = self
-            .place_in_grid(number)?
+            .grid_coordinates(number)?
             .iter()
             .zip(&self.chunk)
             .map(|(at, chunk)| at.saturating_mul(*chunk))
@@ -86,8 +86,8 @@ impl Array {
         Some(Extent { origin, clipped, held })
     }
 
-    /// Coordinates of a chunk in the grid.
-    pub(crate) fn place_in_grid(&self, number: u64) -> Option<Vec<u64>> {
+    /// Coordinates of a chunk in the grid, or `None` for a number past the last.
+    pub(crate) fn grid_coordinates(&self, number: u64) -> Option<Vec<u64>> {
         let mut at = self.grid();
         let mut left = number;
         for count in at.iter_mut().rev() {
@@ -112,10 +112,11 @@ impl Array {
         })
     }
 
-    /// Checks everything that later arithmetic relies on.
+    /// Checks everything on which later arithmetic relies.
     ///
     /// # Errors
-    /// [`FormatError::Limit`] for what is too large, [`FormatError::Table`] for what does not fit together.
+    /// Returns [`FormatError::Limit`] if something is too large, and [`FormatError::Table`] if parts do not fit
+    /// together.
     pub fn check(&self) -> Result<(), FormatError> {
         let axes = self.shape.len();
         FormatError::limit("dimensions", axes as u64, MAX_DIMENSIONS as u64)?;
@@ -128,20 +129,20 @@ impl Array {
         if self.chunk.contains(&0) {
             return Err(FormatError::table("a chunk has an axis of length 0"));
         }
-        // Axes of length 0 do not make the others any shorter.
+        // An axis of length 0 must not hide the lengths of other axes.
         let lengths: Vec<u64> = self.shape.iter().map(|length| (*length).max(1)).collect();
         let bytes = bytes_of(&lengths, self.dtype).unwrap_or(u64::MAX);
         FormatError::limit("bytes of the variable", bytes, MAX_ARRAY_BYTES)?;
         FormatError::limit("bytes of a decoded chunk", self.chunk_bytes(), MAX_CHUNK_BYTES)?;
         FormatError::limit("filters", self.filters.len() as u64, MAX_FILTERS as u64)?;
         if self.fill.len() != self.dtype.size() {
-            return Err(FormatError::table("its fill value is no element"));
+            return Err(FormatError::table("its fill value has another size than an element"));
         }
         self.filters.iter().try_for_each(|filter| filter.check(self))
     }
 }
 
-/// Bytes of an array of this shape, unless they are more than can be counted.
+/// Bytes of an array of this shape, or `None` beyond 64 bits.
 pub(crate) fn bytes_of(shape: &[u64], dtype: DType) -> Option<u64> {
     shape.iter().try_fold(dtype.size() as u64, |all, length| all.checked_mul(*length))
 }
@@ -178,7 +179,7 @@ mod tests {
             let mut covered = 0;
             for number in 0..array.chunks() {
                 let extent = array.extent(number).unwrap();
-                let coordinates = array.place_in_grid(number).unwrap();
+                let coordinates = array.grid_coordinates(number).unwrap();
                 prop_assert_eq!(array.number_at(&coordinates), Some(number));
                 prop_assert!(extent.clipped.iter().all(|length| *length > 0));
                 prop_assert!(extent.held.iter().zip(&extent.clipped).all(|(held, inside)| held >= inside));
@@ -188,7 +189,7 @@ mod tests {
             prop_assert_eq!(array.extent(array.chunks()), None);
         }
 
-        /// Any lengths at all: a limit, never a wrong number.
+        /// Any lengths give either an error or right numbers.
         #[test]
         fn large_shapes_are_refused(axes in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40)) {
             let (shape, chunk): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();

@@ -1,13 +1,13 @@
-//! Attributes, exactly as a file has them.
+//! The attributes of a file, without any conversion.
 
 use gristmill_kernel::{DType, Value};
 
 /// A named value of a variable, a group or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its name.
+    /// The name of the attribute.
     pub name: String,
-    /// Its value.
+    /// The value of the attribute.
     pub value: AttributeValue,
 }
 
@@ -20,27 +20,28 @@ pub enum AttributeValue {
     Texts(Vec<String>),
     /// Numbers of one type.
     Numbers {
-        /// Their type.
+        /// The type of the numbers.
         dtype: DType,
         /// The numbers, little-endian, in C order.
         bytes: Vec<u8>,
-        /// Whether the file has one number and no list of one. In netCDF files both are the same.
+        /// Whether the file has a single number instead of a list. In netCDF files a list of one number is the same.
         scalar: bool,
-        /// Whether the file says their type. Numbers of JSON have none: what is computed with them keeps the type of the other.
+        /// Whether the file gives the type. Numbers of JSON have no type: in arithmetic they take that of the other
+        /// operand.
         typed: bool,
     },
-    /// Something that is neither text nor numbers, or that has a shape: what it is.
+    /// A description of a value that is neither text nor numbers, or that has a shape.
     Other(String),
 }
 
 impl AttributeValue {
-    /// The numbers, exactly; `None` for what is none.
+    /// Returns the exact numbers, or `None` if the value is not numbers.
     pub fn numbers(&self) -> Option<Vec<Value>> {
         let AttributeValue::Numbers { dtype, bytes, .. } = self else { return None };
         Some(bytes.chunks_exact(dtype.size()).map(|one| dtype.value(one)).collect())
     }
 
-    /// The text, where there is one.
+    /// Returns the text, or `None` if the value is not a single text.
     pub fn text(&self) -> Option<&str> {
         match self {
             AttributeValue::Text(text) => Some(text),
@@ -52,7 +53,7 @@ impl AttributeValue {
         }
     }
 
-    /// One signed integer, where there is one.
+    /// Returns the value if it is a single signed integer.
     pub(crate) fn integer(&self) -> Option<i64> {
         match self.numbers()?.as_slice() {
             [Value::Int(n)] => i64::try_from(*n).ok(),
@@ -62,7 +63,7 @@ impl AttributeValue {
 }
 
 impl Attribute {
-    /// As netCDF has it, where one number and a list of one are the same.
+    /// Converts the value to netCDF's view, in which a list of one number is a single number.
     pub(crate) fn as_netcdf(&mut self) {
         if let AttributeValue::Numbers { dtype, bytes, scalar, .. } = &mut self.value {
             *scalar = bytes.len() == dtype.size();

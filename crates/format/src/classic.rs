@@ -1,9 +1,9 @@
 //! Classic netCDF: CDF-1, CDF-2 and CDF-5 (the netCDF classic format specification, and PnetCDF's for CDF-5). The crate
-//! `netcdf-reader` parses the header; where the data lies follows from it by arithmetic.
+//! `netcdf-reader` parses the header. The locations of the data follow from it by arithmetic.
 //!
-//! Fixed variables lie one after the other, each padded to 4 bytes. Record variables lie record by record: a record has
-//! one of each, in the order of the header and each padded to 4 bytes, but for a file with only one record variable,
-//! which has no padding.
+//! Fixed variables are stored one after the other, each padded to 4 bytes. Record variables are stored record by
+//! record. A record has a part of each variable, in the order of the header, padded to 4 bytes. A single record
+//! variable has no padding.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use netcdf_reader::{NcAttrValue, NcAttribute, NcDimension, NcFormat, NcType, NcV
 
 use crate::attribute::{Attribute, AttributeValue};
 use crate::dataset::{Dataset, Dimension, Format, Kind, Storage, Variable};
-use crate::raw::{Run, Runs};
+use crate::raw::{ElementRun, ElementRuns};
 use crate::source::{self, Source};
 use crate::{FormatError, MAX_ATTRIBUTE_BYTES, MAX_DIMENSIONS, MAX_METADATA_BYTES, MAX_VARIABLES};
 
-/// Bytes of the header that are read at first; four times as many until all of it is there.
+/// Bytes of the header that are read first. Each further read has four times as many, until the header is complete.
 const FIRST_HEADER: u64 = 64 << 10;
 
-/// Most dimensions of a file, which need not belong to any variable.
+/// Most dimensions of a file, including dimensions of no variable.
 const MAX_FILE_DIMENSIONS: usize = 1 << 16;
 
 /// Opens a file that begins with `CDF`.
@@ -32,13 +32,13 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
         return Err(bad("it has more than one unlimited dimension"));
     }
     let stride = compute_record_stride(&header.variables).map_err(bad)?;
-    let records = if streaming { counted(&header, stride, source.len()) } else { header.numrecs };
+    let records = if streaming { record_count(&header, stride, source.len()) } else { header.numrecs };
     let length = |dimension: &NcDimension| if dimension.is_unlimited { records } else { dimension.size };
     let dimensions = header
         .dimensions
         .iter()
         .map(|dimension| Dimension {
-            name: trimmed(&dimension.name),
+            name: trim_zeros(&dimension.name),
             length: length(dimension),
             unlimited: dimension.is_unlimited,
         })
@@ -51,12 +51,12 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
             return Err(bad(format!("the unlimited dimension of {:?} is not its first", variable.name)));
         }
         let interleaved = variable.is_record_var && stride != variable.record_size;
-        runs.push(Run {
+        runs.push(ElementRun {
             begin: variable.data_offset,
             stride: variable.is_record_var.then_some(stride),
             axes: None,
         });
-        variables.push(described(variable, length, interleaved)?);
+        variables.push(describe(variable, length, interleaved)?);
     }
     Ok(Dataset {
         format,
@@ -64,11 +64,11 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
         dimensions,
         attributes: attributes(&header.global_attributes)?,
         variables,
-        tables: Box::new(Runs { source, runs }),
+        tables: Box::new(ElementRuns { source, runs }),
     })
 }
 
-/// Reads as much as the header needs; the second is whether nobody wrote how many records there are.
+/// Reads the header. Also returns whether it leaves the number of records open.
 fn read_header(source: &dyn Source) -> Result<(Format, header::ClassicHeader, bool), FormatError> {
     let mut bytes = FIRST_HEADER;
     loop {
@@ -86,7 +86,7 @@ fn read_header(source: &dyn Source) -> Result<(Format, header::ClassicHeader, bo
         };
         match header::parse_header(&start, parsed) {
             Ok(header) => return Ok((format, header, streaming)),
-            // What is cut off may be told as anything.
+            // A header that is cut off can give any error.
             Err(_) if bytes < source.len().min(MAX_METADATA_BYTES) => {
                 bytes = bytes.saturating_mul(4).min(MAX_METADATA_BYTES);
             }
@@ -95,14 +95,14 @@ fn read_header(source: &dyn Source) -> Result<(Format, header::ClassicHeader, bo
     }
 }
 
-/// How many records the file has room for, where its header leaves it open.
-fn counted(header: &header::ClassicHeader, stride: u64, length: u64) -> u64 {
+/// Returns the number of records that fit the file, for a header that leaves it open.
+fn record_count(header: &header::ClassicHeader, stride: u64, length: u64) -> u64 {
     let records = header.variables.iter().filter(|variable| variable.is_record_var);
     let Some(begin) = records.map(|variable| variable.data_offset).min() else { return 0 };
     length.saturating_sub(begin).checked_div(stride).unwrap_or(0)
 }
 
-fn described(
+fn describe(
     variable: &NcVariable,
     length: impl Fn(&NcDimension) -> u64,
     interleaved: bool,
@@ -132,8 +132,8 @@ fn described(
         Kind::Other(_) => None,
     };
     Ok(Variable {
-        path: trimmed(&variable.name),
-        dimensions: variable.dimensions.iter().map(|dimension| trimmed(&dimension.name)).collect(),
+        path: trim_zeros(&variable.name),
+        dimensions: variable.dimensions.iter().map(|dimension| trim_zeros(&dimension.name)).collect(),
         kind,
         order: ByteOrder::Big,
         shape: variable.dimensions.iter().map(length).collect(),
@@ -145,7 +145,7 @@ fn described(
     })
 }
 
-/// The fill value that an attribute gives, else that of the format.
+/// Returns the fill value of the attribute, or else that of the format.
 fn fill_of(dtype: DType, attributes: &[Attribute]) -> Vec<u8> {
     let given = attributes.iter().find(|attribute| attribute.name == "_FillValue");
     match given.map(|attribute| &attribute.value) {
@@ -158,7 +158,7 @@ fn fill_of(dtype: DType, attributes: &[Attribute]) -> Vec<u8> {
     }
 }
 
-/// What netCDF libraries put where nothing was written (`NC_FILL_*` of netcdf.h), little-endian.
+/// Returns the default fill value of netCDF libraries (`NC_FILL_*` of netcdf.h), little-endian.
 fn default_fill(dtype: DType) -> Vec<u8> {
     const FLOAT: f64 = 9.969_209_968_386_869e36;
     match dtype {
@@ -178,7 +178,7 @@ fn default_fill(dtype: DType) -> Vec<u8> {
 fn attributes(all: &[NcAttribute]) -> Result<Vec<Attribute>, FormatError> {
     FormatError::limit("attributes", all.len() as u64, MAX_VARIABLES as u64)?;
     all.iter()
-        .map(|attribute| Ok(Attribute { name: trimmed(&attribute.name), value: value(&attribute.value)? }))
+        .map(|attribute| Ok(Attribute { name: trim_zeros(&attribute.name), value: value(&attribute.value)? }))
         .collect()
 }
 
@@ -186,7 +186,7 @@ fn value(value: &NcAttrValue) -> Result<AttributeValue, FormatError> {
     let (dtype, bytes) = match value {
         NcAttrValue::Chars(text) => {
             FormatError::limit("bytes of an attribute", text.len() as u64, MAX_ATTRIBUTE_BYTES as u64)?;
-            return Ok(AttributeValue::Text(trimmed(text)));
+            return Ok(AttributeValue::Text(trim_zeros(text)));
         }
         NcAttrValue::Strings(texts) => return Ok(AttributeValue::Texts(texts.clone())),
         NcAttrValue::UserDefined { .. } => {
@@ -209,8 +209,8 @@ fn value(value: &NcAttrValue) -> Result<AttributeValue, FormatError> {
     Ok(AttributeValue::Numbers { dtype, bytes, scalar, typed: true })
 }
 
-/// Without the zeros that programs in C write behind names and texts.
-fn trimmed(text: &str) -> String {
+/// Removes the zeros that C programs write after names and texts.
+fn trim_zeros(text: &str) -> String {
     text.trim_end_matches('\0').to_owned()
 }
 

@@ -1,5 +1,5 @@
-//! One module for each way of storing bytes. Each takes stored bytes and gives what they were made of, never more than
-//! `room` bytes, whatever the stored ones say.
+//! One module for each codec. Each takes stored bytes and returns the decoded ones. It never makes more than `room`
+//! bytes, for any stored bytes.
 
 pub mod bitshuffle;
 pub mod blosc;
@@ -16,19 +16,19 @@ pub mod zstd;
 
 use crate::FormatError;
 
-/// What all codecs say that would give too much.
+/// The error of all codecs for too many decoded bytes.
 fn too_much(codec: &str, room: usize) -> FormatError {
     FormatError::chunk(format!("{codec} data holds more than the {room} bytes that it should"))
 }
 
-/// The little-endian number at a place.
+/// Reads the little-endian number at an offset.
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let four = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
-/// Appends `length` bytes that lie `distance` back, which may overlap what is appended: LZ77's copy. False for what
-/// cannot be.
+/// Appends `length` bytes from `distance` bytes back, which may overlap the appended ones: LZ77's copy. Returns false
+/// if that is impossible.
 fn copy_back(out: &mut Vec<u8>, distance: usize, length: usize, room: usize) -> bool {
     if distance == 0 || distance > out.len() || length > room.saturating_sub(out.len()) {
         return false;
@@ -40,7 +40,7 @@ fn copy_back(out: &mut Vec<u8>, distance: usize, length: usize, room: usize) -> 
     }
     let mut left = length;
     while left > 0 {
-        // What was appended doubles what can be copied at once.
+        // Each copy doubles the bytes that the next one can copy at once.
         let have = out.len() - start;
         let step = have.min(left);
         out.extend_from_within(start..start + step);

@@ -1,4 +1,4 @@
-//! What is in a file.
+//! The content of a file: its variables, dimensions and attributes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub enum Format {
     Cdf2,
     /// Classic netCDF with lengths of 64 bits and more types.
     Cdf5,
-    /// HDF5 that a netCDF library wrote, or that looks as if one had.
+    /// HDF5 that a netCDF library wrote, or that looks like it.
     Netcdf4,
-    /// Any other HDF5.
+    /// Other HDF5.
     Hdf5,
     /// Zarr, version 2.
     Zarr2,
@@ -37,7 +37,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name, as `stat` prints it.
+    /// The name of the format, as `stat` prints it.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Cdf1 => "netCDF classic (CDF-1)",
@@ -60,27 +60,27 @@ impl fmt::Display for Format {
     }
 }
 
-/// A named length.
+/// A dimension of a file: a length with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// Its name, with the groups it is in: `group/name`.
+    /// The name, with the groups of the dimension: `group/name`.
     pub name: String,
-    /// Its length.
+    /// Number of elements along the dimension.
     pub length: u64,
-    /// Whether it may grow.
+    /// Whether the dimension may grow.
     pub unlimited: bool,
 }
 
-/// What the names of dimensions begin with that a file has not, as netCDF-C and h5netcdf make them up.
+/// Beginning of the names of dimensions that the file does not name, as in netCDF-C and h5netcdf.
 pub(crate) const PHONY: &str = "phony_dim_";
 
-/// Whether a file itself names a dimension. Where it does not, two axes may be the same whatever they are called.
+/// Returns whether the file names a dimension. Two axes with different made-up names may still be the same dimension.
 pub fn is_named(dimension: &str) -> bool {
     let name = dimension.rsplit('/').next().unwrap_or(dimension);
     !name.is_empty() && !name.starts_with(PHONY)
 }
 
-/// What the elements of a variable are.
+/// The kind of a variable's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers that kernels compute on.
@@ -98,7 +98,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How the elements of a variable are stored.
+/// The storage of a variable's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// In chunks that the file lists.
@@ -107,7 +107,7 @@ pub enum Storage {
     Contiguous,
     /// One record after the other, with records of other variables in between.
     Records,
-    /// Inside what the file says about itself.
+    /// Inside the metadata of the file.
     Compact,
     /// Lines of text.
     Lines,
@@ -116,7 +116,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Its name, as `stat` prints it.
+    /// The name of the storage, as `stat` prints it.
     pub const fn name(self) -> &'static str {
         match self {
             Storage::Chunked => "chunked",
@@ -132,38 +132,38 @@ impl Storage {
 /// A variable of a file: a netCDF variable, an HDF5 dataset, a Zarr array, a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name, with the groups it is in: `group/name`.
+    /// The name, with the groups of the variable: `group/name`.
     pub path: String,
-    /// The names of its dimensions, one for each axis, as in [`Dimension::name`]; empty where an axis has none.
+    /// The name of the dimension of each axis, as in [`Dimension::name`]; empty for an axis without a name.
     pub dimensions: Vec<String>,
-    /// What its elements are.
+    /// The kind of the elements.
     pub kind: Kind,
     /// Byte order of stored elements.
     pub order: ByteOrder,
-    /// Lengths of its axes.
+    /// Lengths of the axes, in elements.
     pub shape: Vec<u64>,
-    /// Lengths of a chunk, where the file has chunks.
+    /// Lengths of a chunk in elements, if the file has chunks.
     pub chunk: Option<Vec<u64>>,
-    /// How it is stored.
+    /// The storage of the elements.
     pub storage: Storage,
-    /// What was done to its chunks; names, since it may be something that cannot be undone here.
+    /// Names of the filters of the chunks. Some may not be supported.
     pub filters: Vec<String>,
-    /// What an element is that is not stored: one, little-endian. `None` for what is no number.
+    /// The value of an element that is not stored, little-endian; `None` if elements are not numbers.
     pub fill: Option<Vec<u8>>,
-    /// Its attributes.
+    /// The attributes of the variable.
     pub attributes: Vec<Attribute>,
 }
 
 impl Variable {
-    /// An attribute by name.
+    /// Returns an attribute by its name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The type of its elements.
+    /// The type of the elements.
     ///
     /// # Errors
-    /// [`FormatError::Unsupported`] for what is no number.
+    /// Returns [`FormatError::Unsupported`] if the elements are not numbers.
     pub fn dtype(&self) -> Result<DType, FormatError> {
         match &self.kind {
             Kind::Number(dtype) => Ok(*dtype),
@@ -175,26 +175,26 @@ impl Variable {
     }
 }
 
-/// What makes the tables of a format.
+/// The chunk tables of an opened file.
 pub(crate) trait Tables: Send + Sync {
-    /// The table of variable number `index`, whose elements are numbers.
+    /// Makes the table of variable number `index`, whose elements are numbers.
     fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError>;
 
-    /// One of the files of a table.
+    /// Opens one of the files of a table.
     fn source(&self, table: &ChunkTable, file: u32) -> Result<Arc<dyn Source>, FormatError>;
 }
 
 /// An opened file.
 pub struct Dataset {
-    /// Its format.
+    /// The format of the file.
     pub format: Format,
-    /// Its dimensions.
+    /// The dimensions.
     pub dimensions: Vec<Dimension>,
-    /// Its groups below the root, also those without variables, with the groups they are in: `group/name`.
+    /// All groups below the root, also those without variables: `group/name`.
     pub groups: Vec<String>,
-    /// Its own attributes.
+    /// The attributes of the root.
     pub attributes: Vec<Attribute>,
-    /// Its variables, in the order of the file.
+    /// The variables, in the order of the file.
     pub variables: Vec<Variable>,
     pub(crate) tables: Box<dyn Tables>,
 }
@@ -207,10 +207,10 @@ impl fmt::Debug for Dataset {
 }
 
 impl Dataset {
-    /// A variable by its path; a `/` at its beginning may be left out.
+    /// Returns a variable by its path, with or without a `/` at the beginning.
     ///
     /// # Errors
-    /// [`FormatError::NoVariable`], with those that are there.
+    /// Returns [`FormatError::NoVariable`], which lists the variables of the file.
     pub fn variable(&self, path: &str) -> Result<&Variable, FormatError> {
         self.index(path).and_then(|index| self.variables.get(index)).ok_or_else(|| FormatError::NoVariable {
             variable: path.to_owned(),
@@ -223,11 +223,12 @@ impl Dataset {
         self.variables.iter().position(|variable| variable.path == path)
     }
 
-    /// The chunk table of a variable, checked against the lengths of its files.
+    /// Makes the chunk table of a variable and checks it against the lengths of its files.
     ///
     /// # Errors
-    /// [`FormatError::NoVariable`]; [`FormatError::Unsupported`] for elements, filters and storage that cannot be used
-    /// here; [`FormatError::PastEnd`] for a truncated file; [`FormatError::Damaged`], [`FormatError::Limit`].
+    /// Returns [`FormatError::NoVariable`] if there is no such variable, [`FormatError::Unsupported`] if its elements,
+    /// its filters or its storage are not supported, [`FormatError::PastEnd`] if the file is truncated,
+    /// [`FormatError::Damaged`] if it is damaged, and [`FormatError::Limit`] if something is too large.
     pub fn table(&self, path: &str) -> Result<ChunkTable, FormatError> {
         let variable = self.variable(path)?;
         variable.dtype()?;
@@ -241,7 +242,7 @@ impl Dataset {
     /// Reads and decodes one chunk of a table of this file; see [`Decoder::decode`].
     ///
     /// # Errors
-    /// Those of [`ChunkTable::read`].
+    /// Returns the errors of [`ChunkTable::read`].
     pub fn read_chunk(
         &self,
         table: &ChunkTable,

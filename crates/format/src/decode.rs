@@ -7,15 +7,15 @@ use crate::codec;
 use crate::filter::Filter;
 use crate::{FormatError, MAX_CHUNK_BYTES, MAX_STORED_BYTES};
 
-/// Buffers that a decoder has at once: see [`Decoder::memory`].
+/// Buffers of a decoder at a time; see [`Decoder::memory`].
 const BUFFERS: u64 = 3;
 
-/// Decodes chunks of one array, with output bounded by the chunk's size whatever the stored bytes say. Keeps its
-/// buffers from chunk to chunk.
+/// A decoder of the chunks of one array. The size of a chunk bounds its output for any stored bytes. It uses its
+/// buffers again for each chunk.
 #[derive(Debug)]
 pub struct Decoder {
     array: Array,
-    /// Buffers that are not used at the moment.
+    /// Buffers that are not in use.
     spare: Vec<Vec<u8>>,
 }
 
@@ -23,17 +23,17 @@ pub struct Decoder {
 type Bytes<'a> = Cow<'a, [u8]>;
 
 impl Decoder {
-    /// A decoder for chunks of this array.
+    /// Makes a decoder for chunks of an array.
     ///
     /// # Errors
-    /// Those of [`Array::check`].
+    /// Returns the errors of [`Array::check`].
     pub fn new(array: &Array) -> Result<Decoder, FormatError> {
         array.check()?;
         Ok(Decoder { array: array.clone(), spare: Vec::new() })
     }
 
-    /// Most bytes of memory that a decoder of this array takes beside the stored bytes, with the elements that it makes: what
-    /// a filter makes, what it is made of, and the elements of the chunk before.
+    /// Most bytes of memory that a decoder of an array takes, without the stored bytes: the output of a filter, its
+    /// input, and the elements of the previous chunk.
     pub fn memory(array: &Array) -> u64 {
         let mut room = array.chunk_bytes().min(MAX_CHUNK_BYTES) as usize;
         let mut most = room;
@@ -45,23 +45,24 @@ impl Decoder {
         (most as u64).saturating_mul(buffers)
     }
 
-    /// Most bytes that are stored of a chunk of this array, by whatever writes its filters.
+    /// Most bytes of a stored chunk of an array, for any writer of its filters.
     pub fn stored(array: &Array) -> u64 {
         let room = array.chunk_bytes().min(MAX_CHUNK_BYTES) as usize;
         array.filters.iter().fold(room, |room, filter| filter.grown(room)) as u64
     }
 
-    /// The array.
+    /// The array of the chunks.
     pub const fn array(&self) -> &Array {
         &self.array
     }
 
-    /// Makes `out` the elements of chunk `number`: little-endian, in C order, with the lengths that
-    /// [`Array::extent`] calls `held`. `stored` are the bytes at its place; filters whose bit is set in `mask` (bit 0 is
-    /// the first filter) were not applied by the writer. Elements that the file does not have are the fill value.
+    /// Decodes chunk `number` from its stored bytes into `out`. The elements are little-endian, in C order, with the
+    /// lengths `held` of [`Array::extent`]. A bit in `mask` means that the writer did not apply that filter; bit 0 is
+    /// the first filter. Elements that the file does not have get the fill value.
     ///
     /// # Errors
-    /// [`FormatError::Chunk`] for anything but that many elements; [`FormatError::Field`] for text.
+    /// Returns [`FormatError::Chunk`] if the bytes do not decode to the elements of the chunk, [`FormatError::Field`]
+    /// if a field of text is not a number, and [`FormatError::Table`] for a number past the last.
     pub fn decode(
         &mut self,
         number: u64,
@@ -72,7 +73,7 @@ impl Decoder {
         FormatError::limit("bytes of a stored chunk", stored.len() as u64, MAX_STORED_BYTES)?;
         let held = self.held(number)?;
         let bytes = self.bytes(&held)?;
-        // How many bytes there may be before each filter is undone: what the filters before it can make of a chunk.
+        // Most bytes before each filter is undone: the most that the filters before it make of a chunk.
         let mut rooms = Vec::with_capacity(self.array.filters.len());
         let mut room = bytes;
         for (filter, bit) in self.array.filters.iter().zip(0..) {
@@ -102,7 +103,7 @@ impl Decoder {
                 self.spare.push(used);
             }
         }
-        // Text gives elements in our order.
+        // Elements of text are decoded little-endian.
         if !matches!(self.array.filters.first(), Some(Filter::Column(_))) {
             self.array.order.to_little(self.array.dtype.size(), out);
         }
@@ -110,10 +111,10 @@ impl Decoder {
         Ok(())
     }
 
-    /// Makes `out` what a chunk reads as that is not stored.
+    /// Fills `out` with the elements of a chunk that is not stored: the fill value.
     ///
     /// # Errors
-    /// [`FormatError::Table`] for a number past the last.
+    /// Returns [`FormatError::Table`] for a number past the last.
     pub fn fill(&self, number: u64, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let bytes = self.bytes(&self.held(number)?)?;
         out.clear();
@@ -174,7 +175,7 @@ impl Decoder {
         Ok(Cow::Owned(into))
     }
 
-    /// Puts the fill value where the chunk reaches past what is stored of the array, but not past the array.
+    /// Writes the fill value to elements that are inside the array but outside its stored part.
     fn fill_outside(&self, number: u64, held: &[u64], out: &mut [u8]) {
         if self.array.stored == self.array.shape {
             return;
@@ -206,12 +207,12 @@ impl Decoder {
     }
 }
 
-/// Whether a filter was left out. A mask has a bit for each of the first 32.
+/// Returns whether the writer did not apply a filter. A mask has a bit for each of the first 32 filters.
 const fn masked(mask: u32, bit: u32) -> bool {
     bit < u32::BITS && mask >> bit & 1 == 1
 }
 
-/// Takes off a checksum that is right.
+/// Checks and removes a checksum.
 fn strip(from: Bytes<'_>, check: fn(&[u8]) -> Result<usize, FormatError>) -> Result<Bytes<'_>, FormatError> {
     let bytes = check(&from)?;
     Ok(match from {

@@ -1,12 +1,12 @@
-//! What can be wrong with a file, a table or a chunk, and what to do about it.
+//! Errors of files, tables and chunks.
 
 use std::io;
 
-/// Every error of this crate. Messages do not name the file: whoever opened it knows its name.
+/// An error of this crate. Messages do not name the file, because the caller knows its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// The bytes cannot be had.
+    /// Bytes cannot be read.
     #[error("cannot read {what}: {source}")]
     Io {
         /// What was read.
@@ -15,63 +15,63 @@ pub enum FormatError {
         source: io::Error,
     },
 
-    /// No format that is known here.
+    /// The format is unknown.
     #[error(
-        "this is no netCDF, HDF5, Zarr or .npy file ({why}); for plain numbers give their type, for text a name that ends in .csv or .tsv"
+        "this is not a netCDF, HDF5, Zarr or .npy file ({why}); for plain numbers give their type, for text a name that ends in .csv or .tsv"
     )]
     Unrecognised {
-        /// What was looked at.
+        /// Why the format is unknown.
         why: String,
     },
 
-    /// The file says something that cannot be.
+    /// The file contradicts its format.
     #[error("the {format} file is damaged: {why}")]
     Damaged {
-        /// Its format.
+        /// Format of the file.
         format: &'static str,
-        /// What cannot be.
+        /// What is wrong.
         why: String,
     },
 
-    /// A variable that is not there.
+    /// The variable does not exist.
     #[error("there is no variable {variable:?}; there {}", known_variables(.known))]
     NoVariable {
-        /// The name that was asked for.
+        /// The requested name.
         variable: String,
-        /// Those that are there.
+        /// Names of the existing variables.
         known: Vec<String>,
     },
 
-    /// Something that is well formed, and not supported.
+    /// The variable is well formed but not supported.
     #[error("variable {variable:?} cannot be read here: {what}")]
     Unsupported {
         /// The variable.
         variable: String,
-        /// What about it, and what would help.
+        /// What is not supported, and what would help.
         what: String,
     },
 
     /// More than a bound of this crate allows.
     #[error("{what}: {found}, and at most {max} can be used here")]
     Limit {
-        /// What there is too much of.
+        /// The limited quantity.
         what: String,
-        /// How much there is.
+        /// The value found.
         found: u64,
-        /// How much there may be.
+        /// The bound.
         max: u64,
     },
 
     /// Bytes of a table lie past the end of their file.
     #[error(
-        "chunk {chunk} is said to lie at bytes {offset}..{end} of {file}, which has {length}: the file is truncated, or its table lies"
+        "chunk {chunk} should be at bytes {offset}..{end} of {file}, which has {length} bytes: the file is truncated, or the table is wrong"
     )]
     PastEnd {
         /// Number of the chunk.
         chunk: u64,
-        /// Its first byte.
+        /// Offset of its first byte.
         offset: u64,
-        /// The byte after its last.
+        /// Offset after its last byte.
         end: u64,
         /// The file.
         file: String,
@@ -79,37 +79,37 @@ pub enum FormatError {
         length: u64,
     },
 
-    /// A chunk table that cannot be.
+    /// A chunk table is invalid.
     #[error("the chunk table is not valid: {why}; make it again from the file")]
     Table {
-        /// What cannot be.
+        /// What is wrong.
         why: String,
     },
 
-    /// A stored chunk that does not decode to what its table says.
+    /// A stored chunk cannot be decoded as its table says.
     #[error("the chunk is damaged: {why}")]
     Chunk {
-        /// What is wrong with it.
+        /// What is wrong with the chunk.
         why: String,
     },
 
-    /// A field of a text file that is no number.
+    /// A field of a text file is not a number.
     #[error(
-        "line {line}: {text:?} in column {column:?} is no {dtype}; empty fields are allowed for floats only"
+        "line {line}: {text:?} in column {column:?} is not {dtype}; empty fields are allowed for floats only"
     )]
     Field {
         /// The line, counted from 1.
         line: u64,
         /// Name of the column.
         column: String,
-        /// The field, at most its beginning.
+        /// The beginning of the field.
         text: String,
-        /// What it should be.
+        /// The type of the column.
         dtype: &'static str,
     },
 }
 
-/// At most so many names are listed to who asked for one that is not there.
+/// Most names that the message about a missing variable lists.
 const KNOWN_LISTED: usize = 12;
 
 fn known_variables(known: &[String]) -> String {
@@ -143,15 +143,15 @@ impl FormatError {
         FormatError::Table { why: why.into() }
     }
 
-    /// A stored chunk that cannot be what its table says, and why.
+    /// An error about a stored chunk that cannot be decoded as its table says.
     pub fn chunk(why: impl Into<String>) -> FormatError {
         FormatError::Chunk { why: why.into() }
     }
 
-    /// Checks something that was found against its bound.
+    /// Checks that a value is within its bound.
     ///
     /// # Errors
-    /// [`FormatError::Limit`] unless `found` is at most `max`.
+    /// Returns [`FormatError::Limit`] if `found` is above `max`.
     pub fn limit(what: &str, found: u64, max: u64) -> Result<(), FormatError> {
         if found <= max {
             return Ok(());

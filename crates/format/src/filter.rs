@@ -1,9 +1,9 @@
-//! What writers do to the elements of a chunk before they store it.
+//! Filters, which writers apply to the elements of a chunk before they store it.
 
 use crate::array::Array;
 use crate::{FormatError, MAX_FILTER_PARAMETERS};
 
-/// One step between elements and stored bytes. What each does is said by the codec of the same name.
+/// One step between elements and stored bytes. The codec of the same name describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// zlib streams (RFC 1950): HDF5's deflate, `zlib` of numcodecs.
@@ -14,40 +14,40 @@ pub enum Filter {
     Zstd,
     /// LZ4 blocks in HDF5's framing (filter 32004).
     Lz4Hdf5,
-    /// One LZ4 block behind its length, as numcodecs writes it.
+    /// One LZ4 block after its length, as numcodecs writes it.
     Lz4Numcodecs,
     /// h5py's LZF (HDF5 filter 32000).
     Lzf,
-    /// Blosc 1 buffers, which say themselves what is in them.
+    /// Blosc 1 buffers, whose header names the codec.
     Blosc,
     /// CCSDS 121 (HDF5's szip, filter 4), with the parameters of the file.
     Szip(Vec<u32>),
     /// The first bytes of all elements, then the second bytes, and so on.
     Shuffle {
-        /// Bytes of an element; whole bytes that are left over stay at the end.
+        /// Bytes of an element. Bytes after the last whole element stay at the end.
         size: u32,
     },
-    /// HDF5's checksum, behind the data.
+    /// HDF5's checksum (Fletcher32), after the data.
     Fletcher32,
-    /// The checksum of iSCSI (RFC 3720) behind the data, as Zarr has it.
+    /// Zarr's checksum after the data: that of iSCSI (RFC 3720).
     Crc32c,
-    /// Axes in another order: axis `i` of what is stored is axis `axes[i]` of the array.
+    /// Axes in another order: stored axis `i` is axis `axes[i]` of the array.
     Transpose(Vec<u8>),
     /// One column of lines of text.
     Column(Column),
 }
 
-/// Which field of each line is meant, and what separates them.
+/// A column of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// The field, counted from 0.
+    /// Number of the field in each line, counted from 0.
     pub index: u32,
-    /// What is between two fields; a space stands for any white space.
+    /// Byte between two fields; a space means any white space.
     pub delimiter: u8,
 }
 
 impl Filter {
-    /// What people call it.
+    /// The usual name of the filter.
     pub const fn name(&self) -> &'static str {
         match self {
             Filter::Zlib => "deflate",
@@ -65,7 +65,7 @@ impl Filter {
         }
     }
 
-    /// Checks its parameters for chunks of this array.
+    /// Checks the parameters for chunks of an array.
     pub(crate) fn check(&self, array: &Array) -> Result<(), FormatError> {
         let bad = |why: &str| Err(FormatError::table(format!("{} {why}", self.name())));
         match self {
@@ -93,12 +93,12 @@ impl Filter {
         }
     }
 
-    /// At most how many bytes it makes of `bytes` bytes, checksums and what does not compress included.
+    /// Most bytes that the filter makes of `bytes` bytes, including checksums and incompressible data.
     pub(crate) const fn grown(&self, bytes: usize) -> usize {
         match self {
             Filter::Shuffle { .. } | Filter::Transpose(_) => bytes,
             Filter::Fletcher32 | Filter::Crc32c => bytes.saturating_add(4),
-            // The largest that any of these writers makes: LZ4 and szip of noise, with their framing.
+            // The largest output of these writers: LZ4 and szip of noise, with their framing.
             _ => bytes.saturating_add(bytes / 8).saturating_add(4096),
         }
     }

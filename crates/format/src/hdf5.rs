@@ -1,9 +1,9 @@
 //! HDF5, and netCDF-4 which is HDF5 with dimensions (the HDF5 file format specification; netCDF's notes on its use of
-//! HDF5). The crate `hdf5-reader` parses superblocks, object headers and chunk indexes of all kinds; this module walks
-//! the groups, says what each dataset is, and turns indexes into places.
+//! HDF5). The crate `hdf5-reader` parses superblocks, object headers and chunk indexes of all kinds. This module walks
+//! the groups, describes each dataset, and converts indexes to locations.
 //!
-//! Every dataset is looked at for itself: one that cannot be read (a virtual one, say) is listed with the reason, and
-//! the others are as usable as ever.
+//! Every dataset is read by itself. A dataset that cannot be read, such as a virtual one, is listed with the reason,
+//! and does not affect the others.
 
 mod attributes;
 mod chunks;
@@ -31,13 +31,13 @@ use crate::{FormatError, MAX_GROUP_DEPTH, MAX_METADATA_BYTES};
 use datasets::Object;
 use masks::Masks;
 
-/// What a file, or its part behind a user block, begins with.
+/// The first bytes of a file, or of its part after a user block.
 const MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
 /// Most bytes of an object header.
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
-/// Whether a file has the signature, at its beginning or behind a user block of 512 bytes or any double of that.
+/// Returns whether a file has the signature, at its beginning or after a user block of 512 bytes times a power of two.
 pub fn is_hdf5(source: &dyn Source) -> Result<bool, FormatError> {
     let mut at = 0u64;
     while at.checked_add(8).is_some_and(|end| end <= source.len()) {
@@ -59,13 +59,13 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
             OpenOptions::default().with_chunk_cache_bytes(0).with_max_object_header_bytes(MAX_HEADER_BYTES);
         let file = Hdf5File::from_storage_with_options(Arc::new(bytes), options).map_err(bad)?;
         let walked = walk::walk(&file, &masks);
-        // The reader keeps headers, also those that it took before something in them was blanked.
+        // The reader caches headers, also those that it read before a message in them was blanked.
         if masks.objects() == blanked || passes > MAX_GROUP_DEPTH {
             break (file, walked?);
         }
         (blanked, passes) = (masks.objects(), passes + 1);
     };
-    let mut dimensions = dimensions::Dimensions::of(&walked);
+    let mut dimensions = dimensions::Dimensions::new(&walked);
     let format = if walked.netcdf || dimensions.netcdf { Format::Netcdf4 } else { Format::Hdf5 };
     let mut variables = Vec::new();
     let mut objects = Vec::new();
@@ -88,33 +88,33 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
         dimensions: dimensions.all,
         attributes,
         variables,
-        tables: Box::new(Index { source, file, objects }),
+        tables: Box::new(Hdf5Tables { source, file, objects }),
     })
 }
 
 /// A file and its datasets, in the order of its variables.
-struct Index {
+struct Hdf5Tables {
     source: Arc<dyn Source>,
     file: Hdf5File,
     objects: Vec<Object>,
 }
 
-impl Tables for Index {
+impl Tables for Hdf5Tables {
     fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError> {
         let no_such = || FormatError::table("there is no such variable");
         let object = self.objects.get(index).ok_or_else(no_such)?;
-        let inside = object.inside.as_ref().ok_or_else(|| {
+        let storage_info = object.storage_info.as_ref().ok_or_else(|| {
             FormatError::unsupported(&variable.path, "its description in the file cannot be read")
         })?;
         if variable.storage == Stored::Elsewhere {
             return Err(FormatError::unsupported(
                 &variable.path,
-                "its data lies in external files; copy it into the file with h5repack",
+                "its data is in external files; copy it into the file with h5repack",
             ));
         }
-        let (array, places) = chunks::table(&self.file, &*self.source, object, inside, variable)?;
+        let (array, locations) = chunks::table(&self.file, &*self.source, object, storage_info, variable)?;
         let files = vec![FileRef { name: String::new(), length: self.source.len() }];
-        Ok(ChunkTable { array, files, places })
+        Ok(ChunkTable { array, files, locations })
     }
 
     fn source(&self, _: &ChunkTable, _: u32) -> Result<Arc<dyn Source>, FormatError> {
@@ -122,7 +122,7 @@ impl Tables for Index {
     }
 }
 
-/// Our source as the reader wants it. A lie about a length is refused before it is allocated.
+/// A source in the form that the reader needs. A wrong length is refused before memory is allocated for it.
 struct Bytes {
     source: Arc<dyn Source>,
     masks: Arc<Masks>,
@@ -136,7 +136,7 @@ impl Storage for Bytes {
     fn read_range(&self, offset: u64, len: usize) -> Result<StorageBuffer, hdf5_reader::error::Error> {
         let read = source::read(&*self.source, offset, len as u64, MAX_METADATA_BYTES);
         let mut bytes = read.map_err(|error| hdf5_reader::error::Error::InvalidData(error.to_string()))?;
-        self.masks.over(offset, &mut bytes);
+        self.masks.apply(offset, &mut bytes);
         Ok(StorageBuffer::from_vec(bytes))
     }
 }

@@ -1,19 +1,20 @@
-//! From a file and a variable to a *chunk table*: what is in the file, where each chunk of a variable lies, and how to
-//! decode it. netCDF classic (CDF-1, 2, 5), netCDF-4 and HDF5, Zarr v2 and v3, `.npy`, delimited text, and plain numbers.
+//! From a file and a variable to a *chunk table*: the content of the file, the location of each chunk of a variable,
+//! and the way to decode it. Formats are netCDF classic (CDF-1, 2, 5), netCDF-4 and HDF5, Zarr v2 and v3, `.npy`,
+//! delimited text, and plain numbers.
 //!
-//! A scientific file is an index and chunks. Reading the index takes a parser that believes much of what it is told;
-//! decoding a chunk does not. So the two are apart: a client, or a limited worker, parses and makes a [`ChunkTable`];
-//! a server gets the table, checks it against its own files ([`ChunkTable::check`]) and decodes chunks with output
-//! bounded by the table ([`Decoder`]). The table knows nothing of the format it comes from.
+//! A scientific file has an index and chunks. A parser of the index must trust much of its input; a decoder of a chunk
+//! need not. So the two are separate. A client, or a limited worker, parses the index and makes a [`ChunkTable`]. A
+//! server gets the table, checks it against its own files ([`ChunkTable::check`]) and decodes chunks with output
+//! bounded by the table ([`Decoder`]). The table does not depend on the format.
 //!
 //! # Rules
-//! - Shapes and origins are in elements, in C order; places are in bytes.
-//! - A chunk's number is its number in C order in the grid of all chunks, stored or not. One that is not stored reads as
-//!   the fill value.
-//! - Chunks of HDF5 and Zarr are whole also at the ends of an axis; data without an index is described by arithmetic
+//! - Shapes and origins are in elements, in C order; locations are in bytes.
+//! - A chunk's number is its number in C order in the grid of all chunks, stored or not. A chunk that is not stored
+//!   reads as the fill value.
+//! - Chunks of HDF5 and Zarr are whole also at the ends of an axis. Data without an index is described by arithmetic
 //!   ([`Rows`]) in chunks of our choice, which end where the array ends ([`Edges`]).
-//! - Decoded elements are little-endian. Their bits are those of the file: no scaling, no missing values; attributes
-//!   ([`Attribute`]) say what they mean.
+//! - Decoded elements are little-endian, with the bits of the file. They are not scaled and not masked; the attributes
+//!   ([`Attribute`]) tell how to do that.
 //!
 //! # Example
 //! ```
@@ -29,7 +30,7 @@
 //! let variable = &dataset.variables[0];
 //! assert_eq!((variable.kind.clone(), variable.shape.as_slice()), (Kind::Number("i16".parse().unwrap()), [3, 4].as_slice()));
 //!
-//! // Two chunks of two rows; the second is not there.
+//! // Two chunks of two rows; the second is not stored.
 //! let table = dataset.table(&variable.path)?;
 //! assert_eq!((table.array.chunks(), table.stored_chunks()), (2, 1));
 //! assert_eq!(table.array.extent(1).unwrap().clipped, [1, 4]);
@@ -44,9 +45,9 @@
 //! ```
 //!
 //! # Where things are
-//! [`open_path`], [`open`], [`open_tree`] and [`open_raw`] give a [`Dataset`]; [`Dataset::table`] a [`ChunkTable`];
-//! [`wire`] is the table as bytes, in pages. HDF5 files are parsed by the crate `hdf5-reader` and headers of classic
-//! netCDF by `netcdf-reader`, compared with the C libraries in `tests/test_format_*.py`.
+//! [`open_path`], [`open`], [`open_tree`] and [`open_raw`] return a [`Dataset`]. [`Dataset::table`] returns a
+//! [`ChunkTable`]. [`wire`] encodes the table in pages. The crate `hdf5-reader` parses HDF5 files, and `netcdf-reader`
+//! the headers of classic netCDF; `tests/test_format_*.py` compares them with the C libraries.
 
 mod array;
 mod attribute;
@@ -78,13 +79,13 @@ pub use open::{open, open_path, open_tree};
 pub use raw::open_raw;
 pub use rows::Rows;
 pub use source::{FileSource, Source};
-pub use table::{ChunkTable, FileRef, Found, MAX_CHUNKS, Place, Places};
+pub use table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef, FoundChunk, MAX_CHUNKS};
 pub use tree::{FolderTree, MemoryTree, Tree};
 
 /// Most dimensions of a variable; HDF5's own bound.
 pub const MAX_DIMENSIONS: usize = 32;
 
-/// Most bytes of a variable; what a signed 64-bit offset can reach.
+/// Most bytes of a variable: the largest signed 64-bit offset.
 pub const MAX_ARRAY_BYTES: u64 = i64::MAX as u64;
 
 /// Most bytes of a decoded chunk, which every lane holds whole.
@@ -93,11 +94,11 @@ pub const MAX_CHUNK_BYTES: u64 = 256 << 20;
 /// Most bytes of a stored chunk.
 pub const MAX_STORED_BYTES: u64 = MAX_CHUNK_BYTES + MAX_CHUNK_BYTES / 8;
 
-/// Bytes of a chunk of data that has no index, where a row is no longer. They are no larger so that few lie on two targets; of
-/// arrays that would have more than [`VIRTUAL_CHUNKS`] of them they are.
+/// Bytes of a chunk of data without an index, unless a row is longer. Chunks are small so that few lie on two targets.
+/// They are larger in arrays that would have more than [`VIRTUAL_CHUNKS`] chunks.
 pub const VIRTUAL_CHUNK_BYTES: u64 = 256 << 10;
 
-/// Chunks of data that has no index, about: larger arrays have larger ones.
+/// Approximate largest number of chunks of data without an index. Larger arrays have larger chunks.
 pub const VIRTUAL_CHUNKS: u64 = 1 << 20;
 
 /// Most filters of a variable; HDF5's own bound, and the bits of a mask.
@@ -106,7 +107,7 @@ pub const MAX_FILTERS: usize = 32;
 /// Most parameters of a filter.
 pub const MAX_FILTER_PARAMETERS: usize = 64;
 
-/// Most bytes of a chunk that is inside a table; HDF5's bound on compact data.
+/// Most bytes of a chunk that is stored inside a table; HDF5's bound on compact data.
 pub const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Most files of a tree, and of a table.
@@ -118,13 +119,13 @@ pub const MAX_NAME_BYTES: usize = 4_096;
 /// Most variables of a file.
 pub const MAX_VARIABLES: usize = 1 << 16;
 
-/// Most groups of a file, and levels of them.
+/// Most groups of a file.
 pub const MAX_GROUPS: usize = 1 << 16;
-/// See [`MAX_GROUPS`].
+/// Most levels of groups of a file.
 pub const MAX_GROUP_DEPTH: usize = 64;
 
 /// Most bytes of one attribute.
 pub const MAX_ATTRIBUTE_BYTES: usize = 16 << 20;
 
-/// Most bytes of what a file says about itself that are read at once: a header, an index, a metadata document.
+/// Most bytes of metadata that are read at once: a header, an index, a document.
 pub const MAX_METADATA_BYTES: u64 = 256 << 20;

@@ -7,13 +7,13 @@ use gristmill_kernel::{ByteOrder, DType};
 
 use crate::FormatError;
 use crate::dataset::{Dataset, Format, Kind};
-use crate::raw::{Run, one_variable};
+use crate::raw::{ElementRun, one_variable};
 use crate::source::{self, Source};
 
-/// What a file begins with.
+/// The first bytes of a file.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Most bytes of a header; NumPy's own bound on what it reads without being asked.
+/// Most bytes of a header; NumPy's own default bound.
 const MAX_HEADER: u64 = 64 << 10;
 
 /// Opens a file that begins with [`MAGIC`]: a dataset with one variable, `data`. Arrays in Fortran order keep their
@@ -33,7 +33,7 @@ pub fn open(source: Arc<dyn Source>) -> Result<Dataset, FormatError> {
     let header = Header::parse(&String::from_utf8_lossy(&text))?;
     let (kind, order) = kind_of(&header.descr);
     let axes = header.fortran.then(|| (0..header.shape.len()).rev().map(|axis| axis as u8).collect());
-    let run = Run { begin: at + bytes, stride: None, axes };
+    let run = ElementRun { begin: at + bytes, stride: None, axes };
     Ok(one_variable(Format::Npy, source, kind, order, &header.shape, run))
 }
 
@@ -52,7 +52,7 @@ impl Header {
                 .find_map(|quoted| text.split_once(quoted.as_str()));
             let (_, rest) = at.ok_or_else(|| bad(format!("its header has no {key}")))?;
             let rest =
-                rest.trim_start().strip_prefix(':').ok_or_else(|| bad("its header is no dictionary"))?;
+                rest.trim_start().strip_prefix(':').ok_or_else(|| bad("its header is not a dictionary"))?;
             Ok(rest.trim_start())
         };
         let descr: &str = value("descr")?;
@@ -79,12 +79,12 @@ impl Header {
         Ok(Header {
             descr: descr.ok_or_else(|| bad("its header has no type"))?,
             fortran,
-            shape: shape.map_err(|_| bad("its shape has a length that is none"))?,
+            shape: shape.map_err(|_| bad("its shape has an invalid length"))?,
         })
     }
 }
 
-/// The type that NumPy means by a code such as `<f8`.
+/// Returns the kind and the byte order of a NumPy code such as `<f8`.
 pub fn kind_of(descr: &str) -> (Kind, ByteOrder) {
     let (order, code) = match descr.split_at_checked(1) {
         Some(("<" | "|" | "=", code)) => (ByteOrder::Little, code),

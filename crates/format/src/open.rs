@@ -1,4 +1,4 @@
-//! Which format a file has, and opening it.
+//! Recognition of formats, and opening of files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use crate::source::{self, FileSource, Source};
 use crate::tree::{FolderTree, Tree};
 use crate::{FormatError, classic, hdf5, npy, text, zarr};
 
-/// Bytes that tell a format.
+/// Bytes by which a format is recognised.
 const START: u64 = 8;
 
 /// Opens a file or, for Zarr, a folder of this machine.
 ///
 /// # Errors
-/// [`FormatError::Unrecognised`], [`FormatError::Io`], and what the format's parser refuses.
+/// Returns [`FormatError::Unrecognised`] if the format is unknown, [`FormatError::Io`] if the file cannot be read, and
+/// another [`FormatError`] if it cannot be parsed.
 pub fn open_path(path: &Path) -> Result<Dataset, FormatError> {
     if path.is_dir() {
         return open_tree(Arc::new(FolderTree::new(path)));
@@ -23,10 +24,11 @@ pub fn open_path(path: &Path) -> Result<Dataset, FormatError> {
     open(Arc::new(FileSource::open(path)?), &name)
 }
 
-/// Opens a file, recognised by its first bytes. Delimited text has none, so there its name counts: `.csv`, `.tsv`.
+/// Opens a file and recognises its format by its first bytes. Delimited text is recognised by the ending of `name`:
+/// `.csv` or `.tsv`.
 ///
 /// # Errors
-/// As [`open_path`].
+/// Returns the errors of [`open_path`].
 pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError> {
     let start = source::read(&*source, 0, source.len().min(START), START)?;
     if start.starts_with(b"CDF") {
@@ -48,10 +50,10 @@ pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError>
     Err(FormatError::Unrecognised { why })
 }
 
-/// Opens a tree of files: Zarr, version 2 or 3, an array or a group.
+/// Opens a tree of files: an array or a group of Zarr, version 2 or 3.
 ///
 /// # Errors
-/// As [`open_path`].
+/// Returns the errors of [`open_path`].
 pub fn open_tree(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
     zarr::open(tree)
 }

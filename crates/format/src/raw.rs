@@ -1,4 +1,4 @@
-//! Plain numbers, whose type and shape somebody says.
+//! Plain numbers, whose type and shape the user gives.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::dataset::{Dataset, Dimension, Format, Kind, Storage, Tables, Variable
 use crate::filter::Filter;
 use crate::rows::Rows;
 use crate::source::Source;
-use crate::table::{ChunkTable, FileRef, Places};
+use crate::table::{ChunkLocations, ChunkTable, FileRef};
 
-/// A variable whose elements lie one after the other in the only file, wherever that is said.
+/// The location of a variable whose elements are stored one after the other in the only file.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
-    /// Where its first element lies.
+pub(crate) struct ElementRun {
+    /// Offset of the first element, in bytes.
     pub begin: u64,
-    /// Bytes from one index of the first stored axis to the next; `None` where nothing lies in between.
+    /// Bytes from one index of the first stored axis to the next; `None` without gaps.
     pub stride: Option<u64>,
-    /// The order in which its axes are stored; `None` for C order.
+    /// The order in which the axes are stored; `None` for C order.
     pub axes: Option<Vec<u8>>,
 }
 
-impl Run {
-    /// The table of such a variable.
+impl ElementRun {
+    /// Makes the chunk table of the variable.
     pub fn table(&self, variable: &Variable, length: u64) -> Result<ChunkTable, FormatError> {
         let dtype = variable.dtype()?;
         let axes = self.axes.as_deref();
@@ -50,18 +50,18 @@ impl Run {
             fill: variable.fill.clone().unwrap_or_else(|| vec![0; dtype.size()]),
         };
         let files = vec![FileRef { name: String::new(), length }];
-        Ok(ChunkTable { array, files, places: Places::Rows(Rows { begin: self.begin, stride }) })
+        Ok(ChunkTable { array, files, locations: ChunkLocations::Rows(Rows { begin: self.begin, stride }) })
     }
 }
 
-/// Files of runs only: `.npy`, plain numbers, classic netCDF.
-pub(crate) struct Runs {
+/// The chunk tables of a file in which all variables are runs of elements: `.npy`, plain numbers, classic netCDF.
+pub(crate) struct ElementRuns {
     pub source: Arc<dyn Source>,
-    /// One for each variable.
-    pub runs: Vec<Run>,
+    /// The run of each variable.
+    pub runs: Vec<ElementRun>,
 }
 
-impl Tables for Runs {
+impl Tables for ElementRuns {
     fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError> {
         let run = self.runs.get(index).ok_or_else(|| FormatError::table("there is no such variable"))?;
         run.table(variable, self.source.len())
@@ -72,14 +72,14 @@ impl Tables for Runs {
     }
 }
 
-/// A dataset of one variable without dimensions' names.
+/// Makes a dataset of one variable whose dimensions have no names.
 pub(crate) fn one_variable(
     format: Format,
     source: Arc<dyn Source>,
     kind: Kind,
     order: ByteOrder,
     shape: &[u64],
-    run: Run,
+    run: ElementRun,
 ) -> Dataset {
     let fill = match &kind {
         Kind::Number(dtype) => Some(vec![0; dtype.size()]),
@@ -103,14 +103,14 @@ pub(crate) fn one_variable(
         dimensions: Vec::<Dimension>::new(),
         attributes: Vec::new(),
         variables: vec![variable],
-        tables: Box::new(Runs { source, runs: vec![run] }),
+        tables: Box::new(ElementRuns { source, runs: vec![run] }),
     }
 }
 
-/// Plain numbers of one type behind a header of `skip` bytes, in C order: a dataset with one variable, `data`.
+/// Opens plain numbers of one type, in C order, after a header of `skip` bytes. The dataset has one variable, `data`.
 ///
 /// # Errors
-/// None as yet; a file that is too short is refused when a table is asked for.
+/// Returns no error. [`Dataset::table`] refuses a file that is too short.
 pub fn open_raw(
     source: Arc<dyn Source>,
     dtype: DType,
@@ -118,6 +118,6 @@ pub fn open_raw(
     shape: &[u64],
     skip: u64,
 ) -> Result<Dataset, FormatError> {
-    let run = Run { begin: skip, stride: None, axes: None };
+    let run = ElementRun { begin: skip, stride: None, axes: None };
     Ok(one_variable(Format::Raw, source, Kind::Number(dtype), order, shape, run))
 }

@@ -1,23 +1,24 @@
-//! Chunks of data that has no index: described by arithmetic instead of a list.
+//! Chunks of data without an index, described by arithmetic instead of a list.
 
 use crate::array::{Array, Edges};
 use crate::filter::Filter;
 use crate::{FormatError, VIRTUAL_CHUNK_BYTES, VIRTUAL_CHUNKS};
 
-/// Where the elements of an array lie that are stored one after the other, with the same distance between all indices
-/// of the first stored axis. Record variables of classic netCDF have other variables in between; all else has none.
+/// The location of an array whose elements are stored one after the other, with one distance between the indices of the
+/// first stored axis. Only record variables of classic netCDF have gaps there, which hold other variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Where the first element lies, in bytes.
+    /// Offset of the first element, in bytes.
     pub begin: u64,
     /// Bytes from one index of the first stored axis to the next.
     pub stride: u64,
 }
 
 impl Rows {
-    /// The chunk shape for elements that are stored so, in the order of the array's axes: whole rows of the leading
-    /// stored axes, [`VIRTUAL_CHUNK_BYTES`] (of huge arrays a [`VIRTUAL_CHUNKS`]th of them) or less where a row is no longer than that. `axes` are the array's axes in
-    /// the order in which they are stored, `None` for C order.
+    /// Returns the chunk shape for such elements, in the order of the array's axes. A chunk has whole rows of the
+    /// leading stored axes, of at most [`VIRTUAL_CHUNK_BYTES`] together (in huge arrays a [`VIRTUAL_CHUNKS`]th of the
+    /// array), or one row if that is longer. `axes` are the array's axes in the order in which they are stored; `None`
+    /// is C order.
     pub(crate) fn chunk_shape(
         shape: &[u64],
         size: u64,
@@ -28,7 +29,7 @@ impl Rows {
         let all = stored.iter().fold(size, |all, length| all.saturating_mul(*length));
         let most = VIRTUAL_CHUNK_BYTES.max(all / VIRTUAL_CHUNKS);
         let mut chunk = vec![1; stored.len()];
-        // Bytes of one index of the axis, all axes behind it whole.
+        // Bytes of one index of the axis, with all axes after it.
         let mut bytes = size;
         for (axis, length) in stored.iter().enumerate().rev() {
             let length = (*length).max(1);
@@ -56,15 +57,15 @@ impl Rows {
         }
     }
 
-    /// Bytes of one index of the first stored axis; of all there is, for an array without axes.
+    /// Bytes of one index of the first stored axis, or of the whole array if it has no axes.
     fn row_bytes(array: &Array) -> u64 {
         let stored = in_stored_order(&array.shape, axes_of(array));
         let size = array.dtype.size() as u64;
         stored.iter().skip(1).fold(size, |all, length| all.saturating_mul(*length))
     }
 
-    /// Where a chunk lies, in bytes: its first byte and how many.
-    pub(crate) fn place(&self, array: &Array, number: u64) -> Option<(u64, u64)> {
+    /// Returns the offset of a chunk and its length, in bytes.
+    pub(crate) fn location(&self, array: &Array, number: u64) -> Option<(u64, u64)> {
         let extent = array.extent(number)?;
         let bytes = crate::array::bytes_of(&extent.held, array.dtype)?;
         let axes = axes_of(array);
@@ -79,7 +80,7 @@ impl Rows {
         Some((self.begin.checked_add(leading)?.checked_add(inner)?, bytes))
     }
 
-    /// The byte after the last.
+    /// Offset after the last byte.
     pub(crate) fn end(&self, array: &Array) -> Option<u64> {
         if array.chunks() == 0 {
             return Some(self.begin);
@@ -89,10 +90,10 @@ impl Rows {
         self.begin.checked_add(leading)?.checked_add(Rows::row_bytes(array))
     }
 
-    /// Checks that every chunk is one run of bytes, so that the places are right.
+    /// Checks that every chunk is one run of bytes, so that the locations are right.
     ///
     /// # Errors
-    /// [`FormatError::Table`].
+    /// Returns [`FormatError::Table`] if a chunk is not one run of bytes.
     pub(crate) fn check(&self, array: &Array) -> Result<(), FormatError> {
         if array.edges != Edges::Clipped || array.stored != array.shape {
             return Err(FormatError::table(
@@ -104,11 +105,11 @@ impl Rows {
         }
         let axes = axes_of(array);
         let (shape, chunk) = (in_stored_order(&array.shape, axes), in_stored_order(&array.chunk, axes));
-        // Behind the first axis that a chunk has more than one index of, it has all of every axis.
+        // After the first axis along which a chunk has more than one index, it has all indices of every axis.
         let mut whole = false;
         for (length, chunk) in shape.iter().zip(&chunk) {
             if whole && chunk < length {
-                return Err(FormatError::table("a chunk without an index is no run of bytes"));
+                return Err(FormatError::table("a chunk without an index is not one run of bytes"));
             }
             whole |= *chunk > 1;
         }
@@ -159,7 +160,7 @@ mod tests {
     }
 
     proptest! {
-        /// Chunks lie one after the other in the file, without a byte in common, and cover all of it.
+        /// Chunks are one after the other in the file, do not overlap, and cover all of it.
         #[test]
         fn chunks_tile_the_bytes(
             shape in prop::collection::vec(0u64..700, 1..4),
@@ -174,7 +175,7 @@ mod tests {
             let rows = Rows { begin: 100, stride };
             rows.check(&array).unwrap();
             let mut places: Vec<_> =
-                (0..array.chunks()).map(|number| rows.place(&array, number).unwrap()).collect();
+                (0..array.chunks()).map(|number| rows.location(&array, number).unwrap()).collect();
             places.sort_unstable();
             let (mut at, mut all) = (100, 0);
             for (offset, bytes) in places {

@@ -1,4 +1,4 @@
-//! Where the bytes of one file come from.
+//! Sources of the bytes of one file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,27 +6,28 @@ use std::path::Path;
 
 use crate::FormatError;
 
-/// Bytes of one file, read at any place. Its length does not change while it is open.
+/// The bytes of one file, which can be read at any offset. The length does not change while the file is open.
 pub trait Source: Send + Sync {
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Whether the file is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `into` from `offset` on.
+    /// Fills `into` with the bytes at `offset`.
     ///
     /// # Errors
-    /// [`FormatError::Io`], also for bytes past the end.
+    /// Returns [`FormatError::Io`] if the bytes cannot be read or are past the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError>;
 }
 
-/// Reads `bytes` bytes at `offset` after checking that the file has them, so that no lie about a length is allocated.
+/// Reads `bytes` bytes at `offset`. It first checks that the file has them, so that memory is allocated only for bytes
+/// that exist.
 ///
 /// # Errors
-/// [`FormatError::Limit`] for more than `max`; [`FormatError::Io`].
+/// Returns [`FormatError::Limit`] for more than `max` bytes, and [`FormatError::Io`] if they cannot be read.
 pub(crate) fn read(source: &dyn Source, offset: u64, bytes: u64, max: u64) -> Result<Vec<u8>, FormatError> {
     FormatError::limit("bytes to read at once", bytes, max)?;
     check_range(offset, bytes, source.len())?;
@@ -61,13 +62,13 @@ impl FileSource {
     /// Opens a file to read it.
     ///
     /// # Errors
-    /// [`FormatError::Io`], also for what is no plain file.
+    /// Returns [`FormatError::Io`] if the file cannot be opened, or is not a regular file.
     pub fn open(path: &Path) -> Result<FileSource, FormatError> {
         let failed = |source| FormatError::io(path.display().to_string(), source);
         let file = File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
         if !meta.is_file() {
-            let no_file = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no plain file");
+            let no_file = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
             return Err(failed(no_file));
         }
         Ok(FileSource { file, len: meta.len() })

@@ -1,9 +1,9 @@
 //! Delimited text: each column of numbers is a variable.
 //!
-//! Every line is a row but blank ones and those that begin with `#`. The first row names the columns if none of its
-//! fields is a number. The whole file is read once when it is opened: a column whose fields are all integers is i64, one
-//! of numbers of any kind is f64, where an empty field, `NA`, `nan` and the like are NaN, and any other is text. The same
-//! pass notes where every [`ROWS`]th row begins, so that a chunk is a range of bytes.
+//! Every line is a row, except blank lines and lines that begin with `#`. The first row names the columns if none of
+//! its fields is a number. The whole file is read once when it is opened. A column of integers is i64. A column of
+//! numbers is f64, and an empty field, `NA` or `nan` in it is NaN. Any other column is text. The same pass notes the
+//! offset of every [`ROWS`]th row, so that a chunk is a range of bytes.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::codec::column::{fields, float, has_data, integer, is_missing};
 use crate::dataset::{Dataset, Dimension, Format, Kind, Storage, Tables, Variable};
 use crate::filter::{Column, Filter};
 use crate::source::{self, Source};
-use crate::table::{ChunkTable, FileRef, Place, Places};
+use crate::table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef};
 use crate::{FormatError, MAX_STORED_BYTES};
 
 /// Rows of a chunk.
 pub const ROWS: u64 = 8192;
 
-/// Most bytes of a line: so many that a chunk of them is never too long.
+/// Most bytes of a line, so that no chunk is too long.
 const MAX_LINE: usize = (MAX_STORED_BYTES / ROWS) as usize;
 
 /// Most columns.
@@ -29,7 +29,7 @@ const MAX_COLUMNS: usize = 4096;
 /// Bytes read at once.
 const STEP: u64 = 1 << 20;
 
-/// Whether the name of a file says that it is delimited text.
+/// Returns whether the ending of a file's name means delimited text.
 pub fn is_text(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["csv", "tsv"].iter().any(|known| known.eq_ignore_ascii_case(extension))
@@ -48,13 +48,19 @@ pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError>
         dimensions: vec![Dimension { name: "row".to_owned(), length: scan.rows, unlimited: false }],
         attributes: Vec::new(),
         variables,
-        tables: Box::new(Lines { source, delimiter, rows: scan.rows, starts: scan.starts, end: scan.at }),
+        tables: Box::new(TextTables {
+            source,
+            delimiter,
+            rows: scan.rows,
+            starts: scan.starts,
+            end: scan.at,
+        }),
     })
 }
 
-/// What is known of a column.
+/// A column while the file is scanned, with the kinds of fields that it has.
 #[derive(Default)]
-struct Seen {
+struct ScannedColumn {
     name: String,
     missing: bool,
     numbers: bool,
@@ -62,8 +68,8 @@ struct Seen {
     text: bool,
 }
 
-impl Seen {
-    fn see(&mut self, field: &[u8]) {
+impl ScannedColumn {
+    fn scan(&mut self, field: &[u8]) {
         if is_missing(field) {
             self.missing = true;
         } else if integer(field).is_some() {
@@ -97,21 +103,21 @@ impl Seen {
     }
 }
 
-/// The one pass over the file.
+/// The scan of the file.
 #[derive(Default)]
 struct Scan {
     delimiter: Option<u8>,
-    columns: Vec<Seen>,
+    columns: Vec<ScannedColumn>,
     rows: u64,
-    /// Where the first row of each chunk begins.
+    /// Offset of the first row of each chunk.
     starts: Vec<u64>,
-    /// The byte behind the last line.
+    /// Offset after the last line.
     at: u64,
     line: u64,
     begun: bool,
 }
 
-/// What some programs put before text in UTF-8.
+/// Mark that some programs put before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Scan {
@@ -164,13 +170,13 @@ impl Scan {
                 let why = format!("line {} has more fields than the first", self.line);
                 return Err(FormatError::damaged("text", why));
             };
-            column.see(field);
+            column.scan(field);
         }
         left.for_each(|column| column.missing = true);
         Ok(())
     }
 
-    /// Takes the columns from the first row; whether it holds their names.
+    /// Takes the columns from the first row. Returns whether the row has their names.
     fn head(&mut self, line: &[u8], delimiter: u8) -> Result<bool, FormatError> {
         let names: Vec<&[u8]> = fields(line, delimiter).take(MAX_COLUMNS + 1).collect();
         FormatError::limit("columns", names.len() as u64, MAX_COLUMNS as u64)?;
@@ -179,19 +185,19 @@ impl Scan {
             let name = String::from_utf8_lossy(name).into_owned();
             let taken = self.columns.iter().any(|column| column.name == name);
             let name = if named && !name.is_empty() && !taken { name } else { format!("column{number}") };
-            self.columns.push(Seen { name, ..Seen::default() });
+            self.columns.push(ScannedColumn { name, ..ScannedColumn::default() });
         }
         Ok(named)
     }
 }
 
-/// What is between the fields of a line: a tab, a comma or a semicolon where there is one, else white space.
+/// Returns the delimiter of a line: a tab, a comma or a semicolon if the line has one, else white space.
 fn delimiter_of(line: &[u8]) -> u8 {
     *[b'\t', b',', b';'].iter().find(|delimiter| line.contains(delimiter)).unwrap_or(&b' ')
 }
 
-/// The tables of a file of lines.
-struct Lines {
+/// The chunk tables of a text file.
+struct TextTables {
     source: Arc<dyn Source>,
     delimiter: u8,
     rows: u64,
@@ -199,17 +205,13 @@ struct Lines {
     end: u64,
 }
 
-impl Tables for Lines {
+impl Tables for TextTables {
     fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError> {
         let dtype = variable.dtype()?;
         let index = u32::try_from(index).map_err(|_| FormatError::table("there is no such column"))?;
         let ends = self.starts.iter().skip(1).chain([&self.end]);
-        let places = (0u64..).zip(self.starts.iter().zip(ends)).map(|(chunk, (start, end))| Place {
-            chunk,
-            file: 0,
-            offset: *start,
-            bytes: end.saturating_sub(*start),
-            mask: 0,
+        let locations = (0u64..).zip(self.starts.iter().zip(ends)).map(|(chunk, (start, end))| {
+            ChunkLocation { chunk, file: 0, offset: *start, bytes: end.saturating_sub(*start), mask: 0 }
         });
         let array = Array {
             dtype,
@@ -222,7 +224,7 @@ impl Tables for Lines {
             fill: vec![0; dtype.size()],
         };
         let files = vec![FileRef { name: String::new(), length: self.source.len() }];
-        Ok(ChunkTable { array, files, places: Places::Listed(places.collect()) })
+        Ok(ChunkTable { array, files, locations: ChunkLocations::Listed(locations.collect()) })
     }
 
     fn source(&self, _: &ChunkTable, _: u32) -> Result<Arc<dyn Source>, FormatError> {
@@ -269,7 +271,7 @@ mod tests {
     }
 
     proptest! {
-        /// However many rows, with whatever in between.
+        /// Any number of rows, with blank lines in between.
         #[test]
         fn rows_come_back(numbers in prop::collection::vec(any::<i64>(), 0..400), repeat in 1usize..60) {
             let all: Vec<i64> = numbers.iter().cycle().take(numbers.len() * repeat).copied().collect();

@@ -1,4 +1,4 @@
-//! Where the files of a format come from that has many of them.
+//! Trees of files, for formats that have many files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,19 +11,20 @@ use crate::{FormatError, MAX_FILES};
 /// Most levels of folders below a root.
 const MAX_DEPTH: usize = 64;
 
-/// A tree of files. A *key* is the path of one below the root, with `/` between its parts and none at its ends.
+/// A tree of files. A *key* is the path of a file below the root, with `/` between its parts but not at its ends.
 pub trait Tree: Send + Sync {
-    /// Opens a file; `None` where there is none.
+    /// Opens a file. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// [`FormatError::Io`].
+    /// Returns [`FormatError::Io`] if the file cannot be opened.
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError>;
 
-    /// All files below a folder, `""` for the root: keys and lengths, in the order of their bytes. Nothing for a folder
-    /// that is not there.
+    /// Lists all files below a folder, which is `""` for the root: keys in the order of their bytes, and lengths. A
+    /// folder that does not exist has no files.
     ///
     /// # Errors
-    /// [`FormatError::Io`], [`FormatError::Limit`] for more than [`MAX_FILES`].
+    /// Returns [`FormatError::Io`] if a folder cannot be read, and [`FormatError::Limit`] for more than [`MAX_FILES`]
+    /// files.
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError>;
 }
 
@@ -39,7 +40,7 @@ impl FolderTree {
         FolderTree { root: root.into() }
     }
 
-    /// Where a key lies. Keys come from what a file says, so nothing above the root can be named by one.
+    /// Returns the path of a key. Keys come from files, so a key must not name anything above the root.
     fn path(&self, key: &str) -> Result<PathBuf, FormatError> {
         let whole = key.is_empty() || key.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !whole || key.contains('\0') {
@@ -64,7 +65,7 @@ impl FolderTree {
         };
         for entry in entries {
             let entry = entry.map_err(failed)?;
-            // A name that is no text is none of ours.
+            // Keys are UTF-8, so other names belong to no array.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let below = if key.is_empty() { name } else { format!("{key}/{name}") };
             let meta = fs::metadata(entry.path()).map_err(failed)?;

@@ -1,18 +1,19 @@
-//! A chunk table as bytes: a head, and pages of bounded size that each cover a range of chunks.
+//! A chunk table as bytes: a head, and pages of bounded size. Each page covers a range of chunks.
 //!
-//! Numbers are unsigned LEB128 unless something else is said; differences are zigzag-coded first. A chunk that follows
-//! the one before it in the file takes some five bytes.
+//! Numbers are unsigned LEB128 unless stated otherwise; differences are zigzag-coded first. A chunk that directly
+//! follows the previous one in the file takes about five bytes.
 //!
 //! | part | what |
 //! |---|---|
-//! | head | `grtb`, version 2 (1 byte), the array, number of files, the file if it is one, where chunks lie or how many are listed, sum |
-//! | array | type, byte order and edges (1 byte each), lengths, chunk lengths, what is stored, filters, fill value |
-//! | page | `grtp`, version, first chunk, chunk behind the last, files (if there are several), places, sum |
-//! | place | chunks left out before it, file, where it begins after the one before it, bytes, mask |
+//! | head | `grtb`, version 2 (1 byte), the array, number of files, the file if it is one, locations or the number listed, sum |
+//! | array | type, byte order and edges (1 byte each), lengths, chunk lengths, stored lengths, filters, fill value |
+//! | page | `grtp`, version, first chunk, chunk after the last, files (if there are several), locations, sum |
+//! | location | chunks left out before it, file, difference of its offset to the expected one, bytes, mask |
 //! | sum | CRC-32C (Castagnoli) of all bytes before it, 4 bytes, little-endian |
 //!
-//! A wrong place of a chunk would give a wrong number, so a head or page whose sum does not agree is refused. Decoding checks
-//! what [`ChunkTable::check`](crate::ChunkTable::check) checks but for the lengths of the files, which a server knows better.
+//! A wrong location of a chunk would give a wrong number, so a head or a page with a wrong sum is refused. Decoding
+//! makes the checks of [`ChunkTable::check`](crate::ChunkTable::check) except those of the files' lengths, which the
+//! server knows.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -45,7 +46,7 @@ pub use head::{Head, head};
 pub use page::{Page, page};
 pub use sum::with_sum;
 
-/// An array as the bytes that it has in a head.
+/// Encodes an array as in a head.
 pub fn array(array: &crate::Array) -> Vec<u8> {
     let mut out = Vec::new();
     array::put_array(&mut out, array);
@@ -55,7 +56,7 @@ pub fn array(array: &crate::Array) -> Vec<u8> {
 /// Most bytes of a head.
 pub const MAX_HEAD_BYTES: usize = 128 << 10;
 
-/// A page ends after the place with which it has so many bytes.
+/// A page ends after the location with which it reaches this number of bytes.
 pub const PAGE_BYTES: usize = 256 << 10;
 
 /// Most bytes of a page.

@@ -1,5 +1,5 @@
-//! Zarr, versions 2 and 3 (the specifications at zarr-specs.readthedocs.io): a tree of files with a JSON document for each
-//! array, and a file for each chunk or, in shards, for several.
+//! Zarr, versions 2 and 3 (the specifications at zarr-specs.readthedocs.io): a tree of files with a JSON document for
+//! each array, and a file for each chunk or, in shards, for several.
 
 mod attributes;
 mod codecs;
@@ -16,30 +16,30 @@ use serde_json::{Map, Value};
 
 use crate::dataset::{Dataset, Dimension, Format, Tables, Variable};
 use crate::source::{self, Source};
-use crate::table::{ChunkTable, FileRef, Place, Places};
+use crate::table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef};
 use crate::tree::Tree;
 use crate::{Array, FormatError, MAX_CHUNKS, MAX_FILES, MAX_GROUP_DEPTH, MAX_VARIABLES};
 
 use keys::Keys;
 use shard::Shards;
 
-/// Most bytes of a document.
+/// Most bytes of a JSON document.
 const MAX_DOCUMENT: u64 = 16 << 20;
 
-/// An array and where its files are.
+/// An array and the folder of its files.
 struct Node {
     /// The folder of the array, `""` for the root.
     folder: String,
     variable: Variable,
-    /// How its chunks are stored, or why they cannot be read here.
+    /// The storage of the chunks, or the reason why they cannot be read.
     stored: Result<Stored, String>,
 }
 
-/// How the chunks of an array are stored.
+/// The storage of an array's chunks.
 struct Stored {
     array: Array,
     keys: Keys,
-    /// For an array in shards: a file has several chunks, and an index.
+    /// The shards, if a file has several chunks and an index.
     shards: Option<Shards>,
 }
 
@@ -70,7 +70,7 @@ pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
         match format {
             Format::Zarr3 if json.get("node_type").and_then(Value::as_str) == Some("group") => {
                 if folder.is_empty() {
-                    attributes = attributes::of(json.get("attributes"));
+                    attributes = attributes::from_json(json.get("attributes"));
                 } else {
                     groups.push(folder.to_owned());
                 }
@@ -81,13 +81,14 @@ pub fn open(tree: Arc<dyn Tree>) -> Result<Dataset, FormatError> {
         FormatError::limit("variables", nodes.len() as u64, MAX_VARIABLES as u64)?;
     }
     if format == Format::Zarr2 && !has(".zarray") {
-        attributes = attributes::of(Some(&Value::Object(v2::attributes(&*tree, "")?)));
+        attributes = attributes::from_json(Some(&Value::Object(v2::attributes(&*tree, "")?)));
     }
     Ok(Dataset { groups, attributes, ..dataset(tree, format, nodes) })
 }
 
 fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>) -> Dataset {
-    // Zarr has names of dimensions and no dimensions: those of one name and length in a group are taken for one.
+    // Zarr has names of dimensions but no dimensions. In a group, equal names with equal lengths count as one
+    // dimension.
     let mut dimensions: Vec<Dimension> = Vec::new();
     for node in &nodes {
         for (name, length) in node.variable.dimensions.iter().zip(&node.variable.shape) {
@@ -98,23 +99,23 @@ fn dataset(tree: Arc<dyn Tree>, format: Format, nodes: Vec<Node>) -> Dataset {
         }
     }
     let variables = nodes.iter().map(|node| node.variable.clone()).collect();
-    let tables = Box::new(Store { tree, nodes });
+    let tables = Box::new(ZarrTables { tree, nodes });
     Dataset { format, dimensions, groups: Vec::new(), attributes: Vec::new(), variables, tables }
 }
 
-/// The name of an array: its folder, and `data` for one that is the root.
+/// The name of an array: its folder, or `data` for the root.
 fn path_of(folder: &str) -> String {
     if folder.is_empty() { "data".to_owned() } else { folder.to_owned() }
 }
 
-/// A JSON object.
+/// Reads a JSON object.
 fn json(tree: &dyn Tree, key: &str) -> Result<Map<String, Value>, FormatError> {
     let source = tree.open(key)?.ok_or_else(|| bad(format!("{key} is not there")))?;
     let bytes = source::read(&*source, 0, source.len(), MAX_DOCUMENT)?;
     match document::parse(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(bad(format!("{key} is no JSON object"))),
-        Err(error) => Err(bad(format!("{key} is no JSON: {error}"))),
+        Ok(_) => Err(bad(format!("{key} is not a JSON object"))),
+        Err(error) => Err(bad(format!("{key} is not JSON: {error}"))),
     }
 }
 
@@ -122,26 +123,26 @@ fn bad(why: impl Into<String>) -> FormatError {
     FormatError::damaged("Zarr", why)
 }
 
-/// Lengths of axes.
+/// Reads lengths of axes.
 fn lengths(json: Option<&Value>, what: &str) -> Result<Vec<u64>, FormatError> {
     let all = json.and_then(Value::as_array).and_then(|all| all.iter().map(Value::as_u64).collect());
-    all.ok_or_else(|| bad(format!("{what} is no list of lengths")))
+    all.ok_or_else(|| bad(format!("{what} is not a list of lengths")))
 }
 
 /// A tree and its arrays, in the order of the variables.
-struct Store {
+struct ZarrTables {
     tree: Arc<dyn Tree>,
     nodes: Vec<Node>,
 }
 
-impl Tables for Store {
+impl Tables for ZarrTables {
     fn table(&self, index: usize, variable: &Variable) -> Result<ChunkTable, FormatError> {
         let node = self.nodes.get(index).ok_or_else(|| FormatError::table("there is no such variable"))?;
         let stored =
             node.stored.as_ref().map_err(|why| FormatError::unsupported(&variable.path, why.clone()))?;
         let array = stored.array.clone();
         array.check()?;
-        let (mut files, mut places) = (Vec::new(), Vec::new());
+        let (mut files, mut locations) = (Vec::new(), Vec::new());
         for (key, length) in self.tree.list(&node.folder)? {
             let below = if node.folder.is_empty() {
                 Some(key.as_str())
@@ -153,37 +154,39 @@ impl Tables for Store {
                 continue;
             };
             let file = files.len() as u32;
-            let before = places.len();
+            let before = locations.len();
             match &stored.shards {
                 None => {
-                    // A file outside the grid was left behind when the array became shorter.
+                    // A file outside the grid was left when the array was shortened.
                     if let Some(chunk) = array.number_at(&coordinates) {
-                        places.push(Place { chunk, file, offset: 0, bytes: length, mask: 0 });
+                        locations.push(ChunkLocation { chunk, file, offset: 0, bytes: length, mask: 0 });
                     }
                 }
                 Some(shards) => {
                     let source = self.open(&key)?;
-                    shards.places(&*source, &array, &coordinates, file, &mut places)?;
+                    shards.locations(&*source, &array, &coordinates, file, &mut locations)?;
                 }
             }
-            FormatError::limit("chunks", places.len() as u64, MAX_CHUNKS as u64)?;
-            if places.len() > before {
+            FormatError::limit("chunks", locations.len() as u64, MAX_CHUNKS as u64)?;
+            if locations.len() > before {
                 FormatError::limit("files", files.len() as u64 + 1, MAX_FILES as u64)?;
                 files.push(FileRef { name: key, length });
             }
         }
-        places.sort_unstable_by_key(|place| place.chunk);
-        Ok(ChunkTable { array, files, places: Places::Listed(places) })
+        locations.sort_unstable_by_key(|location| location.chunk);
+        Ok(ChunkTable { array, files, locations: ChunkLocations::Listed(locations) })
     }
 
     fn source(&self, table: &ChunkTable, file: u32) -> Result<Arc<dyn Source>, FormatError> {
-        let file =
-            table.files.get(file as usize).ok_or_else(|| FormatError::table("a chunk lies in no file"))?;
+        let file = table
+            .files
+            .get(file as usize)
+            .ok_or_else(|| FormatError::table("a chunk is in none of its files"))?;
         self.open(&file.name)
     }
 }
 
-impl Store {
+impl ZarrTables {
     fn open(&self, key: &str) -> Result<Arc<dyn Source>, FormatError> {
         self.tree.open(key)?.ok_or_else(|| {
             FormatError::io(key, std::io::Error::new(std::io::ErrorKind::NotFound, "it was removed"))

@@ -1,5 +1,6 @@
-//! Chunks of a few bytes that decode to gigabytes, or say that they do, in every codec: an error, and no more memory than the
-//! chunk may have. One test in a process of its own, since it looks at the memory of the process.
+//! Chunks of a few bytes that decode to gigabytes, or claim to, in every codec. Decoding returns an error and takes no
+//! more memory than the chunk may have. The file has one test in its own process, because it measures the memory of the
+//! process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -10,9 +11,9 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use gristmill_format::{Array, Decoder, Edges, Filter};
 use gristmill_kernel::{ByteOrder, DType};
 
-/// Bytes of the chunk that each of them is said to be.
+/// Bytes that each decoded chunk should have.
 const CHUNK: u32 = 4096;
-/// Bytes of memory that decoding one may take, for windows and tables of codecs.
+/// Bytes of memory that the windows and tables of a codec may take.
 const MOST: u64 = 24 << 20;
 const ZEROS: usize = 256 << 20;
 
@@ -40,7 +41,8 @@ fn gzip() -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A frame of blocks that repeat one byte 131,072 times, 4 bytes each (RFC 8878, section 3.1.1.2). `window` is its descriptor.
+/// A frame of blocks that repeat one byte 131,072 times, 4 bytes each (RFC 8878, section 3.1.1.2). `window` is its
+/// descriptor.
 fn zstd(window: u8) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, window];
     let blocks = ZEROS >> 17;
@@ -87,7 +89,7 @@ fn lzf() -> Vec<u8> {
     block
 }
 
-/// One block with one stream of a codec, which says that it has so many bytes.
+/// One block with one stream of a codec, which claims a number of bytes.
 fn blosc(codec: u8, bytes: u32, stream: &[u8]) -> Vec<u8> {
     let all = 16 + 4 + 4 + stream.len() as u32;
     let mut buffer = vec![2, 1, codec << 5 | 16, 1];
@@ -130,7 +132,7 @@ fn bombs_in_every_codec_give_errors_and_take_no_memory() {
             filters: vec![filter],
             fill: vec![0],
         };
-        // The peak becomes what there is now.
+        // Sets the peak to the present memory.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let (before, mut out) = (peak(), Vec::new());
         let error = Decoder::new(&array).unwrap().decode(0, &stored, 0, &mut out);

@@ -1,4 +1,4 @@
-//! Decoding chunks: the elements come back, and stored bytes that lie get nothing more than an error.
+//! Decoding of chunks: elements come back, and wrong stored bytes give an error.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -55,13 +55,13 @@ proptest! {
         ]);
         let stored = gzip(&zlib(&shuffled(&bytes, 4)));
         prop_assert_eq!(decode(&array, &stored, 0).unwrap(), bytes.clone());
-        // Left out by the writer, as its mask says: the first, all but the last, all.
+        // Filters that the writer left out: the first, all except the last, all.
         prop_assert_eq!(decode(&array, &gzip(&zlib(&bytes)), 0b1).unwrap(), bytes.clone());
         prop_assert_eq!(decode(&array, &gzip(&bytes), 0b11).unwrap(), bytes.clone());
         prop_assert_eq!(decode(&array, &bytes, 0b111).unwrap(), bytes);
     }
 
-    /// Nothing that is stored makes a decoder panic, or give another number of bytes than the chunk has.
+    /// No stored bytes make a decoder panic, or return another number of bytes than the chunk has.
     #[test]
     fn stored_junk_gives_whole_chunks_or_errors(
         junk in prop::collection::vec(any::<u8>(), 0..300),
@@ -76,7 +76,7 @@ proptest! {
         ][which].clone();
         let mut junk = junk;
         if plausible {
-            // A header that says the right length, so that what is behind it is looked at.
+            // A header with the right length, so that the bytes after it are decoded.
             let bytes = (length * 4) as u32;
             let mut begun = match filter {
                 Filter::Blosc => [[2, 1, junk.first().copied().unwrap_or(0), 4]].concat(),
@@ -96,7 +96,7 @@ proptest! {
         }
     }
 
-    /// What the file has not of a variable reads as the fill value, whatever was left in its chunks.
+    /// Elements that the file does not have read as the fill value, for any bytes in its chunks.
     #[test]
     fn what_is_not_stored_is_filled(shape in 1u64..20, stored in 0u64..20, chunk in 1u64..7) {
         let mut array = array(DType::I16, shape, Vec::new());
@@ -108,7 +108,7 @@ proptest! {
         for number in 0..array.chunks() {
             decoder.decode(number, &vec![1; 2 * chunk as usize], 0, &mut out).unwrap();
             for (element, at) in out.chunks(2).zip(number * chunk..) {
-                // Behind the end of the array itself they mean nothing.
+                // Elements outside the array have no meaning.
                 if at < shape {
                     prop_assert_eq!(element[0], if at < array.stored[0] { 1 } else { 9 });
                 }

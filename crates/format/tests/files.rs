@@ -11,7 +11,7 @@ use gristmill_format::{
 use gristmill_kernel::DType;
 use proptest::prelude::*;
 
-/// A file as the classic format lays it out: big-endian words, names padded to 4 bytes.
+/// A builder of files of the classic format: big-endian words, names padded to 4 bytes.
 #[derive(Default)]
 struct Classic(Vec<u8>);
 
@@ -29,7 +29,7 @@ impl Classic {
     }
 }
 
-/// Three records of `a` (short, 3 of x) and `b` (float), and a fixed `c`; the header says how many records there are.
+/// Three records of `a` (short, 3 of x) and `b` (float), and a fixed `c`. The header has the number of records.
 fn classic(records: u32) -> Vec<u8> {
     let mut out = Classic::default();
     out.0.extend_from_slice(b"CDF\x01");
@@ -136,7 +136,7 @@ fn zarr_arrays_that_cannot_be_read_are_listed_with_the_reason() {
     assert!(error.to_string().contains("pcodec"), "{error}");
 }
 
-/// Opens whatever it is, and all its tables, and reads some of their chunks.
+/// Opens a file of any format and all its tables, and reads some of their chunks.
 fn everything(bytes: Vec<u8>) {
     let Ok(dataset) = open(Arc::new(bytes), "a.csv") else { return };
     for variable in dataset.variables.iter().take(20) {
@@ -179,7 +179,7 @@ fn changed_seeds_never_panic() {
     assert!(seeds.iter().any(|seed| seed.get(1..9) == Some(b"\x89HDF\r\n\x1a\n")), "no HDF5 among the seeds");
     let mut random = fastrand::Rng::with_seed(1);
     for seed in &seeds {
-        // The first byte of a seed says what its rest is.
+        // The first byte of a seed gives the kind of the rest.
         let bytes = &seed[1..];
         everything(bytes.to_vec());
         for _ in 0..150 {

@@ -1,9 +1,10 @@
-//! Tables as bytes: what is written is read, and what was not written is refused.
+//! Encoding of tables: encoded tables are decoded, and all other bytes are refused.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_format::wire::{self, Head, Page};
 use gristmill_format::{
-    Array, ChunkTable, Column, Edges, FileRef, Filter, FormatError, MAX_STORED_BYTES, Place, Places, Rows,
+    Array, ChunkLocation, ChunkLocations, ChunkTable, Column, Edges, FileRef, Filter, FormatError,
+    MAX_STORED_BYTES, Rows,
 };
 use gristmill_kernel::{ByteOrder, DType};
 use proptest::prelude::*;
@@ -44,11 +45,11 @@ fn array() -> impl Strategy<Value = Array> {
 }
 
 fn table() -> impl Strategy<Value = ChunkTable> {
-    let place = (any::<u64>(), 0u64..1 << 50, 0..MAX_STORED_BYTES, 0u32..4, any::<u32>());
-    (array(), prop::collection::vec(place, 0..300), 1u32..5).prop_map(|(array, places, files)| {
-        let mut places: Vec<Place> = places
+    let location = (any::<u64>(), 0u64..1 << 50, 0..MAX_STORED_BYTES, 0u32..4, any::<u32>());
+    (array(), prop::collection::vec(location, 0..300), 1u32..5).prop_map(|(array, locations, files)| {
+        let mut locations: Vec<ChunkLocation> = locations
             .into_iter()
-            .map(|(chunk, offset, bytes, mask, file)| Place {
+            .map(|(chunk, offset, bytes, mask, file)| ChunkLocation {
                 chunk: chunk % array.chunks(),
                 file: file % files,
                 offset,
@@ -56,16 +57,16 @@ fn table() -> impl Strategy<Value = ChunkTable> {
                 mask,
             })
             .collect();
-        places.sort_by_key(|place| place.chunk);
-        places.dedup_by_key(|place| place.chunk);
+        locations.sort_by_key(|location| location.chunk);
+        locations.dedup_by_key(|location| location.chunk);
         // Every file has a chunk, as in tables that are made from files.
-        let used = places.iter().map(|place| place.file).max().map_or(1, |last| last + 1);
-        for (place, file) in places.iter_mut().zip(0..used) {
-            place.file = file;
+        let used = locations.iter().map(|location| location.file).max().map_or(1, |last| last + 1);
+        for (location, file) in locations.iter_mut().zip(0..used) {
+            location.file = file;
         }
-        let files = places.iter().map(|place| place.file).max().map_or(1, |last| last + 1);
+        let files = locations.iter().map(|location| location.file).max().map_or(1, |last| last + 1);
         let files = (0..files).map(|n| FileRef { name: format!("c/{n}"), length: 1 << 60 }).collect();
-        ChunkTable { array, files, places: Places::Listed(places) }
+        ChunkTable { array, files, locations: ChunkLocations::Listed(locations) }
     })
 }
 
@@ -101,40 +102,40 @@ proptest! {
         prop_assert_eq!(page.find(page.chunks.end), None);
     }
 
-    /// A table that was changed on its way is refused.
+    /// A table that was changed in transit is refused.
     #[test]
     fn changed_bytes_are_refused(table in table(), at in any::<usize>(), to in any::<u8>()) {
         let mut all = vec![wire::head(&table)];
         all.extend(pages(&table));
         let which = at % all.len();
-        let place = at / all.len() % all[which].len();
-        prop_assume!(all[which][place] != to);
-        all[which][place] = to;
+        let location = at / all.len() % all[which].len();
+        prop_assume!(all[which][location] != to);
+        all[which][location] = to;
         prop_assert!(read(&all[0], &all[1..]).is_err());
     }
 
-    /// A table that somebody made up is refused, or is another table that lies inside its files.
+    /// A forged table is refused, or is another table whose chunks are inside its files.
     #[test]
     fn lies_are_refused_or_checked(table in table(), at in any::<usize>(), to in any::<u8>(), cut in any::<bool>()) {
         let mut all = vec![wire::head(&table)];
         all.extend(pages(&table));
         let which = at % all.len();
-        let place = at / all.len() % all[which].len();
+        let location = at / all.len() % all[which].len();
         if cut {
-            all[which].truncate(place);
+            all[which].truncate(location);
             prop_assert!(read(&all[0], &all[1..]).is_err());
             return Ok(());
         }
         let kept = all[which].len() - 4;
         let mut forged = all[which][..kept].to_vec();
-        forged[place % kept] = to;
+        forged[location % kept] = to;
         all[which] = wire::with_sum(forged);
         if let Ok(other) = read(&all[0], &all[1..]) {
             let lengths = vec![1 << 40; other.files.len()];
             if other.check(&lengths).is_ok() {
                 for number in (0..other.array.chunks()).take(50) {
-                    if let Some(gristmill_format::Found::At(place)) = other.find(number) {
-                        prop_assert!(place.offset + place.bytes <= lengths[place.file as usize]);
+                    if let Some(gristmill_format::FoundChunk::At(location)) = other.find(number) {
+                        prop_assert!(location.offset + location.bytes <= lengths[location.file as usize]);
                     }
                 }
             }
@@ -150,7 +151,7 @@ proptest! {
     }
 }
 
-fn one(places: Places) -> ChunkTable {
+fn one(locations: ChunkLocations) -> ChunkTable {
     let array = Array {
         dtype: DType::F64,
         order: ByteOrder::Big,
@@ -161,23 +162,23 @@ fn one(places: Places) -> ChunkTable {
         filters: Vec::new(),
         fill: vec![0; 8],
     };
-    ChunkTable { array, files: vec![FileRef { name: String::new(), length: 8100 }], places }
+    ChunkTable { array, files: vec![FileRef { name: String::new(), length: 8100 }], locations }
 }
 
 #[test]
 fn tables_without_pages_are_their_head() {
-    let rows = one(Places::Rows(Rows { begin: 100, stride: 80 }));
+    let rows = one(ChunkLocations::Rows(Rows { begin: 100, stride: 80 }));
     assert!(pages(&rows).is_empty());
     assert_eq!(read(&wire::head(&rows), &[]).unwrap(), rows);
     rows.check(&[8100]).unwrap();
     assert!(matches!(rows.check(&[8099]), Err(FormatError::PastEnd { .. })));
 
-    let mut inline = one(Places::Inline(vec![7; 8000]));
+    let mut inline = one(ChunkLocations::Inline(vec![7; 8000]));
     inline.array.chunk = vec![100, 10];
     assert_eq!(read(&wire::head(&inline), &[]).unwrap(), inline);
     inline.check(&[0]).unwrap();
 
-    let mut text = one(Places::Listed(Vec::new()));
+    let mut text = one(ChunkLocations::Listed(Vec::new()));
     text.array.shape = vec![100];
     text.array.stored = vec![100];
     text.array.chunk = vec![10];
@@ -187,11 +188,11 @@ fn tables_without_pages_are_their_head() {
 
 #[test]
 fn large_tables_come_in_pages_and_each_is_needed() {
-    let mut table = one(Places::Listed(Vec::new()));
+    let mut table = one(ChunkLocations::Listed(Vec::new()));
     table.array.shape = vec![2_000_000, 10];
     table.array.stored = table.array.shape.clone();
-    let place = |chunk| Place { chunk, file: 0, offset: 4096 + chunk * 700, bytes: 700, mask: 0 };
-    table.places = Places::Listed((0..200_000).map(place).collect());
+    let location = |chunk| ChunkLocation { chunk, file: 0, offset: 4096 + chunk * 700, bytes: 700, mask: 0 };
+    table.locations = ChunkLocations::Listed((0..200_000).map(location).collect());
     let (head, mut all) = (wire::head(&table), pages(&table));
     assert!(all.len() > 2 && all.iter().all(|page| page.len() <= wire::MAX_PAGE_BYTES), "{}", all.len());
     assert!(all.iter().map(Vec::len).sum::<usize>() < 6 * 200_000);
@@ -205,19 +206,19 @@ fn large_tables_come_in_pages_and_each_is_needed() {
 
 #[test]
 fn lies_about_places_are_refused() {
-    let place = |chunk, offset, bytes| Place { chunk, file: 0, offset, bytes, mask: 0 };
+    let location = |chunk, offset, bytes| ChunkLocation { chunk, file: 0, offset, bytes, mask: 0 };
     let cases = [
-        vec![place(0, 8000, 101)],
-        vec![place(0, u64::MAX, 2)],
-        vec![place(10, 0, 1)],
-        vec![place(1, 0, 1), place(1, 0, 1)],
-        vec![place(2, 0, 1), place(1, 0, 1)],
-        vec![Place { file: 1, ..place(0, 0, 1) }],
-        vec![place(0, 0, MAX_STORED_BYTES + 1)],
+        vec![location(0, 8000, 101)],
+        vec![location(0, u64::MAX, 2)],
+        vec![location(10, 0, 1)],
+        vec![location(1, 0, 1), location(1, 0, 1)],
+        vec![location(2, 0, 1), location(1, 0, 1)],
+        vec![ChunkLocation { file: 1, ..location(0, 0, 1) }],
+        vec![location(0, 0, MAX_STORED_BYTES + 1)],
     ];
-    for places in cases {
-        assert!(one(Places::Listed(places.clone())).check(&[8100]).is_err(), "{places:?}");
+    for locations in cases {
+        assert!(one(ChunkLocations::Listed(locations.clone())).check(&[8100]).is_err(), "{locations:?}");
     }
-    one(Places::Listed(vec![place(0, 8000, 100)])).check(&[8100]).unwrap();
-    assert!(one(Places::Listed(Vec::new())).check(&[]).is_err());
+    one(ChunkLocations::Listed(vec![location(0, 8000, 100)])).check(&[8100]).unwrap();
+    assert!(one(ChunkLocations::Listed(Vec::new())).check(&[]).is_err());
 }

@@ -130,8 +130,8 @@ mod tests {
     fn asked(lead: &ChunkTable, other: &ChunkTable) -> Result<ArrayWork, RunError> {
         let request = Request {
             grid: grid(&lead.array).unwrap(),
-            meaning: Meaning::of(DType::F64),
-            others: vec![Meaning::of(DType::F64)],
+            meaning: Meaning::plain(DType::F64),
+            others: vec![Meaning::plain(DType::F64)],
             constants: Vec::new(),
             selection: Selection::default(),
             expr: Some(Expr::parse("x * y", &["x", "y"]).unwrap()),
@@ -146,7 +146,7 @@ mod tests {
         let lead = table(&[6, 4]);
         let request = Request {
             grid: grid(&lead.array).unwrap(),
-            meaning: Meaning::of(DType::F64),
+            meaning: Meaning::plain(DType::F64),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    Control, Crew, HandBack, Here, Left, Options, PassOrder, RunError, ShardEnd, TakeShard, Tally,
+    ClientShare, Control, Crew, HandBack, Left, Options, PassOrder, RunError, ShardEnd, TakeShard, Tally,
     TogetherEnd, UnitEvent, UnitSource,
 };
 use gristmill_wire::action::Receipt;
@@ -16,34 +16,34 @@ use tokio::time::Instant;
 
 use crate::answers::{Answers, NodeRequest, Tasks, given_up, once_more};
 use crate::bytes::node_name;
+use crate::client_folds::ClientFolds;
 use crate::error::unavailable;
 use crate::fold::FoldEnd;
-use crate::here::TakesOver;
-use crate::{Files, Patience, Peers, groups};
+use crate::{Files, Peers, RetryBudget, groups};
 
-/// Times that frames of rows are read ahead from a node.
+/// Batches of frames that are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
 
-/// Has passes folded where a file lies.
+/// A crew that folds passes on the storage nodes of a file.
 pub struct StorageCrew {
     pub(crate) peers: Peers,
     pub(crate) files: Files,
-    /// What is the same in every request.
+    /// The fields that are the same in every request.
     pub(crate) request: FoldRequest,
     nodes: Vec<NodeShard>,
     /// Receipts for the bytes that nodes keep, of the pass that gives them.
     written: Mutex<Vec<(u32, Receipt)>>,
-    takes_over: Option<TakesOver>,
-    /// What is folded here from the beginning, and why.
-    here: Option<HandBack>,
-    /// What was handed back between two passes: everything, from then on.
+    client_folds: Option<ClientFolds>,
+    /// The targets that the client folds from the beginning, and the reason.
+    at_client: Option<HandBack>,
+    /// The hand-back between two passes. It covers all targets in all later passes.
     moved: OnceLock<HandBack>,
-    /// Nodes that are busy are asked again.
+    /// Whether requests to busy nodes are repeated.
     patient: bool,
 }
 
 impl StorageCrew {
-    /// Has these nodes fold. `request` says all but targets and pass; its depth is that of whoever asks.
+    /// Creates a crew of these nodes. `request` has everything but the targets and the pass; its depth is the client's.
     pub fn new(peers: Peers, files: Files, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
         StorageCrew {
             peers,
@@ -51,8 +51,8 @@ impl StorageCrew {
             request,
             nodes,
             written: Mutex::default(),
-            takes_over: None,
-            here: None,
+            client_folds: None,
+            at_client: None,
             moved: OnceLock::new(),
             patient: false,
         }
@@ -70,7 +70,7 @@ impl StorageCrew {
     pub fn taking_over(mut self, asker: Asker, options: Options) -> StorageCrew {
         if self.request.output.is_none() {
             self.request.asker = Some(asker);
-            self.takes_over = Some(TakesOver::new(options, self.files.map().targets.len()));
+            self.client_folds = Some(ClientFolds::new(options, self.files.map().targets.len()));
         }
         self
     }
@@ -81,16 +81,17 @@ impl StorageCrew {
         self
     }
 
-    /// Folds the records of these targets here from the beginning. Nothing, unless it takes parts over.
-    pub fn folding_here(mut self, targets: Vec<u32>, why: String) -> StorageCrew {
-        if self.takes_over.is_none() || targets.is_empty() {
+    /// Folds the records of these targets at the client from the beginning. Does nothing unless the crew accepts
+    /// hand-backs.
+    pub fn folding_at_client(mut self, targets: Vec<u32>, why: String) -> StorageCrew {
+        if self.client_folds.is_none() || targets.is_empty() {
             return self;
         }
         for node in &mut self.nodes {
             node.targets.retain(|target| !targets.contains(target));
         }
         self.nodes.retain(|node| !node.targets.is_empty());
-        self.here = Some(HandBack { targets, left: Left::default(), why });
+        self.at_client = Some(HandBack { targets, left: Left::default(), why });
         self
     }
 
@@ -103,7 +104,7 @@ impl StorageCrew {
     /// The same, in the order of the layout.
     ///
     /// # Errors
-    /// A node that was asked and gave none: what it made would be missing.
+    /// Returns an error if a node gave no receipt: its bytes would be missing.
     pub fn receipts(&self) -> Result<Vec<Option<Receipt>>, RunError> {
         let mut receipts = vec![None; self.files.map().targets.len()];
         for (target, receipt) in self.written() {
@@ -119,9 +120,9 @@ impl StorageCrew {
         Ok(receipts)
     }
 
-    /// What is folded here as a whole.
-    fn here(&self) -> Option<&HandBack> {
-        self.moved.get().or(self.here.as_ref())
+    /// The targets that the client folds in a whole pass.
+    fn client_part(&self) -> Option<&HandBack> {
+        self.moved.get().or(self.at_client.as_ref())
     }
 
     fn requests(&self, order: &PassOrder<'_>) -> Vec<NodeRequest> {
@@ -140,7 +141,7 @@ impl StorageCrew {
         request.round = order.ctx.round;
         request.set_shared(&order.ctx.shared);
         request.last = order.ctx.last;
-        // The pass that gives the bytes: all others are for values.
+        // Only the pass that gives the bytes has an output. All others are for values.
         if !(order.ctx.last || order.kernel.spec().passes == Passes::One) {
             request.output = None;
         }
@@ -172,12 +173,12 @@ impl Crew for StorageCrew {
                     done.fetch_add(now.saturating_sub(told), Ordering::Relaxed);
                     told = told.max(now);
                 };
-                let (mut tries, mut patience) = (1, patient.then(Patience::default));
+                let (mut tries, mut budget) = (1, patient.then(RetryBudget::default));
                 loop {
                     let begun = Instant::now();
                     match peers.fold_value(&asked, targets, &mut progress).await {
                         // Nothing is counted twice: an answer that is not complete is thrown away.
-                        Err(error) => match patience.as_mut().and_then(|one| one.wait_for(&error)) {
+                        Err(error) => match budget.as_mut().and_then(|one| one.wait_for(&error)) {
                             Some(wait) => tokio::time::sleep(wait).await,
                             None => once_more(error, &mut tries, begun, peers.stall).await?,
                         },
@@ -192,10 +193,10 @@ impl Crew for StorageCrew {
             shown = now;
         };
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        if let (Some(takes), Some(here)) = (&self.takes_over, self.here()) {
+        if let (Some(folds), Some(part)) = (&self.client_folds, self.client_part()) {
             let nothing = ShardEnd::new(order.ctx.round, targets);
-            let end = ShardEnd { handed_back: vec![here.clone()], ..nothing };
-            for end in self.finish_here(takes, order, end)? {
+            let end = ShardEnd { handed_back: vec![part.clone()], ..nothing };
+            for end in self.finish_at_client(folds, order, end)? {
                 if !take(end)? {
                     return Ok(());
                 }
@@ -204,8 +205,10 @@ impl Crew for StorageCrew {
         while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut look)? {
             self.written.lock().unwrap_or_else(PoisonError::into_inner).extend(written);
             end.tally.sent = end.tally.sent.saturating_add(received);
-            let ends = match &self.takes_over {
-                Some(takes) if !end.handed_back.is_empty() => self.finish_here(takes, order, end)?.into(),
+            let ends = match &self.client_folds {
+                Some(folds) if !end.handed_back.is_empty() => {
+                    self.finish_at_client(folds, order, end)?.into()
+                }
                 _ => vec![end],
             };
             for end in ends {
@@ -225,10 +228,10 @@ impl Crew for StorageCrew {
         let (end, tally) = self.finish(order, together, 1)?;
         let end =
             end.ok_or_else(|| unavailable(&self.nodes[0].address, "it told nothing of what it reached"))?;
-        if let (Some(takes), Some(first)) = (&self.takes_over, end.handed_back.first()) {
+        if let (Some(folds), Some(first)) = (&self.client_folds, end.handed_back.first()) {
             let targets = self.nodes.iter().flat_map(|node| node.targets.iter().copied()).collect();
             let moved = HandBack { targets, left: Left::default(), why: first.why.clone() };
-            takes.revised(&moved);
+            folds.note_revision(&moved);
             // Only one node tells of the end, once.
             let _ = self.moved.set(moved);
         }
@@ -274,9 +277,9 @@ impl Crew for StorageCrew {
                 _task: Tasks(vec![task]),
             }));
         }
-        if let (Some(takes), Some(here)) = (&self.takes_over, self.here()) {
+        if let (Some(folds), Some(part)) = (&self.client_folds, self.client_part()) {
             let left = Left { from: order.ctx.extent.start, begun: None };
-            sources.push(Box::new(self.rows_here(takes, order, HandBack { left, ..here.clone() })?));
+            sources.push(Box::new(self.client_rows(folds, order, HandBack { left, ..part.clone() })?));
         }
         Ok(sources)
     }
@@ -286,8 +289,8 @@ impl Crew for StorageCrew {
         order: &'o PassOrder<'_>,
         hand_back: HandBack,
     ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
-        match &self.takes_over {
-            Some(takes) => Ok(Some(Box::new(self.rows_here(takes, order, hand_back)?))),
+        match &self.client_folds {
+            Some(folds) => Ok(Some(Box::new(self.client_rows(folds, order, hand_back)?))),
             None => {
                 let why = "a node handed back what it may not".into();
                 Err(RunError::BadPartial { why })
@@ -295,15 +298,15 @@ impl Crew for StorageCrew {
         }
     }
 
-    fn here(&self) -> Here {
-        self.takes_over.as_ref().map(TakesOver::here).unwrap_or_default()
+    fn client_share(&self) -> ClientShare {
+        self.client_folds.as_ref().map(ClientFolds::share).unwrap_or_default()
     }
 }
 
 /// The units of one node.
 struct RemoteUnits<'o> {
     frames: mpsc::Receiver<Result<Vec<(Frame, usize)>, RunError>>,
-    /// Those that came and were not looked at.
+    /// Frames that arrived and wait to be decoded into events.
     ready: VecDeque<(Frame, usize)>,
     control: &'o Control,
     node: String,

@@ -8,21 +8,21 @@ use crate::Peers;
 use crate::error::unavailable;
 
 impl Peers {
-    /// Has an entry node compare some objects of a storage node with its namespace, in the name of whoever asks.
+    /// Has an entry node compare some objects of a storage node with its namespace. Sends the token of the client.
     ///
     /// # Errors
-    /// The entry node refuses, or gives no answer.
+    /// Returns an error if the entry node refuses or gives no answer.
     pub async fn fsck(&self, entry: &str, step: &FsckStep) -> Result<FsckFound, RunError> {
         let body = serde_json::to_vec(step).map_err(|error| unavailable(entry, error))?;
-        let request = self.named(Request::builder().method(Method::POST).uri("/fsck"));
-        let text = self.answered(entry, request, body.into(), MAX_FSCK_BYTES).await?;
+        let request = self.with_token(Request::builder().method(Method::POST).uri("/fsck"));
+        let text = self.exchange(entry, request, body.into(), MAX_FSCK_BYTES).await?;
         FsckFound::decode(&text).map_err(|error| unavailable(entry, error))
     }
 
-    /// The objects that a storage node has behind this one, told to the entry node.
+    /// The next page of a storage node's objects, after `object`, in ascending order. Sent by the entry node.
     ///
     /// # Errors
-    /// The storage node refuses, or gives no answer.
+    /// Returns an error if the storage node refuses or gives no answer.
     pub async fn objects_behind(
         &self,
         address: &str,
@@ -30,7 +30,7 @@ impl Peers {
         grant: &str,
     ) -> Result<ObjectPage, RunError> {
         let path = format!("/objects/{object}/next");
-        let text = self.told(address, &path, Some(grant), MAX_OBJECT_PAGE_BYTES).await?;
+        let text = self.get(address, &path, Some(grant), MAX_OBJECT_PAGE_BYTES).await?;
         ObjectPage::decode(&text).map_err(|error| unavailable(address, error))
     }
 }

@@ -20,9 +20,9 @@ use tonic::transport::Channel;
 
 use crate::Received;
 use crate::error::{transport, unavailable};
+use crate::failed_request::FailedRequest;
 use crate::layouts::Layouts;
-use crate::placement::{Machine, Remembered};
-use crate::unanswered::Unanswered;
+use crate::placement::{Machine, RecentLoads};
 
 /// Room for what gRPC and Arrow put around a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub struct Peers {
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
-    pub(crate) loads: Remembered,
+    pub(crate) loads: RecentLoads,
     /// Tells this process from others that ask.
     name: Arc<str>,
     pub(crate) stall: Duration,
@@ -89,7 +89,7 @@ impl Peers {
             runtime,
             token,
             layouts: Layouts::default(),
-            loads: Remembered::default(),
+            loads: RecentLoads::default(),
             name,
             stall: options.stall,
             verify: options.verify,
@@ -187,7 +187,7 @@ impl Peers {
         address: &str,
         name: &str,
         body: &Q,
-    ) -> Result<R, Unanswered> {
+    ) -> Result<R, FailedRequest> {
         self.call(address, name, body, self.token.clone().map(|token| ("authorization", token))).await
     }
 
@@ -212,7 +212,7 @@ impl Peers {
         name: &str,
         body: &Q,
         who: Option<(&'static str, MetadataValue<Ascii>)>,
-    ) -> Result<R, Unanswered> {
+    ) -> Result<R, FailedRequest> {
         let body = action::encode(body).map_err(RunError::from)?;
         let action = Action { r#type: name.to_owned(), body: body.into() };
         let mut request = tonic::Request::new(action);
@@ -230,9 +230,9 @@ impl Peers {
         let answer = match tokio::time::timeout(self.stall, call).await {
             Err(_) => {
                 let why = format_args!("no answer in {} s", self.stall.as_secs_f64());
-                return Err(Unanswered { error: unavailable(address, why), begun: true, silent: true });
+                return Err(FailedRequest { error: unavailable(address, why), begun: true, silent: true });
             }
-            Ok(answer) => answer.map_err(|status| Unanswered::of_status(address, &status))?,
+            Ok(answer) => answer.map_err(|status| FailedRequest::of_status(address, &status))?,
         };
         let answer = answer.map(|answer| answer.body).unwrap_or_default();
         Ok(action::decode("answer", &answer).map_err(RunError::from)?)

@@ -1,13 +1,13 @@
-//! Where each part of a request had better run, from what its nodes say of their load.
+//! The placement of each part of a request, from the load that its nodes report.
 //!
-//! Whoever asks decides once, before it begins; nodes may think again while it runs.
+//! The client decides once, before the request begins. Nodes may revise the decision while it runs.
 
-mod asking;
-mod besides;
+mod client_capacity;
 mod decide;
+mod extra_work;
 mod machine;
-mod remembered;
-mod said;
+mod recent_loads;
+mod reported_load;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,82 +18,86 @@ use gristmill_layout::Layout;
 use gristmill_runtime::RunError;
 use gristmill_wire::{FileMap, MAX_LOAD_BYTES, NodeLoad};
 
-pub use asking::Asking;
-pub use besides::Besides;
+pub use client_capacity::ClientCapacity;
+pub use extra_work::ExtraWork;
 pub(crate) use machine::Machine;
-pub(crate) use remembered::Remembered;
+pub(crate) use recent_loads::RecentLoads;
 
 use crate::bytes::node_name;
 use crate::error::unavailable;
 use crate::{Files, Peers, Plan, shards};
 
-/// Longest time that somebody waits for what nodes say.
+/// Longest time that a client waits for the load of nodes.
 const LOAD_WAIT: Duration = Duration::from_secs(1);
 
-/// A request that stays on its nodes would take at least so many times as long here, if there is no doubt about it.
+/// Least ratio of the time at the client to the time on storage at which remembered loads are enough.
 const CLEAR: f64 = 2.0;
 
-/// A request that is expected to take so long is worth asking about, in seconds.
+/// Expected seconds from which a request always asks its nodes for their load.
 const WORTH_ASKING: f64 = 1.0;
 
-/// Below so many bytes nobody asks: sooner done than decided.
-pub const LEAST_DECIDED: u64 = 1 << 20;
+/// Fewest bytes for which a placement is decided. Smaller requests take less time than the decision.
+pub const MIN_DECIDED_BYTES: u64 = 1 << 20;
 
-/// What one node is to do, and what it costs.
+/// The decision for one node, with the expected times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeDecision {
     /// The node, as messages name it.
     pub node: String,
     /// Its targets, as places in the file's layout.
     pub targets: Vec<u32>,
-    /// Bytes that these have of what is asked.
+    /// Bytes of the request on these targets.
     pub bytes: u64,
-    /// Whether whoever asks folds them.
-    pub here: bool,
-    /// Seconds on the node, and here, if everything else is as decided.
+    /// Whether the client folds them.
+    pub at_client: bool,
+    /// Expected seconds on the node. `client_seconds` is the same at the client.
     pub storage_seconds: Option<f64>,
     /// See [`storage_seconds`](NodeDecision::storage_seconds).
     pub client_seconds: Option<f64>,
-    /// Whether it runs on the processors of this process.
-    pub near: bool,
-    /// What the node said; nothing if it did not answer.
+    /// Whether the node runs on the processors of this process.
+    pub shares_processors: bool,
+    /// The load that the node reported. `None` if it did not answer.
     pub load: Option<NodeLoad>,
 }
 
-/// Where all of it is to run.
+/// The placement of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// One entry for each node that has some of it.
+    /// One entry for each node that has a part.
     pub nodes: Vec<NodeDecision>,
     /// Seconds that it is expected to take.
     pub seconds: f64,
 }
 
 impl NodeDecision {
-    /// Whether the part stays however long the queue of its node is: it runs on the processors of this process without a cap,
-    /// and this process can do nothing sooner on the same processors.
+    /// Whether the part stays for any length of its node's queue. The node runs on the processors of this process without
+    /// a cap, and this process would not be faster on them.
     fn stays_anyway(&self) -> bool {
-        let its = self.load.as_ref().and_then(|load| load.processors.as_ref());
-        self.near && its.is_some_and(|its| its.most >= its.cores)
+        let processors = self.load.as_ref().and_then(|load| load.processors.as_ref());
+        self.shares_processors && processors.is_some_and(|all| all.most >= all.cores)
     }
 }
 
 impl Decision {
-    /// Targets that whoever asks folds.
-    pub fn here(&self) -> Vec<u32> {
-        self.nodes.iter().filter(|node| node.here).flat_map(|node| node.targets.iter().copied()).collect()
+    /// Targets that the client folds.
+    pub fn client_targets(&self) -> Vec<u32> {
+        self.nodes
+            .iter()
+            .filter(|node| node.at_client)
+            .flat_map(|node| node.targets.iter().copied())
+            .collect()
     }
 
-    /// Whether whoever asks folds all of it.
-    pub fn all_here(&self) -> bool {
-        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.here)
+    /// Whether the client folds all parts.
+    pub fn all_at_client(&self) -> bool {
+        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.at_client)
     }
 
-    /// Whether all of it stays on its nodes, and would if these had somewhat more to do than they said. If that is wrong, a
-    /// node that has much more to do hands its part back. A short request that is clear need not ask each time.
+    /// Whether all parts stay on their nodes, also if the nodes have somewhat more work than they reported. If that is
+    /// wrong, a node with much more work hands its part back. A clear short request need not ask for loads each time.
     fn is_clear(&self) -> bool {
         let clear = |node: &NodeDecision| match (node.storage_seconds, node.client_seconds) {
-            _ if node.here => false,
+            _ if node.at_client => false,
             _ if node.stays_anyway() => true,
             (Some(storage), Some(client)) => self.seconds < WORTH_ASKING && client >= CLEAR * storage,
             _ => false,
@@ -103,7 +107,7 @@ impl Decision {
 }
 
 impl Peers {
-    /// What the nodes of a file say of their load; nothing of those that do not answer in time.
+    /// The loads of the nodes of a file. `None` for a node that does not answer in time.
     fn loads(&self, nodes: &[String], grant: &Arc<str>, kernel: &str) -> Vec<Option<NodeLoad>> {
         let asked = nodes.iter().map(|address| async move {
             let load = tokio::time::timeout(LOAD_WAIT, self.load(address, grant, kernel)).await.ok()?.ok()?;
@@ -114,21 +118,21 @@ impl Peers {
     }
 
     async fn load(&self, address: &str, grant: &str, kernel: &str) -> Result<NodeLoad, RunError> {
-        let text = self.told(address, &format!("/load/{kernel}"), Some(grant), MAX_LOAD_BYTES).await?;
+        let text = self.get(address, &format!("/load/{kernel}"), Some(grant), MAX_LOAD_BYTES).await?;
         serde_json::from_slice(&text).map_err(|error| unavailable(address, error))
     }
 
-    /// Asks the nodes of a file how fast they are at `kernel`, and decides where the parts of a planned request run that may run anywhere. `asking` is
-    /// what is known of this process. `None` if there is nothing to decide.
+    /// Asks the nodes of a file for their load with `kernel`, and places the parts of a planned request that may run
+    /// anywhere. `capacity` is the capacity of this process. `None` if there is nothing to decide.
     pub fn decide(
         &self,
         (kernel, spec): (&str, &Spec),
         plan: &Plan,
         files: &Files,
         layout: &Layout,
-        asking: &Asking,
+        capacity: &ClientCapacity,
     ) -> Option<Decision> {
-        if plan.client_bytes < LEAST_DECIDED || !spec.can_save {
+        if plan.client_bytes < MIN_DECIDED_BYTES || !spec.can_save {
             return None;
         }
         let (file, grant): (&FileMap, Arc<str>) = (files.map(), files.grant());
@@ -141,7 +145,7 @@ impl Peers {
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
         let count = nodes.len().max(1) as u64;
-        let besides = plan.besides.shared_by(count);
+        let extra_work = plan.extra_work.shared_by(count);
         let decided = |loads: Vec<Option<NodeLoad>>| {
             let parts = nodes.iter().zip(loads).map(|((shard, bytes), load)| {
                 let number = shard.targets.first().and_then(|target| file.targets.get(*target as usize));
@@ -150,15 +154,15 @@ impl Peers {
                     node,
                     targets: shard.targets.clone(),
                     bytes: *bytes,
-                    here: false,
+                    at_client: false,
                     storage_seconds: None,
                     client_seconds: None,
-                    near: false,
+                    shares_processors: false,
                     load,
                 }
             });
             let mut parts: Vec<NodeDecision> = parts.collect();
-            let seconds = decide::decide(spec, &mut parts, besides, asking).ok()?;
+            let seconds = decide::decide(spec, &mut parts, extra_work, capacity).ok()?;
             Some(Decision { nodes: parts, seconds })
         };
         let remembered = self.loads.get(&addresses, kernel).and_then(&decided).filter(Decision::is_clear);
@@ -170,10 +174,10 @@ impl Peers {
 mod tests {
     use gristmill_wire::Processors;
 
-    use super::said::UNKNOWN;
+    use super::reported_load::UNKNOWN;
     use super::*;
 
-    fn decision(here: bool, near: bool, most: f64, storage: f64, client: f64) -> Decision {
+    fn decision(at_client: bool, shares_processors: bool, most: f64, storage: f64, client: f64) -> Decision {
         let processors = Some(Processors { name: "0".repeat(16), cores: 2.0, most, used: 0.0 });
         let load = Some(NodeLoad { processors, ..UNKNOWN });
         let (storage_seconds, client_seconds) = (Some(storage), Some(client));
@@ -181,10 +185,10 @@ mod tests {
             node: "0".into(),
             targets: vec![0],
             bytes: 1,
-            here,
+            at_client,
             storage_seconds,
             client_seconds,
-            near,
+            shares_processors,
             load,
         };
         Decision { nodes: vec![node], seconds: storage }

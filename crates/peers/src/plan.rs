@@ -7,7 +7,7 @@ use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
 use gristmill_runtime::{ErrorKind, RunError, Share};
 use gristmill_wire::{FileMap, Place};
 
-use crate::{Besides, Question};
+use crate::{ExtraWork, Question};
 
 /// Bytes that a piece of a partial takes beside its state.
 const PIECE_BYTES: u64 = 40;
@@ -15,7 +15,7 @@ const PIECE_BYTES: u64 = 40;
 /// Bytes that a run of records takes in the set of those that a partial covers.
 const RUN_BYTES: u64 = 32;
 
-/// Nobody minds where so few bytes move.
+/// Bytes that a placement on storage may move beyond a plain read.
 const SMALL: u64 = 64 << 10;
 
 /// Bytes that cross the network at either place, as far as the layout tells.
@@ -29,8 +29,8 @@ pub struct Plan {
     pub bytes: Range<u64>,
     /// Bytes that the selection has, which a plain read moves to the client.
     pub client_bytes: u64,
-    /// What storage nodes would do besides folding, together: bytes that they pull from each other, the messages for that.
-    pub besides: Besides,
+    /// What storage nodes do in addition to folding, in total: pulled bytes and their messages.
+    pub extra_work: ExtraWork,
     /// Bytes of partial results, or, for kernels that give rows, `None`: that depends on the data.
     pub answer_bytes: Option<u64>,
     /// Whether the figures were scaled up from a part of the file.
@@ -64,7 +64,7 @@ impl Plan {
         let start = start.clamp(skip, file.length);
         let bytes = start..end.max(start);
         let wanted_bytes = bytes.clone();
-        let (mut besides, mut estimated) = (Besides::default(), false);
+        let (mut extra_work, mut estimated) = (ExtraWork::default(), false);
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
         // Runs of stripes, each a piece of its own until what lies between is known.
@@ -84,14 +84,14 @@ impl Plan {
                 client_bytes = whole.end - whole.start;
                 let cost = traffic(layout, &records, select, spec.halo);
                 if spec.output != Output::Value {
-                    besides = Besides::of_rows(client_bytes, unit, nodes, false);
+                    extra_work = ExtraWork::for_rows(client_bytes, unit, nodes, false);
                 }
-                (besides.pulled_bytes, besides.messages) = (cost.moved_bytes, cost.messages);
+                (extra_work.pulled_bytes, extra_work.messages) = (cost.moved_bytes, cost.messages);
                 estimated = cost.estimated;
             }
             (_, RecordRule::Lines) if spec.output != Output::Value && nodes > 1 => {
                 // The owner of a stripe's last line looks for its end.
-                besides = Besides::of_rows(client_bytes, unit, nodes, true);
+                extra_work = ExtraWork::for_rows(client_bytes, unit, nodes, true);
                 estimated = true;
             }
             _ => {}
@@ -107,13 +107,13 @@ impl Plan {
             why,
             bytes: wanted_bytes.clone(),
             client_bytes,
-            besides,
+            extra_work,
             answer_bytes,
             estimated,
             several: spec.passes == Passes::Several,
             shares: Vec::new(),
         };
-        let moved = besides.pulled_bytes.saturating_add(answer_bytes.unwrap_or(0));
+        let moved = extra_work.pulled_bytes.saturating_add(answer_bytes.unwrap_or(0));
         let misfit = moved > client_bytes.saturating_add(SMALL);
         match wanted {
             Place::Client => Ok(plan(Place::Client, "asked for".into())),
@@ -165,7 +165,11 @@ impl Plan {
             why,
             bytes: 0..file.length,
             client_bytes,
-            besides: Besides { pulled_bytes, messages: sum(|share| share.pulls), ..Besides::default() },
+            extra_work: ExtraWork {
+                pulled_bytes,
+                messages: sum(|share| share.pulls),
+                ..ExtraWork::default()
+            },
             answer_bytes: Some(states),
             estimated: false,
             several: work.kernel.spec().passes == Passes::Several,
@@ -183,7 +187,7 @@ impl Plan {
 
     /// Bytes that the request is expected to move to the client where it runs on storage.
     pub fn storage_bytes(&self) -> u64 {
-        self.besides.pulled_bytes.saturating_add(self.answer_bytes.unwrap_or(0))
+        self.extra_work.pulled_bytes.saturating_add(self.answer_bytes.unwrap_or(0))
     }
 }
 

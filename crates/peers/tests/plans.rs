@@ -59,7 +59,7 @@ fn aligned_elements_stay_where_they_are() {
     {
         let plan = plan_of(&sum(), &file, wanted).unwrap();
         assert_eq!(plan.place, place);
-        assert_eq!((plan.besides.pulled_bytes, plan.besides.messages), (0, 0));
+        assert_eq!((plan.extra_work.pulled_bytes, plan.extra_work.messages), (0, 0));
         assert_eq!(plan.client_bytes, 64 * MIB);
         assert!(!plan.estimated);
         let answer = plan.answer_bytes.unwrap();
@@ -75,15 +75,15 @@ fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
     for wanted in [Place::Auto, Place::Storage] {
         let plan = plan_of(&records(MIB), &file, wanted).unwrap();
         assert_eq!((plan.place, plan.client_bytes), (Place::Storage, 64 * MIB));
-        assert_eq!(plan.besides.pulled_bytes, 48 * MIB);
-        assert!(plan.besides.messages >= 3 * 64);
+        assert_eq!(plan.extra_work.pulled_bytes, 48 * MIB);
+        assert!(plan.extra_work.messages >= 3 * 64);
     }
 }
 
 #[test]
 fn a_unit_of_whole_records_needs_no_pulling() {
     let plan = plan_of(&records(96), &file(96 * 10_000, 96 * 128, 5), Place::Storage).unwrap();
-    assert_eq!(plan.besides.pulled_bytes, 0);
+    assert_eq!(plan.extra_work.pulled_bytes, 0);
     assert_eq!(plan.answer_bytes, None, "how many rows there are depends on the data");
 }
 
@@ -91,7 +91,10 @@ fn a_unit_of_whole_records_needs_no_pulling() {
 fn lines_are_expected_to_move_nothing() {
     for wanted in [Place::Auto, Place::Storage] {
         let plan = plan_of(&lines(), &file(10 * MIB, 1000, 4), wanted).unwrap();
-        assert_eq!((plan.place, plan.besides.pulled_bytes, plan.besides.messages), (Place::Storage, 0, 0));
+        assert_eq!(
+            (plan.place, plan.extra_work.pulled_bytes, plan.extra_work.messages),
+            (Place::Storage, 0, 0)
+        );
         assert_eq!(plan.client_bytes, 10 * MIB);
     }
 }
@@ -122,11 +125,11 @@ fn what_lies_beyond_the_file_moves_nothing() {
         for mut question in [sum(), lines()] {
             question.input.skip = skip;
             let plan = plan_of(&question, &file, Place::Auto).unwrap();
-            assert_eq!((plan.client_bytes, plan.besides.pulled_bytes), (0, 0), "skip {skip}");
+            assert_eq!((plan.client_bytes, plan.extra_work.pulled_bytes), (0, 0), "skip {skip}");
         }
     }
     let empty = plan_of(&sum(), &self::file(0, 64, 4), Place::Auto).unwrap();
-    assert_eq!((empty.client_bytes, empty.besides.pulled_bytes), (0, 0));
+    assert_eq!((empty.client_bytes, empty.extra_work.pulled_bytes), (0, 0));
 }
 
 #[test]
@@ -153,12 +156,12 @@ proptest! {
         let plan = plan_of(&question, &file, Place::Auto).unwrap();
         prop_assert!(plan.client_bytes <= length);
         if plan.place == Place::Storage {
-            prop_assert!(plan.besides.pulled_bytes <= plan.client_bytes);
+            prop_assert!(plan.extra_work.pulled_bytes <= plan.client_bytes);
         }
         let storage = plan_of(&question, &file, Place::Storage);
         prop_assert_eq!(storage.is_ok(), plan.place == Place::Storage);
         if targets == 1 {
-            prop_assert_eq!(plan.besides.pulled_bytes, 0);
+            prop_assert_eq!(plan.extra_work.pulled_bytes, 0);
         }
     }
 
@@ -174,7 +177,7 @@ proptest! {
             // Some of these are refused; none panics or runs for ever.
             if let Ok(plan) = plan_of(&question, &file(length, unit, 3), place) {
                 prop_assert!(plan.client_bytes <= length);
-                prop_assert!(plan.storage_bytes() >= plan.besides.pulled_bytes);
+                prop_assert!(plan.storage_bytes() >= plan.extra_work.pulled_bytes);
             }
         }
     }

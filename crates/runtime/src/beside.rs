@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::{Array, ChunkTable, Extent, FileRef, Found, MAX_CHUNK_BYTES, Place};
+use gristmill_format::{Array, ChunkLocation, ChunkTable, Extent, FileRef, FoundChunk, MAX_CHUNK_BYTES};
 
 use crate::RunError;
 use crate::assembly::MAX_KEPT;
@@ -32,11 +32,11 @@ pub(crate) struct Located {
 
 impl Located {
     /// What is known of a chunk; its place is one in the file that is read.
-    pub fn find(&self, number: u64) -> Option<Found<'_>> {
+    pub fn find(&self, number: u64) -> Option<FoundChunk<'_>> {
         Some(match self.table.find(number)? {
-            Found::At(place) => {
+            FoundChunk::At(place) => {
                 let start = self.starts.get(place.file as usize).copied()?;
-                Found::At(Place { offset: place.offset.saturating_add(start), ..place })
+                FoundChunk::At(ChunkLocation { offset: place.offset.saturating_add(start), ..place })
             }
             found => found,
         })
@@ -44,11 +44,11 @@ impl Located {
 
     pub fn stored(&self, number: u64) -> Option<Stored<'_>> {
         Some(match self.find(number)? {
-            Found::At(place) => {
+            FoundChunk::At(place) => {
                 Stored::At(place.offset..place.offset.saturating_add(place.bytes), place.mask)
             }
-            Found::Inline(bytes) => Stored::Inline(bytes),
-            Found::Missing => Stored::Missing,
+            FoundChunk::Inline(bytes) => Stored::Inline(bytes),
+            FoundChunk::Missing => Stored::Missing,
         })
     }
 

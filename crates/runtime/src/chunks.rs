@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_format::{ChunkTable, FileRef, FormatError, Found, MAX_CHUNKS, Place, wire};
+use gristmill_format::{ChunkLocation, ChunkTable, FileRef, FormatError, FoundChunk, MAX_CHUNKS, wire};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, KernelError, Next, Sink, Spec, Step};
 use gristmill_layout::{Layout, TargetIndex};
 
@@ -131,14 +131,14 @@ impl Chunks {
     pub fn identity(&self, number: u64) -> Option<Vec<u8>> {
         let mut out = number.to_le_bytes().to_vec();
         match self.lead.find(number)? {
-            Found::Missing => {}
-            Found::At(Place { chunk: _, file: _, offset, bytes, mask }) => {
+            FoundChunk::Missing => {}
+            FoundChunk::At(ChunkLocation { chunk: _, file: _, offset, bytes, mask }) => {
                 out.push(1);
                 out.extend(offset.to_le_bytes());
                 out.extend(bytes.to_le_bytes());
                 out.extend(mask.to_le_bytes());
             }
-            Found::Inline(bytes) => {
+            FoundChunk::Inline(bytes) => {
                 out.push(2);
                 out.extend_from_slice(bytes);
             }
@@ -151,7 +151,7 @@ impl Chunks {
     }
 
     /// What is known of the chunk at a position.
-    fn find(&self, position: u64) -> Result<(u64, Found<'_>), RunError> {
+    fn find(&self, position: u64) -> Result<(u64, FoundChunk<'_>), RunError> {
         let none = || RunError::from(FormatError::Table { why: format!("there is no chunk at {position}") });
         let number = self.number(position).ok_or_else(none)?;
         Ok((number, self.lead.find(number).ok_or_else(none)?))
@@ -161,7 +161,7 @@ impl Chunks {
     fn owner(&self, position: u64, layout: &Layout) -> Result<(TargetIndex, Share), RunError> {
         let (number, found) = self.find(position)?;
         let lead = match found {
-            Found::At(place) => Some(place.offset..place.offset.saturating_add(place.bytes)),
+            FoundChunk::At(place) => Some(place.offset..place.offset.saturating_add(place.bytes)),
             _ => None,
         };
         let beside = self.beside(number).filter_map(|(_, stored)| match stored {
@@ -303,9 +303,9 @@ impl Owned {
                 let (number, found) = self.chunks.find(position)?;
                 let bytes = match found {
                     _ if let Some(summary) = settled(position, number) => Stored::Settled(summary),
-                    Found::At(place) => Stored::At(place.offset..place.offset + place.bytes, place.mask),
-                    Found::Inline(bytes) => Stored::Inline(bytes),
-                    Found::Missing => Stored::Missing,
+                    FoundChunk::At(place) => Stored::At(place.offset..place.offset + place.bytes, place.mask),
+                    FoundChunk::Inline(bytes) => Stored::Inline(bytes),
+                    FoundChunk::Missing => Stored::Missing,
                 };
                 let wanted = Wanted { position, number, bytes };
                 sum += wanted.range().end - wanted.range().start + beside(number);

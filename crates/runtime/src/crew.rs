@@ -108,18 +108,18 @@ pub trait Crew {
         Err(disorder("it handed back what it may not"))
     }
 
-    /// What whoever asked folded itself of what members handed back.
-    fn here(&self) -> Here {
-        Here::default()
+    /// The part of the request that the client folded because members handed it back.
+    fn client_share(&self) -> ClientShare {
+        ClientShare::default()
     }
 }
 
-/// What was folded by whoever asked, beside the members, and why.
+/// The part of a request that the client folded instead of the members, and the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Here {
-    /// What it cost, by the target that has the bytes.
+pub struct ClientShare {
+    /// Its cost by target that has the bytes.
     pub tally: Tally,
-    /// When it was decided, and why.
+    /// The times and the reasons of the decisions.
     pub revisions: Vec<Revision>,
 }
 

@@ -219,7 +219,7 @@ fn passes(
                 let report = Report::new(
                     &job,
                     &tally,
-                    crew.map(Crew::here).unwrap_or_default(),
+                    crew.map(Crew::client_share).unwrap_or_default(),
                     ctx.round - first + 1,
                     begun.elapsed(),
                 );

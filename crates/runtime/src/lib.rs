@@ -67,7 +67,8 @@ pub use checkpoint::Checkpoint;
 pub use chunks::{Chunks, Share};
 pub use cores::{thread_time, whole_cores};
 pub use crew::{
-    Crew, Here, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource, merge_units,
+    ClientShare, Crew, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource,
+    merge_units,
 };
 pub use error::{ErrorKind, RunError};
 pub use events::{EventOutput, EventSource};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gristmill_kernel::RecordRule;
 
 use crate::prepare::Prepared;
-use crate::{Here, Tally};
+use crate::{ClientShare, Tally};
 
 /// Where and how an answer was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,13 @@ pub struct PlaceReport {
 
 impl Report {
     /// Of a request that took so many passes. `here` is what was folded beside the job's own place.
-    pub(crate) fn new(job: &Prepared, tally: &Tally, here: Here, rounds: u32, elapsed: Duration) -> Report {
+    pub(crate) fn new(
+        job: &Prepared,
+        tally: &Tally,
+        here: ClientShare,
+        rounds: u32,
+        elapsed: Duration,
+    ) -> Report {
         let lines = job.input.record == RecordRule::Lines;
         let passes = u64::from(rounds.max(1));
         let node =

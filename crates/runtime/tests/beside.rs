@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gristmill_array::{ArrayReduce, EdgeChunks, Expr, Grid, Meaning, Op, Reduction, Request as ArrayRequest};
-use gristmill_format::{Array, ChunkTable, Edges, FileRef, Place, Places};
+use gristmill_format::{Array, ChunkLocation, ChunkLocations, ChunkTable, Edges, FileRef};
 use gristmill_kernel::{ByteOrder, DType, Input, Value};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
@@ -139,11 +139,14 @@ fn variable(
         }
         if !missing {
             let (offset, bytes) = ((from - start) as u64, (bytes.len() - from) as u64);
-            places.push(Place { chunk: number, file: 0, offset, bytes, mask: 0 });
+            places.push(ChunkLocation { chunk: number, file: 0, offset, bytes, mask: 0 });
         }
     }
     places.sort_by_key(|place| place.chunk);
-    Variable { table: ChunkTable { array, files: Vec::new(), places: Places::Listed(places) }, values }
+    Variable {
+        table: ChunkTable { array, files: Vec::new(), locations: ChunkLocations::Listed(places) },
+        values,
+    }
 }
 
 /// Variables in one file, or each in one of its own, read as one.
@@ -183,7 +186,7 @@ impl World {
             Edges::Whole => EdgeChunks::Whole,
             Edges::Clipped => EdgeChunks::Clipped,
         };
-        let types = || self.variables.iter().map(|one| Meaning::of(one.table.array.dtype));
+        let types = || self.variables.iter().map(|one| Meaning::plain(one.table.array.dtype));
         let kernel = ArrayReduce::bind(ArrayRequest {
             grid: Grid::new(lead.array.shape.clone(), lead.array.chunk.clone(), edges).unwrap(),
             meaning: types().next().unwrap(),
@@ -328,7 +331,7 @@ fn variables_that_do_not_fit_are_refused() {
     assert!(error.is_usage() && error.to_string().contains("at most"), "{error}");
     // A place that is not in its file.
     let mut past = world(&[8, 8], &[how(DType::F64, &[4, 4]), how(DType::I16, &[3, 8])], true, 1);
-    let Places::Listed(places) = &mut past.variables[1].table.places else { panic!("listed") };
+    let ChunkLocations::Listed(places) = &mut past.variables[1].table.locations else { panic!("listed") };
     places[0].offset = 1 << 30;
     let request = past.request(striped(&past.bytes, 64, 2), "", Reduction::new(Op::Sum), 1);
     let error = run(request, &mut Discard, &Control::new()).unwrap_err().to_string();

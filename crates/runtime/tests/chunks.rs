@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use gristmill_array::{
     ArrayReduce, EdgeChunks, Grid, Meaning, Op, Reduction, Request as ArrayRequest, Selection,
 };
-use gristmill_format::{Array, ChunkTable, Edges, FileRef, Place, Places};
+use gristmill_format::{Array, ChunkLocation, ChunkLocations, ChunkTable, Edges, FileRef};
 use gristmill_kernel::{ByteOrder, DType, Input, Value};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
@@ -116,7 +116,7 @@ fn world(shape: &[u64], chunk: &[u64], gap: usize, seed: u64) -> World {
             }
         }
         if !missing {
-            places.push(Place {
+            places.push(ChunkLocation {
                 chunk: number,
                 file: 0,
                 offset,
@@ -127,14 +127,18 @@ fn world(shape: &[u64], chunk: &[u64], gap: usize, seed: u64) -> World {
     }
     places.sort_by_key(|place| place.chunk);
     let files = vec![FileRef { name: String::new(), length: bytes.len() as u64 }];
-    World { table: Arc::new(ChunkTable { array, files, places: Places::Listed(places) }), bytes, values }
+    World {
+        table: Arc::new(ChunkTable { array, files, locations: ChunkLocations::Listed(places) }),
+        bytes,
+        values,
+    }
 }
 
 fn request(world: &World, file: FileParts, selection: &str, reduction: Reduction, lanes: usize) -> Request {
     let array = &world.table.array;
     let kernel = ArrayReduce::bind(ArrayRequest {
         grid: Grid::new(array.shape.clone(), array.chunk.clone(), EdgeChunks::Whole).unwrap(),
-        meaning: Meaning::of(DType::F64),
+        meaning: Meaning::plain(DType::F64),
         others: Vec::new(),
         constants: Vec::new(),
         selection: selection.parse::<Selection>().unwrap(),
@@ -224,11 +228,11 @@ fn only_chunks_of_the_selection_are_read_and_a_stop_goes_on() {
 #[test]
 fn a_table_that_lies_and_a_chunk_that_is_cut_are_refused() {
     let world = world(&[8, 8], &[4, 4], 0, 5);
-    let Places::Listed(places) = &world.table.places else { panic!("listed") };
-    let with = |change: &dyn Fn(&mut Place)| {
+    let ChunkLocations::Listed(places) = &world.table.locations else { panic!("listed") };
+    let with = |change: &dyn Fn(&mut ChunkLocation)| {
         let mut places = places.clone();
         change(places.last_mut().unwrap());
-        let table = ChunkTable { places: Places::Listed(places), ..(*world.table).clone() };
+        let table = ChunkTable { locations: ChunkLocations::Listed(places), ..(*world.table).clone() };
         let world = World { table: Arc::new(table), bytes: world.bytes.clone(), values: Vec::new() };
         let file = striped(&world.bytes, 64, 2);
         run(request(&world, file, "", Reduction::new(Op::Sum), 1), &mut Discard, &Control::new())
@@ -325,7 +329,7 @@ fn chunks_are_told_apart_by_where_they_lie() {
     let all = || (0..world.table.array.chunks()).collect();
     let chunks = Chunks::new(world.table.clone(), all()).unwrap();
     let mut other = (*world.table).clone();
-    let Places::Listed(places) = &mut other.places else { unreachable!() };
+    let ChunkLocations::Listed(places) = &mut other.locations else { unreachable!() };
     let moved = places[3].chunk;
     places[3].offset += 1;
     let gone = places.remove(5).chunk;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_flight::{FlightData, Ticket};
 use gristmill_array::{Meaning, Op, Reduction, Request, Selection};
-use gristmill_format::{FileRef, Places, open_raw};
+use gristmill_format::{ChunkLocations, FileRef, open_raw};
 use gristmill_kernel::{ByteOrder, DType};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{FileInfo, Opened, PathOf, names};
@@ -53,11 +53,11 @@ impl TestNode {
             open_raw(source, DType::F64, ByteOrder::Little, &[1], 0).unwrap().table("data").unwrap();
         (table.array.shape, table.array.stored) = (vec![chunks], vec![chunks]);
         table.array.chunk = vec![1];
-        table.places = Places::Listed(Vec::new());
+        table.locations = ChunkLocations::Listed(Vec::new());
         table.files = vec![FileRef { name: String::new(), length: 8 * NUMBERS }];
         let request = Request {
             grid: grid(&table.array).unwrap(),
-            meaning: Meaning::of(DType::F64),
+            meaning: Meaning::plain(DType::F64),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),
@@ -243,10 +243,10 @@ fn requests_beyond_the_bound_are_refused_as_busy() {
 #[test]
 fn uploads_beyond_the_bound_are_refused_as_busy() {
     with_node(async |test| {
-        for (seats, of) in
+        for (permits, of) in
             [(&test.shared.uploads, "uploads of objects"), (&test.shared.file_uploads, "uploads of files")]
         {
-            let places = seats.all().await;
+            let places = permits.all().await;
             let (status, body) = test.put("/files/more", b"12345678".to_vec()).await;
             assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{body}");
             let body: ErrorBody = serde_json::from_str(&body).unwrap();

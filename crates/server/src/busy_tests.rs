@@ -10,7 +10,7 @@ use gristmill_peers::Question;
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, RunError};
 use gristmill_wire::{InputSpec, Place};
 
-use crate::seat::Seats;
+use crate::permit::Permits;
 use crate::test_node::{NUMBERS, TestNode, with_node};
 
 /// Asks from a thread of its own; gives how many rows there were.
@@ -36,8 +36,8 @@ fn ask(test: &TestNode, kernel: &str, control: &Arc<Control>) -> JoinHandle<Resu
     })
 }
 
-async fn until_refused(seats: &Seats, times: u64) {
-    while seats.refused() < times {
+async fn until_refused(permits: &Permits, times: u64) {
+    while permits.refused() < times {
         tokio::task::yield_now().await;
     }
 }
@@ -53,17 +53,17 @@ async fn ended<T: Send + 'static>(thread: JoinHandle<T>) -> T {
 fn what_was_refused_is_asked_again_and_done() {
     with_node(async |test| {
         let shared = test.shared.clone();
-        for (kernel, seats, rows) in [
+        for (kernel, permits, rows) in [
             ("sum", &shared.value_folds, 0),
             ("lookup", &shared.row_folds, NUMBERS as usize),
-            ("kmeans", &shared.group_seats, 0),
+            ("kmeans", &shared.group_permits, 0),
         ] {
-            let places = seats.all().await;
+            let places = permits.all().await;
             let asked = ask(&test, kernel, &Arc::default());
-            until_refused(seats, 1).await;
+            until_refused(permits, 1).await;
             drop(places);
             assert_eq!(ended(asked).await.unwrap(), rows, "{kernel}");
-            assert_eq!(seats.refused(), 1, "{kernel}");
+            assert_eq!(permits.refused(), 1, "{kernel}");
         }
     });
 }
@@ -71,11 +71,11 @@ fn what_was_refused_is_asked_again_and_done() {
 #[test]
 fn a_request_that_is_given_up_waits_for_no_busy_node() {
     with_node(async |test| {
-        for (kernel, seats) in [("sum", &test.shared.value_folds), ("lookup", &test.shared.row_folds)] {
-            let _places = seats.all().await;
+        for (kernel, permits) in [("sum", &test.shared.value_folds), ("lookup", &test.shared.row_folds)] {
+            let _places = permits.all().await;
             let control = Arc::new(Control::new());
             let asked = ask(&test, kernel, &control);
-            until_refused(seats, 1).await;
+            until_refused(permits, 1).await;
             control.stop();
             let error = ended(asked).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
@@ -87,10 +87,10 @@ fn a_request_that_is_given_up_waits_for_no_busy_node() {
 #[test]
 fn a_node_that_stays_busy_is_told_of_with_when_to_try_again() {
     with_node(async |test| {
-        let seats = &test.shared.row_folds;
-        let _places = seats.all().await;
+        let permits = &test.shared.row_folds;
+        let _places = permits.all().await;
         let error = ended(ask(&test, "lookup", &Arc::default())).await.unwrap_err();
-        assert_eq!(seats.refused(), 1 + u64::from(gristmill_peers::ASKED_AGAIN));
+        assert_eq!(permits.refused(), 1 + u64::from(gristmill_peers::MAX_BUSY_RETRIES));
         assert_eq!((error.kind(), error.retry_after()), (ErrorKind::Busy, Some(1)));
         assert!(error.to_string().ends_with("try again in 1 s"), "{error}");
     });

@@ -245,7 +245,7 @@ mod tests {
                 Result<http_body::Frame<Bytes>, std::convert::Infallible>,
             >());
             let clearing = async {
-                while !test.shared.arriving.is_under_way(&object) {
+                while !test.shared.active_uploads.is_under_way(&object) {
                     tokio::task::yield_now().await;
                 }
                 round(&test.shared, Duration::from_nanos(1)).await.unwrap();
@@ -254,7 +254,7 @@ mod tests {
                 tokio::join!(write(&test, &file, RequestBody::stream(silent)), clearing);
             assert_eq!(status, StatusCode::CONFLICT);
             assert!(answer.contains("the put is over"), "{answer}");
-            assert!(!test.shared.arriving.is_under_way(&object));
+            assert!(!test.shared.active_uploads.is_under_way(&object));
         });
     }
 }

@@ -151,7 +151,7 @@ fn claim_connection(shared: &Shared, request: &Request, account: Option<&Arc<str
     let Some(owner) = account.cloned().or_else(|| holder_of_grant(shared, request.headers())) else {
         return Ok(());
     };
-    slot.own(|| shared.seat(&shared.connections, &owner))
+    slot.own(|| shared.permit(&shared.connections, &owner))
 }
 
 impl Shared {

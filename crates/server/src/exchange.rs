@@ -11,7 +11,7 @@ use gristmill_runtime::{Control, ErrorKind, RunError};
 use gristmill_wire::ErrorBody;
 
 use crate::error::Refusal;
-use crate::group_work::{Event, Message, Taking};
+use crate::group_work::{Event, Message, Participation};
 use crate::limits::{MEMBER_TICK, TELL_AGAIN, VALUE_TIME};
 
 /// What a member needs to talk to the others.
@@ -41,7 +41,7 @@ impl Exchange {
     /// may be shut down meanwhile.
     pub fn allreduce(
         &self,
-        taking: &Taking,
+        taking: &Participation,
         value: Vec<u8>,
         operator: &mut dyn Operator,
         control: &Control,
@@ -77,9 +77,9 @@ impl Exchange {
                     // What came twice, because its receipt was lost, is refused and forgotten.
                     actions = member.deliver(self.now(), number, from, value, operator).unwrap_or_default();
                 }
-                Ok(Event::Told(Ok(()))) => sending -= 1,
-                Ok(Event::Told(Err(error))) if done.is_some() => return Err(error),
-                Ok(Event::Told(Err(error))) => {
+                Ok(Event::Sent(Ok(()))) => sending -= 1,
+                Ok(Event::Sent(Err(error))) if done.is_some() => return Err(error),
+                Ok(Event::Sent(Err(error))) => {
                     sending -= 1;
                     member.lost(CollectiveError::Operator(error.to_string()));
                     refused.get_or_insert(error);
@@ -104,7 +104,7 @@ impl Exchange {
                 let Some(place) = self.places.get(to as usize).cloned() else { return };
                 let path = format!("/collectives/{}/{number}/{}", self.job, self.rank);
                 runtime.spawn(async move {
-                    let _ = events.send(Event::Told(tell(&peers, &place, &path, &grant, value.into()).await));
+                    let _ = events.send(Event::Sent(tell(&peers, &place, &path, &grant, value.into()).await));
                 });
             }
             Action::Ask(to) => {

@@ -27,7 +27,7 @@ use crate::listing::Pages;
 use crate::no_route::Named;
 use crate::node::{Shared, blocking};
 use crate::objects::{content_range, has_length, no_such_range};
-use crate::range::{Asked, asked};
+use crate::range::{RequestedRange, requested_range};
 
 /// Stripe unit of files that come this way.
 const UNIT: u64 = 1 << 20;
@@ -65,7 +65,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
         return list(shared, &who, path).await;
     }
     // Each takes a connection of every node of the file, this one's included.
-    let seat = shared.seat(&shared.file_reads, &who.as_str().into())?;
+    let permit = shared.permit(&shared.file_reads, &who.as_str().into())?;
     let state = shared.clone();
     let opened = blocking(move || state.open(&who, &path)).await?;
     let length = opened.info.file.length;
@@ -76,10 +76,10 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     // The rest of another state of the file must not be joined to what the client has: it gets all of this one.
     let same = text(request.headers(), header::IF_RANGE).is_none_or(|wanted| wanted == tag);
     let wanted = text(request.headers(), header::RANGE).filter(|_| same);
-    let (status, range) = match asked(wanted, length) {
-        Asked::All => (StatusCode::OK, 0..length),
-        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-        Asked::Nothing => return Ok(no_such_range(length)),
+    let (status, range) = match requested_range(wanted, length) {
+        RequestedRange::All => (StatusCode::OK, 0..length),
+        RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        RequestedRange::Nothing => return Ok(no_such_range(length)),
     };
     let described = content_range(status, &range, length);
     let grant: Arc<str> = opened.grant.as_str().into();
@@ -97,7 +97,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     })
     .await?;
     let body = ReadBody::new(range, move |offset, buffer| {
-        let _held = &seat;
+        let _held = &permit;
         if let Some(first) = first.take().filter(|first| offset == begins && buffer.len() == first.len()) {
             buffer.copy_from_slice(&first);
             return Ok(());
@@ -120,7 +120,7 @@ async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: R
         let text = "a file is written whole; leave the range out (curl: without -C)";
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let _seat = shared.seat(&shared.file_uploads, &who.as_str().into())?;
+    let _permit = shared.permit(&shared.file_uploads, &who.as_str().into())?;
     let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
     let (state, by) = (shared.clone(), who.clone());
     let created = blocking(move || state.create(&by, &create)).await?;

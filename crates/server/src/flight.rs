@@ -28,13 +28,13 @@ use crate::door::{Caller, who};
 use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
 use crate::frames::frames;
+use crate::group_fold::GroupFold;
 use crate::guard::StopOnDrop;
 use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
 use crate::listing::Pages;
 use crate::node::{Shared, blocking};
 use crate::run::Run;
 use crate::sent::Sent;
-use crate::together::TogetherFold;
 
 /// Room for what gRPC puts around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;
@@ -45,7 +45,7 @@ const MAX_LISTED: usize = 10_000;
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// What a ticket asks for.
-enum Asked {
+enum TicketRequest {
     Fold(Box<FoldRequest>),
     Run(RunRequest),
 }
@@ -80,7 +80,7 @@ impl Flight {
             let check = move || {
                 // Until it was checked, also if whoever asked has gone.
                 let _turn = turn;
-                TogetherFold::new(&shared, request, from, caller)
+                GroupFold::new(&shared, request, from, caller)
             };
             let fold = blocking(check).await?;
             let control = fold.control.clone();
@@ -118,11 +118,11 @@ impl Flight {
     async fn run(&self, who: Principal, request: RunRequest, caller: Caller) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
         let principal: Arc<str> = who.as_str().into();
-        let seat = shared.seat(&shared.waiting_runs, &principal)?;
+        let permit = shared.permit(&shared.waiting_runs, &principal)?;
         let check = shared.checks.turn(&principal).await?;
         let (run, held) = blocking(move || {
             let _check = check;
-            Ok::<_, Refusal>((Run::new(&shared, &who, &request)?, (seat, caller)))
+            Ok::<_, Refusal>((Run::new(&shared, &who, &request)?, (permit, caller)))
         })
         .await?;
         let guard = StopOnDrop(run.control.clone());
@@ -228,14 +228,14 @@ impl FlightService for Flight {
         let length = ticket.len();
         let asked = caller.read(length, move || {
             Ok(match FoldRequest::decode(&ticket)? {
-                Some(fold) => Asked::Fold(Box::new(fold)),
-                None => Asked::Run(RunRequest::decode(&ticket)?),
+                Some(fold) => TicketRequest::Fold(Box::new(fold)),
+                None => TicketRequest::Run(RunRequest::decode(&ticket)?),
             })
         });
         let stream = match asked.await? {
             // The grant says who asks.
-            Asked::Fold(fold) => self.fold(*fold, from, caller).await?,
-            Asked::Run(run) => self.run(who?, run, caller).await?,
+            TicketRequest::Fold(fold) => self.fold(*fold, from, caller).await?,
+            TicketRequest::Run(run) => self.run(who?, run, caller).await?,
         };
         Ok(Response::new(stream))
     }

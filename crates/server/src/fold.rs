@@ -17,12 +17,12 @@ use crate::contention::admitted::Admitted;
 use crate::door::Caller;
 use crate::error::{Answer, Refusal};
 use crate::frames::Frames;
+use crate::hand_off::HandOff;
 use crate::keep::Output;
 use crate::limits::ANSWER_STALL;
-use crate::moving::Moving;
 use crate::node::Shared;
 use crate::own_parts::{check_rest, granted, node_request};
-use crate::seat::Seat;
+use crate::permit::Permit;
 use crate::turns::Yielding;
 use crate::units::FrameOutput;
 use crate::value_answer::{Turn, ValueAnswer};
@@ -44,13 +44,13 @@ pub(crate) struct Fold {
     depth: usize,
     pub control: Arc<Control>,
     /// This node's own part, and the targets it is of.
-    moving: Arc<Moving>,
+    hand_off: Arc<HandOff>,
     targets: Vec<u32>,
     /// For whom.
     who: Arc<str>,
     admitted: Admitted,
     /// Given back when the last thread that works at this is done.
-    _held: (Seat, Caller),
+    _held: (Permit, Caller),
 }
 
 impl Fold {
@@ -78,9 +78,9 @@ impl Fold {
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
         let work = Work::of(&request, &run, kernel, &grant.principal)?;
         let job = ShardJob::new(run, shard)?;
-        let seats = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
+        let permits = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
         let who: Arc<str> = grant.principal.as_str().into();
-        let seat = shared.seat(seats, &who)?;
+        let permit = shared.permit(permits, &who)?;
         let (targets, rest) = (request.targets.clone(), request.rest.clone());
         let movable = output.is_none() && job.can_save();
         // What a node passed on comes from that node, and not from whoever would go on with it.
@@ -92,8 +92,8 @@ impl Fold {
         let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
-        let moving = Arc::new(Moving::new(&control, shared.pace(&who)));
-        let admitted = shared.contention.admit(work, moving.clone(), &shared.address)?;
+        let hand_off = Arc::new(HandOff::new(&control, shared.pace(&who)));
+        let admitted = shared.contention.admit(work, hand_off.clone(), &shared.address)?;
         let shared = shared.clone();
         Ok(Fold {
             shared,
@@ -104,11 +104,11 @@ impl Fold {
             crew,
             depth,
             control,
-            moving,
+            hand_off,
             targets,
             who,
             admitted,
-            _held: (seat, caller),
+            _held: (permit, caller),
         })
     }
 
@@ -157,15 +157,15 @@ impl Fold {
         let turn = self.shared.folds.turn(&self.who).await?;
         self.admitted.runs();
         let turn = Yielding::new(turn, self.shared.peers.runtime());
-        self.moving.pace.has_turn(&turn);
+        self.hand_off.pace.has_turn(&turn);
         Ok(Some(turn))
     }
 
     /// A turn, or none if the work is handed back before there is one.
-    async fn turn_unless_moved(&self) -> Result<Turn, RunError> {
+    async fn turn_unless_handed_off(&self) -> Result<Turn, RunError> {
         tokio::select! {
             biased;
-            () = self.moving.told() => Ok(None),
+            () = self.hand_off.requested() => Ok(None),
             turn = self.turn() => turn,
         }
     }
@@ -173,13 +173,13 @@ impl Fold {
     /// This node's own part, and the receipt for what it keeps.
     async fn own(self: &Arc<Fold>) -> Result<(ShardEnd, Option<(u32, Receipt)>), RunError> {
         let Some(output) = &self.output else {
-            let turn = self.turn_unless_moved().await?;
+            let turn = self.turn_unless_handed_off().await?;
             return self.on_thread(turn, |fold, turn| Ok((fold.own_values(&turn)?, None))).await;
         };
         let unfinished = output.begin(&self.shared).await?;
         let work = move |fold: &Fold, _turn| {
             let Some(output) = &fold.output else { return Err(RunError::Panicked) };
-            let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.moving.own)?;
+            let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.hand_off.own)?;
             Ok((end, Some(written)))
         };
         tokio::select! {
@@ -195,7 +195,7 @@ impl Fold {
     /// Folds this node's own part for a value, as far as it is let: not at all without a turn.
     fn own_values(&self, turn: &Turn) -> Result<ShardEnd, RunError> {
         let mut end = match turn {
-            Some(_) => self.job.values(&self.moving.own)?,
+            Some(_) => self.job.values(&self.hand_off.own)?,
             None => ShardEnd::new(self.job.ctx().round, self.file.targets.len()),
         };
         end.handed_back.extend(self.handed_back(Left::default()));
@@ -205,13 +205,13 @@ impl Fold {
     /// What is left of the own part, if it is handed back.
     fn handed_back(&self, left: Left) -> Option<HandBack> {
         let targets = self.targets.clone();
-        self.moving.why().map(|why| HandBack { targets, left, why })
+        self.hand_off.why().map(|why| HandBack { targets, left, why })
     }
 
     async fn values(self: &Arc<Fold>) -> Result<ValueAnswer, RunError> {
         if self.crew.is_none() && self.output.is_none() {
             let work = |fold: &Fold, turn| fold.answer(fold.own_values(&turn)?, Vec::new(), turn);
-            return self.on_thread(self.turn_unless_moved().await?, work).await;
+            return self.on_thread(self.turn_unless_handed_off().await?, work).await;
         }
         // Held until both parts are joined, so that only so many wait in memory for their other part.
         let _relay = match self.shared.relays.get(self.depth) {
@@ -276,7 +276,7 @@ impl Fold {
         let runtime = self.shared.peers.runtime();
         let mut output = FrameOutput { out, runtime };
         let Some(crew) = &self.crew else {
-            let RowsEnd { tally, left } = self.job.rows(&mut output, &self.moving.own)?;
+            let RowsEnd { tally, left } = self.job.rows(&mut output, &self.hand_off.own)?;
             if let Some(hand_back) = left.and_then(|left| self.handed_back(left)) {
                 output.send(Frame::HandedBack(hand_back))?;
             }
@@ -288,7 +288,7 @@ impl Fold {
             scope.spawn(move || {
                 let mut own = EventOutput(&sender);
                 // Nobody listens once enough is known.
-                let _ = match self.job.rows(&mut own, &self.moving.own) {
+                let _ = match self.job.rows(&mut own, &self.hand_off.own) {
                     Ok(RowsEnd { tally, left }) => {
                         let hand_back = left.and_then(|left| self.handed_back(left));
                         let events = hand_back.map(UnitEvent::HandedBack).into_iter();

@@ -30,7 +30,7 @@ use crate::limits::{BODY_TIME, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
 use crate::object_page;
 
-/// How long a node may take to say which objects it has.
+/// Longest time for a node to list a page of its objects.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
 /// Pages that are asked for once more, at most, to look at one page again. New objects come between those of the page.
@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 async fn fsck(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
     let principal = who(request.extensions())?;
     shared.namespace()?;
-    let _seat = shared.seat(&shared.scrubs, &principal.as_str().into())?;
+    let _permit = shared.permit(&shared.scrubs, &principal.as_str().into())?;
     let step = body(request.into_body()).await?;
     if step.remove {
         shared.namespace()?.check_administrator(&principal, "remove objects that no file has")?;
@@ -167,7 +167,7 @@ async fn removed(shared: &Arc<Shared>, id: &str, place: &TargetPlace) -> Answer<
     collect::clear(shared, &nobody, vec![place.clone()], &std::sync::Mutex::default()).await
 }
 
-/// What does not agree.
+/// Differences between the namespace and the objects.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Suspects {
     lost: Vec<LostObject>,

@@ -1,4 +1,4 @@
-//! Work that this node does together with others: what has come for it, and what became of it.
+//! Jobs that this node does together with other nodes: the values that arrived, and the outcome.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,14 +28,14 @@ pub(crate) enum Event {
     /// A value of another member.
     Arrived(Message),
     /// A value was handed over, or could not be.
-    Told(Result<(), RunError>),
+    Sent(Result<(), RunError>),
     /// Another member said whether it is there; nothing if it did not.
     Answered(Rank, Option<Reply>),
 }
 
-/// Where values go for this node's member, and what is told of those it sends.
+/// Queue of the events of this node's member.
 pub(crate) struct Inbox {
-    /// The file that the work is about: who sends must have a grant for it.
+    /// File of the job. A sender must have a grant for it.
     pub file: String,
     pub events: Sender<Event>,
     /// Values that wait.
@@ -61,16 +61,16 @@ impl Inbox {
 }
 
 enum State {
-    Here(Arc<Inbox>),
-    /// It failed, and others may still ask why.
-    Gone(ErrorBody, Instant),
+    Running(Arc<Inbox>),
+    /// The job failed at this time. Other members may still ask for the reason.
+    Failed(ErrorBody, Instant),
 }
 
-/// What is known of one piece of work.
-pub(crate) enum Known {
-    Here(Arc<Inbox>),
-    Gone(ErrorBody),
-    Nothing,
+/// State of a job, for other members.
+pub(crate) enum JobState {
+    Running(Arc<Inbox>),
+    Failed(ErrorBody),
+    Unknown,
 }
 
 /// All work of this node with others, by the names of the jobs.
@@ -83,52 +83,53 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl GroupWork {
     /// Begins a job about a file.
-    pub fn begin(self: &Arc<Self>, job: &str, file: &str) -> Answer<Taking> {
+    pub fn begin(self: &Arc<Self>, job: &str, file: &str) -> Answer<Participation> {
         let mut jobs = locked(&self.0);
         if jobs.contains_key(job) {
             return Err(Refusal::new(ErrorKind::Conflict, "this work is being done already; ask anew"));
         }
-        jobs.retain(|_, state| !matches!(state, State::Gone(_, since) if since.elapsed() > REMEMBERED));
+        jobs.retain(|_, state| !matches!(state, State::Failed(_, since) if since.elapsed() > REMEMBERED));
         let (events, happened) = channel();
         let inbox = Arc::new(Inbox { file: file.to_owned(), events, waiting: AtomicUsize::new(0) });
-        jobs.insert(job.to_owned(), State::Here(inbox.clone()));
-        Ok(Taking { work: self.clone(), job: job.to_owned(), inbox, happened: Mutex::new(happened) })
+        jobs.insert(job.to_owned(), State::Running(inbox.clone()));
+        Ok(Participation { work: self.clone(), job: job.to_owned(), inbox, happened: Mutex::new(happened) })
     }
 
-    pub fn known(&self, job: &str) -> Known {
+    pub fn job_state(&self, job: &str) -> JobState {
         match locked(&self.0).get(job) {
-            Some(State::Here(inbox)) => Known::Here(inbox.clone()),
-            Some(State::Gone(why, _)) => Known::Gone(why.clone()),
-            None => Known::Nothing,
+            Some(State::Running(inbox)) => JobState::Running(inbox.clone()),
+            Some(State::Failed(why, _)) => JobState::Failed(why.clone()),
+            None => JobState::Unknown,
         }
     }
 }
 
-/// Taking part in a job; when dropped, the node knows of it no more, unless it [failed](Taking::fail).
-pub(crate) struct Taking {
+/// This node's part in a job. When it is dropped the node forgets the job, unless the job
+/// [failed](Participation::fail).
+pub(crate) struct Participation {
     work: Arc<GroupWork>,
     pub job: String,
     pub inbox: Arc<Inbox>,
     pub happened: Mutex<Receiver<Event>>,
 }
 
-impl Taking {
-    /// The job failed here: others who ask are told why for a while. The first reason stays.
+impl Participation {
+    /// Records that the job failed here. Other members get the first reason for [`REMEMBERED`].
     pub fn fail(&self, why: ErrorBody) {
         let mut jobs = locked(&self.work.0);
-        let gone = jobs.values().filter(|state| matches!(state, State::Gone(..))).count();
+        let gone = jobs.values().filter(|state| matches!(state, State::Failed(..))).count();
         if gone < MAX_GONE
-            && let Some(state @ State::Here(_)) = jobs.get_mut(&self.job)
+            && let Some(state @ State::Running(_)) = jobs.get_mut(&self.job)
         {
-            *state = State::Gone(why, Instant::now());
+            *state = State::Failed(why, Instant::now());
         }
     }
 }
 
-impl Drop for Taking {
+impl Drop for Participation {
     fn drop(&mut self) {
         let mut jobs = locked(&self.work.0);
-        if let Some(State::Here(_)) = jobs.get(&self.job) {
+        if let Some(State::Running(_)) = jobs.get(&self.job) {
             jobs.remove(&self.job);
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_array::{Meaning, Op, Reduction, Selection};
-use gristmill_format::{Place, Places, open_raw};
+use gristmill_format::{ChunkLocation, ChunkLocations, open_raw};
 use gristmill_kernel::{ByteOrder, DType, RowBatch, Value};
 use gristmill_peers::{AT_CLIENT, ArrayWork, Files, ON_STORAGE, Question};
-use gristmill_runtime::{Chunks, Control, Here, Options, Outcome, run, run_on};
+use gristmill_runtime::{Chunks, ClientShare, Control, Options, Outcome, run, run_on};
 use gristmill_wire::action::{Opened, PathOf, names};
 use gristmill_wire::{InputSpec, grid};
 
@@ -41,7 +41,7 @@ impl TestNode {
     }
 
     /// Runs a request and tells the node to hand it back as soon as it has folded something.
-    async fn caught(&self, question: &Question, opened: &Files) -> (Value, RowBatch, Here) {
+    async fn caught(&self, question: &Question, opened: &Files) -> (Value, RowBatch, ClientShare) {
         let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
         let running = tokio::task::spawn_blocking(move || {
             let options = Options { lanes: 2, ..Options::default() };
@@ -52,13 +52,13 @@ impl TestNode {
             let done = run_on(request, &crew, &mut rows, &Control::new()).unwrap();
             let Outcome::Done(answer) = done else { panic!("nobody stopped it") };
             assert_eq!(answer.report.revisions.len(), 1);
-            (answer.value, rows, gristmill_runtime::Crew::here(&crew))
+            (answer.value, rows, gristmill_runtime::Crew::client_share(&crew))
         });
         loop {
             let active = self.shared.contention.active.all();
-            let begun = active.iter().find(|one| one.moving.own.progress().0 > 0);
+            let begun = active.iter().find(|one| one.hand_off.own.progress().0 > 0);
             if let Some(active) = begun {
-                active.moving.hand_back("for a test".into());
+                active.hand_off.hand_back("for a test".into());
                 break;
             }
             assert!(!running.is_finished(), "it was not caught at work");
@@ -87,12 +87,12 @@ fn of_array(op: Op, axes: &[i64]) -> Question {
     let raw = open_raw(numbers, DType::F64, ByteOrder::Little, &[127, 1024], 0).unwrap();
     let mut table = raw.table("data").unwrap();
     table.array.chunk = vec![1, 1024];
-    let place = |chunk| Place { chunk, file: 0, offset: chunk * 8192, bytes: 8192, mask: 0 };
-    table.places = Places::Listed((0..127).map(place).collect());
+    let place = |chunk| ChunkLocation { chunk, file: 0, offset: chunk * 8192, bytes: 8192, mask: 0 };
+    table.locations = ChunkLocations::Listed((0..127).map(place).collect());
     let chunks = Chunks::new(Arc::new(table.clone()), (0..127).collect()).unwrap();
     let request = gristmill_array::Request {
         grid: grid(&table.array).unwrap(),
-        meaning: Meaning::of(DType::F64),
+        meaning: Meaning::plain(DType::F64),
         others: Vec::new(),
         constants: Vec::new(),
         selection: Selection::default(),

@@ -13,7 +13,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::KEEP_BYTES;
 use crate::node::Shared;
 use crate::objects::elsewhere;
-use crate::upload::{Begun, Held, Unfinished, create, receipt};
+use crate::upload::{Creation, StoredObject, UnfinishedObject, create, receipt};
 
 /// A segments file, and this node's place in it.
 pub(crate) struct Output {
@@ -46,10 +46,10 @@ impl Output {
     }
 
     /// Makes the object. An error if it is there already: what it holds was told to somebody.
-    pub async fn begin(&self, shared: &Arc<Shared>) -> Result<Unfinished, RunError> {
+    pub async fn begin(&self, shared: &Arc<Shared>) -> Result<UnfinishedObject, RunError> {
         match create(shared, &self.grant.file.path, &self.id).await.map_err(as_error)? {
-            Begun::New(unfinished) => Ok(unfinished),
-            Begun::Complete { .. } => {
+            Creation::New(unfinished) => Ok(unfinished),
+            Creation::Complete { .. } => {
                 let text = "this was made already, and the answer was lost; ask again from the beginning";
                 Err(as_error(Refusal::new(ErrorKind::Conflict, text)))
             }
@@ -58,7 +58,7 @@ impl Output {
 
     /// Ready once somebody removes the object.
     pub async fn over(&self, shared: &Arc<Shared>) -> RunError {
-        shared.arriving.begin(&self.id).ended().await;
+        shared.active_uploads.begin(&self.id).ended().await;
         let text = "nobody renewed what was to be made, or it was given up; ask again";
         as_error(Refusal::new(ErrorKind::Conflict, text))
     }
@@ -68,7 +68,7 @@ impl Output {
         &self,
         shared: &Arc<Shared>,
         job: &ShardJob,
-        unfinished: Unfinished,
+        unfinished: UnfinishedObject,
         control: &Control,
     ) -> Result<(ShardEnd, (u32, Receipt)), RunError> {
         let (table, buffer) = (SegmentTable::default(), Vec::with_capacity(KEEP_BYTES));
@@ -88,7 +88,7 @@ impl Output {
             shared,
             &self.grant.file.id,
             self.number,
-            Held { length, data: Some(data), version, sum: None },
+            StoredObject { length, data: Some(data), version, sum: None },
         );
         Ok((end, (self.place, receipt)))
     }

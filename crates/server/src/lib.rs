@@ -24,8 +24,8 @@
 //! ```
 
 mod actions;
+mod active_uploads;
 mod answer;
-mod arriving;
 mod arriving_body;
 #[cfg(test)]
 mod bounds_tests;
@@ -43,10 +43,12 @@ mod flight;
 mod fold;
 mod frames;
 mod fsck;
+mod group_fold;
 mod group_work;
 mod guard;
 #[cfg(test)]
 mod hand_back_tests;
+mod hand_off;
 mod identity;
 mod join;
 mod keep;
@@ -59,7 +61,6 @@ mod members;
 mod membership;
 mod memory;
 mod metrics;
-mod moving;
 mod no_route;
 mod node;
 mod object_page;
@@ -67,6 +68,7 @@ mod objects;
 mod options;
 mod own_parts;
 mod page;
+mod permit;
 mod private;
 mod puts;
 mod range;
@@ -74,7 +76,6 @@ mod removed;
 mod reserve;
 mod run;
 mod scrub;
-mod seat;
 mod sent;
 mod statistics;
 #[cfg(test)]
@@ -83,7 +84,6 @@ mod status;
 mod target;
 #[cfg(test)]
 mod test_node;
-mod together;
 mod tokens;
 mod tree;
 mod turns;

@@ -13,7 +13,7 @@ use gristmill_wire::{GRANT_HEADER, MAX_PARTIAL_BYTES, Rights};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::error::{Answer, Refusal};
-use crate::group_work::{Inbox, Known, Message};
+use crate::group_work::{Inbox, JobState, Message};
 use crate::limits::{BODY_TIME, FREE_ANSWER_BYTES, ROOM_TIME};
 use crate::memory::Room;
 use crate::node::Shared;
@@ -37,11 +37,13 @@ fn inbox(shared: &Shared, job: &str, headers: &HeaderMap) -> Answer<Result<Membe
     let sealed =
         sealed.ok_or_else(|| Refusal::new(ErrorKind::Denied, "only members of the work may say this"))?;
     let grant = shared.grant(sealed, Rights::Read)?;
-    Ok(match shared.group_work.known(job) {
-        Known::Here(inbox) if inbox.file == grant.file.id => Ok((inbox, grant.principal.into())),
-        Known::Here(_) => return Err(Refusal::new(ErrorKind::Denied, "the grant is for another file")),
-        Known::Nothing => Err(Refusal::new(ErrorKind::NotFound, "no such work is done here").into_response()),
-        Known::Gone(why) => {
+    Ok(match shared.group_work.job_state(job) {
+        JobState::Running(inbox) if inbox.file == grant.file.id => Ok((inbox, grant.principal.into())),
+        JobState::Running(_) => return Err(Refusal::new(ErrorKind::Denied, "the grant is for another file")),
+        JobState::Unknown => {
+            Err(Refusal::new(ErrorKind::NotFound, "no such work is done here").into_response())
+        }
+        JobState::Failed(why) => {
             let mut response = Refusal(why).into_response();
             *response.status_mut() = StatusCode::GONE;
             Err(response)

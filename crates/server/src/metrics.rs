@@ -99,8 +99,8 @@ fn registry(shared: &Shared) -> Registry {
     registry.register_with_unit("folded", "What active requests folded here", Unit::Bytes, bytes);
     registry.register("kernel_bytes_per_core_second", "Measured speed of a kernel on one core", rates);
     let refused = Family::<Labels, Counter>::default();
-    for seats in shared.seats() {
-        refused.get_or_create(&[("requests", seats.what().to_owned())]).inc_by(seats.refused());
+    for permits in shared.permits() {
+        refused.get_or_create(&[("requests", permits.what().to_owned())]).inc_by(permits.refused());
     }
     registry.register("refused", "Requests that were refused as busy", refused);
     let free = Family::<Labels, Gauge>::default();

@@ -18,12 +18,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::arriving::Arriving;
+use crate::active_uploads::ActiveUploads;
 use crate::cluster::LastAnswer;
 use crate::collect::WRITABLE;
 use crate::contention::Contention;
+use crate::contention::options::ContentionOptions;
 use crate::contention::pace::FoldPace;
-use crate::contention::terms::Terms;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
@@ -34,12 +34,12 @@ use crate::limits::{
     ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
+use crate::permit::{Permit, Permits};
 use crate::private::close_to_others;
 use crate::removed::Removed;
 use crate::reserve::{Reserve, full};
-use crate::seat::{Seat, Seats};
 use crate::sent::Sent;
-use crate::statistics::Books;
+use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
 use crate::{
     NodeOptions, ServerError, cluster, door, files, flight, fsck, join, load, members, membership, metrics,
@@ -53,7 +53,7 @@ const NOT_JOINED: u32 = u32::MAX;
 pub(crate) struct Shared {
     pub store: Arc<LocalStore>,
     /// Statistics of chunks, unless they are turned off.
-    pub statistics: Option<Arc<Books>>,
+    pub statistics: Option<Arc<StatisticsStore>>,
     /// Room on the target's disk for removing.
     pub reserve: Reserve,
     pub key: Key,
@@ -71,27 +71,27 @@ pub(crate) struct Shared {
     pub folds: Arc<Turns>,
     /// Turns to ask other nodes for folds, by how many nodes have passed the request on.
     pub relays: [Arc<Turns>; MAX_DEPTH as usize + 1],
-    pub value_folds: Seats,
-    pub row_folds: Seats,
+    pub value_folds: Permits,
+    pub row_folds: Permits,
     /// Work with others on passes.
     pub group_work: Arc<GroupWork>,
-    pub group_seats: Seats,
+    pub group_permits: Permits,
     /// Memory for larger values from other members.
     pub collectives: Arc<Memory>,
     /// Turns of requests by path.
     pub runs: Arc<Turns>,
-    pub waiting_runs: Seats,
+    pub waiting_runs: Permits,
     /// Objects that come in.
-    pub uploads: Seats,
-    pub arriving: Arc<Arriving>,
+    pub uploads: Permits,
+    pub active_uploads: Arc<ActiveUploads>,
     pub removed: Removed,
     /// Whole files that come in.
-    pub file_uploads: Seats,
+    pub file_uploads: Permits,
     /// Whole files that are read over HTTP.
-    pub file_reads: Seats,
+    pub file_reads: Permits,
     /// Connections of which it is known whose they are.
-    pub connections: Seats,
-    pub scrubs: Seats,
+    pub connections: Permits,
+    pub scrubs: Permits,
     /// Held while a stretch of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
     /// Memory for answers to messages of extents.
@@ -188,20 +188,20 @@ impl Shared {
     }
 
     /// Takes a place for a principal, or says that the node is busy, and when to try again.
-    pub fn seat(&self, seats: &Seats, who: &Arc<str>) -> Answer<Seat> {
+    pub fn permit(&self, permits: &Permits, who: &Arc<str>) -> Answer<Permit> {
         let again = |full| {
             Refusal::busy(&format!("storage node {} {full}", self.address), self.contention.retry_after())
         };
-        seats.take(who).map_err(again)
+        permits.take(who).map_err(again)
     }
 
     /// The places for requests of every kind.
-    pub fn seats(&self) -> [&Seats; 8] {
+    pub fn permits(&self) -> [&Permits; 8] {
         [
             &self.connections,
             &self.value_folds,
             &self.row_folds,
-            &self.group_seats,
+            &self.group_permits,
             &self.waiting_runs,
             &self.uploads,
             &self.file_uploads,
@@ -291,8 +291,10 @@ impl Node {
                 if entry {
                     membership::check_entry(&dir, &store)?;
                 }
-                let books =
-                    options.statistics.then(|| Books::open(&dir, store.clone(), threads)).transpose()?;
+                let books = options
+                    .statistics
+                    .then(|| StatisticsStore::open(&dir, store.clone(), threads))
+                    .transpose()?;
                 Ok::<_, ServerError>((store, books, reserve, closed))
             }
         })
@@ -329,8 +331,9 @@ impl Node {
             None => None,
         };
         let folding = options.lanes.unwrap_or(Options::default().lanes);
-        let terms = Terms::of(&options, folding)?;
-        let contention = Contention::start(terms).map_err(|source| ServerError::Thread { source })?;
+        let contention_options = ContentionOptions::new(&options, folding)?;
+        let contention =
+            Contention::start(contention_options).map_err(|source| ServerError::Thread { source })?;
         let listener = listener.watched(contention.senders.clone());
         // Last, so that what was opened found room.
         let reserve = blocking(move || {
@@ -351,20 +354,20 @@ impl Node {
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),
             relays: std::array::from_fn(|_| Turns::new(MAX_RELAYS, MAX_WAITING)),
-            value_folds: Seats::new(MAX_WAITING, "folds for values"),
-            row_folds: Seats::new(MAX_ROW_FOLDS, "folds for rows"),
+            value_folds: Permits::new(MAX_WAITING, "folds for values"),
+            row_folds: Permits::new(MAX_ROW_FOLDS, "folds for rows"),
             group_work: Arc::default(),
-            group_seats: Seats::new(MAX_GROUP_WORK, "requests of several passes"),
+            group_permits: Permits::new(MAX_GROUP_WORK, "requests of several passes"),
             collectives: Memory::new(COLLECTIVE_MEMORY, "values of collectives"),
             runs: Turns::new(MAX_RUNS, MAX_WAITING_RUNS),
-            waiting_runs: Seats::new(MAX_WAITING_RUNS, "requests by path"),
-            arriving: Arc::default(),
+            waiting_runs: Permits::new(MAX_WAITING_RUNS, "requests by path"),
+            active_uploads: Arc::default(),
             removed: Removed::new(WRITABLE),
-            uploads: Seats::new(MAX_UPLOADS, "uploads of objects"),
-            file_uploads: Seats::new(MAX_FILE_UPLOADS, "uploads of files"),
-            file_reads: Seats::new(MAX_FILE_READS, "reads of files by path"),
-            connections: Seats::new(MAX_CONNECTIONS_OF_ONE, "connections"),
-            scrubs: Seats::new(MAX_SCRUBS, "scrubs"),
+            uploads: Permits::new(MAX_UPLOADS, "uploads of objects"),
+            file_uploads: Permits::new(MAX_FILE_UPLOADS, "uploads of files"),
+            file_reads: Permits::new(MAX_FILE_READS, "reads of files by path"),
+            connections: Permits::new(MAX_CONNECTIONS_OF_ONE, "connections"),
+            scrubs: Permits::new(MAX_SCRUBS, "scrubs"),
             scrubbing: tokio::sync::Mutex::default(),
             extents: Memory::new(EXTENT_MEMORY, "extents"),
             answers: Memory::new(ANSWER_MEMORY, "answers"),

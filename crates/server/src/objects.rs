@@ -25,7 +25,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::{BODY_TIME, EXTENT_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
 use crate::no_route::Named;
 use crate::node::{Shared, blocking};
-use crate::range::{Asked, asked};
+use crate::range::{RequestedRange, requested_range};
 use crate::{target, upload};
 
 /// The routes.
@@ -113,12 +113,12 @@ impl Shared {
     pub fn remove_object(&self, id: &ObjectId) -> Answer<()> {
         self.removed.add(id, Instant::now());
         // Before, so that an upload ends with the reason, and behind, for one that began in between.
-        self.arriving.end(id);
+        self.active_uploads.end(id);
         let removed = self.reserve.freeing(|| Ok(target::remove(&self.store, id)?));
         if let Some(books) = &self.statistics {
             books.forget(id);
         }
-        self.arriving.end(id);
+        self.active_uploads.end(id);
         removed
     }
 }
@@ -135,10 +135,10 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
         tokio::task::block_in_place(looked).map_err(|e| shared.of_store(&path, e))?
     };
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let (status, range) = match asked(range, stat.length) {
-        Asked::All => (StatusCode::OK, 0..stat.length),
-        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-        Asked::Nothing => return Ok(no_such_range(stat.length)),
+    let (status, range) = match requested_range(range, stat.length) {
+        RequestedRange::All => (StatusCode::OK, 0..stat.length),
+        RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        RequestedRange::Nothing => return Ok(no_such_range(stat.length)),
     };
     // Damage in the first frame is told instead of a body that ends before it began: also who asks for the rest of a body
     // that was cut learns so why.
@@ -243,7 +243,7 @@ async fn write(
 ) -> Answer<Response> {
     has_length(&headers, version)?;
     let object = object(&shared, &name, &headers, Rights::Write)?;
-    let _seat = shared.seat(&shared.uploads, &object.grant.principal.as_str().into())?;
+    let _permit = shared.permit(&shared.uploads, &object.grant.principal.as_str().into())?;
     let _normal = shared.contention.normal.begin_write();
     let receipt = upload::receive(&shared, object, body).await?;
     let text = serde_json::to_vec(&receipt).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;

@@ -30,7 +30,7 @@ async fn scrub(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let object = object(&shared, &name, &headers, Rights::Read)?;
-    let _seat = shared.seat(&shared.scrubs, &object.grant.principal.as_str().into())?;
+    let _permit = shared.permit(&shared.scrubs, &object.grant.principal.as_str().into())?;
     let _turn = shared.scrubbing.lock().await;
     let state = shared.clone();
     let step = blocking(move || {

@@ -32,23 +32,23 @@ use crate::statistics::book::{Book, Key, Owner};
 /// Name of the directory in a target's.
 const DIRECTORY: &str = "statistics";
 
-/// Books by the objects that they are about, with when each was last asked for, and the clock of that.
-type Open = (HashMap<ObjectId, (Arc<Kept>, u64)>, u64);
+/// Open books by the object that they describe, each with the time of its last use, and the clock of these times.
+type OpenBooks = (HashMap<ObjectId, (Arc<OpenBook>, u64)>, u64);
 
-/// The books of a node.
-pub(crate) struct Books {
+/// Statistics of a node's chunks, in one book per object.
+pub(crate) struct StatisticsStore {
     dir: PathBuf,
     store: Arc<LocalStore>,
     threads: Handle,
-    /// Those in memory.
-    open: Mutex<Open>,
-    /// Bytes that they take.
+    /// Books in memory.
+    open: Mutex<OpenBooks>,
+    /// Bytes of the books in memory.
     bytes: AtomicUsize,
     failed: AtomicU64,
 }
 
 /// A book in memory.
-struct Kept {
+struct OpenBook {
     owner: Owner,
     book: Mutex<State>,
     /// Held while the file is written or removed.
@@ -68,9 +68,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Books {
+impl StatisticsStore {
     /// The books of a target, without those of objects that are gone. Blocks; `threads` are for writing later.
-    pub fn open(target: &Path, store: Arc<LocalStore>, threads: Handle) -> Result<Arc<Books>, ServerError> {
+    pub fn open(
+        target: &Path,
+        store: Arc<LocalStore>,
+        threads: Handle,
+    ) -> Result<Arc<StatisticsStore>, ServerError> {
         let dir = target.join(DIRECTORY);
         let failed = |verb, source| ServerError::File { verb, path: dir.clone(), source };
         std::fs::create_dir_all(&dir).map_err(|source| failed("make", source))?;
@@ -87,7 +91,7 @@ impl Books {
             }
         }
         let (open, bytes, failed) = (Mutex::default(), AtomicUsize::new(0), AtomicU64::new(0));
-        Ok(Arc::new(Books { dir, store, threads, open, bytes, failed }))
+        Ok(Arc::new(StatisticsStore { dir, store, threads, open, bytes, failed }))
     }
 
     fn path(&self, id: &ObjectId) -> PathBuf {
@@ -105,7 +109,7 @@ impl Books {
     }
 
     /// The book of an object, read if it is not in memory. `None` where there is no room for it. Blocks.
-    fn of(&self, owner: Owner) -> Option<Arc<Kept>> {
+    fn open_book(&self, owner: Owner) -> Option<Arc<OpenBook>> {
         let mut open = lock(&self.open);
         let (books, clock) = &mut *open;
         *clock += 1;
@@ -130,13 +134,13 @@ impl Books {
         self.bytes.fetch_add(book.bytes(), Ordering::Relaxed);
         let id = owner.object.clone();
         let state = State { book, ..State::default() };
-        let kept = Arc::new(Kept { owner, book: Mutex::new(state), file: Mutex::default() });
+        let kept = Arc::new(OpenBook { owner, book: Mutex::new(state), file: Mutex::default() });
         books.insert(id, (kept.clone(), now));
         Some(kept)
     }
 
-    /// One is in memory no more.
-    fn closed(&self, kept: &Kept) {
+    /// Empties a book that is no longer in memory.
+    fn closed(&self, kept: &OpenBook) {
         let mut state = lock(&kept.book);
         self.bytes.fetch_sub(state.book.bytes(), Ordering::Relaxed);
         // Whoever holds it still adds nothing, and its bytes count no more.
@@ -158,12 +162,12 @@ impl Books {
     /// Writes what no file has.
     #[cfg(test)]
     pub fn write_all(&self) {
-        let all: Vec<Arc<Kept>> = lock(&self.open).0.values().map(|(kept, _)| kept.clone()).collect();
+        let all: Vec<Arc<OpenBook>> = lock(&self.open).0.values().map(|(kept, _)| kept.clone()).collect();
         all.iter().for_each(|kept| self.write(kept));
     }
 
-    /// Writes what the file has not. Blocks.
-    fn write(&self, kept: &Kept) {
+    /// Writes a changed book to its file. Blocks.
+    fn write(&self, kept: &OpenBook) {
         let _writing = lock(&kept.file);
         let bytes = {
             let mut state = lock(&kept.book);
@@ -181,8 +185,8 @@ impl Books {
 
 /// Statistics for one request.
 struct ForRequest {
-    books: Arc<Books>,
-    kept: Arc<Kept>,
+    books: Arc<StatisticsStore>,
+    kept: Arc<OpenBook>,
     /// Of all that the statistics of any chunk depend on.
     seed: Context,
     chunks: Chunks,
@@ -235,7 +239,7 @@ pub(crate) fn for_request(shared: &Shared, files: &Files, run: &Request) -> Opti
 
 /// The same on the node of the target with this number.
 pub(crate) fn request_statistics(
-    books: &Arc<Books>,
+    books: &Arc<StatisticsStore>,
     files: &[&FileMap],
     number: u32,
     run: &Request,
@@ -247,7 +251,7 @@ pub(crate) fn request_statistics(
     };
     // Of several files the first that has an object here.
     let owner = files.iter().find_map(here)?;
-    let kept = books.of(owner)?;
+    let kept = books.open_book(owner)?;
     let mut seed = Context::new(&SHA256);
     let files = files.iter().map(|file| file_identity(file));
     for part in [key, chunks.array_identity()].into_iter().chain(files) {

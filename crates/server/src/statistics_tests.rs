@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gristmill_array::{
     ArrayReduce, EdgeChunks, Grid, Meaning, Op, Reduction, Request as ArrayRequest, Selection,
 };
-use gristmill_format::{Array, ChunkTable, Edges, FileRef, Place, Places};
+use gristmill_format::{Array, ChunkLocation, ChunkLocations, ChunkTable, Edges, FileRef};
 use gristmill_kernel::{ByteOrder, DType, Input};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{Chunks, Control, Discard, FileParts, Outcome, Placement, Request, StorePart, run};
@@ -15,7 +15,7 @@ use gristmill_store::{CreateOptions, LocalStore, ObjectId, ObjectStore, Version,
 use gristmill_wire::{FileMap, TargetPlace};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::statistics::{Books, request_statistics};
+use crate::statistics::{StatisticsStore, request_statistics};
 
 const ROWS: u64 = 40;
 const ROW: u64 = 8 * 10;
@@ -53,8 +53,8 @@ impl World {
     }
 
     /// As a node has them that has just started.
-    fn books(&self) -> Arc<Books> {
-        Books::open(self.dir.path(), self.store.clone(), self.runtime.handle().clone()).unwrap()
+    fn books(&self) -> Arc<StatisticsStore> {
+        StatisticsStore::open(self.dir.path(), self.store.clone(), self.runtime.handle().clone()).unwrap()
     }
 
     fn id(&self) -> ObjectId {
@@ -79,13 +79,13 @@ impl World {
             fill: vec![0; 8],
         };
         let places = (0..rows)
-            .map(|chunk| Place { chunk, file: 0, offset: offset + chunk * ROW, bytes: ROW, mask: 0 })
+            .map(|chunk| ChunkLocation { chunk, file: 0, offset: offset + chunk * ROW, bytes: ROW, mask: 0 })
             .collect();
         let files = vec![FileRef { name: String::new(), length: self.file.length }];
-        let table = Arc::new(ChunkTable { array, files, places: Places::Listed(places) });
+        let table = Arc::new(ChunkTable { array, files, locations: ChunkLocations::Listed(places) });
         let kernel = ArrayReduce::bind(ArrayRequest {
             grid: Grid::new(vec![rows, 10], vec![1, 10], EdgeChunks::Clipped).unwrap(),
-            meaning: Meaning::of(DType::F64),
+            meaning: Meaning::plain(DType::F64),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),
@@ -109,7 +109,7 @@ impl World {
     }
 
     /// The answer, and how many of the 39 chunks were not read. The book is written when this returns.
-    fn ask(&self, books: &Arc<Books>, op: Op, offset: u64) -> (f64, u64) {
+    fn ask(&self, books: &Arc<StatisticsStore>, op: Op, offset: u64) -> (f64, u64) {
         let name = op.name();
         let mut request = self.request(op, offset);
         request.statistics = request_statistics(books, &[&self.file], 0, &request);

@@ -90,7 +90,7 @@ fn of_kernels(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) 
 }
 
 fn of_request(active: &Active) -> RequestStatus {
-    let state = match (active.moving.why(), active.is_running()) {
+    let state = match (active.hand_off.why(), active.is_running()) {
         (Some(_), _) => RequestState::Leaving,
         (None, true) => RequestState::Running,
         (None, false) => RequestState::Waiting,

@@ -55,7 +55,7 @@ impl State {
 
 /// What was read last.
 #[derive(Debug)]
-struct Known {
+struct TokenTable {
     tokens: HashMap<Hash, Principal>,
     state: State,
     /// Whether a change from now on is seen by the state.
@@ -67,7 +67,7 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<TokenTable>,
 }
 
 impl TokenFile {
@@ -78,7 +78,7 @@ impl TokenFile {
     pub fn read(path: &Path) -> Result<TokenFile, ServerError> {
         let state = State::of(path);
         let known =
-            Known { tokens: parse(path)?, settled: state.is_settled(), state, looked: Instant::now() };
+            TokenTable { tokens: parse(path)?, settled: state.is_settled(), state, looked: Instant::now() };
         Ok(TokenFile { path: path.to_owned(), known: Mutex::new(known) })
     }
 
@@ -91,12 +91,12 @@ impl TokenFile {
         known.tokens.get(&hash(token)).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, TokenTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over what changed. A file that cannot be used leaves the tokens that are known, and is told of once.
-    fn look(&self, known: &mut Known) {
+    fn look(&self, known: &mut TokenTable) {
         known.looked = Instant::now();
         let state = State::of(&self.path);
         if state == known.state && known.settled {

@@ -1,8 +1,8 @@
 //! Turns to work that go to principals one after the other, so that nobody who asks for much keeps others waiting.
 //!
-//! [`Line`] is the rule alone and knows no threads; [`Turns`] gives turns to those who await them.
+//! [`TurnQueue`] is the rule alone and knows no threads; [`Turns`] gives turns to those who await them.
 
-mod line;
+mod queue;
 mod yielding;
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gristmill_runtime::{ErrorKind, RunError};
-use line::{Line, Ticket};
+use queue::{Ticket, TurnQueue};
 use tokio::sync::oneshot;
 
 pub(crate) use yielding::Yielding;
@@ -23,8 +23,8 @@ pub(crate) struct Turns {
 }
 
 struct State {
-    line: Line,
-    /// Those who await their turns. All are in the line, and nobody else is.
+    queue: TurnQueue,
+    /// Those who await their turns. All are in the queue, and nobody else is.
     awaiting: HashMap<Ticket, oneshot::Sender<Turn>>,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Turn {
 impl Turn {
     /// Whether somebody waits who has less at work than this principal would have without this turn.
     fn is_wanted(&self) -> bool {
-        self.turns.state().line.is_wanted(&self.who)
+        self.turns.state().queue.is_wanted(&self.who)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.turns.state().line.end(&self.who);
+        self.turns.state().queue.end(&self.who);
         self.turns.hand_out();
     }
 }
@@ -61,14 +61,14 @@ struct Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut state = self.turns.state();
-        state.line.leave(&self.who, self.ticket);
+        state.queue.leave(&self.who, self.ticket);
         state.awaiting.remove(&self.ticket);
         self.turns.count(&state);
     }
 }
 
 impl Waiter {
-    /// The turn, once it comes. Nothing but a turn ends the wait: who is in the line has its sender in the map.
+    /// The turn, once it comes. Nothing but a turn ends the wait: who is in the queue has its sender in the map.
     async fn turn_of(mut self) -> Option<Turn> {
         (&mut self.turn).await.ok()
     }
@@ -77,7 +77,7 @@ impl Waiter {
 impl Turns {
     /// So many turns at once. Of one principal at most `most_waiting` wait.
     pub fn new(most: usize, most_waiting: usize) -> Arc<Turns> {
-        let state = State { line: Line::new(most, most_waiting), awaiting: HashMap::new() };
+        let state = State { queue: TurnQueue::new(most, most_waiting), awaiting: HashMap::new() };
         Arc::new(Turns { state: Mutex::new(state), crowded: AtomicBool::new(false) })
     }
 
@@ -107,7 +107,7 @@ impl Turns {
     fn join(self: &Arc<Self>, who: &Arc<str>) -> Result<Waiter, RunError> {
         let (sender, turn) = oneshot::channel();
         let mut state = self.state();
-        let Some(ticket) = state.line.join(who) else {
+        let Some(ticket) = state.queue.join(who) else {
             let message = format!("too many requests of {who} wait for their turns here; try again later");
             return Err(RunError::Remote { kind: ErrorKind::Busy, message });
         };
@@ -121,7 +121,7 @@ impl Turns {
     fn join_again(self: &Arc<Self>, who: &Arc<str>, ticket: Ticket) -> Waiter {
         let (sender, turn) = oneshot::channel();
         let mut state = self.state();
-        state.line.join_again(who, ticket);
+        state.queue.join_again(who, ticket);
         state.awaiting.insert(ticket, sender);
         self.count(&state);
         drop(state);
@@ -133,7 +133,7 @@ impl Turns {
         // A turn that nobody takes is given back when it is dropped, which needs the lock: after it was let go.
         let mut left = Vec::new();
         let mut state = self.state();
-        while let Some((who, ticket)) = state.line.next() {
+        while let Some((who, ticket)) = state.queue.next() {
             let turn = Turn { turns: self.clone(), who, ticket };
             match state.awaiting.remove(&ticket) {
                 Some(sender) => left.extend(sender.send(turn).err()),
@@ -147,7 +147,7 @@ impl Turns {
     /// Turns that nobody has.
     #[cfg(test)]
     pub fn free(&self) -> usize {
-        self.state().line.free()
+        self.state().queue.free()
     }
 
     /// Those who wait.
@@ -159,7 +159,7 @@ impl Turns {
     /// Takes all turns as soon as they are to be had, for principals of no other request.
     #[cfg(test)]
     pub async fn all(self: &Arc<Self>) -> Vec<Turn> {
-        let most = self.state().line.most();
+        let most = self.state().queue.most();
         let mut turns = Vec::new();
         while turns.len() < most {
             let who = Arc::from(format!("turn {}", turns.len()));
@@ -287,6 +287,6 @@ mod tests {
         }
         assert_eq!((served.load(Ordering::SeqCst), turns.free()), (400, MOST));
         let state = turns.state();
-        assert!(state.awaiting.is_empty() && state.line.is_empty());
+        assert!(state.awaiting.is_empty() && state.queue.is_empty());
     }
 }

@@ -23,7 +23,7 @@ use crate::target;
 /// removed meanwhile, as the entry node does with those of a put that is over.
 pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
     // Before there is anything that could be removed.
-    let arrival = shared.arriving.begin(&object.id);
+    let arrival = shared.active_uploads.begin(&object.id);
     tokio::select! {
         biased;
         () = arrival.ended() => {
@@ -42,7 +42,7 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
     let Object { id, grant, number, .. } = object;
     let path = &grant.file.path;
     let (length, version, sum) = match create(shared, path, &id).await? {
-        Begun::New(unfinished) => {
+        Creation::New(unfinished) => {
             let (length, sum) = write(shared, path, &id, body).await?;
             let (state, name) = (shared.clone(), path.clone());
             // Where the connection ends meanwhile, the complete object stays: its receipt may have been given to who
@@ -54,7 +54,7 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
             };
             (length, blocking(close).await?, sum)
         }
-        Begun::Complete { length, version } => {
+        Creation::Complete { length, version } => {
             let sum = compare(shared, &id, (length, version), body).await?;
             // Complete is said before all is durable.
             let (state, name) = (shared.clone(), path.clone());
@@ -62,34 +62,34 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
             (length, version, sum)
         }
     };
-    Ok(receipt(shared, &grant.file.id, number, Held { length, data: None, version, sum: Some(sum) }))
+    Ok(receipt(shared, &grant.file.id, number, StoredObject { length, data: None, version, sum: Some(sum) }))
 }
 
 /// The object that a node has of a file: its length, how many of its bytes are the file's where not all are (`data`), and the
 /// CRC-32C of the bytes as they came (`sum`).
-pub(crate) struct Held {
+pub(crate) struct StoredObject {
     pub length: u64,
     pub data: Option<u64>,
     pub version: Version,
     pub sum: Option<u32>,
 }
 
-/// This node's word that it has an object of a file.
-pub(crate) fn receipt(shared: &Shared, file: &str, number: u32, held: Held) -> Receipt {
-    let Held { length, data, version, sum } = held;
+/// Creates the sealed receipt for an object of a file.
+pub(crate) fn receipt(shared: &Shared, file: &str, number: u32, held: StoredObject) -> Receipt {
+    let StoredObject { length, data, version, sum } = held;
     let unsigned = Receipt { length, data, version: version.0, sum, seal: String::new() };
     let seal = shared.key.sign(unsigned.signed_text(file, number).as_bytes());
     Receipt { seal, ..unsigned }
 }
 
-pub(crate) enum Begun {
-    New(Unfinished),
+pub(crate) enum Creation {
+    New(UnfinishedObject),
     Complete { length: u64, version: Version },
 }
 
 /// Makes the object, or finds it complete. One that is on its way over another connection may be so because that is
 /// broken and this node has not seen it yet.
-pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Begun> {
+pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Creation> {
     let patience = tokio::time::Instant::now() + CUT_SEEN;
     loop {
         let (state, name, new) = (shared.clone(), path.to_owned(), id.clone());
@@ -101,16 +101,16 @@ pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> A
             let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
             match state.store.create(&new, &open) {
                 Ok(_) => {
-                    let unfinished = Unfinished { shared: state.clone(), id: Some(new.clone()) };
+                    let unfinished = UnfinishedObject { shared: state.clone(), id: Some(new.clone()) };
                     // It may have been removed while it was made.
                     if state.removed.has(&new) {
                         return Err(over());
                     }
-                    Ok(Some(Begun::New(unfinished)))
+                    Ok(Some(Creation::New(unfinished)))
                 }
                 Err(StoreError::Exists { .. }) => match state.store.stat(&new) {
                     Ok(found) if found.state == ArrivalState::Closed => {
-                        Ok(Some(Begun::Complete { length: found.length, version: found.version }))
+                        Ok(Some(Creation::Complete { length: found.length, version: found.version }))
                     }
                     Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
                     Err(error) => Err(state.of_store(&name, error)),
@@ -182,18 +182,18 @@ async fn compare(
 }
 
 /// Removes an object unless it was finished: also where the request ends because its connection does.
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedObject {
     shared: Arc<Shared>,
     id: Option<ObjectId>,
 }
 
-impl Unfinished {
+impl UnfinishedObject {
     pub fn finish(mut self) {
         self.id = None;
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedObject {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         let shared = self.shared.clone();

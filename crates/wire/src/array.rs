@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use gristmill_array::{EdgeChunks, Grid, Request, Spoken};
+use gristmill_array::{EdgeChunks, EncodedRequest, Grid, Request};
 use gristmill_format::wire::{Head, Page, head, page};
 use gristmill_format::{Array, ChunkTable, Edges, FormatError};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const MAX_PAGES: usize = 1024;
 const MAX_TABLES: usize = gristmill_array::MAX_INPUTS;
 
 /// A request over an array: its chunk table as head and pages ([`gristmill_format::wire`]) and those of other variables that
-/// are read beside it, and what is asked ([`Spoken`]), all in base64.
+/// are read beside it, and what is asked ([`EncodedRequest`]), all in base64.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
@@ -95,7 +95,7 @@ impl ArraySpec {
         others: impl Iterator<Item = &'t ChunkTable>,
         request: &Request,
     ) -> Result<ArraySpec, WireError> {
-        let asked = coded_of(&Spoken::of(request).encode().map_err(malformed)?);
+        let asked = coded_of(&EncodedRequest::new(request).encode().map_err(malformed)?);
         let mut room = MAX_ARRAY_SPEC_BYTES.checked_sub(asked.len()).ok_or_else(|| too_long(asked.len()))?;
         let spec = |table: &ChunkTable| {
             let spec = TableSpec::new(table, room)?;
@@ -123,9 +123,9 @@ impl ArraySpec {
         };
         let table = lead.decode()?;
         let others = others.iter().map(TableSpec::decode).collect::<Result<Vec<ChunkTable>, _>>()?;
-        let spoken = Spoken::decode(&bytes_of(&self.asked)?).map_err(malformed)?;
+        let encoded = EncodedRequest::decode(&bytes_of(&self.asked)?).map_err(malformed)?;
         let types: Vec<_> = [&table].into_iter().chain(&others).map(|table| table.array.dtype).collect();
-        let request = spoken.request(grid(&table.array)?, &types).map_err(malformed)?;
+        let request = encoded.request(grid(&table.array)?, &types).map_err(malformed)?;
         Ok((table, others, request))
     }
 
@@ -157,7 +157,7 @@ mod tests {
     use std::sync::Arc;
 
     use gristmill_array::{Meaning, Op, Reduction, Selection};
-    use gristmill_format::{FileRef, Place, Places, open_raw};
+    use gristmill_format::{ChunkLocation, ChunkLocations, FileRef, open_raw};
     use gristmill_kernel::{ByteOrder, DType};
 
     use super::*;
@@ -169,9 +169,10 @@ mod tests {
         table.array.shape = vec![chunks * 10];
         table.array.stored = vec![chunks * 10];
         table.array.chunk = vec![10];
-        let place = |chunk: u64| Place { chunk, file: 0, offset: chunk * 7919 % 99_991, bytes: 80, mask: 0 };
+        let place =
+            |chunk: u64| ChunkLocation { chunk, file: 0, offset: chunk * 7919 % 99_991, bytes: 80, mask: 0 };
         // Every third is not stored.
-        table.places = Places::Listed((0..chunks).filter(|n| n % 3 != 2).map(place).collect());
+        table.locations = ChunkLocations::Listed((0..chunks).filter(|n| n % 3 != 2).map(place).collect());
         table.files = vec![FileRef { name: String::new(), length: 1 << 40 }];
         table
     }
@@ -179,7 +180,7 @@ mod tests {
     fn request(table: &ChunkTable) -> Request {
         Request {
             grid: grid(&table.array).unwrap(),
-            meaning: Meaning::of(table.array.dtype),
+            meaning: Meaning::plain(table.array.dtype),
             others: Vec::new(),
             constants: Vec::new(),
             selection: Selection::default(),
@@ -214,7 +215,7 @@ mod tests {
         other.array.dtype = DType::I16;
         other.array.fill = vec![0; 2];
         let mut request = request(&lead);
-        request.others = vec![Meaning::of(DType::I16)];
+        request.others = vec![Meaning::plain(DType::I16)];
         request.expr = Some(gristmill_array::Expr::parse("x * y", &["x", "y"]).unwrap());
         (lead, other, request)
     }

@@ -1,4 +1,4 @@
-//! `sign-changes`: how often the sign changes from one f64 to the next, wherever the two lie.
+//! `sign-changes`: counts how often the sign changes from one f64 to the next, in files of any layout.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use gristmill_kernel::{
 
 const NAME: &str = "sign-changes";
 
-/// What users are told, and how the kernel is made.
+/// The description for users, and the function that makes the kernel.
 pub const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "how often the sign changes from one value to the next",
@@ -24,7 +24,7 @@ pub const DECLARATION: Declaration = Declaration {
     bind,
 };
 
-/// Makes the kernel. The names of parameters and the kind of input are checked already.
+/// Makes the kernel. The names of parameters and the kind of input have been checked.
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
     if input.element != Some(DType::F64) {
         return Err(KernelError::WrongInput { kernel: NAME, why: "takes f64 only".into() });
@@ -41,18 +41,18 @@ struct SignChanges {
     record: u64,
 }
 
-/// What is known of a part of the file.
+/// The state of a part of the file.
 #[derive(Clone, Copy, Default)]
 struct Part {
     changes: u64,
     count: u64,
-    /// Whether the first and the last value with a sign are negative; meaningless where there is none.
+    /// Whether the first and the last value with a sign are negative; unused if there is no such value.
     ends: (bool, bool),
 }
 
 impl Kernel for SignChanges {
     fn spec(&self) -> Spec {
-        // Partial results are merged in the order of the file, which is what `fixed` says.
+        // `fixed`: partial results are merged in the order of the file.
         Spec::fixed(NAME, self.record)
     }
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
@@ -72,14 +72,14 @@ impl Part {
         Ok(part)
     }
 
-    /// Takes in what comes next.
+    /// Appends the state of the part that comes next.
     fn append(&mut self, later: Part) {
         if self.count == 0 || later.count == 0 {
             *self = if self.count == 0 { later } else { *self };
             return;
         }
         let seam = u64::from(self.ends.1 != later.ends.0);
-        // A state may come from anywhere: sums of what it says must not overflow.
+        // A state may come from a network, so its numbers must not overflow a sum.
         self.changes = self.changes.saturating_add(later.changes).saturating_add(seam);
         self.count = self.count.saturating_add(later.count);
         self.ends.1 = later.ends.1;

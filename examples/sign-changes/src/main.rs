@@ -1,7 +1,7 @@
 //! Runs the kernel: sign-changes FILE [NAME=VALUE]...
 //!
-//! The file is plain, striped over directories (*.grist) or on storage nodes (grist://HOST:PORT/PATH). Nodes do not know
-//! this kernel, so it is folded here, over plain reads.
+//! The file is plain, striped over directories (*.grist) or on storage nodes (grist://HOST:PORT/PATH). Nodes do not have
+//! this kernel, so this program folds it over plain reads.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! The kernel keeps the laws, and answers what a naive program does.
+//! The kernel keeps the laws, and gives the answers of a naive program.
 
 use gristmill_conformance::{Case, check};
 use gristmill_kernel::{DType, Input, KernelError, Params, Value};
@@ -14,7 +14,7 @@ fn case(values: &[f64], zero: &str) -> Result<Case, KernelError> {
     Ok(Case::new((DECLARATION.bind)(&params, &F64)?, F64, data))
 }
 
-/// The same number the simplest way: from all values at once.
+/// The same number in the simplest way: from all values at once.
 fn naive(data: &[u8], zero: f64) -> Value {
     let values = data.as_chunks().0.iter().map(|x| f64::from_le_bytes(*x));
     let negative: Vec<bool> = values.filter(|x| x.abs() > zero).map(|x| x < 0.0).collect();
@@ -29,7 +29,7 @@ fn it_keeps_the_laws_and_is_right() {
         for zero in ["0", "0.5", "inf"] {
             let bound = zero.parse().unwrap();
             let case = case(values, zero).unwrap().with_reference(move |data| naive(data, bound));
-            // 50 random worlds for each law, drawn from seed 1.
+            // 50 random cases for each law, from seed 1.
             check(&case, 1, 50).unwrap();
         }
     }

@@ -37,13 +37,13 @@ impl Expr {
     /// Reads an expression over inputs of these names.
     ///
     /// # Errors
-    /// What is wrong with it, and at which character.
+    /// Returns [`ArrayError::Expression`] with the character at which the text cannot be read.
     pub fn parse(text: &str, inputs: &[&str]) -> Result<Expr, ArrayError> {
         let inputs: Vec<String> = inputs.iter().map(|name| (*name).to_owned()).collect();
         Ok(Expr { root: parse::parse(text, &inputs)?, inputs, text: text.to_owned() })
     }
 
-    /// As it was written.
+    /// The text as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -56,7 +56,8 @@ impl Expr {
     /// Finds the type of every part for inputs of these types.
     ///
     /// # Errors
-    /// Operations that have no meaning for their types, and literals that do not fit them.
+    /// Returns [`ArrayError::Expression`] if the number of inputs differs, if an operation does not take its types, or
+    /// if a literal does not fit its type.
     pub fn check(&self, inputs: &[ArrayType]) -> Result<check::Typed, ArrayError> {
         if inputs.len() != self.inputs.len() {
             let why = format!("it is over {} inputs and {} are given", self.inputs.len(), inputs.len());
@@ -69,7 +70,7 @@ impl Expr {
 impl FromStr for Expr {
     type Err = ArrayError;
 
-    /// An expression over one input, `x`.
+    /// Reads an expression over one input, `x`.
     fn from_str(text: &str) -> Result<Expr, ArrayError> {
         Expr::parse(text, &["x"])
     }
@@ -79,11 +80,12 @@ impl FromStr for Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) at: usize,
-    pub(crate) what: What,
+    pub(crate) kind: NodeKind,
 }
 
+/// The operation of a node, with its operands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum NodeKind {
     Input(usize),
     Literal(Literal),
     Unary(Unary, Box<Node>),
@@ -91,7 +93,7 @@ pub(crate) enum What {
     Where(Box<Node>, Box<Node>, Box<Node>),
 }
 
-/// A number that takes its type from what it is beside.
+/// A number that takes its type from the other operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Literal {
     Bool(bool),
@@ -117,7 +119,7 @@ pub(crate) enum Unary {
 }
 
 impl Unary {
-    /// The function of a name.
+    /// Returns the function or the cast of a name.
     pub(crate) fn named(name: &str) -> Option<Unary> {
         Some(match name {
             "isnan" => Unary::IsNan,

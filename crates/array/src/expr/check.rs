@@ -3,13 +3,13 @@
 use gristmill_kernel::{ArrayType, DType};
 
 use crate::error::ArrayError;
-use crate::expr::ast::{Binary, Literal, Node, Unary, What};
+use crate::expr::ast::{Binary, Literal, Node, NodeKind, Unary};
 use crate::truth::is_float;
 
 /// An expression whose types are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Typed {
-    pub(crate) root: Part,
+    pub(crate) root: TypedNode,
     pub(crate) dtype: ArrayType,
 }
 
@@ -19,10 +19,10 @@ impl Typed {
         self.dtype
     }
 
-    /// The two factors, as f64, of an expression that is a product of numbers.
+    /// Returns the two factors, as f64, if the expression is a product of numbers.
     pub(crate) fn factors(&self) -> Option<[Typed; 2]> {
         match &self.root {
-            Part::Binary(Binary::Multiply, left, right, ArrayType::Number(_)) => {
+            TypedNode::Binary(Binary::Multiply, left, right, ArrayType::Number(_)) => {
                 Some([left, right].map(|factor| Typed { root: (**factor).clone(), dtype: F64 }))
             }
             _ => None,
@@ -30,18 +30,18 @@ impl Typed {
     }
 }
 
-/// A part with the type that its operands are brought to.
+/// A part of an expression with the type to which its operands are cast.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum TypedNode {
     Input(usize),
     Literal(Literal),
-    Unary(Unary, Box<Part>, ArrayType),
-    Binary(Binary, Box<Part>, Box<Part>, ArrayType),
-    /// A comparison of integers that no one type holds, by their exact values.
-    CompareExactly(Binary, Box<Part>, Box<Part>),
+    Unary(Unary, Box<TypedNode>, ArrayType),
+    Binary(Binary, Box<TypedNode>, Box<TypedNode>, ArrayType),
+    /// A comparison by exact values, of integers that no single type holds.
+    CompareExactly(Binary, Box<TypedNode>, Box<TypedNode>),
     /// A power with an exponent that is known.
-    Power(Box<Part>, Literal, ArrayType),
-    Where(Box<Part>, Box<Part>, Box<Part>, ArrayType),
+    Power(Box<TypedNode>, Literal, ArrayType),
+    Where(Box<TypedNode>, Box<TypedNode>, Box<TypedNode>, ArrayType),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -56,16 +56,16 @@ const F32: ArrayType = ArrayType::Number(DType::F32);
 const F64: ArrayType = ArrayType::Number(DType::F64);
 
 pub(crate) fn check(root: &Node, inputs: &[ArrayType]) -> Result<Typed, ArrayError> {
-    let (root, kind) = part(root, inputs)?;
-    Ok(Typed { root, dtype: strong(kind) })
+    let (root, kind) = type_node(root, inputs)?;
+    Ok(Typed { root, dtype: default_type(kind) })
 }
 
 fn wrong(at: usize, why: impl Into<String>) -> ArrayError {
     ArrayError::Expression { at, why: why.into() }
 }
 
-/// The type of a literal that is beside nothing.
-const fn strong(kind: Kind) -> ArrayType {
+/// Returns the type, or for a weak literal the type that it has by itself.
+const fn default_type(kind: Kind) -> ArrayType {
     match kind {
         Kind::Strong(dtype) => dtype,
         Kind::Weak(Literal::Bool(_)) => BOOL,
@@ -74,43 +74,45 @@ const fn strong(kind: Kind) -> ArrayType {
     }
 }
 
-fn part(node: &Node, inputs: &[ArrayType]) -> Result<(Part, Kind), ArrayError> {
-    match &node.what {
-        What::Input(at) => {
+fn type_node(node: &Node, inputs: &[ArrayType]) -> Result<(TypedNode, Kind), ArrayError> {
+    match &node.kind {
+        NodeKind::Input(at) => {
             let dtype = *inputs.get(*at).ok_or_else(|| wrong(node.at, "there is no such input"))?;
-            Ok((Part::Input(*at), Kind::Strong(dtype)))
+            Ok((TypedNode::Input(*at), Kind::Strong(dtype)))
         }
-        What::Literal(literal @ Literal::Bool(_)) => Ok((Part::Literal(*literal), Kind::Strong(BOOL))),
-        What::Literal(literal) => Ok((Part::Literal(*literal), Kind::Weak(*literal))),
-        What::Unary(unary, of) => {
-            let (of, kind) = part(of, inputs)?;
-            let (common, result) = unary_types(node.at, *unary, strong(kind))?;
+        NodeKind::Literal(literal @ Literal::Bool(_)) => {
+            Ok((TypedNode::Literal(*literal), Kind::Strong(BOOL)))
+        }
+        NodeKind::Literal(literal) => Ok((TypedNode::Literal(*literal), Kind::Weak(*literal))),
+        NodeKind::Unary(unary, of) => {
+            let (of, kind) = type_node(of, inputs)?;
+            let (common, result) = unary_types(node.at, *unary, default_type(kind))?;
             fits(node.at, kind, common)?;
-            Ok((Part::Unary(*unary, Box::new(of), common), Kind::Strong(result)))
+            Ok((TypedNode::Unary(*unary, Box::new(of), common), Kind::Strong(result)))
         }
-        What::Binary(binary, left, right) => {
-            let (left, right) = (part(left, inputs)?, part(right, inputs)?);
+        NodeKind::Binary(binary, left, right) => {
+            let (left, right) = (type_node(left, inputs)?, type_node(right, inputs)?);
             binary_types(node.at, *binary, left, right)
         }
-        What::Where(condition, left, right) => {
-            let (condition, kind) = part(condition, inputs)?;
-            if strong(kind) != BOOL {
+        NodeKind::Where(condition, left, right) => {
+            let (condition, kind) = type_node(condition, inputs)?;
+            if default_type(kind) != BOOL {
                 return Err(wrong(
                     node.at,
                     "the first argument of where must be true or false, as a comparison is",
                 ));
             }
-            let ((left, a), (right, b)) = (part(left, inputs)?, part(right, inputs)?);
+            let ((left, a), (right, b)) = (type_node(left, inputs)?, type_node(right, inputs)?);
             let common = promote(a, b);
             fits(node.at, a, common)?;
             fits(node.at, b, common)?;
-            let part = Part::Where(Box::new(condition), Box::new(left), Box::new(right), common);
+            let part = TypedNode::Where(Box::new(condition), Box::new(left), Box::new(right), common);
             Ok((part, Kind::Strong(common)))
         }
     }
 }
 
-/// The type that the operand is brought to, and that of the result.
+/// Returns the type to which the operand is cast, and the type of the result.
 fn unary_types(at: usize, unary: Unary, of: ArrayType) -> Result<(ArrayType, ArrayType), ArrayError> {
     use Unary::*;
     Ok(match unary {
@@ -130,23 +132,26 @@ fn unary_types(at: usize, unary: Unary, of: ArrayType) -> Result<(ArrayType, Arr
 fn binary_types(
     at: usize,
     binary: Binary,
-    (left, a): (Part, Kind),
-    (right, b): (Part, Kind),
-) -> Result<(Part, Kind), ArrayError> {
+    (left, a): (TypedNode, Kind),
+    (right, b): (TypedNode, Kind),
+) -> Result<(TypedNode, Kind), ArrayError> {
     use Binary::*;
     if let (Kind::Weak(a), Kind::Weak(b)) = (a, b)
         && let Some(folded) = fold(binary, a, b)
     {
-        return Ok((Part::Literal(folded), Kind::Weak(folded)));
+        return Ok((TypedNode::Literal(folded), Kind::Weak(folded)));
     }
     let common = promote(a, b);
     if binary.is_comparison() {
         if !is_float(common) && (fits(at, a, common).is_err() || fits(at, b, common).is_err())
-            || [strong(a), strong(b)].iter().all(|one| !is_float(*one)) && is_float(common)
+            || [default_type(a), default_type(b)].iter().all(|one| !is_float(*one)) && is_float(common)
         {
-            return Ok((Part::CompareExactly(binary, Box::new(left), Box::new(right)), Kind::Strong(BOOL)));
+            return Ok((
+                TypedNode::CompareExactly(binary, Box::new(left), Box::new(right)),
+                Kind::Strong(BOOL),
+            ));
         }
-        return Ok((Part::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(BOOL)));
+        return Ok((TypedNode::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(BOOL)));
     }
     let common = match binary {
         And | Or if common != BOOL => {
@@ -169,7 +174,7 @@ fn binary_types(
             {
                 return Err(wrong(at, "an integer has no integer power below 0; cast it, as in f64(x)"));
             }
-            return Ok((Part::Power(Box::new(left), exponent, common), Kind::Strong(common)));
+            return Ok((TypedNode::Power(Box::new(left), exponent, common), Kind::Strong(common)));
         }
         if !is_float(common) {
             return Err(wrong(
@@ -180,10 +185,10 @@ fn binary_types(
     }
     fits(at, a, common)?;
     fits(at, b, common)?;
-    Ok((Part::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(common)))
+    Ok((TypedNode::Binary(binary, Box::new(left), Box::new(right), common), Kind::Strong(common)))
 }
 
-/// Arithmetic of two literals, which stays weak.
+/// Computes an operation on two literals; the result is weak too.
 fn fold(binary: Binary, a: Literal, b: Literal) -> Option<Literal> {
     let float = |literal| match literal {
         Literal::Int(n) => n as f64,
@@ -206,7 +211,7 @@ fn fold(binary: Binary, a: Literal, b: Literal) -> Option<Literal> {
     }
 }
 
-/// A literal integer must be one of the type that it takes.
+/// Checks that a literal integer is in the range of the type that it takes.
 fn fits(at: usize, kind: Kind, common: ArrayType) -> Result<(), ArrayError> {
     let Kind::Weak(Literal::Int(n)) = kind else { return Ok(()) };
     let (low, high) = match common {
@@ -236,11 +241,11 @@ fn promote(a: Kind, b: Kind) -> ArrayType {
                 (Literal::Float(_), _) => F64,
             }
         }
-        (Kind::Weak(a), Kind::Weak(b)) => promoted(strong(Kind::Weak(a)), strong(Kind::Weak(b))),
+        (Kind::Weak(a), Kind::Weak(b)) => promoted(default_type(Kind::Weak(a)), default_type(Kind::Weak(b))),
     }
 }
 
-/// The type that holds the values of both, as NumPy chooses it.
+/// Returns the type that NumPy 2 promotes two types to.
 pub(crate) fn promoted(a: ArrayType, b: ArrayType) -> ArrayType {
     use DType::*;
     let (ArrayType::Number(x), ArrayType::Number(y)) = (a, b) else {

@@ -3,11 +3,11 @@
 use gristmill_kernel::ArrayType;
 
 use crate::expr::ast::{Binary, Literal, Unary};
-use crate::expr::check::{Part, Typed};
+use crate::expr::check::{Typed, TypedNode};
 use crate::expr::operators::{Arithmetic, Cast, cast};
 use crate::values::{Number, Values, with_number, with_type, with_values};
 
-/// What a part came to: elements, or one number for all.
+/// The value of a part: elements, or one number for all elements.
 #[derive(Clone, Debug)]
 pub(super) enum Operand {
     Block(Values),
@@ -15,26 +15,26 @@ pub(super) enum Operand {
 }
 
 impl Typed {
-    /// The values for these inputs, which have the types that were checked and are of one length.
+    /// Computes the values for these inputs, which have the checked types and one length.
     pub fn eval(&self, inputs: Vec<Values>) -> Values {
-        self.eval_beside(&inputs)
+        self.eval_borrowed(&inputs)
     }
 
-    /// The same where the inputs are read by another expression too.
-    pub(crate) fn eval_beside(&self, inputs: &[Values]) -> Values {
+    /// Computes the values for inputs that another expression reads too.
+    pub(crate) fn eval_borrowed(&self, inputs: &[Values]) -> Values {
         let length = inputs.first().map_or(0, Values::len);
         let operand = value(&self.root, inputs, length);
-        with_type!(self.dtype, T => T::wrap(operand.brought::<T>(length)))
+        with_type!(self.dtype, T => T::wrap(operand.elements::<T>(length)))
     }
 }
 
 impl Operand {
-    pub(super) fn brought<T: Cast>(self, length: usize) -> Vec<T> {
+    pub(super) fn elements<T: Cast>(self, length: usize) -> Vec<T> {
         match self {
             Operand::Block(values) => cast(values),
             Operand::Scalar(Literal::Bool(truth)) => vec![T::cast_from(truth); length],
             Operand::Scalar(Literal::Float(x)) => vec![T::cast_from(x); length],
-            // What was checked fits: unsigned ones above the range of i64 are of u64.
+            // Checked literals fit their type: only u64 has literals above the range of i64.
             Operand::Scalar(Literal::Int(n)) => {
                 let one = i64::try_from(n).map(T::cast_from).or_else(|_| u64::try_from(n).map(T::cast_from));
                 vec![one.unwrap_or_else(|_| T::cast_from(n as f64)); length]
@@ -54,34 +54,36 @@ impl Operand {
     }
 }
 
-fn value(part: &Part, inputs: &[Values], length: usize) -> Operand {
-    let of = |part: &Part| value(part, inputs, length);
+fn value(part: &TypedNode, inputs: &[Values], length: usize) -> Operand {
+    let of = |part: &TypedNode| value(part, inputs, length);
     match part {
-        Part::Input(at) => match inputs.get(*at) {
+        TypedNode::Input(at) => match inputs.get(*at) {
             Some(values) => Operand::Block(values.clone()),
             None => Operand::Scalar(Literal::Float(f64::NAN)),
         },
-        Part::Literal(literal) => Operand::Scalar(*literal),
-        Part::Unary(unary, operand, common) => Operand::Block(apply(*unary, of(operand), *common, length)),
-        Part::Power(operand, exponent, ArrayType::Number(common)) => {
+        TypedNode::Literal(literal) => Operand::Scalar(*literal),
+        TypedNode::Unary(unary, operand, common) => {
+            Operand::Block(apply(*unary, of(operand), *common, length))
+        }
+        TypedNode::Power(operand, exponent, ArrayType::Number(common)) => {
             Operand::Block(with_number!(*common, T => {
-                let base = of(operand).brought::<T>(length);
+                let base = of(operand).elements::<T>(length);
                 T::wrap(powers(base, *exponent))
             }))
         }
-        Part::Power(operand, ..) => of(operand),
-        Part::CompareExactly(binary, left, right) => {
+        TypedNode::Power(operand, ..) => of(operand),
+        TypedNode::CompareExactly(binary, left, right) => {
             let (left, right) = (of(left).exact(length), of(right).exact(length));
             Operand::Block(Values::Bool(compared(*binary, &left, &right)))
         }
-        Part::Binary(binary, left, right, ArrayType::Bool) => {
-            let (left, right) = (of(left).brought::<bool>(length), of(right).brought::<bool>(length));
+        TypedNode::Binary(binary, left, right, ArrayType::Bool) => {
+            let (left, right) = (of(left).elements::<bool>(length), of(right).elements::<bool>(length));
             Operand::Block(Values::Bool(logic(*binary, &left, &right)))
         }
-        Part::Binary(binary, left, right, ArrayType::Number(common)) => {
+        TypedNode::Binary(binary, left, right, ArrayType::Number(common)) => {
             let (left, right) = (of(left), of(right));
             Operand::Block(with_number!(*common, T => {
-                let (left, right) = (left.brought::<T>(length), right.brought::<T>(length));
+                let (left, right) = (left.elements::<T>(length), right.elements::<T>(length));
                 if binary.is_comparison() {
                     Values::Bool(compared(*binary, &left, &right))
                 } else {
@@ -89,11 +91,11 @@ fn value(part: &Part, inputs: &[Values], length: usize) -> Operand {
                 }
             }))
         }
-        Part::Where(condition, left, right, common) => {
-            let condition = of(condition).brought::<bool>(length);
+        TypedNode::Where(condition, left, right, common) => {
+            let condition = of(condition).elements::<bool>(length);
             let (left, right) = (of(left), of(right));
             Operand::Block(with_type!(*common, T => {
-                let (mut left, right) = (left.brought::<T>(length), right.brought::<T>(length));
+                let (mut left, right) = (left.elements::<T>(length), right.elements::<T>(length));
                 for ((left, right), truth) in left.iter_mut().zip(right).zip(condition) {
                     *left = if truth { *left } else { right };
                 }
@@ -107,11 +109,11 @@ fn powers<T: Arithmetic>(mut base: Vec<T>, exponent: Literal) -> Vec<T> {
     match exponent {
         Literal::Int(n) => base.iter_mut().for_each(|x| *x = x.whole_power(n)),
         Literal::Bool(truth) => base.iter_mut().for_each(|x| *x = x.whole_power(i128::from(truth))),
-        Literal::Float(0.5) => base.iter_mut().for_each(|x| *x = x.through(f64::sqrt)),
+        Literal::Float(0.5) => base.iter_mut().for_each(|x| *x = x.via_f64(f64::sqrt)),
         Literal::Float(n) if n.trunc() == n && n.abs() <= 64.0 => {
             base.iter_mut().for_each(|x| *x = x.whole_power(n as i128));
         }
-        Literal::Float(y) => base.iter_mut().for_each(|x| *x = x.through(|x| libm::pow(x, y))),
+        Literal::Float(y) => base.iter_mut().for_each(|x| *x = x.via_f64(|x| libm::pow(x, y))),
     }
     base
 }
@@ -120,15 +122,15 @@ pub(super) fn apply(unary: Unary, operand: Operand, common: ArrayType, length: u
     use Unary::*;
     match (unary, common) {
         (Cast(to), _) => with_type!(common, U => {
-            let values = U::wrap(operand.brought::<U>(length));
+            let values = U::wrap(operand.elements::<U>(length));
             with_type!(to, T => T::wrap(cast::<T>(values)))
         }),
-        (Not, _) => Values::Bool(operand.brought::<bool>(length).into_iter().map(|truth| !truth).collect()),
+        (Not, _) => Values::Bool(operand.elements::<bool>(length).into_iter().map(|truth| !truth).collect()),
         (IsNan, ArrayType::Bool) => Values::Bool(vec![false; length]),
         (IsFinite, ArrayType::Bool) => Values::Bool(vec![true; length]),
-        (_, ArrayType::Bool) => Values::Bool(operand.brought(length)),
+        (_, ArrayType::Bool) => Values::Bool(operand.elements(length)),
         (_, ArrayType::Number(dtype)) => {
-            with_number!(dtype, T => numbers(unary, operand.brought::<T>(length)))
+            with_number!(dtype, T => numbers(unary, operand.elements::<T>(length)))
         }
     }
 }
@@ -140,14 +142,15 @@ fn numbers<T: Arithmetic>(unary: Unary, mut values: Vec<T>) -> Values {
         Unary::IsFinite => return Values::Bool(values.into_iter().map(T::is_finite_number).collect()),
         Unary::Negative => each(&T::negative),
         Unary::Abs => each(&T::magnitude),
-        // Rounded from f64 the root of an f32 is the nearest too: f64 has more than twice the bits.
-        Unary::Sqrt => each(&|x| x.through(f64::sqrt)),
-        Unary::Exp => each(&|x| x.through(libm::exp)),
-        Unary::Log => each(&|x| x.through(libm::log)),
-        Unary::Log10 => each(&|x| x.through(libm::log10)),
-        Unary::Floor => each(&|x| x.through(f64::floor)),
-        Unary::Ceil => each(&|x| x.through(f64::ceil)),
-        Unary::Round => each(&|x| x.through(f64::round_ties_even)),
+        // The root of an f32 is computed in f64 and rounded. It is the nearest f32, because f64 has more than twice the
+        // bits.
+        Unary::Sqrt => each(&|x| x.via_f64(f64::sqrt)),
+        Unary::Exp => each(&|x| x.via_f64(libm::exp)),
+        Unary::Log => each(&|x| x.via_f64(libm::log)),
+        Unary::Log10 => each(&|x| x.via_f64(libm::log10)),
+        Unary::Floor => each(&|x| x.via_f64(f64::floor)),
+        Unary::Ceil => each(&|x| x.via_f64(f64::ceil)),
+        Unary::Round => each(&|x| x.via_f64(f64::round_ties_even)),
         Unary::Not | Unary::Cast(_) => {}
     }
     T::wrap(values)

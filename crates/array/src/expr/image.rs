@@ -1,69 +1,71 @@
-//! What an expression makes of all values in a range, without looking at each.
+//! The image of a range of values under an expression, found without looking at each value.
 //!
-//! Only what is certain is said. A number is followed through operations that do not turn: with one operand that is
-//! written out they are monotone also after rounding, zeros ordered by their signs (but for the lesser or larger of a zero and
-//! them), so the image of a range lies between the
-//! images of its ends, and these are computed as those of any element. Where an end becomes NaN, an integer would wrap, or
-//! an operation turns or is left to a library, nothing is said.
+//! An image is given only if it is certain. A range is followed through operations that are monotone. With one literal
+//! operand they stay monotone after rounding, if zeros are ordered by their signs; `min` and `max` with a literal zero
+//! are the exception. So the image of a range lies between the images of its ends, and these are computed as for any
+//! element. There is no image if an end becomes NaN, if an integer would wrap, or if an operation is not monotone or is
+//! left to a library.
 
 use gristmill_kernel::ArrayType;
 
 use crate::expr::ast::{Binary, Literal, Unary};
-use crate::expr::check::{Part, Typed};
+use crate::expr::check::{Typed, TypedNode};
 use crate::expr::eval::{Operand, apply, arithmetic};
 use crate::expr::operators::{Arithmetic, Cast, cast};
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_number, with_type, with_values};
 
-/// What some elements come to.
+/// The results of an expression over some elements.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Image {
-    /// Whether any may be true, and whether any may be false.
+    /// `yes`: some may be true. `no`: some may be false.
     Truth {
         yes: bool,
         no: bool,
     },
-    Numbers(Spread),
+    Numbers(NumberRange),
     Literal(Literal),
 }
 
-/// Numbers of which some are the least, some the largest, and some NaN.
+/// The range of some numbers, which may include NaN.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Spread {
-    /// The least and the largest, both of which some element is; none where all are NaN.
+pub(crate) struct NumberRange {
+    /// The least and the largest, which both occur; `None` if all are NaN.
     pub(crate) ends: Option<Values>,
-    /// Whether those that were missing are NaN still; no other is.
+    /// Whether elements that were missing are still NaN. No other element is NaN.
     pub(crate) nan: bool,
-    /// Whether they are the elements as they came.
+    /// Whether the numbers are the unchanged elements.
     pub(crate) same: bool,
 }
 
 impl Image {
-    /// Of elements as they are.
-    pub(crate) const fn of(ends: Option<Values>, nan: bool) -> Image {
-        Image::Numbers(Spread { ends, nan, same: true })
+    /// The image of elements that no operation changes.
+    pub(crate) const fn unchanged(ends: Option<Values>, nan: bool) -> Image {
+        Image::Numbers(NumberRange { ends, nan, same: true })
     }
 }
 
 impl Typed {
-    /// What elements of the one input come to that are no smaller and no larger than these two, both of which are among
-    /// them, or NaN. `None` where that is not certain.
+    /// Returns the image of the only input's elements. `ends` are their least and largest, which both occur; `nan` says
+    /// whether some are NaN. Returns `None` if the image is not certain.
     pub(crate) fn image(&self, ends: Option<Values>, nan: bool) -> Option<Image> {
-        let input = Spread { ends, nan, same: true };
-        brought(image(&self.root, &input)?, self.dtype)
+        let input = NumberRange { ends, nan, same: true };
+        cast_image(image(&self.root, &input)?, self.dtype)
     }
 }
 
-fn image(part: &Part, input: &Spread) -> Option<Image> {
+fn image(part: &TypedNode, input: &NumberRange) -> Option<Image> {
     match part {
-        Part::Input(0) => Some(Image::Numbers(input.clone())),
-        Part::Input(_) | Part::Power(..) => None,
-        Part::Literal(literal) => Some(Image::Literal(*literal)),
-        Part::Unary(unary, of, common) => one(*unary, brought(image(of, input)?, *common)?, *common),
-        Part::Binary(binary, left, right, common) => {
+        TypedNode::Input(0) => Some(Image::Numbers(input.clone())),
+        TypedNode::Input(_) | TypedNode::Power(..) => None,
+        TypedNode::Literal(literal) => Some(Image::Literal(*literal)),
+        TypedNode::Unary(unary, of, common) => {
+            unary_image(*unary, cast_image(image(of, input)?, *common)?, *common)
+        }
+        TypedNode::Binary(binary, left, right, common) => {
             let (left, right) = (image(left, input)?, image(right, input)?);
             match common {
-                ArrayType::Bool => logic(*binary, brought(left, *common)?, brought(right, *common)?),
+                ArrayType::Bool => logic(*binary, cast_image(left, *common)?, cast_image(right, *common)?),
                 ArrayType::Number(_) if binary.is_comparison() => {
                     let (left, right) = (numbers(left, *common)?, numbers(right, *common)?);
                     compared_ends(*binary, &left, &right)
@@ -71,73 +73,73 @@ fn image(part: &Part, input: &Spread) -> Option<Image> {
                 ArrayType::Number(_) => with_literal(*binary, left, right, *common),
             }
         }
-        Part::CompareExactly(binary, left, right) => {
+        TypedNode::CompareExactly(binary, left, right) => {
             let (left, right) = (exact(image(left, input)?)?, exact(image(right, input)?)?);
             Some(compared(*binary, Some((left, right)), false))
         }
-        Part::Where(condition, left, right, common) => {
-            match brought(image(condition, input)?, ArrayType::Bool)? {
-                Image::Truth { yes: true, no: false } => brought(image(left, input)?, *common),
-                Image::Truth { yes: false, no: true } => brought(image(right, input)?, *common),
+        TypedNode::Where(condition, left, right, common) => {
+            match cast_image(image(condition, input)?, ArrayType::Bool)? {
+                Image::Truth { yes: true, no: false } => cast_image(image(left, input)?, *common),
+                Image::Truth { yes: false, no: true } => cast_image(image(right, input)?, *common),
                 _ => None,
             }
         }
     }
 }
 
-/// The same brought to a type, as operands are.
-fn brought(image: Image, to: ArrayType) -> Option<Image> {
-    let spread = match image {
+/// Casts an image to a type, as operands are cast.
+fn cast_image(image: Image, to: ArrayType) -> Option<Image> {
+    let range = match image {
         Image::Literal(literal) if to == ArrayType::Bool => {
-            let yes = Operand::Scalar(literal).brought::<bool>(1).contains(&true);
+            let yes = Operand::Scalar(literal).elements::<bool>(1).contains(&true);
             return Some(Image::Truth { yes, no: !yes });
         }
         Image::Literal(literal) => {
-            let ends = with_type!(to, T => T::wrap(Operand::Scalar(literal).brought::<T>(2)));
+            let ends = with_type!(to, T => T::wrap(Operand::Scalar(literal).elements::<T>(2)));
             let nan = any_nan(&ends);
-            return Some(Image::Numbers(Spread { ends: (!nan).then_some(ends), nan, same: false }));
+            return Some(Image::Numbers(NumberRange { ends: (!nan).then_some(ends), nan, same: false }));
         }
         Image::Truth { .. } if to == ArrayType::Bool => return Some(image),
         Image::Truth { yes, no } if yes != no => {
             let ends = with_type!(to, T => T::wrap(cast::<T>(Values::Bool(vec![yes; 2]))));
-            return Some(Image::Numbers(Spread { ends: Some(ends), nan: false, same: false }));
+            return Some(Image::Numbers(NumberRange { ends: Some(ends), nan: false, same: false }));
         }
         Image::Truth { .. } => return None,
-        Image::Numbers(spread) => spread,
+        Image::Numbers(range) => range,
     };
-    let Some(ends) = &spread.ends else {
-        // NaN is true, and no integer.
+    let Some(ends) = &range.ends else {
+        // As a bool NaN is true. As an integer it has no certain image.
         return match to {
-            ArrayType::Bool => Some(Image::Truth { yes: spread.nan, no: false }),
-            to if is_float(to) => Some(Image::Numbers(Spread { same: false, ..spread })),
+            ArrayType::Bool => Some(Image::Truth { yes: range.nan, no: false }),
+            to if is_float(to) => Some(Image::Numbers(NumberRange { same: false, ..range })),
             _ => None,
         };
     };
     let from = ends.dtype();
     match to {
-        to if to == from => Some(Image::Numbers(spread)),
+        to if to == from => Some(Image::Numbers(range)),
         ArrayType::Bool => {
             let (low, high) = signs(ends);
-            let yes = spread.nan || low != 0 || high != 0;
+            let yes = range.nan || low != 0 || high != 0;
             Some(Image::Truth { yes, no: low <= 0 && high >= 0 })
         }
-        to if !is_float(to) && (spread.nan || !is_float(from) && !stays(ends, to)) => None,
+        to if !is_float(to) && (range.nan || !is_float(from) && !keeps_values(ends, to)) => None,
         to => {
             let ends = with_type!(to, T => T::wrap(cast::<T>(ends.clone())));
-            Some(Image::Numbers(Spread { ends: Some(ends), same: false, ..spread }))
+            Some(Image::Numbers(NumberRange { ends: Some(ends), same: false, ..range }))
         }
     }
 }
 
-fn numbers(image: Image, to: ArrayType) -> Option<Spread> {
-    match brought(image, to)? {
-        Image::Numbers(spread) => Some(spread),
+fn numbers(image: Image, to: ArrayType) -> Option<NumberRange> {
+    match cast_image(image, to)? {
+        Image::Numbers(range) => Some(range),
         _ => None,
     }
 }
 
-/// Whether integers keep their values in another type.
-fn stays(ends: &Values, to: ArrayType) -> bool {
+/// Returns whether integers keep their values in another type.
+fn keeps_values(ends: &Values, to: ArrayType) -> bool {
     let there = with_type!(to, T => T::wrap(cast::<T>(ends.clone())));
     whole(ends) == whole(&there)
 }
@@ -150,7 +152,7 @@ fn any_nan(values: &Values) -> bool {
     with_values!(values, values => values.iter().any(|x| x.is_nan()))
 }
 
-/// -1, 0 or 1 for the least and for the largest.
+/// Returns the signs of the least and of the largest: -1, 0 or 1.
 fn signs(ends: &Values) -> (i8, i8) {
     fn of<T: Number>(x: T) -> i8 {
         let zero = T::default();
@@ -159,7 +161,8 @@ fn signs(ends: &Values) -> (i8, i8) {
     with_values!(ends, ends => (of(ends[0]), of(ends[1])))
 }
 
-/// In ascending order of keys, which is descending where the operation turns the order over; `None` where one is NaN.
+/// Sorts the images of the ends by their keys, because an operation may reverse the order. Returns `None` if one is
+/// NaN.
 fn in_order(values: Values) -> Option<Values> {
     with_values!(values, values => {
         let mut values = values;
@@ -171,36 +174,36 @@ fn in_order(values: Values) -> Option<Values> {
     })
 }
 
-fn one(unary: Unary, of: Image, common: ArrayType) -> Option<Image> {
+fn unary_image(unary: Unary, of: Image, common: ArrayType) -> Option<Image> {
     if let Unary::Cast(to) = unary {
-        return brought(of, to);
+        return cast_image(of, to);
     }
-    let spread = match (unary, of) {
+    let range = match (unary, of) {
         (Unary::Not, Image::Truth { yes, no }) => return Some(Image::Truth { yes: no, no: yes }),
         (Unary::IsNan, Image::Truth { .. }) => return Some(Image::Truth { yes: false, no: true }),
         (Unary::IsFinite, Image::Truth { .. }) => return Some(Image::Truth { yes: true, no: false }),
-        (_, Image::Numbers(spread)) => spread,
+        (_, Image::Numbers(range)) => range,
         _ => return None,
     };
     let finite = |ends: &Values| -> Vec<bool> {
         with_values!(ends, ends => ends.iter().map(|x| x.to_f64().is_finite()).collect())
     };
     match unary {
-        Unary::IsNan => Some(Image::Truth { yes: spread.nan, no: spread.ends.is_some() }),
+        Unary::IsNan => Some(Image::Truth { yes: range.nan, no: range.ends.is_some() }),
         Unary::IsFinite => {
-            let ends = spread.ends.as_ref().map(finite).unwrap_or_default();
-            // Between infinities of both signs anything may lie.
-            let one_infinity = spread.ends.as_ref().is_some_and(|ends| {
+            let ends = range.ends.as_ref().map(finite).unwrap_or_default();
+            // Between infinities of both signs there may be any number.
+            let one_infinity = range.ends.as_ref().is_some_and(|ends| {
                 let (low, high) = signs(ends);
                 low == high && finite(ends) == [false, false]
             });
-            let yes = spread.ends.is_some() && !one_infinity;
-            Some(Image::Truth { yes, no: spread.nan || ends.contains(&false) })
+            let yes = range.ends.is_some() && !one_infinity;
+            Some(Image::Truth { yes, no: range.nan || ends.contains(&false) })
         }
-        Unary::Abs if spread.ends.as_ref().is_some_and(|ends| matches!(signs(ends), (-1, 1))) => None,
+        Unary::Abs if range.ends.as_ref().is_some_and(|ends| matches!(signs(ends), (-1, 1))) => None,
         Unary::Negative | Unary::Abs | Unary::Sqrt | Unary::Floor | Unary::Ceil | Unary::Round => {
-            let Some(ends) = spread.ends else {
-                return Some(Image::Numbers(Spread { same: false, ..spread }));
+            let Some(ends) = range.ends else {
+                return Some(Image::Numbers(NumberRange { same: false, ..range }));
             };
             let before = whole(&ends);
             let ends = in_order(apply(unary, Operand::Block(ends), common, 2))?;
@@ -215,13 +218,13 @@ fn one(unary: Unary, of: Image, common: ArrayType) -> Option<Image> {
                     return None;
                 }
             }
-            Some(Image::Numbers(Spread { ends: Some(ends), nan: spread.nan, same: false }))
+            Some(Image::Numbers(NumberRange { ends: Some(ends), nan: range.nan, same: false }))
         }
         _ => None,
     }
 }
 
-/// Arithmetic with one operand that is written out.
+/// Returns the image of arithmetic with one literal operand.
 fn with_literal(binary: Binary, left: Image, right: Image, common: ArrayType) -> Option<Image> {
     use Binary::*;
     let first = match (&left, &right) {
@@ -230,20 +233,20 @@ fn with_literal(binary: Binary, left: Image, right: Image, common: ArrayType) ->
         _ => return None,
     };
     let (left, right) = (numbers(left, common)?, numbers(right, common)?);
-    let (literal, spread) = if first { (&left, &right) } else { (&right, &left) };
+    let (literal, range) = if first { (&left, &right) } else { (&right, &left) };
     let literal = literal.ends.as_ref()?;
     let number = with_values!(literal, literal => literal[0].to_f64());
     match binary {
         Add | Subtract => {}
-        // Of two that are equal the second is taken, so behind a zero the signs of zeros are not in order.
+        // Of two equal operands the second is taken, so with a literal zero first the signs of zeros are not in order.
         Minimum | Maximum if number != 0.0 || !first => {}
         Multiply if number.is_finite() => {}
         Divide if number.is_finite() && number != 0.0 && !first => {}
         _ => return None,
     }
-    let nan = spread.nan;
+    let nan = range.nan;
     let (Some(left), Some(right)) = (left.ends, right.ends) else {
-        return Some(Image::Numbers(Spread { ends: None, nan, same: false }));
+        return Some(Image::Numbers(NumberRange { ends: None, nan, same: false }));
     };
     let mut expected: Vec<i128> = whole(&left)
         .iter()
@@ -266,10 +269,10 @@ fn with_literal(binary: Binary, left: Image, right: Image, common: ArrayType) ->
     if !is_float(common) && whole(&ends) != expected {
         return None;
     }
-    Some(Image::Numbers(Spread { ends: Some(ends), nan, same: false }))
+    Some(Image::Numbers(NumberRange { ends: Some(ends), nan, same: false }))
 }
 
-fn compared_ends(binary: Binary, left: &Spread, right: &Spread) -> Option<Image> {
+fn compared_ends(binary: Binary, left: &NumberRange, right: &NumberRange) -> Option<Image> {
     let nan = left.nan || right.nan;
     let (Some(a), Some(b)) = (&left.ends, &right.ends) else {
         return Some(compared::<u8>(binary, None, nan));
@@ -281,10 +284,11 @@ fn compared_ends(binary: Binary, left: &Spread, right: &Spread) -> Option<Image>
     Some(with_type!(a.dtype(), T => pairs::<T>(a, b, binary, nan)))
 }
 
-/// Which truths a comparison of any of one range with any of the other can give, NaNs apart.
+/// Returns the possible results of comparing any number of one range with any number of the other. `nan` says whether
+/// either range has NaN.
 fn compared<T: PartialOrd>(binary: Binary, ends: Option<([T; 2], [T; 2])>, nan: bool) -> Image {
     use Binary::*;
-    // Two NaNs, or one, are not equal; nothing else is true of them.
+    // NaN is unequal to everything; every other comparison with it is false.
     let (mut yes, mut no) = (nan && binary == NotEqual, nan && binary != NotEqual);
     if let Some(([a, b], [c, d])) = ends {
         let meet = a <= d && c <= b;
@@ -303,12 +307,12 @@ fn compared<T: PartialOrd>(binary: Binary, ends: Option<([T; 2], [T; 2])>, nan: 
     Image::Truth { yes, no }
 }
 
-/// Both ends of integers, whatever their type.
+/// Returns both ends if they are integers or booleans.
 fn exact(image: Image) -> Option<[i128; 2]> {
     match image {
         Image::Literal(Literal::Int(n)) => Some([n; 2]),
         Image::Literal(Literal::Bool(truth)) => Some([i128::from(truth); 2]),
-        Image::Numbers(Spread { ends: Some(ends), nan: false, .. }) if !is_float(ends.dtype()) => {
+        Image::Numbers(NumberRange { ends: Some(ends), nan: false, .. }) if !is_float(ends.dtype()) => {
             whole(&ends).try_into().ok()
         }
         _ => None,

@@ -56,7 +56,7 @@ pub(crate) trait Cast:
     + CastFrom<f32>
     + CastFrom<f64>
 {
-    /// The vector in a column of this type, or the column back.
+    /// Returns the vector in a column of this type, or the column if it has another type.
     fn unwrap(values: Values) -> Result<Vec<Self>, Values>;
 }
 
@@ -77,7 +77,7 @@ cast_targets! {
     bool, Bool; i8, I8; i16, I16; i32, I32; i64, I64; u8, U8; u16, U16; u32, U32; u64, U64; f32, F32; f64, F64
 }
 
-/// The column with another type.
+/// Casts a column to another type.
 pub(crate) fn cast<T: Cast>(values: Values) -> Vec<T> {
     match T::unwrap(values) {
         Ok(values) => values,
@@ -85,7 +85,7 @@ pub(crate) fn cast<T: Cast>(values: Values) -> Vec<T> {
     }
 }
 
-/// What integers and floats do differently.
+/// Operations that integers and floats do differently.
 pub(crate) trait Arithmetic: Cast {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -98,8 +98,8 @@ pub(crate) trait Arithmetic: Cast {
     fn negative(self) -> Self;
     fn magnitude(self) -> Self;
     fn is_finite_number(self) -> bool;
-    /// `f` computed in f64 and rounded to the type.
-    fn through(self, f: impl Fn(f64) -> f64) -> Self;
+    /// Computes `f` in f64 and rounds the result to the type.
+    fn via_f64(self, f: impl Fn(f64) -> f64) -> Self;
     fn lesser(self, other: Self) -> Self {
         if self.is_nan() || self < other { self } else { other }
     }
@@ -124,7 +124,7 @@ macro_rules! integers {
             fn times(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            /// Never asked for: integers are divided as f64.
+            /// Never called: integers are divided as f64.
             fn over(self, other: Self) -> Self {
                 self.floor_over(other)
             }
@@ -145,7 +145,7 @@ macro_rules! integers {
                 let rest = self.wrapping_rem(other);
                 if rest != 0 && (rest < 0) != (other < 0) { rest.wrapping_add(other) } else { rest }
             }
-            /// Never asked for: exponents of integers are literals.
+            /// Never called: exponents of integers are literals.
             fn power(self, exponent: Self) -> Self {
                 self.whole_power(exponent as i128)
             }
@@ -163,7 +163,7 @@ macro_rules! integers {
             fn is_finite_number(self) -> bool {
                 true
             }
-            fn through(self, _: impl Fn(f64) -> f64) -> Self {
+            fn via_f64(self, _: impl Fn(f64) -> f64) -> Self {
                 self
             }
         }
@@ -194,7 +194,7 @@ macro_rules! floats {
             fn over(self, other: Self) -> Self {
                 self / other
             }
-            /// The whole number that NumPy finds: from the remainder, so that it is consistent with it.
+            /// Computes the quotient from the remainder, as NumPy does, so that both are consistent.
             fn floor_over(self, other: Self) -> Self {
                 if other == 0.0 {
                     return self / other;
@@ -253,7 +253,7 @@ macro_rules! floats {
                 self.is_finite()
             }
             #[inline(always)]
-            fn through(self, f: impl Fn(f64) -> f64) -> Self {
+            fn via_f64(self, f: impl Fn(f64) -> f64) -> Self {
                 f(f64::from(self)) as $t
             }
         }

@@ -1,9 +1,9 @@
 //! From text to a tree, by precedence climbing.
 
 use crate::error::ArrayError;
-use crate::expr::ast::{Binary, Literal, MAX_DEPTH, MAX_TEXT, Node, Unary, What};
+use crate::expr::ast::{Binary, Literal, MAX_DEPTH, MAX_TEXT, Node, NodeKind, Unary};
 
-/// Most parts of an expression; each takes a character at least, but trees of long chains are deep.
+/// Most parts of an expression. It bounds the depth of the tree, which grows with the length of a chain of operators.
 const MAX_NODES: usize = 1024;
 
 pub(crate) fn parse(text: &str, inputs: &[String]) -> Result<Node, ArrayError> {
@@ -29,7 +29,7 @@ struct Parser<'a> {
     nodes: usize,
 }
 
-/// How strongly the unary operators bind: more than all binary ones but the power.
+/// Binding strength of the unary operators: more than all binary operators except the power.
 const UNARY: u8 = 6;
 
 impl Parser<'_> {
@@ -54,7 +54,7 @@ impl Parser<'_> {
         if self.eat(c) { Ok(()) } else { Err(self.error(format!("'{c}' is missing {what}"))) }
     }
 
-    /// The next binary operator: how strongly it binds, and its length.
+    /// Returns the next binary operator, its binding strength and its length in characters.
     fn operator(&mut self) -> Option<(Binary, u8, usize)> {
         use Binary::*;
         let first = self.peek()?;
@@ -79,16 +79,16 @@ impl Parser<'_> {
         })
     }
 
-    fn node(&mut self, at: usize, what: What) -> Result<Node, ArrayError> {
+    fn node(&mut self, at: usize, kind: NodeKind) -> Result<Node, ArrayError> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err(wrong(at + 1, format!("it has more than {MAX_NODES} parts")));
         }
-        Ok(Node { at: at + 1, what })
+        Ok(Node { at: at + 1, kind })
     }
 
-    /// An expression of operators that bind at least so strongly. Its tree is as deep as it is long where an operator is
-    /// repeated, at most `MAX_NODES`.
+    /// Reads an expression of operators with at least the binding strength `least`. A chain of one operator gives a
+    /// tree as deep as the chain is long, at most `MAX_NODES`.
     fn expression(&mut self, least: u8, depth: usize) -> Result<Node, ArrayError> {
         if depth > MAX_DEPTH {
             return Err(self.error(format!("it is nested more than {MAX_DEPTH} deep")));
@@ -107,7 +107,7 @@ impl Parser<'_> {
             // The power goes from right to left, and its right side may have a sign.
             let right =
                 self.expression(if operator == Binary::Power { UNARY } else { strength + 1 }, depth + 1)?;
-            left = self.node(at, What::Binary(operator, Box::new(left), Box::new(right)))?;
+            left = self.node(at, NodeKind::Binary(operator, Box::new(left), Box::new(right)))?;
         }
         Ok(left)
     }
@@ -121,10 +121,12 @@ impl Parser<'_> {
             Some('-') => {
                 self.at += 1;
                 let of = self.expression(UNARY, depth + 1)?;
-                match of.what {
-                    What::Literal(Literal::Int(n)) => self.node(at, What::Literal(Literal::Int(-n))),
-                    What::Literal(Literal::Float(x)) => self.node(at, What::Literal(Literal::Float(-x))),
-                    _ => self.node(at, What::Unary(Unary::Negative, Box::new(of))),
+                match of.kind {
+                    NodeKind::Literal(Literal::Int(n)) => self.node(at, NodeKind::Literal(Literal::Int(-n))),
+                    NodeKind::Literal(Literal::Float(x)) => {
+                        self.node(at, NodeKind::Literal(Literal::Float(-x)))
+                    }
+                    _ => self.node(at, NodeKind::Unary(Unary::Negative, Box::new(of))),
                 }
             }
             Some('+') => {
@@ -134,7 +136,7 @@ impl Parser<'_> {
             Some('~') => {
                 self.at += 1;
                 let of = self.expression(UNARY, depth + 1)?;
-                self.node(at, What::Unary(Unary::Not, Box::new(of)))
+                self.node(at, NodeKind::Unary(Unary::Not, Box::new(of)))
             }
             Some('(') => {
                 self.at += 1;
@@ -165,7 +167,7 @@ impl Parser<'_> {
         let literal =
             if whole { text.parse().ok().map(Literal::Int) } else { text.parse().ok().map(Literal::Float) };
         let literal = literal.ok_or_else(|| wrong(at + 1, format!("'{text}' is not a number")))?;
-        self.node(at, What::Literal(literal))
+        self.node(at, NodeKind::Literal(literal))
     }
 
     fn name(&mut self, depth: usize) -> Result<Node, ArrayError> {
@@ -178,7 +180,7 @@ impl Parser<'_> {
             return self.call(at, &name, depth);
         }
         if let Some(input) = self.inputs.iter().position(|input| *input == name) {
-            return self.node(at, What::Input(input));
+            return self.node(at, NodeKind::Input(input));
         }
         let literal = match name.as_str() {
             "true" | "True" => Literal::Bool(true),
@@ -190,7 +192,7 @@ impl Parser<'_> {
                 return Err(wrong(at + 1, format!("'{name}' is not known here; there is {known}")));
             }
         };
-        self.node(at, What::Literal(literal))
+        self.node(at, NodeKind::Literal(literal))
     }
 
     fn call(&mut self, at: usize, name: &str, depth: usize) -> Result<Node, ArrayError> {
@@ -216,17 +218,17 @@ impl Parser<'_> {
         }
         let mut given = given.into_iter().map(Box::new);
         let mut next = || given.next().ok_or_else(why);
-        let what = match name {
-            "where" => What::Where(next()?, next()?, next()?),
-            "min" => What::Binary(Binary::Minimum, next()?, next()?),
-            "max" => What::Binary(Binary::Maximum, next()?, next()?),
+        let kind = match name {
+            "where" => NodeKind::Where(next()?, next()?, next()?),
+            "min" => NodeKind::Binary(Binary::Minimum, next()?, next()?),
+            "max" => NodeKind::Binary(Binary::Maximum, next()?, next()?),
             "clip" => {
                 let (x, low, high) = (next()?, next()?, next()?);
-                let raised = self.node(at, What::Binary(Binary::Maximum, x, low))?;
-                What::Binary(Binary::Minimum, Box::new(raised), high)
+                let raised = self.node(at, NodeKind::Binary(Binary::Maximum, x, low))?;
+                NodeKind::Binary(Binary::Minimum, Box::new(raised), high)
             }
-            _ => What::Unary(Unary::named(name).ok_or_else(why)?, next()?),
+            _ => NodeKind::Unary(Unary::named(name).ok_or_else(why)?, next()?),
         };
-        self.node(at, what)
+        self.node(at, kind)
     }
 }

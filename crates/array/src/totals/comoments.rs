@@ -7,10 +7,11 @@ use gristmill_kernel::state::StateReader;
 use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, Values, with_values};
 
-/// Elements of which products are made at once.
+/// Elements whose products are made at once.
 const PIECE: usize = 512;
 
-/// Five bins: products of values that are nearly equal keep all bits that their covariance needs, whatever the other column has.
+/// Cells of five bins. Products of nearly equal values keep all bits that their covariance needs, for any values of the
+/// other column.
 pub(crate) type PairCells = Cells<5>;
 
 /// The number of pairs of each cell, and the sums of x, of y and of their products.
@@ -76,7 +77,7 @@ impl Comoments {
     }
 }
 
-/// The elements of a column from a place on, as f64.
+/// Writes the elements of a column from an index on as f64.
 fn widened(values: &Values, from: usize, out: &mut [f64]) {
     with_values!(values, values => {
         for (out, value) in out.iter_mut().zip(&values[from..]) {
@@ -116,7 +117,7 @@ impl Totals for Comoments {
             2 => low(&self.x).put(out),
             3 => self.y.exactly(at, 1).to_f64().put(out),
             4 => low(&self.y).put(out),
-            // Of nothing there is no distance.
+            // Without pairs the sum of products is 0.
             _ if self.counts[at] == 0 => 0f64.put(out),
             _ => self.x.comoment(&self.y, &self.xy, at, self.counts[at]).to_f64().put(out),
         }

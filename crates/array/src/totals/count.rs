@@ -1,4 +1,4 @@
-//! How many elements are not NaN.
+//! Number of elements that are not NaN.
 
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
@@ -45,7 +45,7 @@ impl Totals for Count {
     }
 }
 
-/// Counts the elements of a row, each in its cell; NaNs only without `skip`.
+/// Counts each element of a row in its own cell. NaN counts only without `skip`.
 pub(crate) fn count_row(counts: &mut [u64], row: &Row<'_>, skip: bool) {
     with_values!(row.values, values => {
         for (n, x) in counts.iter_mut().zip(&values[row.from..row.to]) {
@@ -54,7 +54,7 @@ pub(crate) fn count_row(counts: &mut [u64], row: &Row<'_>, skip: bool) {
     });
 }
 
-/// The same into one cell.
+/// Returns the number of elements of a row. NaN counts only without `skip`.
 pub(crate) fn count_run(row: &Row<'_>, skip: bool) -> u64 {
     with_values!(row.values, values => {
         values[row.from..row.to].iter().map(|x| u64::from(!(skip && x.is_nan()))).sum()

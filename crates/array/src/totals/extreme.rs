@@ -10,17 +10,17 @@ use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_type, with_values};
 
-/// Elements are compared by their keys, in which NaN is the largest: turned over where the largest is wanted, so that
-/// the least key wins always and a NaN is seen by itself.
+/// The smallest or the largest element of each cell. Elements are compared by their keys, which are inverted if the
+/// largest is wanted, so that the least key always wins. NaN is noted separately.
 pub(crate) struct Extreme {
     rule: Rule,
     largest: bool,
-    /// Elements that count.
+    /// Number of elements of each cell that are not skipped.
     counts: Vec<u64>,
     keys: Vec<u64>,
-    /// The least of rows of f32, in half the bytes; empty before the first.
+    /// The least keys of rows of f32, in 32 bits; empty before the first row.
     narrow: Vec<u32>,
-    /// Whether a NaN was met that is not missing.
+    /// Whether a cell has a NaN that does not count as missing.
     nans: Vec<bool>,
 }
 
@@ -36,7 +36,7 @@ impl Extreme {
         }
     }
 
-    /// Whether the smallest is the largest, which `most` keeps.
+    /// Whether the smallest element of a cell equals the largest one, which `most` has.
     pub(crate) fn same_as(&self, most: &Extreme, at: usize) -> bool {
         self.least(at) == !most.least(at)
     }
@@ -55,7 +55,7 @@ impl Extreme {
     }
 }
 
-/// As [`key`] in half the bytes. That of an f32 that is not NaN is less than the largest `u32`, turned over or not.
+/// Takes the least keys of f32 in 32 bits. The key of an f32 that is not NaN is below `u32::MAX`, inverted or not.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
 fn least_narrow(values: &[f32], turned: u32, cells: &mut [u32]) {
     for (least, x) in cells.iter_mut().zip(values) {
@@ -80,7 +80,7 @@ fn note_nans<T: Number>(values: &[T], cells: &mut [bool]) {
 
 #[inline(always)]
 fn key<T: Number>(x: T, turned: u64) -> u64 {
-    // What is missing, or was noted as NaN, is never the least.
+    // NaN is skipped or noted separately, so its key is never the least.
     if x.is_nan() { u64::MAX } else { x.key() ^ turned }
 }
 
@@ -153,7 +153,7 @@ impl Totals for Extreme {
         let turned = self.turned();
         let float = is_float(self.rule.column);
         if n == 0 && !float {
-            return Err(domain("a part of the answer is of no element, and no integer says so; use f64(x)"));
+            return Err(domain("a cell of the answer has no element, and no integer says so; use f64(x)"));
         }
         let missing = n == 0 || n < self.rule.min_count && float;
         let key = if missing || self.nans[at] { f64::NAN.key() } else { self.least(at) ^ turned };

@@ -10,62 +10,62 @@ use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, put_counts, put_float};
 use crate::values::{Number, Values};
 
-/// Sums of values, one for each cell: exact where there is one cell of one number.
-pub(crate) enum Sums {
+/// The sum of each cell: exact if the answer is a single number, else binned.
+pub(crate) enum CellSums {
     Exact(Box<Sum>),
     Binned(BinnedCells),
 }
 
-impl Sums {
-    pub(crate) fn new(one: bool, cells: usize) -> Sums {
-        if one { Sums::Exact(Box::default()) } else { Sums::Binned(BinnedCells::new(cells)) }
+impl CellSums {
+    pub(crate) fn new(one: bool, cells: usize) -> CellSums {
+        if one { CellSums::Exact(Box::default()) } else { CellSums::Binned(BinnedCells::new(cells)) }
     }
 
     pub(crate) fn row<T: Real + Number>(&mut self, at: usize, values: &[T], skip: bool) {
         match self {
-            Sums::Exact(sum) => add_exactly(sum, values),
-            Sums::Binned(cells) => cells.add_row(at, values, skip),
+            CellSums::Exact(sum) => add_exactly(sum, values),
+            CellSums::Binned(cells) => cells.add_row(at, values, skip),
         }
     }
 
     pub(crate) fn run<T: Real + Number>(&mut self, at: usize, values: &[T], skip: bool) {
         match self {
-            Sums::Exact(sum) => add_exactly(sum, values),
-            Sums::Binned(cells) => cells.add_run(at, values, skip),
+            CellSums::Exact(sum) => add_exactly(sum, values),
+            CellSums::Binned(cells) => cells.add_run(at, values, skip),
         }
     }
 
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         match self {
-            Sums::Exact(sum) => sum.encode(out),
-            Sums::Binned(cells) => cells.encode(out),
+            CellSums::Exact(sum) => sum.encode(out),
+            CellSums::Binned(cells) => cells.encode(out),
         }
     }
 
     pub(crate) fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
         let used = match self {
-            Sums::Exact(sum) => {
+            CellSums::Exact(sum) => {
                 let (other, used) = Sum::decode(read.rest()).map_err(|error| read.bad(error.to_string()))?;
                 sum.merge(&other);
                 used
             }
-            Sums::Binned(cells) => {
+            CellSums::Binned(cells) => {
                 cells.merge_encoded(read.rest()).map_err(|error| read.bad(error.to_string()))?
             }
         };
         read.bytes(used).map(drop)
     }
 
-    /// The sum divided by `n`.
+    /// Returns the sum divided by `n`.
     pub(crate) fn exactly(&self, at: usize, n: u64, skip: bool) -> Exactly {
         match self {
-            Sums::Exact(sum) => sum.exactly(n, skip),
-            Sums::Binned(cells) => cells.exactly(at, n),
+            CellSums::Exact(sum) => sum.exactly(n, skip),
+            CellSums::Binned(cells) => cells.exactly(at, n),
         }
     }
 }
 
-/// The bytes of floats, where the machine has them little-endian anyway.
+/// Adds floats to an exact sum, as bytes if the machine is little-endian.
 pub(crate) fn add_exactly<T: Real + Number>(sum: &mut Sum, values: &[T]) {
     for piece in values.chunks(PIECE) {
         let mut bytes = [0u8; 8 * PIECE];
@@ -83,12 +83,12 @@ const PIECE: usize = 2048;
 pub(crate) struct FloatSum {
     rule: Rule,
     counts: Vec<u64>,
-    sums: Sums,
+    sums: CellSums,
 }
 
 impl FloatSum {
     pub(crate) fn new(rule: &Rule, cells: usize) -> FloatSum {
-        FloatSum { rule: rule.clone(), counts: vec![0; cells], sums: Sums::new(rule.one, cells) }
+        FloatSum { rule: rule.clone(), counts: vec![0; cells], sums: CellSums::new(rule.single, cells) }
     }
 }
 
@@ -120,8 +120,8 @@ impl Totals for FloatSum {
         let counted = statistics.elements - if skip { statistics.missing } else { 0 };
         self.counts[at] = self.counts[at].wrapping_add(counted);
         match &mut self.sums {
-            Sums::Exact(sum) => statistics.exact.iter().for_each(|other| sum.merge(other)),
-            Sums::Binned(cells) => {
+            CellSums::Exact(sum) => statistics.exact.iter().for_each(|other| sum.merge(other)),
+            CellSums::Binned(cells) => {
                 statistics.binned.iter().for_each(|other| cells.merge_one(at, other));
                 if statistics.missing > 0 && !skip {
                     cells.add_run(at, &[f64::NAN], false);

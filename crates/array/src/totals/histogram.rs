@@ -1,4 +1,4 @@
-//! How many elements are in each bin.
+//! Histograms: the number of elements in each bin.
 
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
@@ -10,7 +10,7 @@ use crate::values::{Number, with_type, with_values};
 
 pub(crate) struct Histogram {
     edges: Vec<f64>,
-    /// Bins of a cell beside each other.
+    /// Counts of all bins of a cell, cell after cell.
     counts: Vec<u64>,
 }
 
@@ -30,36 +30,36 @@ impl Histogram {
 
     #[inline]
     fn bin<T: Number>(&self, x: T) -> Option<usize> {
-        match histogram_place(&self.edges, x) {
-            Place::Bin(bin) => Some(bin),
+        match bin_position(&self.edges, x) {
+            BinPosition::Bin(bin) => Some(bin),
             _ => None,
         }
     }
 }
 
-/// Where an element goes.
+/// Position of an element among the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BinPosition {
     Below,
     Bin(usize),
     Above,
-    /// It is NaN, or there are no bins.
-    Nowhere,
+    /// The element is NaN, or there are no bins.
+    NoBin,
 }
 
-/// Where an element goes: of two that go to one place all that are between them do.
+/// Returns the position of an element. If two elements have one position, all elements between them have it too.
 #[inline]
-pub(crate) fn histogram_place<T: Number>(edges: &[f64], x: T) -> Place {
+pub(crate) fn bin_position<T: Number>(edges: &[f64], x: T) -> BinPosition {
     let x = x.to_f64();
-    let [first, .., last] = edges else { return Place::Nowhere };
+    let [first, .., last] = edges else { return BinPosition::NoBin };
     if x.is_nan() {
-        Place::Nowhere
+        BinPosition::NoBin
     } else if x < *first {
-        Place::Below
+        BinPosition::Below
     } else if x > *last {
-        Place::Above
+        BinPosition::Above
     } else {
-        Place::Bin(edges.partition_point(|edge| *edge <= x).clamp(1, edges.len() - 1) - 1)
+        BinPosition::Bin(edges.partition_point(|edge| *edge <= x).clamp(1, edges.len() - 1) - 1)
     }
 }
 

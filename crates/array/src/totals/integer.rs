@@ -75,7 +75,7 @@ impl Totals for IntegerSum {
     }
 }
 
-/// The sum of a row, of at most a block: 64 bits hold it for numbers of 32.
+/// Returns the sum of at most a block of elements. 64 bits hold the sum of numbers of 32 bits.
 pub(crate) fn run_sum<T: Number>(values: &[T]) -> i128 {
     if T::TYPE.size() < 8 {
         let each = |x: &T| x.to_i128() as i64;
@@ -84,7 +84,7 @@ pub(crate) fn run_sum<T: Number>(values: &[T]) -> i128 {
     values.iter().map(|x| x.to_i128()).sum()
 }
 
-/// The sum in 64 bits: signed, or unsigned for unsigned elements.
+/// Appends a sum in 64 bits: unsigned for unsigned elements, else signed.
 pub(crate) fn put_sum(column: ArrayType, sum: i128, out: &mut Vec<u8>) -> Result<(), KernelError> {
     let beyond = |_| {
         domain(format!(

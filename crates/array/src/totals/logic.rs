@@ -10,7 +10,7 @@ use crate::truth::is_true;
 use crate::values::with_values;
 
 pub(crate) struct Logic {
-    /// Whether one was found that decides: a true one for any, a false one for all.
+    /// Whether each cell is decided: by a true element for any, by a false one for all.
     found: Vec<bool>,
     all: bool,
 }

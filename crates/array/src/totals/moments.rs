@@ -12,11 +12,11 @@ use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts, put_float
 use crate::truth::is_float;
 use crate::values::{Number, Values};
 
-/// Values of which squares are made at once.
+/// Values whose squares are made at once.
 const PIECE: usize = 512;
 
-/// Sums of values and of their squares.
-enum Sums {
+/// Sums of values and of their squares, for each cell.
+enum SquareSums {
     Exact(Box<Moments>),
     Binned(Box<(BinnedCells, SquareCells)>),
 }
@@ -24,15 +24,15 @@ enum Sums {
 pub(crate) struct FloatMoments {
     rule: Rule,
     counts: Vec<u64>,
-    sums: Sums,
+    sums: SquareSums,
 }
 
 impl FloatMoments {
     pub(crate) fn new(rule: &Rule, cells: usize) -> FloatMoments {
-        let sums = if rule.one {
-            Sums::Exact(Box::default())
+        let sums = if rule.single {
+            SquareSums::Exact(Box::default())
         } else {
-            Sums::Binned(Box::new((BinnedCells::new(cells), SquareCells::new(cells))))
+            SquareSums::Binned(Box::new((BinnedCells::new(cells), SquareCells::new(cells))))
         };
         FloatMoments { rule: rule.clone(), counts: vec![0; cells], sums }
     }
@@ -40,7 +40,7 @@ impl FloatMoments {
     fn take<T: Real + Number>(&mut self, at: usize, values: &[T], apart: bool) -> Result<(), KernelError> {
         let skip = self.rule.skip;
         match &mut self.sums {
-            Sums::Exact(moments) => {
+            SquareSums::Exact(moments) => {
                 for piece in values.chunks(PIECE) {
                     let mut bytes = [0u8; 8 * PIECE];
                     let used = &mut bytes[..8 * piece.len()];
@@ -50,7 +50,7 @@ impl FloatMoments {
                     moments.add_f64_le(used);
                 }
             }
-            Sums::Binned(cells) => {
+            SquareSums::Binned(cells) => {
                 let (sums, both) = &mut **cells;
                 let mut from = at;
                 for piece in values.chunks(PIECE) {
@@ -81,25 +81,25 @@ impl FloatMoments {
     fn variance(&self, at: usize, ddof: u64) -> Exactly {
         let n = self.counts[at];
         match &self.sums {
-            Sums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
-            Sums::Binned(cells) => cells.0.variance(&cells.1, at, n, ddof),
+            SquareSums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
+            SquareSums::Binned(cells) => cells.0.variance(&cells.1, at, n, ddof),
         }
     }
 
     fn sum(&self, at: usize) -> Exactly {
         match &self.sums {
-            Sums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
-            Sums::Binned(cells) => cells.0.exactly(at, 1),
+            SquareSums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
+            SquareSums::Binned(cells) => cells.0.exactly(at, 1),
         }
     }
 
-    /// The part of the sum that its rounding to f64 left out.
+    /// Returns the error of rounding the sum to f64.
     fn sum_low(&self, at: usize) -> f64 {
         match &self.sums {
-            Sums::Exact(moments) => {
+            SquareSums::Exact(moments) => {
                 moments.sum().remainder(moments.sum().exactly(1, self.rule.skip).to_f64())
             }
-            Sums::Binned(cells) => cells.0.remainder(at, cells.0.exactly(at, 1).to_f64()),
+            SquareSums::Binned(cells) => cells.0.remainder(at, cells.0.exactly(at, 1).to_f64()),
         }
     }
 }
@@ -126,8 +126,8 @@ impl Totals for FloatMoments {
     fn save(&self, out: &mut Vec<u8>) {
         put_counts(&self.counts, out);
         match &self.sums {
-            Sums::Exact(moments) => moments.encode(out),
-            Sums::Binned(cells) => {
+            SquareSums::Exact(moments) => moments.encode(out),
+            SquareSums::Binned(cells) => {
                 cells.0.encode(out);
                 cells.1.encode(out);
             }
@@ -138,12 +138,12 @@ impl Totals for FloatMoments {
         add_counts(&mut self.counts, read)?;
         let bad = |read: &StateReader<'_>, error: gristmill_exact::DecodeError| read.bad(error.to_string());
         match &mut self.sums {
-            Sums::Exact(moments) => {
+            SquareSums::Exact(moments) => {
                 let (other, used) = Moments::decode(read.rest()).map_err(|error| bad(read, error))?;
                 moments.merge(&other);
                 read.bytes(used)?;
             }
-            Sums::Binned(cells) => {
+            SquareSums::Binned(cells) => {
                 let used = cells.0.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
                 read.bytes(used)?;
                 let used = cells.1.merge_encoded(read.rest()).map_err(|error| bad(read, error))?;
@@ -168,96 +168,98 @@ impl Totals for FloatMoments {
     }
 }
 
-/// Count, sum, sum of squared distances, smallest and largest.
-pub(crate) struct Together {
+/// Count, sum, sum of squared distances, smallest and largest element of each cell.
+pub(crate) struct AllMoments {
     rule: Rule,
-    spread: Spread,
+    column_moments: ColumnMoments,
     least: Extreme,
     most: Extreme,
 }
 
-enum Spread {
+enum ColumnMoments {
     Float(Box<FloatMoments>),
     Integer(Box<IntegerMoments>),
 }
 
-impl Together {
-    pub(crate) fn new(rule: &Rule, cells: usize) -> Together {
-        let spread = if is_float(rule.column) {
-            Spread::Float(Box::new(FloatMoments::new(rule, cells)))
+impl AllMoments {
+    pub(crate) fn new(rule: &Rule, cells: usize) -> AllMoments {
+        let column_moments = if is_float(rule.column) {
+            ColumnMoments::Float(Box::new(FloatMoments::new(rule, cells)))
         } else {
-            Spread::Integer(Box::new(IntegerMoments::new(rule, cells)))
+            ColumnMoments::Integer(Box::new(IntegerMoments::new(rule, cells)))
         };
         let (least, most) = (Extreme::new(rule, cells, false), Extreme::new(rule, cells, true));
-        Together { rule: rule.clone(), spread, least, most }
+        AllMoments { rule: rule.clone(), column_moments, least, most }
     }
 
-    fn spread(&mut self) -> &mut dyn Totals {
-        match &mut self.spread {
-            Spread::Float(moments) => &mut **moments,
-            Spread::Integer(moments) => &mut **moments,
+    fn column_moments(&mut self) -> &mut dyn Totals {
+        match &mut self.column_moments {
+            ColumnMoments::Float(moments) => &mut **moments,
+            ColumnMoments::Integer(moments) => &mut **moments,
         }
     }
 }
 
-impl Totals for Together {
+impl Totals for AllMoments {
     fn row(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.spread().row(at, row)?;
+        self.column_moments().row(at, row)?;
         self.least.row(at, row)?;
         self.most.row(at, row)
     }
 
     fn run(&mut self, at: usize, row: &Row<'_>) -> Result<(), KernelError> {
-        self.spread().run(at, row)?;
+        self.column_moments().run(at, row)?;
         self.least.run(at, row)?;
         self.most.run(at, row)
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        let mut spread = Vec::new();
-        match &self.spread {
-            Spread::Float(moments) => moments.save(&mut spread),
-            Spread::Integer(moments) => moments.save(&mut spread),
+        let mut column_moments = Vec::new();
+        match &self.column_moments {
+            ColumnMoments::Float(moments) => moments.save(&mut column_moments),
+            ColumnMoments::Integer(moments) => moments.save(&mut column_moments),
         }
-        out.put_blob(&spread);
+        out.put_blob(&column_moments);
         self.least.save(out);
         self.most.save(out);
     }
 
     fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
         let mut inner = StateReader::new(super::NAME, read.blob()?);
-        self.spread().merge(&mut inner)?;
+        self.column_moments().merge(&mut inner)?;
         inner.end()?;
         self.least.merge(read)?;
         self.most.merge(read)
     }
 
     fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
-        let n = match &self.spread {
-            Spread::Float(moments) => moments.counts[at],
-            Spread::Integer(moments) => moments.counts[at],
+        let n = match &self.column_moments {
+            ColumnMoments::Float(moments) => moments.counts[at],
+            ColumnMoments::Integer(moments) => moments.counts[at],
         };
         let too_few = n < self.rule.min_count;
-        match (part, &self.spread) {
+        match (part, &self.column_moments) {
             (0, _) => out.extend_from_slice(&n.to_le_bytes()),
-            (1, Spread::Float(_)) if too_few => put_float(self.rule.column, &Exactly::NAN, out),
-            (2, Spread::Float(_)) if too_few => f64::NAN.put(out),
-            (1, Spread::Float(moments)) => put_float(self.rule.column, &moments.sum(at), out),
-            (1, Spread::Integer(moments)) => {
+            (1, ColumnMoments::Float(_)) if too_few => put_float(self.rule.column, &Exactly::NAN, out),
+            (2, ColumnMoments::Float(_)) if too_few => f64::NAN.put(out),
+            (1, ColumnMoments::Float(moments)) => put_float(self.rule.column, &moments.sum(at), out),
+            (1, ColumnMoments::Integer(moments)) => {
                 return put_sum(self.rule.column, moments.moments[at].sum(), out);
             }
-            // (n Sxx - Sx Sx) / n; of nothing there is no distance.
+            // (n Sxx - Sx Sx) / n, which is 0 without elements.
             (2, _) if n == 0 => 0f64.put(out),
-            (2, Spread::Float(moments)) => {
+            (2, ColumnMoments::Float(moments)) => {
                 let m2 = moments.variance(at, n - 1).to_f64();
-                // What the cells dropped is no distance between values that are all the same.
+                // Bits that the cells dropped must not make a distance between equal values.
                 let none = m2.is_finite() && self.least.same_as(&self.most, at);
                 (if none { 0.0 } else { m2 }).put(out);
             }
-            (2, Spread::Integer(moments)) => moments.moments[at].variance_exactly(n, n - 1).to_f64().put(out),
+            (2, ColumnMoments::Integer(moments)) => {
+                moments.moments[at].variance_exactly(n, n - 1).to_f64().put(out)
+            }
             (3, _) => return self.least.answer(0, at, out),
             (4, _) => return self.most.answer(0, at, out),
-            (_, Spread::Float(moments)) if !too_few => moments.sum_low(at).put(out),
+            (_, ColumnMoments::Float(moments)) if !too_few => moments.sum_low(at).put(out),
             _ => 0f64.put(out),
         }
         Ok(())

@@ -1,30 +1,30 @@
-//! Quantiles of each cell, by radix selection: each pass settles some bits of the keys that are wanted.
+//! Quantiles of each cell by radix selection: each pass settles some bits of the wanted keys.
 //!
-//! A pass counts, for each quantile of each cell, the elements whose higher bits are those of the wanted key by their next
-//! bits. After the last the key is known, with its place among equal ones; where the quantile lies between it and a
-//! larger one, one more pass finds the least larger one. How many bits a pass settles is chosen so that the tables of
-//! all cells are within bounds: 16 where there is one number, 1 for millions.
+//! For each quantile of each cell a pass looks at the elements whose higher bits are those of the wanted key, and
+//! counts them by their next bits. After the last pass the key is known, with its rank among equal keys. If the
+//! quantile lies between this key and a larger one, one more pass finds the least larger key. The number of bits that a
+//! pass settles keeps the tables of all cells within bounds: 16 bits for a single cell, 1 bit for millions of cells.
 
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
 use crate::plan::MAX_STATE_BYTES;
 use crate::reduction::Op;
-use crate::totals::wanted::{One, Wanted, place};
+use crate::totals::wanted::{Wanted, WantedElement, quantile_rank};
 use crate::totals::{NAME, Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, with_values};
 
-/// Bits that a pass may settle, most first. Each divides the bits of every type, or is more.
+/// Bits that a pass may settle, most first. Each divides the number of bits of every type, or exceeds it.
 const DIGITS: [u32; 5] = [16, 8, 4, 2, 1];
 
-/// Bytes of the state of a cell, and of what is kept for it.
+/// Most bytes that a cell adds to a saved state, and to memory.
 pub(crate) const fn cell_bytes(quantiles: u64, digit: u32) -> (u64, u64) {
     let tables = quantiles.saturating_mul(8 << digit);
     let state = tables.saturating_add(9);
     (state, state.saturating_add(quantiles.saturating_mul(17)))
 }
 
-/// Bits that a pass settles where there are so many cells, each with so many quantiles.
+/// Returns the number of bits that a pass settles for `cells` cells with `quantiles` quantiles each.
 pub(crate) fn digit(cells: u64, quantiles: u64) -> u32 {
     let fits = |digit: &u32| {
         cells.checked_mul(cell_bytes(quantiles, *digit).1).is_some_and(|all| all <= MAX_STATE_BYTES)
@@ -32,10 +32,11 @@ pub(crate) fn digit(cells: u64, quantiles: u64) -> u32 {
     DIGITS.into_iter().find(fits).unwrap_or(1)
 }
 
-/// Most passes that quantiles of elements of so many bits take, and most bytes of the state of each.
+/// Returns the most passes that quantiles take, and the most bytes of the state of a pass. There are `cells` cells with
+/// `quantiles` quantiles each, and elements of `bits` bits.
 ///
 /// ```
-/// // The median of all of an array of f32, and medians along an axis of it.
+/// // The median of a whole array of f32, and medians along one of its axes.
 /// assert_eq!(gristmill_array::quantile_passes(1, 1, 32).0, 3);
 /// assert_eq!(gristmill_array::quantile_passes(180 * 360, 1, 32).0, 9);
 /// ```
@@ -52,13 +53,14 @@ pub(crate) struct Rank {
     counts: Vec<u64>,
     nans: Vec<bool>,
     wanted: Wanted,
-    /// Tables of the cells, in the first pass one for each, then one for each quantile; in the last the larger keys.
+    /// Counts by the next bits: a table for each cell in the first pass, then a table for each quantile. In the last
+    /// pass the larger key of each quantile.
     tables: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Bits below those that this pass counts by.
+    /// Number of bits below those by which this pass counts.
     Digit {
         left: u32,
     },
@@ -136,7 +138,7 @@ impl Rank {
         }
     }
 
-    /// What is known after this pass over everything, and whether a further pass is needed.
+    /// Returns the wanted elements after a pass over all chunks, and whether another pass is needed.
     pub(crate) fn judge(&self) -> Result<(Wanted, bool), KernelError> {
         let mut wanted = self.wanted.clone();
         let Op::Quantile(shares) = &self.rule.op else { return Ok((wanted, false)) };
@@ -149,7 +151,10 @@ impl Rank {
         if self.is_first() {
             wanted.cells = self.counts.iter().copied().zip(self.nans.iter().copied()).collect();
             let ranks = |n: &u64| {
-                shares.iter().map(|q| One { rank: place(*n, *q).0, ..One::default() }).collect::<Vec<_>>()
+                shares
+                    .iter()
+                    .map(|q| WantedElement { rank: quantile_rank(*n, *q).0, ..WantedElement::default() })
+                    .collect::<Vec<_>>()
             };
             wanted.each = self.counts.iter().flat_map(ranks).collect();
         }
@@ -177,7 +182,7 @@ impl Rank {
             one.prefix = if digit < 64 { one.prefix << digit | place_found } else { place_found };
             if left == 0 {
                 one.larger = one.prefix;
-                one.next = place(n, shares[q]).1 > 0.0 && one.rank + 1 >= equal;
+                one.next = quantile_rank(n, shares[q]).1 > 0.0 && one.rank + 1 >= equal;
             }
         }
         let further = wanted.cells.iter().any(|(n, _)| *n > 0) && (left > 0 || wanted.wants_next());
@@ -200,7 +205,7 @@ impl Totals for Rank {
         Ok(())
     }
 
-    /// Sparse, as (place, count), where that is shorter.
+    /// Saves the tables sparsely, as (index, count), if that is shorter.
     fn save(&self, out: &mut Vec<u8>) {
         put_counts(&self.counts, out);
         self.nans.iter().for_each(|nan| out.put_flag(*nan));
@@ -241,7 +246,7 @@ impl Totals for Rank {
         Ok(())
     }
 
-    /// Quantiles are judged by [`Rank::judge`].
+    /// Returns an error: [`Rank::judge`] gives the answer of quantiles.
     fn answer(&self, _: usize, _: usize, _: &mut Vec<u8>) -> Result<(), KernelError> {
         Err(domain("quantiles take several passes"))
     }

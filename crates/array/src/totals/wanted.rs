@@ -1,4 +1,4 @@
-//! The elements that quantiles want, as far as passes have settled them.
+//! The elements that quantiles want, as far as the passes have settled their keys.
 
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
@@ -7,24 +7,25 @@ use crate::reduction::Op;
 use crate::totals::Rule;
 use crate::values::{Number, with_type};
 
-/// What is known of the wanted elements of a tile.
+/// The wanted elements of a tile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
-    /// Elements of each cell that are not NaN, and whether there was a NaN.
+    /// Number of elements of each cell that are not NaN, and whether the cell has a NaN.
     pub(crate) cells: Vec<(u64, bool)>,
-    /// One for each quantile of each cell.
-    pub(crate) each: Vec<One>,
+    /// The wanted element of each quantile of each cell.
+    pub(crate) each: Vec<WantedElement>,
 }
 
+/// The wanted element of one quantile, as far as its key is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct One {
+pub(crate) struct WantedElement {
     /// The highest bits of the key.
     pub(crate) prefix: u64,
-    /// Its place among the elements with those bits.
+    /// Rank of the element among the elements with these bits.
     pub(crate) rank: u64,
     /// Whether the least larger key is wanted too.
     pub(crate) next: bool,
-    /// The key between which and the first the quantile lies.
+    /// The least larger key. The quantile lies between it and the wanted key.
     pub(crate) larger: u64,
 }
 
@@ -51,12 +52,17 @@ impl Wanted {
             wanted.cells.push((read.u64()?, read.flag()?));
         }
         for _ in 0..cells * quantiles {
-            wanted.each.push(One { prefix: read.u64()?, rank: read.u64()?, next: read.flag()?, larger: 0 });
+            wanted.each.push(WantedElement {
+                prefix: read.u64()?,
+                rank: read.u64()?,
+                next: read.flag()?,
+                larger: 0,
+            });
         }
         Ok(wanted)
     }
 
-    /// Whether a pass for larger keys is needed.
+    /// Returns whether a pass for larger keys is needed.
     pub(crate) fn wants_next(&self) -> bool {
         self.each.iter().any(|one| one.next)
     }
@@ -71,28 +77,29 @@ impl Wanted {
                 f64::NAN.put(out);
                 continue;
             }
-            let (_, apart) = place(n, *share);
+            let (_, apart) = quantile_rank(n, *share);
             let key = |key| with_type!(rule.column, T => T::of_key(key).to_f64());
-            between(key(one.prefix), key(one.larger), apart).put(out);
+            interpolate(key(one.prefix), key(one.larger), apart).put(out);
         }
     }
 }
 
-/// The rank at or below a quantile of `n` elements, and how far it lies from there to the next. As NumPy's "linear".
-pub(crate) fn place(n: u64, share: f64) -> (u64, f64) {
+/// Returns the rank at or below a quantile of `n` elements, and the fraction of the way to the next rank, as NumPy's
+/// "linear" does.
+pub(crate) fn quantile_rank(n: u64, share: f64) -> (u64, f64) {
     let last = n.saturating_sub(1);
     let at = last as f64 * share;
     let low = (at.floor() as u64).min(last);
     (low, if low == last { 0.0 } else { at - at.floor() })
 }
 
-/// Counted from the nearer end, so that it is monotonous in `apart`. What lies in the middle is rounded once.
-fn between(low: f64, high: f64, apart: f64) -> f64 {
+/// Interpolates from the nearer end, so that the result is monotone in `apart`. The middle is rounded once.
+fn interpolate(low: f64, high: f64, apart: f64) -> f64 {
     if low == high || apart == 0.0 {
         return low;
     }
     if low.is_infinite() || high.is_infinite() {
-        // Nothing between them is nearer to the finite one.
+        // Between a finite number and an infinite one every result is infinite.
         return low + high;
     }
     if apart == 0.5 {

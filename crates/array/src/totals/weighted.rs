@@ -9,14 +9,14 @@ use crate::totals::count::{count_row, count_run};
 use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, with_values};
 
-/// Elements of which products are made at once.
+/// Elements whose products are made at once.
 const PIECE: usize = 512;
 
 pub(crate) struct Weighted {
     rule: Rule,
     counts: Vec<u64>,
     products: BinnedCells,
-    /// Of elements that are not missing.
+    /// Sums of the weights of elements that are not missing.
     weights: BinnedCells,
 }
 
@@ -50,7 +50,7 @@ impl Weighted {
             }
             let skip = self.rule.skip;
             if skip {
-                // An infinite value times a weight of 0 is no missing value.
+                // An infinite value times a weight of 0 is NaN, but not a missing value.
                 for ((high, low), x) in high.iter_mut().zip(&mut low).zip(&*x) {
                     if x.is_nan() {
                         (*high, *low) = (0.0, 0.0);

@@ -1,23 +1,22 @@
-//! The type of the elements of a file, as `--type` takes it.
+//! The value of `--type`: the type of the elements of a file.
 
 use std::str::FromStr;
 
 use gristmill_kernel::{ByteOrder, DType};
 
-/// A type, and the byte order where its name says one.
+/// A type, and the byte order if its name has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// The type.
     pub dtype: DType,
-    /// The byte order, of `<f4` and `>f4`.
+    /// The byte order of names like `<f4` and `>f4`.
     pub order: Option<ByteOrder>,
 }
 
 impl FromStr for Element {
     type Err = String;
 
-    /// Our names, NumPy's long ones (`float64`), and NumPy's codes: `<i8` has eight bytes there, as `int64`, while a bare `i8`
-    /// has eight bits here.
+    /// Reads our names, NumPy's long names (`float64`) and NumPy's codes. As in NumPy, `<i8` has eight bytes (`int64`).
+    /// A bare `i8` is our name and has eight bits.
     fn from_str(text: &str) -> Result<Element, String> {
         let (order, code) = match text.split_at_checked(1) {
             Some(("<", code)) => (Some(ByteOrder::Little), code),
@@ -26,17 +25,17 @@ impl FromStr for Element {
             _ => {
                 let long =
                     DType::ALL.into_iter().find(|dtype| dtype.name() == text || long_name(*dtype) == text);
-                return match long.or_else(|| of_code(text)) {
+                return match long.or_else(|| from_code(text)) {
                     Some(dtype) => Ok(Element { dtype, order: None }),
                     None => Err(unknown(text)),
                 };
             }
         };
-        of_code(code).map(|dtype| Element { dtype, order }).ok_or_else(|| unknown(text))
+        from_code(code).map(|dtype| Element { dtype, order }).ok_or_else(|| unknown(text))
     }
 }
 
-/// As NumPy writes it out: `uint16`.
+/// NumPy's long name: `uint16`.
 fn long_name(dtype: DType) -> String {
     let (kind, bits) = dtype.name().split_at(1);
     let kind = match kind {
@@ -47,15 +46,18 @@ fn long_name(dtype: DType) -> String {
     format!("{kind}{bits}")
 }
 
-/// The type of a code that counts bytes: `f4`.
-fn of_code(code: &str) -> Option<DType> {
+/// The type of one of NumPy's codes, which count bytes: `f4`.
+fn from_code(code: &str) -> Option<DType> {
     let (kind, bytes) = code.split_at_checked(1)?;
     DType::ALL.into_iter().find(|dtype| dtype.name().starts_with(kind) && dtype.size().to_string() == bytes)
 }
 
 fn unknown(text: &str) -> String {
     let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
-    format!("'{text}' is no type; use {}, or NumPy's names, as float64, int32 or '>f4'", names.join(" "))
+    format!(
+        "'{text}' is not a type; use {}, or NumPy's names such as float64, int32 or '>f4'",
+        names.join(" ")
+    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the commands about files take.
+//! The arguments of the commands about files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,24 +17,24 @@ const PUT_EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PUT_EXAMPLES, override_usage = "gristmill put [OPTIONS] <SOURCE>... <DESTINATION>")]
 pub struct PutArgs {
-    /// The files or folders to copy, and where to: grist://HOST:PORT/PATH (a directory, with / at its end, for several),
-    /// or the layout file to make (*.grist) for a file striped over directories; '-' is standard input
+    /// The files or folders to copy, and the destination: grist://HOST:PORT/PATH (for several, a directory with / at
+    /// its end), or the layout file to make (*.grist) for a file striped over directories; '-' is standard input
     #[arg(num_args = 2.., value_names = ["SOURCE", "DESTINATION"], required = true)]
     pub paths: Vec<String>,
-    /// Which targets, in the order in which stripes are dealt: numbers of the cluster's targets, or directories
+    /// The targets in the order of the stripes: numbers of the cluster's targets, or directories
     #[arg(long, value_name = "TARGET,TARGET,...", value_delimiter = ',')]
     pub on: Vec<String>,
     /// How many targets of the cluster [default: all]
     #[arg(long, value_name = "N", conflicts_with = "on")]
     pub targets: Option<u32>,
-    /// Stripe unit: bytes that lie together on one target, as 4096, 64KiB or 1MiB [default: 1MiB; of netCDF, HDF5 and
+    /// Stripe unit: consecutive bytes on one target, such as 4096, 64KiB or 1MiB [default: 1MiB; for netCDF, HDF5 and
     /// .npy files whole chunks, 1MiB or more]
     #[arg(long, value_name = "SIZE")]
     pub stripe: Option<Size>,
     /// Round the stripe unit up to whole records of this size
     #[arg(long, value_name = "SIZE")]
     pub record: Option<Size>,
-    /// Permission bits, as 640 [default: those of the file that is replaced, else 644]
+    /// Permission bits, such as 640 [default: those of the file that is replaced, else 644]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<u16>,
     /// Print JSON
@@ -46,18 +46,18 @@ pub struct PutArgs {
     pub reach: ReachArgs,
 }
 
-/// How a cluster is reached.
+/// Options for the connection to a cluster.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ReachArgs {
-    /// Wait so long for a cluster that is away or still starting [default: 1.4, or GRISTMILL_WAIT]
+    /// Wait this long for a cluster that does not answer or is still starting [default: 1.4, or GRISTMILL_WAIT]
     #[arg(long, value_name = "SECONDS", value_parser = parse_wait)]
     pub wait: Option<Duration>,
 }
 
-/// How bytes are compared with the checksums that they got when they were written.
+/// The option to compare all bytes with the checksums that were made when they were written.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct CheckArgs {
-    /// Compare all bytes with their checksums, also those that were compared within the last hour
+    /// Compare all bytes with their checksums, also bytes that were compared within the last hour
     #[arg(long, env = "GRISTMILL_VERIFY", value_parser = clap::builder::FalseyValueParser::new())]
     pub verify: bool,
 }
@@ -73,7 +73,7 @@ pub struct QuietArgs {
 pub struct GetArgs {
     /// The file, or directory: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one
     pub path: Location,
-    /// Where to write it: a file, a directory for one of the same name, or '-' for standard output
+    /// The file to write; a directory, for a file of the same name; or '-' for standard output
     pub destination: PathBuf,
     /// Write one variable of a netCDF, HDF5, Zarr, .npy or .csv file, as .npy
     #[arg(long, value_name = "NAME")]
@@ -103,13 +103,13 @@ pub struct LsArgs {
 
 #[derive(Debug, Args)]
 pub struct StatArgs {
-    /// The file: grist://HOST:PORT/PATH, plain, or the layout file (*.grist) of a striped one,
-    /// or a folder with Zarr, or a directory of a cluster. Of netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
+    /// The file: grist://HOST:PORT/PATH, a plain file, or the layout file (*.grist) of a striped one; or a folder with
+    /// Zarr, or a directory of a cluster. For netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
     pub path: Location,
-    /// Show this variable only, with its attributes: its name, with the groups it is in as group/name
+    /// Show this variable only, with its attributes. Write a variable of a group as GROUP/NAME
     #[arg(long, value_name = "NAME")]
     pub var: Option<String>,
-    /// List where each chunk of the variable lies; on a cluster, on which targets
+    /// List the location of each chunk of the variable; on a cluster, with its targets
     #[arg(long, requires = "var")]
     pub chunks: bool,
     /// Print JSON
@@ -124,7 +124,7 @@ pub struct RmArgs {
     /// The files: grist://HOST:PORT/PATH, or layout files (*.grist)
     #[arg(required = true)]
     pub paths: Vec<Location>,
-    /// Remove directories of a cluster with all that lies in them: all of a directory, or nothing
+    /// Remove directories of a cluster with all their files: all of a directory, or nothing
     #[arg(short, long)]
     pub recursive: bool,
     #[command(flatten)]
@@ -133,12 +133,12 @@ pub struct RmArgs {
 
 #[derive(Debug, Args)]
 pub struct ChmodArgs {
-    /// Permission bits, as 640
+    /// Permission bits, such as 640
     #[arg(value_parser = parse_mode)]
     pub mode: u16,
     /// The file: grist://HOST:PORT/PATH
     pub path: Location,
-    /// Change all files that lie in a directory
+    /// Change all files in a directory
     #[arg(short = 'R', long)]
     pub recursive: bool,
     #[command(flatten)]
@@ -160,6 +160,6 @@ pub struct NodesArgs {
 fn parse_mode(text: &str) -> Result<u16, String> {
     match u16::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 && !text.starts_with('+') => Ok(mode),
-        _ => Err(format!("'{text}' is no mode; write permission bits as 640")),
+        _ => Err(format!("'{text}' is not a mode; write permission bits such as 640")),
     }
 }

@@ -1,4 +1,4 @@
-//! What the commands about nodes take.
+//! The arguments of the commands about nodes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,8 @@ const UP_EXAMPLES: &str = "Examples:
   gristmill up --dir ./store --nodes 2 --socket /run/user/1000/gristmill.sock
   gristmill up --dir ./store --wait && gristmill put data.f64 grist://127.0.0.1:7440/
 
-Stop it with Ctrl-C, or, where it was started with --wait, by the 'kill' that it prints. Files stay in --dir; the same command goes on with them. A node that dies is started again.";
+Stop it with Ctrl-C, or, if it was started with --wait, with the 'kill' command that it prints. Files stay in --dir; the
+same command serves them again. A node that dies is started again.";
 
 #[derive(Debug, Args)]
 #[command(after_help = UP_EXAMPLES)]
@@ -28,13 +29,13 @@ pub struct UpArgs {
     /// Where the nodes keep their files: node0, node1, ... in this directory
     #[arg(long)]
     pub dir: PathBuf,
-    /// How many storage nodes, 1 to 64 and no fewer than --dir has
+    /// Number of storage nodes, 1 to 64, and not fewer than --dir has
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     pub nodes: u32,
     /// Where the entry node listens; the others take free ports of the same host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7440")]
     pub listen: Address,
-    /// Start the nodes in the background, and return when they can be asked; what they say goes to up.log in --dir
+    /// Start the nodes in the background, and return when they are ready; their messages go to up.log in --dir
     #[arg(long)]
     pub wait: bool,
     #[command(flatten)]
@@ -51,73 +52,73 @@ The entry node makes the key of the cluster; every node that joins needs a copy 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct ServeArgs {
-    /// Directory of the node's target; made where there is none
+    /// Directory of the node's target; made if it does not exist
     #[arg(long, value_name = "DIR")]
     pub target: PathBuf,
     /// Where to listen: HOST:PORT (port 0: a free one) or unix:SOCKET
     #[arg(long, value_name = "ADDR")]
     pub listen: Address,
-    /// Address of the entry node; without it this node is one
+    /// Address of the entry node; without it, this node is the entry node
     #[arg(long, value_name = "ADDR")]
     pub join: Option<Address>,
     /// File with the key of the cluster
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Address that others reach this node by, if it is not the one it listens on
+    /// Address by which others reach this node, if it differs from --listen
     #[arg(long, value_name = "ADDR")]
     pub advertise: Option<Address>,
     /// Stop when standard input ends: for supervisors
     #[arg(long, hide = true)]
     pub supervised: bool,
-    /// How many nodes are being started, this one counted: for supervisors
+    /// Number of nodes that are being started, including this one: for supervisors
     #[arg(long, hide = true)]
     pub expect: Option<u32>,
     #[command(flatten)]
     pub shared: NodeArgs,
 }
 
-/// What `up` passes on to every node.
+/// Options that `up` passes on to every node.
 #[derive(Clone, Debug, Args)]
 pub struct NodeArgs {
-    /// A Unix socket for the entry node to listen on as well: users are told apart by their uid
+    /// A Unix socket on which the entry node listens, too; it identifies users by their uid
     #[arg(long, value_name = "PATH", value_parser = parse_socket)]
     pub socket: Option<PathBuf>,
-    /// Certificate, PEM: connections over TCP are made over TLS
+    /// Certificate, PEM; TCP connections then use TLS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub tls_key: Option<PathBuf>,
-    /// Certificate authority that other nodes are checked against, PEM
+    /// Certificate authority that signed the certificates of the other nodes, PEM
     #[arg(long, value_name = "FILE", env = "GRISTMILL_CA")]
     pub ca: Option<PathBuf>,
-    /// File of names and tokens, 'NAME TOKEN' a line, readable by its owner only
+    /// File of names and tokens, one 'NAME TOKEN' per line, readable by its owner only
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Refuse connections that do not say who asks
+    /// Refuse clients that do not identify themselves
     #[arg(long)]
     pub require_identity: bool,
-    /// A principal who may do everything, for example uid:1000
+    /// A principal with all permissions, for example uid:1000
     #[arg(long, value_name = "PRINCIPAL")]
     pub admin: Option<String>,
-    /// Threads of one fold [default: all cores, divided among the nodes of 'up']
+    /// Number of threads of one fold [default: all cores, divided among the nodes of 'up']
     #[arg(long, value_name = "N", value_parser = parse_lanes)]
     pub lanes: Option<usize>,
-    /// Share of the processors that active requests may use, 0 to 1; with 0 they are handed back to those who ask
+    /// Share of the processors that active requests may use, 0 to 1; with 0 they are handed back to their clients
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value_t = 1.0)]
     pub active_share: f64,
-    /// How urgent active requests are: 'idle' takes only what nothing else on the machine wants, 'low' a tenth of a busy core
+    /// Priority of active requests: 'idle' uses only cores that are otherwise idle, 'low' a tenth of a busy core
     #[arg(long, value_name = "HOW", default_value_t = ActivePriority::Idle)]
     pub active_priority: ActivePriority,
-    /// Bytes a second of the link to clients at most, for example 125MB for 1 Gbit/s [default: as measured; 10 Gbit/s at
-    /// first]
+    /// Upper bound of the link to clients in bytes per second, for example 125MB for 1 Gbit/s [default: as measured; 10
+    /// Gbit/s at first]
     #[arg(long, value_name = "SIZE")]
     pub link: Option<Size>,
-    /// Memory for chunks that folds decode, for example 4GiB [default: an eighth of the machine's, at least 256 MiB]
+    /// Memory for decoding chunks, for example 4GiB [default: an eighth of the machine's, at least 256 MiB]
     #[arg(long, value_name = "SIZE")]
     pub chunk_memory: Option<Size>,
-    /// What is minimised when a node decides where requests run: the busiest of processors, links and clients, or the sum
-    /// of all times as DOSAS does
+    /// What a node minimises when it decides where requests run: 'overlap' the time of the busiest of processors, links
+    /// and clients, 'paper' the sum of all times as in DOSAS
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
     pub objective: Objective,
     /// Keep no statistics of the chunks of variables, and use none
@@ -127,7 +128,7 @@ pub struct NodeArgs {
 
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to 1, for example 0.5"))
+    share.ok_or_else(|| format!("'{text}' is not a share; give a number from 0 to 1, for example 0.5"))
 }
 
 fn parse_objective(text: &str) -> Result<Objective, String> {
@@ -138,12 +139,12 @@ fn parse_objective(text: &str) -> Result<Objective, String> {
     }
 }
 
-/// The path of a Unix socket; made absolute, as the address of a node has to be.
+/// Reads the path of a Unix socket, and makes it absolute, because the address of a node must be absolute.
 fn parse_socket(text: &str) -> Result<PathBuf, String> {
     let path = std::path::absolute(text).map_err(|error| error.to_string())?;
     match format!("unix:{}", path.display()).parse() {
         Ok(Address::Unix(path)) => Ok(path),
-        Ok(other) => Err(format!("{other} is no Unix socket")),
+        Ok(other) => Err(format!("{other} is not a Unix socket")),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -153,8 +154,8 @@ const TOP_EXAMPLES: &str = "Examples:
   gristmill top --once | less
   gristmill top --json
 
-In a terminal it goes on until q is pressed; h lists the keys. The entry node shows the same as a page: open
-http://HOST:PORT/ in a browser.";
+In a terminal it runs until you press q; h lists the keys. The entry node shows the same in a browser: open
+http://HOST:PORT/.";
 
 #[derive(Debug, Args)]
 #[command(after_help = TOP_EXAMPLES)]
@@ -162,13 +163,13 @@ pub struct TopArgs {
     /// The cluster: grist://HOST:PORT/, or grist:/// with GRISTMILL_CLUSTER set
     #[arg(default_value = "grist:///")]
     pub cluster: Location,
-    /// How often the nodes are asked, in seconds, 0.5 to 3600
+    /// Seconds between two questions to the nodes, 0.5 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_interval)]
     pub interval: Duration,
-    /// Print one picture of one interval and end, as is done where standard output is no terminal
+    /// Print one picture of one interval and end; the default if standard output is not a terminal
     #[arg(long)]
     pub once: bool,
-    /// Print what the nodes say as JSON, once
+    /// Print the reports of the nodes once, as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -177,7 +178,7 @@ pub struct TopArgs {
 
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.5..=3600.0).contains(seconds));
-    let seconds = seconds.ok_or_else(|| format!("'{text}' is no time; give seconds from 0.5 to 3600"))?;
+    let seconds = seconds.ok_or_else(|| format!("'{text}' is not a time; give seconds from 0.5 to 3600"))?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
@@ -186,7 +187,7 @@ pub struct CertArgs {
     /// Where to write ca.pem, cert.pem and key.pem
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Names and addresses that the certificate is for, besides those of this machine
+    /// Further names and addresses for the certificate, besides those of this machine
     pub names: Vec<String>,
 }
 
@@ -196,8 +197,8 @@ mod tests {
 
     #[test]
     fn the_path_of_a_socket_is_made_absolute() {
-        let here = std::env::current_dir().map(|dir| dir.join("g.sock"));
-        assert_eq!(parse_socket("g.sock").ok(), here.ok());
+        let path = std::env::current_dir().map(|dir| dir.join("g.sock"));
+        assert_eq!(parse_socket("g.sock").ok(), path.ok());
         assert_eq!(parse_socket("/run/g.sock"), Ok(PathBuf::from("/run/g.sock")));
         for wrong in ["", "/", "/run/"] {
             assert!(parse_socket(wrong).is_err(), "{wrong}");

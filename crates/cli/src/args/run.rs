@@ -1,4 +1,4 @@
-//! What `run` takes.
+//! The arguments of `run`.
 
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ Exit code: 0 an answer, 1 a failure, 2 a request that makes no sense, 130 stoppe
 pub struct RunArgs {
     /// What to compute, for example sum; 'gristmill kernels' lists them
     pub kernel: String,
-    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, the layout file (*.grist) of a striped one, or, with --var,
-    /// a folder with Zarr
+    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, the layout file (*.grist) of a striped one, or, with
+    /// --var, a folder with Zarr
     pub path: Location,
     #[command(flatten)]
     pub selection: SelectionArgs,
@@ -45,20 +45,20 @@ pub struct RunArgs {
     pub params: Vec<(String, String)>,
     #[command(flatten)]
     pub named: ParamArgs,
-    /// Where the bytes go that a kernel gives: a file of this machine, or one on storage nodes (grist://HOST:PORT/PATH),
-    /// where each node keeps what it made [default: standard output]
+    /// Destination of a kernel's bytes: a file of this machine, or one on storage nodes (grist://HOST:PORT/PATH), where
+    /// each node keeps the bytes that it made [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<Location>,
     /// Print one JSON object; integers beyond 2^53 and non-finite numbers are strings
     #[arg(long)]
     pub json: bool,
-    /// Where folds run: on the storage nodes, at the client over plain reads, or where less is moved
+    /// Where folds run: on the storage nodes, at the client over plain reads, or chosen for each request
     #[arg(long, value_name = "storage|client|auto", default_value = "auto", value_parser = parse_place)]
     pub place: Place,
-    /// Say before the answer where it is computed, why, and what the other place would move
+    /// Print before the answer where it is computed, why, and how much the other place would move
     #[arg(long)]
     pub explain: bool,
-    /// Save the state here if stopped by Ctrl-C, and go on from it if it is there
+    /// Save the state here if stopped by Ctrl-C; resume from it if the file exists
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
     #[command(flatten)]
@@ -67,16 +67,16 @@ pub struct RunArgs {
     pub tuning: TuningArgs,
     #[command(flatten)]
     pub reach: ReachArgs,
-    // Last, for what follows would come under its heading.
+    // Last, because later options would appear under its heading.
     #[command(flatten)]
     pub array: ArrayArgs,
 }
 
-/// What the records are, and which of them.
+/// The type of the records, and which of them are read.
 #[derive(Debug, Args)]
 pub struct SelectionArgs {
-    /// Type of the elements: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or as NumPy calls it: float64, int32, '>f4'; without it the
-    /// file is text, or of a scientific format by its name
+    /// Type of the elements: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or NumPy's names: float64, int32, '>f4'. Without it
+    /// the file is text, or has the scientific format of its name's ending
     #[arg(long = "type", value_name = "TYPE")]
     pub dtype: Option<Element>,
     /// The elements are big-endian
@@ -85,20 +85,20 @@ pub struct SelectionArgs {
     /// Bytes before the first record
     #[arg(long, value_name = "SIZE", default_value = "0")]
     pub skip: Size,
-    /// Bytes of a record: of several elements with --type, of text without
+    /// Bytes per record: of several elements with --type, of text without
     #[arg(long, value_name = "SIZE")]
     pub record: Option<Size>,
-    /// Only records (or lines) whose first byte lies in LENGTH bytes from START on; START: is to the end
+    /// Only records (or lines) whose first byte is in the LENGTH bytes from START; START: means to the end
     #[arg(long, value_name = "START:LENGTH")]
     pub range: Option<ByteRange>,
 }
 
 #[derive(Debug, Args)]
 pub struct TuningArgs {
-    /// Threads that fold [default: all cores]
+    /// Number of threads that fold [default: all cores]
     #[arg(long, value_name = "N", env = "GRISTMILL_LANES", value_parser = parse_lanes)]
     pub lanes: Option<usize>,
-    /// Longest line, its newline counted [default: 4MiB]
+    /// Longest line with its newline [default: 4MiB]
     #[arg(long, value_name = "SIZE", env = "GRISTMILL_MAX_RECORD", value_parser = parse_max_record)]
     pub max_record: Option<Size>,
     /// Show no progress bar, even to a person
@@ -123,7 +123,7 @@ fn parse_max_record(text: &str) -> Result<Size, String> {
 fn parse_param(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("'{text}' is no NAME=VALUE; write for example --param pattern=abc")),
+        _ => Err(format!("'{text}' is not NAME=VALUE; write for example --param pattern=abc")),
     }
 }
 
@@ -132,6 +132,6 @@ fn parse_place(text: &str) -> Result<Place, String> {
         "storage" => Ok(Place::Storage),
         "client" => Ok(Place::Client),
         "auto" => Ok(Place::Auto),
-        _ => Err(format!("'{text}' is no place; use storage, client or auto")),
+        _ => Err(format!("'{text}' is not a place; use storage, client or auto")),
     }
 }

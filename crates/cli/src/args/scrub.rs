@@ -12,9 +12,9 @@ const EXAMPLES: &str = "Examples:
   gristmill scrub data.grist
   gristmill scrub /disk0
 
-Each block of a file was given a checksum when it was written. A scrub reads the files from
-their disks, compares all blocks, and names those that differ; its exit code is 1 then. It may
-run while the files are used.";
+Each block of a file got a checksum when it was written. A scrub reads the files from their
+disks, compares all blocks, and lists the blocks that differ; its exit code is then 1. It may run
+while the files are used.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -22,7 +22,7 @@ pub struct ScrubArgs {
     /// Files or directories of a cluster, grist://HOST:PORT/PATH; layout files (*.grist); or directories of targets
     #[arg(required = true)]
     pub paths: Vec<Location>,
-    /// Read at most so many bytes a second, as 50MiB [default: as many as the disks give]
+    /// Upper bound of the bytes read per second, such as 50MiB [default: as fast as the disks are]
     #[arg(long, value_name = "SIZE")]
     pub rate: Option<Size>,
     /// Print JSON

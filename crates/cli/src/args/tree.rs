@@ -1,4 +1,4 @@
-//! What the commands take that move, copy and add up files and directories of a cluster.
+//! The arguments of the commands that move, copy and measure files and directories of a cluster.
 
 use clap::Args;
 use gristmill_client::Location;
@@ -10,13 +10,13 @@ const MV_EXAMPLES: &str = "Examples:
   gristmill mv grist:///new.zarr grist:///archive/
   gristmill mv grist:///a.nc grist:///b.nc grist:///runs/
 
-A file takes the place of another; into a directory that is there, or that ends with /, the old name goes. Each of several is
-moved in one step: others see it under the old name or under the new one.";
+A file replaces a file of its new name. If the destination is a directory, or ends with /, the name stays the same. Each
+file or directory is moved in one step: others see it under the old name or under the new one.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MV_EXAMPLES, override_usage = "gristmill mv [OPTIONS] <SOURCE>... <DESTINATION>")]
 pub struct MvArgs {
-    /// The files or directories, grist://HOST:PORT/PATH, and where they go on the same cluster
+    /// The files or directories, grist://HOST:PORT/PATH, and their destination on the same cluster
     #[arg(num_args = 2.., value_names = ["SOURCE", "DESTINATION"], required = true)]
     pub paths: Vec<Location>,
     #[command(flatten)]
@@ -32,10 +32,10 @@ The bytes pass through this machine, a few at a time. To copy from or to this ma
 #[derive(Debug, Args)]
 #[command(after_help = CP_EXAMPLES, override_usage = "gristmill cp [OPTIONS] <SOURCE>... <DESTINATION>")]
 pub struct CpArgs {
-    /// The files, grist://HOST:PORT/PATH, and where their copies go, on the same cluster or on another
+    /// The files, grist://HOST:PORT/PATH, and their destination, on the same cluster or on another
     #[arg(num_args = 2.., value_names = ["SOURCE", "DESTINATION"], required = true)]
     pub paths: Vec<Location>,
-    /// Copy directories with all that lies in them
+    /// Copy directories with all their files
     #[arg(short, long)]
     pub recursive: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `gristmill bench`: what reading alone costs, by the path that every kernel takes.
+//! `gristmill bench`: the time to read a file, on the path that every kernel takes.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::json;
 use crate::progress::Watch;
 use crate::size::readable;
 
-/// Takes every block and keeps nothing.
+/// A kernel that takes every block and keeps nothing.
 struct Idle;
 
 impl Kernel for Idle {
@@ -42,7 +42,7 @@ impl Fold for Idle {
     }
 }
 
-/// Reads a file and reports how fast.
+/// Reads a file and reports the speed.
 pub fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     let file = gristmill_client::open(&args.path)?;
     let mut request = Request::new(Arc::new(Idle), Input::elements(DType::U8), file);
@@ -50,7 +50,7 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     let control = Arc::new(Control::new());
     let _watch = Watch::start(control.clone(), args.tuning.no_progress);
     let outcome = run(request, &mut Discard, &control);
-    let Outcome::Done(answer) = outcome.map_err(|e| CliError::of_request(args.path.display(), e))? else {
+    let Outcome::Done(answer) = outcome.map_err(|e| CliError::for_request(args.path.display(), e))? else {
         return Ok(ExitCode::FAILURE);
     };
     let report = &answer.report;

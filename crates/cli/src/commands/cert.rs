@@ -13,8 +13,8 @@ use crate::error::CliError;
 pub fn cert(args: &CertArgs) -> Result<ExitCode, CliError> {
     if let Some(name) = args.names.iter().find(|name| !is_host(name)) {
         return Err(CliError::Usage(format!(
-            "{name:?} is no name of a machine: write a DNS name or an IP address, as clients dial it and without a \
-             port, as in storage0.example or 192.0.2.7"
+            "{name:?} is not a host name: write the DNS name or the IP address that clients use, without a port, such as \
+             storage0.example or 192.0.2.7"
         )));
     }
     std::fs::create_dir_all(&args.dir).map_err(|source| CliError::File {
@@ -29,12 +29,12 @@ pub fn cert(args: &CertArgs) -> Result<ExitCode, CliError> {
     line(&format!("clients: GRISTMILL_CA={}", made.ca.display()))
 }
 
-/// Longest DNS name, and longest part of one between dots, in characters.
+/// Longest DNS name, and longest part between its dots, in characters.
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// Whether a TLS client could look for this name in a certificate: an address, or a DNS name, whose first part may be
-/// `*` for any.
+/// Whether a TLS client can look for this name in a certificate: an IP address, or a DNS name. The first part of a DNS
+/// name may be `*`.
 fn is_host(name: &str) -> bool {
     if name.parse::<IpAddr>().is_ok() {
         return true;
@@ -46,7 +46,7 @@ fn is_host(name: &str) -> bool {
         let known = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         fits && known && !label.starts_with('-') && !label.ends_with('-')
     };
-    // Four numbers that are no address are meant as one, and clients would not look for them as a name.
+    // A name whose last part is a number is a wrong address; clients do not look for it as a name.
     let numeric = labels.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()));
     name.len() <= MAX_NAME && labels.split('.').all(is_label) && !numeric
 }

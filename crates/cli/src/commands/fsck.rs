@@ -17,7 +17,7 @@ use crate::size::readable;
 pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
     let Location::Remote(url) = &args.cluster else {
         return Err(CliError::Usage(format!(
-            "'{}' is no cluster; give its entry node, for example grist://127.0.0.1:7440/",
+            "'{}' is not a cluster; give the address of its entry node, for example grist://127.0.0.1:7440/",
             args.cluster
         )));
     };
@@ -35,10 +35,10 @@ pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
     } else {
         for node in &report.nodes {
             if !(node.is_sound() && node.unnamed.is_empty()) {
-                line(&of_node(node))?;
+                line(&node_text(node))?;
             }
         }
-        line(&format!("{}: {}", args.cluster, in_all(&report)))?;
+        line(&format!("{}: {}", args.cluster, summary(&report)))?;
         for advice in advice(&report) {
             line(advice)?;
         }
@@ -46,8 +46,8 @@ pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
     Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Names each object of a node that is wrong, one a line.
-fn of_node(check: &NodeCheck) -> String {
+/// Lists the wrong objects of a node, one per line.
+fn node_text(check: &NodeCheck) -> String {
     let node = format!("storage node {} ({})", check.node.number, check.node.address);
     let mut lines = Vec::new();
     for lost in &check.lost {
@@ -64,8 +64,8 @@ fn of_node(check: &NodeCheck) -> String {
     lines.join("\n")
 }
 
-/// Sums up all nodes: how much they have, and how much of it is wrong.
-fn in_all(report: &FsckReport) -> String {
+/// The numbers of objects and bytes of all nodes, and of the wrong objects.
+fn summary(report: &FsckReport) -> String {
     let counted = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let sum = |of: fn(&NodeCheck) -> u64| report.nodes.iter().map(of).fold(0, u64::saturating_add);
     let mut parts = vec![

@@ -30,7 +30,7 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
         (Location::Local(path), Some(name)) => {
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
-            get_variable::get(path, name, &destination, args.check.verify, &*stoppable()?)?;
+            get_variable::get(path, name, &destination, args.check.verify, &*stop_on_ctrl_c()?)?;
         }
         (Location::Remote(url), None) => get_remote(args, url)?,
         (Location::Remote(url), Some(name)) => {
@@ -39,10 +39,10 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
             let remote = cluster.dataset(&url.path).map_err(|error| match error {
-                ClientError::Format(error) => get_variable::without(path, error),
+                ClientError::Format(error) => get_variable::no_variables(path, error),
                 error => error.into(),
             })?;
-            get_variable::get_from(&remote.dataset, path, name, &destination, &*stoppable()?)?;
+            get_variable::get_from(&remote.dataset, path, name, &destination, &*stop_on_ctrl_c()?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -57,12 +57,12 @@ fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
         gristmill_client::read_to(&file, &mut out, &mut progress)?;
         out.flush().map_err(CliError::Output)?;
     } else {
-        // What was striped is a plain file again, and its name would say that it is none.
+        // The copy is a plain file, so its name loses the extension of a layout file.
         let striped = path.extension().is_some_and(|extension| extension == EXTENSION);
         let destination = destination(args, if striped { path.file_stem() } else { path.file_name() })?;
         let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode());
         let mode = mode.map_err(|source| CliError::File { verb: "read", path: path.to_owned(), source })?;
-        let stop = stoppable()?;
+        let stop = stop_on_ctrl_c()?;
         gristmill_client::get(&file, mode, &destination, &stop, &mut progress)?;
     }
     bar.finish_and_clear();
@@ -87,17 +87,17 @@ fn get_remote(args: &GetArgs, url: &Url) -> Result<(), CliError> {
         out.flush().map_err(CliError::Output)?;
     } else {
         let destination = destination(args, Path::new(&url.path).file_name())?;
-        let stop = stoppable()?;
+        let stop = stop_on_ctrl_c()?;
         cluster.get_unless(&opened, &destination, &stop, &mut progress)?;
     }
     bar.finish_and_clear();
     Ok(())
 }
 
-/// Copies all that lies in a directory.
+/// Copies all files of a directory.
 fn get_folder(args: &GetArgs, cluster: &Cluster, url: &Url, bytes: u64) -> Result<(), CliError> {
     if args.destination == Path::new(DASH) {
-        return Err(CliError::Usage(format!("{url} is a directory; name a folder for what lies in it")));
+        return Err(CliError::Usage(format!("{url} is a directory; name a folder for its files")));
     }
     let mut destination = args.destination.clone();
     if destination.is_dir() {
@@ -106,20 +106,20 @@ fn get_folder(args: &GetArgs, cluster: &Cluster, url: &Url, bytes: u64) -> Resul
         destination.push(name.ok_or_else(why)?);
     }
     let bar = bytes_bar(bytes, args.tuning.no_progress);
-    let stop = stoppable()?;
+    let stop = stop_on_ctrl_c()?;
     cluster.get_folder(&url.path, &destination, &stop, &mut |at| bar.set_position(at))?;
     bar.finish_and_clear();
     Ok(())
 }
 
-/// Stops a copy on Ctrl-C, so that it leaves no half of a file. To standard output there is nothing to put away.
-fn stoppable() -> Result<Arc<Control>, CliError> {
+/// A control that Ctrl-C stops, so that a stopped copy leaves no partial file.
+fn stop_on_ctrl_c() -> Result<Arc<Control>, CliError> {
     let stop = Arc::new(Control::new());
     stop_on_signal(&stop)?;
     Ok(stop)
 }
 
-/// Where the copy goes: a file of this name where a directory is given.
+/// The path of the copy: `name` in the destination if that is a directory, else the destination.
 fn destination(args: &GetArgs, name: Option<&OsStr>) -> Result<PathBuf, CliError> {
     let given = &args.destination;
     if given.is_dir() {

@@ -11,11 +11,11 @@ use crate::commands::DASH;
 use crate::commands::variables::failed;
 use crate::error::CliError;
 
-/// Permission bits of the file that is made, before the process's mask is taken off.
+/// Permission bits of a new file, before the umask.
 const MODE: u32 = 0o644;
 
-/// At most so many variables of a group are listed.
-const LISTED: usize = 12;
+/// Most variables of a group that a message lists.
+const MAX_LISTED: usize = 12;
 
 /// Writes a variable of a file, striped or not, or of a folder with Zarr.
 pub fn get(
@@ -26,27 +26,27 @@ pub fn get(
     stop: &Control,
 ) -> Result<(), CliError> {
     let dataset = if path.is_dir() {
-        open_path(path).map_err(|error| without(path, error))?
+        open_path(path).map_err(|error| no_variables(path, error))?
     } else {
         let file = open_with(path, verify)?;
-        read_dataset(&file, &file.name).map_err(|error| without(path, error))?
+        read_dataset(&file, &file.name).map_err(|error| no_variables(path, error))?
     };
     get_from(&dataset, path, name, destination, stop)
 }
 
-/// A file that has no variables is copied without naming one.
-pub fn without(path: &Path, error: FormatError) -> CliError {
+/// The error for a file without variables: it is copied without `--var`.
+pub fn no_variables(path: &Path, error: FormatError) -> CliError {
     match error {
         FormatError::Unrecognised { why } => CliError::Usage(format!(
-            "{} has no variables, as it is no netCDF, HDF5, Zarr, .npy, .csv or .tsv file ({why}); leave --var out to copy it as \
-             it is",
+            "{} has no variables, because it is not a netCDF, HDF5, Zarr, .npy, .csv or .tsv file ({why}); omit --var to copy \
+             the file unchanged",
             path.display()
         )),
         error => failed(path)(error),
     }
 }
 
-/// Writes a variable of an opened file, which errors call `path`.
+/// Writes a variable of an opened file. Error messages name the file `path`.
 pub fn get_from(
     dataset: &Dataset,
     path: &Path,
@@ -58,9 +58,9 @@ pub fn get_from(
     if dataset.variable(name).is_err() && dataset.groups.iter().any(|known| known == group) {
         let inside = |path: &&str| path.strip_prefix(group).is_some_and(|rest| rest.starts_with('/'));
         let names = dataset.variables.iter().map(|variable| &*variable.path).filter(inside);
-        let names: Vec<&str> = names.take(LISTED).collect();
+        let names: Vec<&str> = names.take(MAX_LISTED).collect();
         return Err(CliError::Usage(format!(
-            "{}: {group} is a group, and one variable is copied; it has {}",
+            "{}: {group} is a group; name one of its variables: {}",
             path.display(),
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         )));
@@ -68,7 +68,8 @@ pub fn get_from(
     dataset.table(name).map_err(failed(path))?;
     if destination == Path::new(DASH) {
         let mut out = io::stdout().lock();
-        write_variable(dataset, name, stop, &mut out).map_err(|error| told(error, path, destination))?;
+        write_variable(dataset, name, stop, &mut out)
+            .map_err(|error| copy_error(error, path, destination))?;
         return out.flush().map_err(CliError::Output);
     }
     let mut failure = None;
@@ -83,12 +84,12 @@ pub fn get_from(
         })
     });
     match failure {
-        Some(error) => Err(told(error, path, destination)),
+        Some(error) => Err(copy_error(error, path, destination)),
         None => Ok(done?),
     }
 }
 
-fn told(failure: VariableError, path: &Path, destination: &Path) -> CliError {
+fn copy_error(failure: VariableError, path: &Path, destination: &Path) -> CliError {
     match failure {
         VariableError::Format(error) => failed(path)(error),
         VariableError::Write(error) if destination == Path::new(DASH) => CliError::Output(error),

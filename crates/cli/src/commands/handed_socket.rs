@@ -1,7 +1,7 @@
-//! The socket that a node listens on, made by `up` and handed to each process of the node: so nobody else can take the port
-//! while the node is started again, and those who connect meanwhile wait.
+//! Hand-over of the socket that a node listens on. `up` makes it and hands it to each process of the node. So nobody
+//! else can take the port while the node is started again, and clients that connect meanwhile wait.
 //!
-//! It comes over a pair of Unix sockets, of which the node has one end as its standard input. That end stays open as long as
+//! The socket is sent over a pair of Unix sockets. One end is the standard input of the node. It stays open as long as
 //! `up` runs.
 
 use std::io::{IoSlice, IoSliceMut};
@@ -15,7 +15,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// The bytes of the message that carries the socket: a message without bytes carries none.
+/// The bytes of the message that carries the socket. A message without bytes cannot carry one.
 const WORD: &[u8] = b"listen";
 
 /// Hands a socket over.
@@ -29,7 +29,7 @@ pub fn send(to: impl AsFd, socket: &TcpListener) -> Result<()> {
     sendmsg(to, &[IoSlice::new(WORD)], &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Takes the socket that was handed over; `None` if the other end is gone, or hands over none because it is a pipe.
+/// Receives the socket; `None` if the other end is closed, or if `from` is a pipe.
 pub fn receive(from: BorrowedFd<'_>) -> Result<Option<TcpListener>> {
     let mut word = [0; WORD.len()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -10,7 +10,7 @@ use crate::args::KernelsArgs;
 use crate::commands::operations::{self, OPERATIONS, Operation};
 use crate::error::CliError;
 
-/// Most characters of a line of an explanation.
+/// Longest line of an explanation in characters.
 const WIDTH: usize = 90;
 
 /// Lists the kernels, or explains one.
@@ -21,8 +21,8 @@ pub fn kernels(args: &KernelsArgs) -> Result<ExitCode, CliError> {
         (None, true) => {
             writeln!(out, "{}", Json::Array(BUILT_IN.iter().map(|decl| describe(decl)).collect()))
         }
-        (Some(name), false) if operations::word(name).is_some() => {
-            writeln!(out, "{}", wrapped(operations::word(name).unwrap_or_default(), WIDTH))
+        (Some(name), false) if operations::word_meaning(name).is_some() => {
+            writeln!(out, "{}", wrapped(operations::word_meaning(name).unwrap_or_default(), WIDTH))
         }
         (Some(name), json) => match (find(name), operations::find(name)) {
             (Err(_), Some(operation)) if json => writeln!(out, "{}", operation.describe()),
@@ -108,7 +108,7 @@ fn explain(out: &mut dyn Write, decl: &Declaration) -> io::Result<()> {
     writeln!(out, "\n{}", wrapped(decl.details, WIDTH))
 }
 
-/// Breaks text into lines of at most `width` characters, where words allow.
+/// Breaks text into lines of at most `width` characters; a longer word gets its own line.
 fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -9,7 +9,8 @@ use crate::args::Cli;
 use crate::commands::line;
 use crate::error::CliError;
 
-/// Writes a manual page for the program and one for each command into a folder, which is made if it is not there.
+/// Writes a manual page for the program and one for each command into a folder. The folder is made if it does not
+/// exist.
 pub fn man(folder: &Path) -> Result<ExitCode, CliError> {
     let fail = |source| CliError::File { verb: "write", path: folder.to_owned(), source };
     std::fs::create_dir_all(folder).map_err(fail)?;

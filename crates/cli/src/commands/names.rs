@@ -13,12 +13,15 @@ use crate::commands::{connect, line};
 use crate::error::CliError;
 use crate::size::readable;
 
-/// A cluster, or what lies there.
+/// The URL of a cluster or of one of its files.
+///
+/// # Errors
+/// Returns an error for a path of this machine.
 pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
     match location {
         Location::Remote(url) => Ok(url),
         Location::Local(path) => Err(CliError::Usage(format!(
-            "{} is no file of a cluster; write grist://HOST:PORT/PATH",
+            "{} is not a file of a cluster; write grist://HOST:PORT/PATH",
             path.display()
         ))),
     }
@@ -30,7 +33,7 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     let cluster = connect(url, args.reach)?;
     let found: Vec<(String, Option<FileInfo>)> = match cluster.list(&url.path) {
         Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.info)).collect(),
-        // Perhaps a file.
+        // It may be a file.
         Err(error) if matches!(&error, ClientError::Run(error) if error.kind() == ErrorKind::NotFound) => {
             match cluster.stat(&url.path) {
                 Ok(info) => vec![(info.file.path.clone(), Some(info))],
@@ -90,7 +93,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
                 false => Ok(cluster.remove(&url.path)?),
             }),
         };
-        // One that cannot be removed keeps no other.
+        // After a failure the other files are removed all the same.
         if let Err(error) = removed
             && let Some(earlier) = failed.replace(error)
         {

@@ -11,7 +11,7 @@ use crate::commands::stat::time;
 use crate::commands::{connect, line};
 use crate::error::CliError;
 
-/// Lists the storage nodes, and how each is.
+/// Lists the storage nodes and their state.
 pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
     let nodes = connect(remote(&args.cluster)?, args.reach)?.node_states()?;
     if args.json {

@@ -1,4 +1,4 @@
-//! What `run --var` makes of a variable, and the words that reports use, explained for `gristmill kernels`.
+//! Explanations for `gristmill kernels`: the operations of `run --var`, and the words that reports use.
 
 use serde_json::{Value as Json, json};
 
@@ -7,13 +7,13 @@ pub(super) struct Operation {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// What it gives, and what missing values and empty cells do.
+    /// The result, and the effect of missing values and empty cells.
     pub details: &'static str,
-    /// Its own parameters.
+    /// Parameters of this operation only.
     pub params: &'static [Param],
 }
 
-/// A parameter: its name, what it says, and an example.
+/// A parameter: its name, its meaning, and an example.
 pub(super) type Param = (&'static str, &'static str, &'static str);
 
 /// Parameters of all operations.
@@ -27,10 +27,11 @@ pub(super) const COMMON: &[Param] = &[
     ),
 ];
 
-const MIN_COUNT: Param = ("min_count", "fewer elements than this make no number; default 0", "10");
-const DDOF: Param = ("ddof", "degrees of freedom taken from the count; default 0", "1");
+const MIN_COUNT: Param =
+    ("min_count", "with fewer elements than this the result is missing; default 0", "10");
+const DDOF: Param = ("ddof", "degrees of freedom to subtract from the count; default 0", "1");
 
-/// All of them.
+/// All operations.
 pub(super) const OPERATIONS: &[Operation] = &[
     Operation {
         name: "count",
@@ -41,14 +42,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation {
         name: "sum",
         summary: "the sum of the elements that are not missing",
-        details: "Of integers an i64 or u64, and an error beyond 64 bits; of floats in their type, rounded once: a sum of f32 is \
-                  rounded to f32, and 'totals' gives it as f64. 0 of nothing. --weights weighs.",
+        details: "For integers an i64 or u64, and an error beyond 64 bits. For floats their type, rounded once: a \
+                  sum of f32 is rounded to f32; 'totals' gives it as f64. 0 if there are no elements. --weights \
+                  gives weights.",
         params: &[MIN_COUNT],
     },
     Operation {
         name: "mean",
         summary: "the mean",
-        details: "f64 of integers, floats in their type; NaN of nothing. --weights weighs.",
+        details: "f64 for integers; floats keep their type. NaN if there are no elements. --weights gives weights.",
         params: &[MIN_COUNT],
     },
     Operation {
@@ -57,11 +59,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         details: "In the type of the elements. NaN where all are missing; an error for no elements.",
         params: &[MIN_COUNT],
     },
-    Operation { name: "max", summary: "the largest element", details: "As min.", params: &[MIN_COUNT] },
+    Operation { name: "max", summary: "the largest element", details: "As for min.", params: &[MIN_COUNT] },
     Operation {
         name: "var",
         summary: "the variance",
-        details: "Over the count less ddof; types as the mean.",
+        details: "Divided by the count less ddof. Types as for mean.",
         params: &[DDOF, MIN_COUNT],
     },
     Operation {
@@ -72,85 +74,85 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "argmin",
-        summary: "the place of the smallest element",
-        details: "An i64, counted in C order within the dimensions that are reduced; of equal ones the first.",
+        summary: "the index of the smallest element",
+        details: "An i64, counted in C order within the reduced dimensions. The first of equal elements.",
         params: &[],
     },
     Operation {
         name: "argmax",
-        summary: "the place of the largest element",
-        details: "As argmin.",
+        summary: "the index of the largest element",
+        details: "As for argmin.",
         params: &[],
     },
     Operation { name: "any", summary: "whether any element is true", details: "NaN is true.", params: &[] },
     Operation {
         name: "all",
         summary: "whether all elements are true",
-        details: "True of nothing.",
+        details: "True if there are no elements.",
         params: &[],
     },
     Operation {
         name: "totals",
-        summary: "what sums and means are made of: n and sum",
-        details: "Two arrays at once: n, how many elements are not missing, i64, and sum, their sum, which is f64 for f32. With \
-                  --weights weights instead of n: the sum of the weights of those elements. Means of parts of a file are put \
-                  together of totals.",
+        summary: "the parts of sums and means: n and sum",
+        details: "Two arrays: n, the number of elements that are not missing, i64; and sum, their sum, which is f64 \
+                  for f32. With --weights, 'weights' instead of n: the sum of the weights of these elements. Means \
+                  of parts of a file are combined from totals.",
         params: &[MIN_COUNT],
     },
     Operation {
         name: "moments",
-        summary: "what means and variances are made of: n, sum, m2, min, max",
-        details: "Five arrays at once: n, i64; sum; m2, the sum of squared distances from the mean, f64; min and max. Of f64 a sixth, sum_low: what the rounding of the sum left. m2 / n is the \
-                  variance.",
+        summary: "the parts of means and variances: n, sum, m2, min, max",
+        details: "Five arrays: n, i64; sum; m2, the sum of squared distances from the mean, f64; min and max. For \
+                  f64 a sixth, sum_low: the rounding error of the sum. m2 / n is the variance.",
         params: &[MIN_COUNT],
     },
     Operation {
         name: "comoments",
-        summary: "what covariances are made of, of an expression that is a product",
-        details: "Of --expr 'x * y', with --with y=OTHER: n, the pairs of which neither is missing; the sums x and y, and what \
-                  their rounding left, x_low and y_low; xy, the sum of (x - mean of x) * (y - mean of y). xy / n is the \
-                  covariance.",
+        summary: "the parts of covariances, for an expression that is a product",
+        details: "For --expr 'x * y' and --with y=OTHER: n, the number of pairs in which neither is missing; the \
+                  sums x and y, and their rounding errors, x_low and y_low; xy, the sum of (x - mean of x) * (y - \
+                  mean of y). xy / n is the covariance.",
         params: &[],
     },
-    Operation { name: "median", summary: "the median", details: "f64. In a few passes.", params: &[] },
+    Operation { name: "median", summary: "the median", details: "f64. Takes a few passes.", params: &[] },
     Operation {
         name: "quantile",
         summary: "quantiles at given shares",
-        details: "f64, linear between two elements; one dimension more, the first, where there are several. In a few passes.",
+        details: "f64, linear between two elements. Several shares add a first dimension. Takes a few passes.",
         params: &[("q", "shares from 0 to 1; also -q", "0.5,0.9")],
     },
     Operation {
         name: "histogram",
         summary: "how many elements are in each bin",
-        details: "i64; one dimension more, the last. Bin i holds edges[i] <= x < edges[i+1], the last one also its upper edge. What \
-                  is missing or outside is not counted. Without range= the ends are the smallest and the largest element, which \
-                  takes a request of its own.",
+        details: "i64, with the bins as an additional last dimension. Bin i holds edges[i] <= x < edges[i+1]; the \
+                  last bin also holds its upper edge. Missing elements and elements outside are not counted. Without \
+                  range= the ends are the smallest and the largest element, which takes another request.",
         params: &[
-            ("bins", "number of bins of one width; default 10; also --bins", "100"),
+            ("bins", "number of bins of equal width; default 10; also --bins", "100"),
             ("range", "lower and upper edge, LOW:HIGH", "0:1"),
             ("edges", "all edges instead, in ascending order", "0,1,5"),
         ],
     },
 ];
 
-/// What a report says of the numbers of an answer, in one word, and what that means.
+/// The words of reports for the numerics of an answer, and their meanings.
 const WORDS: [(&str, &str); 3] = [
     (
         "exact",
-        "Exact: the number that is right, rounded once to its type, whatever the parts that the file was read in, on any \
-         number of cores, stripes or nodes.",
+        "Exact: the mathematically exact result, rounded once to its type. It does not depend on how the file was \
+         split, nor on the number of cores, stripes or nodes.",
     ),
     (
         "binned",
-        "Binned: the same bits whatever the parts that the data was read in, and within a bound of the exact number that the \
-         elements of the cell alone set. A sum of floats of a grid is kept in three bins for each cell, which are set by the \
-         largest element of that cell: what an element has below 2^-80 of that one is left out. Variances have four bins, for \
+        "Binned: the same bits however the data was split. The error has a bound that depends on the elements of the \
+         cell only. A sum of floats of a grid is kept in three bins for each cell. The largest element of the cell \
+         sets the bins: the part of an element below 2^-80 of the largest is left out. Variances have four bins, for \
          squares down to 2^-105 of the largest.",
     ),
     (
         "fixed",
-        "Fixed: the same bits on every placement, because the order of operations is part of the kernel. They need not be those of \
-         another program.",
+        "Fixed: the same bits on every placement, because the order of operations is part of the kernel. Another \
+         program may give other bits.",
     ),
 ];
 
@@ -159,13 +161,13 @@ pub(super) fn find(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.name == name)
 }
 
-/// What a word of a report means.
-pub(super) fn word(name: &str) -> Option<&'static str> {
+/// The meaning of a word of a report.
+pub(super) fn word_meaning(name: &str) -> Option<&'static str> {
     WORDS.iter().find(|(word, _)| *word == name).map(|(_, meaning)| *meaning)
 }
 
 impl Operation {
-    /// Its parameters, those of all operations behind its own.
+    /// The parameters of this operation, and then those of all operations.
     pub fn all_params(&self) -> impl Iterator<Item = &'static Param> {
         self.params.iter().chain(COMMON)
     }

@@ -21,8 +21,8 @@ use crate::interrupt::{clear_on_signal, stop_on_signal};
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
-/// The sentence that Ctrl-C prints during a put.
-const STOPPED: &str = "stopped; a file that was not complete is not stored";
+/// The message after Ctrl-C during a put.
+const STOPPED: &str = "stopped; an incomplete file is not stored";
 
 /// Copies files to a cluster, or stripes one over directories.
 pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
@@ -48,7 +48,7 @@ pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
 fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, CliError> {
     if args.on.is_empty() {
         return Err(CliError::Usage(format!(
-            "say which directories {} is to be striped over: --on DIR,DIR,...; or name a cluster: grist://HOST:PORT/PATH",
+            "name the directories to stripe {} over: --on DIR,DIR,...; or name a cluster: grist://HOST:PORT/PATH",
             path.display()
         )));
     }
@@ -79,8 +79,8 @@ fn put_local(args: &PutArgs, source: &Path, path: &Path) -> Result<ExitCode, Cli
     line(&text)
 }
 
-/// Where files are to lie on the targets of a cluster.
-fn planned(args: &PutArgs) -> Result<RemotePut, CliError> {
+/// The options of a put to a cluster, from the arguments.
+fn remote_options(args: &PutArgs) -> Result<RemotePut, CliError> {
     let on = args.on.iter().map(|number| {
         number.parse::<u32>().map_err(|_| {
             CliError::Usage(format!("--on {number}: targets of a cluster are numbers, as in --on 0,2,3; 'gristmill nodes' lists them"))
@@ -97,16 +97,16 @@ fn planned(args: &PutArgs) -> Result<RemotePut, CliError> {
 }
 
 fn put_remote(args: &PutArgs, sources: &[String], url: &Url, stop: &Control) -> Result<ExitCode, CliError> {
-    let how = planned(args)?;
+    let how = remote_options(args)?;
     let cluster = connect(url, args.reach)?;
     if let ([source], false) = (sources, url.path.ends_with('/')) {
         let begun = Instant::now();
         let how = RemotePut { unit: unit(args, Path::new(source), targets(&cluster, &how)), ..how };
         let info = put_one(args, &cluster, source, &url.path, &how)
-            .map_err(|error| if_directory(&cluster, source, url, error))?;
-        return line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+            .map_err(|error| explain_directory(&cluster, source, url, error))?;
+        return line(&made_text(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
     }
-    let files = named_in(url, sources)?;
+    let files = destinations(url, sources)?;
     let begun = Instant::now();
     let (mut failed, mut out) = (None, Ok(ExitCode::SUCCESS));
     let on = targets(&cluster, &how);
@@ -119,7 +119,12 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url, stop: &Control) -> 
         cluster.put_many(files, &how, stop, &mut |source, result| match result {
             Ok(info) => {
                 if out.is_ok() {
-                    out = line(&made(args.json, url.entry.as_deref(), &info, begun.elapsed().as_secs_f64()));
+                    out = line(&made_text(
+                        args.json,
+                        url.entry.as_deref(),
+                        &info,
+                        begun.elapsed().as_secs_f64(),
+                    ));
                 }
             }
             Err(error) => {
@@ -134,10 +139,10 @@ fn put_remote(args: &PutArgs, sources: &[String], url: &Url, stop: &Control) -> 
     }
 }
 
-/// Copies folders, and then the files named beside them. A folder that cannot be stored whole ends the put.
+/// Copies the folders, and then the files. A folder that cannot be stored whole is not stored at all.
 fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode, CliError> {
     if sources.len() > 1 {
-        named_in(url, sources)?;
+        destinations(url, sources)?;
     }
     let stop = Arc::new(Control::new());
     stop_on_signal(&stop)?;
@@ -146,11 +151,11 @@ fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode
     let mut ended = Ok(ExitCode::SUCCESS);
     for folder in &folders {
         if !stop.stopped() {
-            ended = worse(ended, put_folder(args, Path::new(folder), url, &stop));
+            ended = combine(ended, put_folder(args, Path::new(folder), url, &stop));
         }
     }
     if !files.is_empty() && !stop.stopped() {
-        ended = worse(ended, put_remote(args, &files, url, &stop));
+        ended = combine(ended, put_remote(args, &files, url, &stop));
     }
     match ended {
         // Nothing failed, so a signal stopped it.
@@ -161,14 +166,14 @@ fn put_folders(args: &PutArgs, sources: &[String], url: &Url) -> Result<ExitCode
     }
 }
 
-/// The result of two parts of a put: their failure if there is one. Of two failures it prints the earlier and gives the later.
-fn worse(
+/// Combines the results of two parts of a put. Of two failures it prints the earlier and returns the later.
+fn combine(
     earlier: Result<ExitCode, CliError>,
     later: Result<ExitCode, CliError>,
 ) -> Result<ExitCode, CliError> {
     match (earlier, later) {
-        (Err(told), Err(error)) => {
-            crate::notice(format_args!("gristmill: {told}"));
+        (Err(earlier), Err(error)) => {
+            crate::notice(format_args!("gristmill: {earlier}"));
             Err(error)
         }
         (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
@@ -176,9 +181,9 @@ fn worse(
     }
 }
 
-/// Copies all files below a folder; they get their names in a directory of the same name, or of that which is written.
+/// Copies all files below a folder into a directory: the destination, or the folder's name in it if it ends with `/`.
 fn put_folder(args: &PutArgs, folder: &Path, url: &Url, stop: &Control) -> Result<ExitCode, CliError> {
-    let how = planned(args)?;
+    let how = remote_options(args)?;
     let cluster = connect(url, args.reach)?;
     let into =
         match (url.path.strip_suffix('/'), folder.canonicalize().ok().as_deref().and_then(Path::file_name)) {
@@ -230,7 +235,7 @@ fn put_folder(args: &PutArgs, folder: &Path, url: &Url, stop: &Control) -> Resul
     })
 }
 
-/// The stripe unit for a file on so many targets.
+/// The stripe unit in bytes for a file on `targets` targets.
 fn unit(args: &PutArgs, source: &Path, targets: u64) -> u64 {
     match (args.stripe, args.record) {
         (Some(unit), _) => unit.0,
@@ -239,7 +244,7 @@ fn unit(args: &PutArgs, source: &Path, targets: u64) -> u64 {
     }
 }
 
-/// Targets that a file gets. A cluster that cannot be asked refuses the put itself, with a better word.
+/// Number of targets of a file. If the cluster cannot be asked, this is 1, and the put itself will fail with a message.
 fn targets(cluster: &Cluster, how: &RemotePut) -> u64 {
     match (how.targets, &how.on) {
         (Some(targets), _) => u64::from(targets),
@@ -248,8 +253,8 @@ fn targets(cluster: &Cluster, how: &RemotePut) -> u64 {
     }
 }
 
-/// What to write instead where the destination is a directory.
-fn if_directory(cluster: &Cluster, source: &str, url: &Url, error: ClientError) -> CliError {
+/// The error of a put. If the destination is a directory, it says how to put the file into the directory.
+fn explain_directory(cluster: &Cluster, source: &str, url: &Url, error: ClientError) -> CliError {
     let refused = matches!(&error, ClientError::Run(RunError::Remote { kind: ErrorKind::Usage, .. }));
     let is_directory = refused && cluster.list(&format!("{}/", url.path)).is_ok();
     if !is_directory {
@@ -278,7 +283,7 @@ fn put_one(
     put
 }
 
-fn made(as_json: bool, entry: Option<&str>, info: &FileInfo, elapsed: f64) -> String {
+fn made_text(as_json: bool, entry: Option<&str>, info: &FileInfo, elapsed: f64) -> String {
     let file = &info.file;
     if as_json {
         let numbers: Vec<u32> = file.targets.iter().map(|target| target.number).collect();
@@ -293,8 +298,8 @@ fn made(as_json: bool, entry: Option<&str>, info: &FileInfo, elapsed: f64) -> St
     format!("{url}: {length} in stripes of {unit} on {targets} target{}", if targets == 1 { "" } else { "s" })
 }
 
-/// The files and their paths in a directory of a cluster, each under its own name.
-fn named_in(url: &Url, sources: &[String]) -> Result<Vec<(PathBuf, String)>, CliError> {
+/// The source files, and their paths in the directory of a cluster, under their own names.
+fn destinations(url: &Url, sources: &[String]) -> Result<Vec<(PathBuf, String)>, CliError> {
     if !url.path.ends_with('/') {
         return Err(CliError::Usage(format!("{url}: several files go to a directory; write {url}/")));
     }
@@ -309,7 +314,7 @@ fn named_in(url: &Url, sources: &[String]) -> Result<Vec<(PathBuf, String)>, Cli
         let to = format!("{}{name}", url.path);
         if let Some(other) = taken.insert(name, source) {
             return Err(CliError::Usage(format!(
-                "{other} and {source} would both be {to}; put one elsewhere"
+                "{other} and {source} would both become {to}; put one into another directory"
             )));
         }
         files.push((PathBuf::from(source), to));

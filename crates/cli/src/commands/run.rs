@@ -17,7 +17,7 @@ use gristmill_wire::{InputSpec, Place};
 use rustix::fs::{Access, access};
 
 use crate::args::{Element, RunArgs, SelectionArgs};
-use crate::commands::run_output::{BytesTo, Printer};
+use crate::commands::run_output::{ByteDestination, Printer};
 use crate::commands::{connect_to_read, run_array, run_variable};
 use crate::config::Config;
 use crate::error::{CliError, INTERRUPTED};
@@ -31,7 +31,7 @@ const MAX_CHECKPOINT_BYTES: u64 = 1 << 30;
 /// Runs a kernel and prints its answer.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let options = Config::load()?.options(&args.tuning);
-    if let Some(variable) = run_variable::of(args)? {
+    if let Some(variable) = run_variable::find(args)? {
         return run_array::run(args, &variable, options);
     }
     let input = input(&args.selection)?;
@@ -45,7 +45,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let kernel = catalog::bind(&args.kernel, &params, &input)?;
     let spec = kernel.spec();
     let input = input.for_kernel(&spec);
-    let to = BytesTo::of(args, &spec)?;
+    let to = ByteDestination::new(args, &spec)?;
     if let Some(path) = &args.checkpoint {
         is_writable(path)?;
     }
@@ -60,8 +60,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         clear_on_signal(None)?;
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let mut printer = Printer::new(&*kernel, args.json, job.folds_here());
-    printer.taken = matches!(to, BytesTo::Stdout);
+    let mut printer = Printer::new(&*kernel, args.json, job.folds_locally());
+    printer.taken = matches!(to, ByteDestination::Stdout);
     if args.checkpoint.is_some() {
         // Rows that were delivered are not printed again.
         printer.room = None;
@@ -70,16 +70,16 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         _ if to.is_file() => to.write(&args.path, job, &mut printer, &control),
         Some(path) if path.exists() => {
             let checkpoint = read_checkpoint(path)?;
-            // What was printed before the stop is the beginning of one and the same output.
+            // The rows before the stop and the rows from now on are one output.
             printer.begun = checkpoint.delivered().is_some();
             job.resume(checkpoint, &mut printer, &control).map_err(|error| match error {
                 RunError::BadPartial { .. } | RunError::OtherRequest { .. } => {
-                    CliError::of_request(path.display(), error)
+                    CliError::for_request(path.display(), error)
                 }
-                other => CliError::of_request(&args.path, other),
+                other => CliError::for_request(&args.path, other),
             })
         }
-        _ => job.run(&mut printer, &control).map_err(|e| CliError::of_request(&args.path, e)),
+        _ => job.run(&mut printer, &control).map_err(|e| CliError::for_request(&args.path, e)),
     };
     drop(watch);
     match outcome? {
@@ -94,7 +94,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         Outcome::Stopped(checkpoint) => {
             printer.out.flush().map_err(CliError::Output)?;
             if let Some(path) = &args.checkpoint {
-                // It has what a file says in which others may read nothing.
+                // Private, because it may have contents of a file that others may not read.
                 write_atomic_private(path, &checkpoint.encode())?;
                 crate::notice(format_args!(
                     "gristmill: stopped; the same command goes on from {}",
@@ -106,11 +106,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
 }
 
-/// What the records are.
+/// The input of a kernel: the type and size of records.
 pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
     if let Some(Element { order: Some(ByteOrder::Little), .. }) = args.dtype.filter(|_| args.big_endian) {
         return Err(CliError::Usage(
-            "--type says little-endian and --big-endian the other; leave one out".into(),
+            "--type is little-endian, which contradicts --big-endian; omit one".into(),
         ));
     }
     let input = match (args.dtype.map(|element| element.dtype), args.record) {
@@ -122,22 +122,24 @@ pub fn input(args: &SelectionArgs) -> Result<Input, CliError> {
     Ok(input.with_header(args.skip.0))
 }
 
-/// The parameters, with the bytes of files in the place of their names.
+/// The parameters of the kernel. Names of files are replaced by the bytes of the files.
 fn params(args: &RunArgs) -> Result<Vec<(String, String)>, CliError> {
-    let mut params = args.named.with(&args.params)?;
+    let mut params = args.named.merged(&args.params)?;
     inline_files(catalog::find(&args.kernel)?.params, &mut params, |name| {
         let path = PathBuf::from(name);
         let fail = |source| CliError::File { verb: "read", path: path.clone(), source };
         let length = std::fs::metadata(&path).map_err(fail)?.len();
         if length > MAX_FILE_PARAM as u64 {
-            return Err(fail(io::Error::other(format!("as a parameter it may have {MAX_FILE_PARAM} bytes"))));
+            return Err(fail(io::Error::other(format!(
+                "a parameter may have at most {MAX_FILE_PARAM} bytes"
+            ))));
         }
         std::fs::read(&path).map_err(fail)
     })?;
     Ok(params)
 }
 
-/// What is asked, for a checkpoint that must not go on with another question.
+/// The identity of a request. A checkpoint resumes only a request with the same identity.
 fn identity(args: &RunArgs, mut params: Vec<(String, String)>, file: impl Display) -> String {
     params.sort();
     format!("{} {params:?} {:?} of {file}", args.kernel, args.selection)
@@ -154,10 +156,13 @@ fn read_checkpoint(path: &Path) -> Result<Checkpoint, CliError> {
         return Err(fail(io::Error::other(format!("it is longer than {MAX_CHECKPOINT_BYTES} bytes"))));
     }
     let bytes = std::fs::read(path).map_err(fail)?;
-    Checkpoint::decode(&bytes).map_err(|error| CliError::of_request(path.display(), error))
+    Checkpoint::decode(&bytes).map_err(|error| CliError::for_request(path.display(), error))
 }
 
-/// Refuses a checkpoint that could not be written when it is needed.
+/// Checks that a checkpoint could be written later.
+///
+/// # Errors
+/// Returns an error if its folder cannot be written.
 fn is_writable(path: &Path) -> Result<(), CliError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let writable = access(parent, Access::WRITE_OK | Access::EXEC_OK);
@@ -168,9 +173,9 @@ fn is_writable(path: &Path) -> Result<(), CliError> {
     })
 }
 
-/// What is to be run, and where.
+/// A request, and the place where it runs.
 pub(super) enum Job {
-    Here(Box<Request>),
+    Local(Box<Request>),
     Cluster { cluster: Box<Cluster>, planned: Box<Planned>, options: Box<Options> },
 }
 
@@ -188,7 +193,7 @@ impl Job {
         };
         if args.place == Place::Storage {
             let text =
-                format!("{} is a file of this machine and is folded here; leave --place out", path.display());
+                format!("{} is a file of this machine and is folded here; omit --place", path.display());
             return Err(CliError::Usage(text));
         }
         let mut request = Request::new(kernel, input, gristmill_client::open_with(path, args.check.verify)?);
@@ -196,7 +201,7 @@ impl Job {
         request.selection = selection(&args.selection);
         request.options = options;
         request.identity = identity(args, params, &args.path);
-        Ok(Job::Here(Box::new(request)))
+        Ok(Job::Local(Box::new(request)))
     }
 
     fn on_cluster(
@@ -208,7 +213,7 @@ impl Job {
     ) -> Result<Job, CliError> {
         let place = match (args.checkpoint.is_some(), args.place) {
             (true, Place::Storage) => {
-                let text = "--checkpoint keeps the state of folds at the client; leave --place storage out";
+                let text = "--checkpoint keeps the state of folds at the client; omit --place storage";
                 return Err(CliError::Usage(text.into()));
             }
             (true, _) => Place::Client,
@@ -230,28 +235,28 @@ impl Job {
 
     pub(super) fn explanation(&self, stays: bool) -> String {
         match self {
-            Job::Here(request) => format!("place: client; {}", request.file.place.why),
+            Job::Local(request) => format!("place: client; {}", request.file.place.why),
             Job::Cluster { planned, .. } => human::plan(planned, stays),
         }
     }
 
-    pub(super) fn folds_here(&self) -> bool {
+    pub(super) fn folds_locally(&self) -> bool {
         match self {
-            Job::Here(_) => true,
+            Job::Local(_) => true,
             Job::Cluster { planned, .. } => planned.plan.place == Place::Client,
         }
     }
 
     pub(super) fn run(self, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
         match self {
-            Job::Here(request) => run_request(*request, rows, control),
+            Job::Local(request) => run_request(*request, rows, control),
             Job::Cluster { cluster, planned, options, .. } => cluster.run(&planned, *options, rows, control),
         }
     }
 
     fn resume(self, from: Checkpoint, rows: &mut Printer, control: &Control) -> Result<Outcome, RunError> {
         match self {
-            Job::Here(request) => resume(*request, from, rows, control),
+            Job::Local(request) => resume(*request, from, rows, control),
             Job::Cluster { cluster, planned, options } => {
                 cluster.resume(&planned, from, *options, rows, control)
             }

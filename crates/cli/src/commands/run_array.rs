@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_client::{
-    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, nowhere, plan_array, plan_dataset,
+    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, empty_file, plan_array, plan_dataset,
 };
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
 
-use crate::WORDS;
+use crate::COMMAND_LINE;
 use crate::args::RunArgs;
 use crate::commands::run::Job;
 use crate::commands::run_output::Printer;
@@ -30,7 +30,7 @@ use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
 
 pub(super) use question::{HISTOGRAM, MEDIAN, QUANTILE};
-use question::{between, ends, question};
+use question::{histogram_between, question, range_questions};
 
 /// Runs an operation on a variable and prints, or writes, its answer.
 pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<ExitCode, CliError> {
@@ -43,26 +43,27 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         || selection.skip.0 > 0
     {
         return usage(
-            "--var takes types and places from the file; leave --type, --record, --skip and --range out"
-                .into(),
+            "--var takes types and offsets from the file; omit --type, --record, --skip and --range".into(),
         );
     }
     if args.checkpoint.is_some() {
-        return usage("a request about a variable keeps no checkpoint; leave --checkpoint out".into());
+        return usage("a request about a variable keeps no checkpoint; omit --checkpoint".into());
     }
     let to = match &args.output {
         None => None,
-        Some(output) => match ArrayFile::of(path_of(output)) {
+        Some(output) => match ArrayFile::from_path(path_of(output)) {
             Some(format) => Some((output, format)),
             None => {
-                return usage(format!("{output}: an answer is written as .nc or .npy; name such a file"));
+                return usage(format!(
+                    "{output}: an answer is written as .nc or .npy; name a file with one of these endings"
+                ));
             }
         },
     };
     if let Some((output, _)) = to
         && is_one_file(&args.path, output, args)?
     {
-        let text = "--output names the file that is read, which the answer would replace; name another file";
+        let text = "--output names the input file, which the answer would replace; name another file";
         return usage(text.into());
     }
     let (mut question, pending) = question(args, variable)?;
@@ -70,17 +71,17 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     stop_on_signal(&control)?;
     if let Some(bins) = pending {
         let mut found = Vec::new();
-        for asked in ends(&question) {
+        for asked in range_questions(&question) {
             let (plan, job) = planned(args, &options, &asked)?;
             let watch = Watch::start(control.clone(), args.tuning.no_progress);
-            let mut unseen = Printer::new(&*plan.kernel, args.json, job.folds_here());
+            let mut unseen = Printer::new(&*plan.kernel, args.json, job.folds_locally());
             let outcome =
-                job.run(&mut unseen, &control).map_err(|error| CliError::of_request(&args.path, error));
+                job.run(&mut unseen, &control).map_err(|error| CliError::for_request(&args.path, error));
             drop(watch);
             let Outcome::Done(answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
             found.push(answer.value);
         }
-        question.op = between(bins, &found)?;
+        question.op = histogram_between(bins, &found)?;
     }
     let (plan, job) = planned(args, &options, &question)?;
     if let Some((_, format)) = to {
@@ -94,15 +95,15 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         crate::notice(format_args!("{}\n{}", answer::explanation(&plan), job.explanation(false)));
     }
     let watch = Watch::start(control.clone(), args.tuning.no_progress);
-    let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_here());
+    let mut printer = Printer::new(&*plan.kernel, args.json, job.folds_locally());
     printer.kernel = if args.kernel == MEDIAN { MEDIAN } else { question.op.name() };
-    let outcome = job.run(&mut printer, &control).map_err(|error| CliError::of_request(&args.path, error));
+    let outcome = job.run(&mut printer, &control).map_err(|error| CliError::for_request(&args.path, error));
     drop(watch);
     let Outcome::Done(mut answer) = outcome? else { return Ok(ExitCode::from(INTERRUPTED)) };
     if args.array.var.is_none() && !args.json {
         crate::notice(format_args!("variable {variable}"));
     }
-    answer.value = plan.spread(answer.value);
+    answer.value = plan.with_missing_bins(answer.value);
     if args.kernel == MEDIAN {
         answer.value = answer::median(answer.value);
     }
@@ -141,7 +142,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// A question worked out, and what runs it.
+/// The plan of a question, and its job.
 fn planned(
     args: &RunArgs,
     options: &Options,
@@ -151,7 +152,7 @@ fn planned(
     Ok(match &args.path {
         Location::Local(path) => {
             if args.place == Place::Storage {
-                let text = "is a file of this machine and is folded here; leave --place out";
+                let text = "is a file of this machine and is folded here; omit --place";
                 return Err(CliError::Usage(format!("{} {text}", path.display())));
             }
             let (plan, file) = if is_zarr(path) {
@@ -164,7 +165,7 @@ fn planned(
                 (plan_array(&file, question)?, file)
             };
             let request = Request { options, ..plan.request(file) };
-            (plan, Job::Here(Box::new(request)))
+            (plan, Job::Local(Box::new(request)))
         }
         Location::Remote(url) => {
             let cluster = connect_to_read(url, args.reach, args.check.verify)?;
@@ -176,7 +177,7 @@ fn planned(
                     let (planned, options) = (Box::new(planned), Box::new(options));
                     Job::Cluster { cluster: Box::new(cluster), planned, options }
                 }
-                None => Job::Here(Box::new(Request { options, ..plan.request(nowhere(&url.path)?) })),
+                None => Job::Local(Box::new(Request { options, ..plan.request(empty_file(&url.path)?) })),
             };
             (plan, job)
         }
@@ -190,7 +191,7 @@ fn path_of(location: &Location) -> &Path {
     }
 }
 
-/// Whether there is one file of both names.
+/// Whether both names are of the same file.
 fn is_one_file(one: &Location, other: &Location, args: &RunArgs) -> Result<bool, CliError> {
     Ok(match (one, other) {
         (Location::Local(one), Location::Local(other)) => {
@@ -204,16 +205,16 @@ fn is_one_file(one: &Location, other: &Location, args: &RunArgs) -> Result<bool,
     })
 }
 
-/// A line of history: when, and by which command.
+/// The line for the `history` attribute: the time and the command.
 fn history() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let when = stat::time(now).replacen(' ', "T", 1).replace(" UTC", "Z");
-    let words = WORDS.get().map(Vec::as_slice).unwrap_or_default();
+    let words = COMMAND_LINE.get().map(Vec::as_slice).unwrap_or_default();
     let words = words.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
     format!("{when}: gristmill {}", words.collect::<Vec<_>>().join(" "))
 }
 
-/// A word as a shell takes it, on one line.
+/// Quotes a word for a shell, on one line.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=:/.,+@%".contains(c);
     let word: String = word.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,4 +1,4 @@
-//! Where the answer of `gristmill run` goes: the value, rows as text, bytes as they are.
+//! The output of `gristmill run`: the value, rows as text, bytes unchanged.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -17,64 +17,64 @@ use crate::{human, json};
 /// Permission bits of a new file, before the umask.
 const NEW_FILE: u32 = 0o666;
 
-/// Bytes that are held back on their way to a file.
+/// Size in bytes of the buffer before a file.
 const BUFFER: usize = 1 << 20;
 
-/// Rows that a terminal shows of more.
+/// Most rows that a terminal shows.
 const SHOWN_ROWS: u64 = 200;
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal of unknown width.
 const COLUMNS: usize = 80;
 
-/// Columns of standard output or error, if that is a terminal.
+/// Columns of standard output or error, if it is a terminal.
 fn columns(terminal: bool) -> Option<usize> {
     let size = || ratatui::crossterm::terminal::size().map_or(COLUMNS, |(columns, _)| usize::from(columns));
     terminal.then(size).map(|columns| if columns == 0 { COLUMNS } else { columns })
 }
 
-/// Where bytes go that a kernel gives.
-pub(super) enum BytesTo {
-    /// It gives none.
-    Nowhere,
+/// The destination of a kernel's bytes.
+pub(super) enum ByteDestination {
+    /// The kernel gives no bytes.
+    NoBytes,
     Stdout,
     File(PathBuf),
     /// A file of a cluster.
     Remote(Url, Box<Cluster>),
 }
 
-impl BytesTo {
-    pub fn of(args: &RunArgs, spec: &Spec) -> Result<BytesTo, CliError> {
+impl ByteDestination {
+    pub fn new(args: &RunArgs, spec: &Spec) -> Result<ByteDestination, CliError> {
         let usage = |text: String| Err(CliError::Usage(text));
         let name = spec.name;
         match (spec.output, &args.output) {
             (Output::Bytes, _) if args.checkpoint.is_some() => usage(format!(
-                "'{name}' gives bytes, which cannot go on from a checkpoint; leave --checkpoint out"
+                "'{name}' gives bytes, which cannot resume from a checkpoint; omit --checkpoint"
             )),
-            (Output::Bytes, Some(Location::Local(path))) => Ok(BytesTo::File(path.clone())),
+            (Output::Bytes, Some(Location::Local(path))) => Ok(ByteDestination::File(path.clone())),
             (Output::Bytes, Some(Location::Remote(url))) => {
-                Ok(BytesTo::Remote(url.clone(), Box::new(connect(url, args.reach)?)))
+                Ok(ByteDestination::Remote(url.clone(), Box::new(connect(url, args.reach)?)))
             }
-            (Output::Bytes, None) if args.json => usage(format!(
-                "--json prints what '{name}' says beside the bytes it gives; name a file for these with --output"
-            )),
+            (Output::Bytes, None) if args.json => {
+                usage(format!("with --json the bytes of '{name}' need a file; name one with --output"))
+            }
             (Output::Bytes, None) if io::stdout().is_terminal() => usage(format!(
                 "'{name}' gives bytes; name a file for them with --output, or redirect standard output"
             )),
-            (Output::Bytes, None) => Ok(BytesTo::Stdout),
-            (_, Some(_)) => usage(format!("as it is asked, '{name}' gives no bytes; leave --output out")),
-            (_, None) => Ok(BytesTo::Nowhere),
+            (Output::Bytes, None) => Ok(ByteDestination::Stdout),
+            (_, Some(_)) => usage(format!("with these parameters '{name}' gives no bytes; omit --output")),
+            (_, None) => Ok(ByteDestination::NoBytes),
         }
     }
 
-    /// Whether the bytes become a file, which appears when it is whole.
+    /// Whether the bytes become a file. It appears when it is complete.
     pub fn is_file(&self) -> bool {
-        matches!(self, BytesTo::File(_) | BytesTo::Remote(..))
+        matches!(self, ByteDestination::File(_) | ByteDestination::Remote(..))
     }
 
-    /// Whether what is made stays on the nodes that make it.
+    /// Whether the bytes stay on the nodes that make them.
     pub fn stays(&self, job: &Job) -> Result<bool, CliError> {
         match (self, job) {
-            (BytesTo::Remote(_, to), Job::Cluster { cluster, planned, .. }) => {
+            (ByteDestination::Remote(_, to), Job::Cluster { cluster, planned, .. }) => {
                 Ok(cluster.entry() == to.entry() && planned.keeps_bytes()?)
             }
             _ => Ok(false),
@@ -90,9 +90,9 @@ impl BytesTo {
         control: &Control,
     ) -> Result<Outcome, CliError> {
         let path = match self {
-            BytesTo::File(path) => path,
-            BytesTo::Remote(url, cluster) => return to_cluster(url, cluster, job, printer, control),
-            BytesTo::Nowhere | BytesTo::Stdout => return Ok(job.run(printer, control)?),
+            ByteDestination::File(path) => path,
+            ByteDestination::Remote(url, cluster) => return to_cluster(url, cluster, job, printer, control),
+            ByteDestination::NoBytes | ByteDestination::Stdout => return Ok(job.run(printer, control)?),
         };
         let (mut job, mut outcome, mut failed) = (Some(job), None, None);
         let written = write_whole(path, NEW_FILE, control, &mut |file| {
@@ -105,7 +105,7 @@ impl BytesTo {
             }
             match ran {
                 Ok(done) => outcome = Some(done),
-                // What failed to be written says so itself, without a name.
+                // The error of the write has no file name.
                 Err(RunError::Rows(source)) => return Err(io(source)),
                 Err(error) => {
                     let text = error.to_string();
@@ -116,7 +116,7 @@ impl BytesTo {
             Ok(())
         });
         match (failed, written, outcome) {
-            (Some(error), ..) if !control.stopped() => Err(CliError::of_request(input, error)),
+            (Some(error), ..) if !control.stopped() => Err(CliError::for_request(input, error)),
             (Some(_), ..) => Err(ClientError::Stopped { path: path.clone() }.into()),
             (None, Err(error), _) => Err(error.into()),
             (None, Ok(()), Some(outcome)) => Ok(outcome),
@@ -125,7 +125,7 @@ impl BytesTo {
     }
 }
 
-/// Runs a job whose bytes become a file of a cluster: on the nodes that make them, where that can be.
+/// Runs a job whose bytes become a file of a cluster: on the nodes that make them, if possible.
 fn to_cluster(
     url: &Url,
     cluster: &Cluster,
@@ -171,21 +171,21 @@ pub(super) struct Printer {
     shape: Option<RowShape>,
     /// The kernel gives bytes.
     gives_bytes: bool,
-    /// They go to standard output, so that nothing else may.
+    /// Standard output is taken by the bytes; the value goes elsewhere.
     pub taken: bool,
     /// A row has been printed.
     pub begun: bool,
-    /// Rows that a terminal shows yet, and those that it did not show.
+    /// Rows that a terminal still shows, and then rows that were cut.
     pub room: Option<u64>,
     cut: u64,
-    /// Lanes of this process folded, and not those of storage nodes.
-    folded_here: bool,
-    /// The type that sums were rounded to at their end, where that loses digits.
+    /// Lanes of this process folded, not lanes of storage nodes.
+    folded_locally: bool,
+    /// The type that sums were rounded to at their end, if that lost digits.
     pub rounded: Option<&'static str>,
 }
 
 impl Printer {
-    pub fn new(kernel: &dyn Kernel, json: bool, folded_here: bool) -> Printer {
+    pub fn new(kernel: &dyn Kernel, json: bool, folded_locally: bool) -> Printer {
         let Spec { name: kernel, numerics, output, .. } = kernel.spec();
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
         let shape = match output {
@@ -206,7 +206,7 @@ impl Printer {
             begun: false,
             room: (!json && io::stdout().is_terminal()).then_some(SHOWN_ROWS),
             cut: 0,
-            folded_here,
+            folded_locally,
             rounded: None,
         }
     }
@@ -221,20 +221,20 @@ impl Printer {
         if !self.json {
             crate::notice(format_args!(
                 "{}",
-                human::report(&answer.report, self.folded_here, self.numerics, self.rounded)
+                human::report(&answer.report, self.folded_locally, self.numerics, self.rounded)
             ));
         }
         Ok(())
     }
 
     fn answer(&mut self, answer: &Answer) -> io::Result<()> {
-        let report = json::report(&answer.report, self.folded_here);
+        let report = json::report(&answer.report, self.folded_locally);
         match (self.json, self.shape, &answer.value) {
             (false, None, value) if !self.taken => {
                 human::value(&mut self.out, value, columns(io::stdout().is_terminal()))
             }
             (false, _, value) => {
-                // Rows are the answer; what there is beside them goes where it does not mix with them.
+                // Rows are the answer. The value goes to standard error, so that it does not mix with them.
                 self.out.flush()?;
                 if self.cut > 0 {
                     let what = format!(

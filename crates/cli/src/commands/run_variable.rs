@@ -1,4 +1,4 @@
-//! Which variable of a scientific file `run` is about, where none is named.
+//! The variable of a scientific file that `run` reduces, if none is named.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::commands::run_array::{HISTOGRAM, MEDIAN, QUANTILE};
 use crate::commands::variables::{failed, is_zarr};
 use crate::error::CliError;
 
-/// Ends of names of files that have variables.
+/// Extensions of files that have variables.
 const SCIENTIFIC: [&str; 9] = ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy", "zarr"];
 
-/// Attributes that name variables which say something of others.
-const REFERRING: [&str; 9] = [
+/// Attributes whose values name auxiliary variables.
+const AUXILIARY: [&str; 9] = [
     "bounds",
     "climatology",
     "coordinates",
@@ -28,15 +28,15 @@ const REFERRING: [&str; 9] = [
     "node_coordinates",
 ];
 
-/// At most so many variables are listed.
-const LISTED: usize = 20;
+/// Most variables that a message lists.
+const MAX_LISTED: usize = 20;
 
-/// The variable: the one that is named; else, of a file that is of a scientific format by its name, the only one that is
-/// neither a coordinate nor said to belong to another. `None` for a request about plain records.
+/// The variable of `--var`. Without it, for a file whose name has a scientific extension, the only variable that is
+/// neither a coordinate nor an auxiliary variable of another. `None` for a request about plain records.
 ///
 /// # Errors
-/// A file with none, or with several: the message lists them.
-pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
+/// Returns an error if the file has no such variable or several; the message lists them.
+pub(super) fn find(args: &RunArgs) -> Result<Option<String>, CliError> {
     if args.array.var.is_some() {
         return Ok(args.array.var.clone());
     }
@@ -45,7 +45,7 @@ pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
         || selection.record.is_some()
         || selection.range.is_some()
         || selection.skip.0 > 0;
-    let option = args.array.first();
+    let option = args.array.first_given();
     if plain || !is_operation(&args.kernel) || !is_scientific(&args.path) {
         return match option {
             Some(option) => Err(CliError::Usage(format!(
@@ -66,10 +66,10 @@ pub(super) fn of(args: &RunArgs) -> Result<Option<String>, CliError> {
             connect_to_read(url, args.reach, args.check.verify)?.dataset(&url.path)?.dataset
         }
     };
-    only(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
+    only_variable(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
 }
 
-/// Whether variables can be asked for this.
+/// Whether this is an operation on variables.
 pub(super) fn is_operation(name: &str) -> bool {
     Op::named(name).is_some() || [MEDIAN, QUANTILE, HISTOGRAM].contains(&name)
 }
@@ -85,9 +85,9 @@ fn is_scientific(location: &Location) -> bool {
 }
 
 /// The only variable with data of its own.
-fn only(dataset: &Dataset) -> Result<String, String> {
+fn only_variable(dataset: &Dataset) -> Result<String, String> {
     let numbers = || dataset.variables.iter().filter(|variable| variable.dtype().is_ok());
-    let known = dataset.variables.iter().flat_map(|variable| REFERRING.map(|name| variable.attribute(name)));
+    let known = dataset.variables.iter().flat_map(|variable| AUXILIARY.map(|name| variable.attribute(name)));
     let referred: Vec<String> = known
         .flatten()
         .filter_map(|attribute| attribute.value.text())
@@ -106,8 +106,8 @@ fn only(dataset: &Dataset) -> Result<String, String> {
         [] => (numbers().collect(), "has no variable with data of its own"),
         _ => (data, "has several variables"),
     };
-    let mut listed: Vec<&str> = data.iter().take(LISTED).map(|variable| &*variable.path).collect();
-    if data.len() > LISTED {
+    let mut listed: Vec<&str> = data.iter().take(MAX_LISTED).map(|variable| &*variable.path).collect();
+    if data.len() > MAX_LISTED {
         listed.push("and more");
     }
     match listed.is_empty() {

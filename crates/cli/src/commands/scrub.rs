@@ -20,7 +20,7 @@ pub fn scrub(args: &ScrubArgs) -> Result<ExitCode, CliError> {
     stop_on_signal(&stop)?;
     let rate = args.rate.map(|size| size.0);
     if rate == Some(0) {
-        return Err(CliError::Usage("--rate 0 reads nothing; give at least 1 byte a second".into()));
+        return Err(CliError::Usage("--rate 0 reads nothing; give at least 1 byte per second".into()));
     }
     let mut sound = true;
     for path in &args.paths {

@@ -20,28 +20,28 @@ use crate::error::CliError;
 /// Threads that drive connections; folds have their own.
 const NETWORK_THREADS: usize = 2;
 
-/// How long a node that joins may take before it says what it waits for.
-const SILENT: Duration = Duration::from_secs(1);
+/// How long a node tries to join before it prints what it waits for.
+const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
-/// How often a node that recovers its store says so to its supervisor, and to people.
-const RECOVERY_TOLD: Duration = Duration::from_secs(1);
-/// See [`RECOVERY_TOLD`].
-const RECOVERY_SHOWN: u32 = 10;
+/// Time between two reports of a node that recovers its store to its supervisor.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of reports between two messages for people.
+const REPORTS_PER_NOTICE: u32 = 10;
 
-/// The line that a node prints again and again while it recovers its store. Its supervisor waits for as long.
+/// The line of such a report. The supervisor waits as long as it comes.
 const RECOVERING: &str = "recovering";
 
-/// Runs a node until it is told to stop.
+/// Runs a node until a signal, or its supervisor, stops it.
 pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
-    // What a node writes is for its own user, whatever that user's habit is.
+    // The files of a node are private to its user, whatever the inherited umask is.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     let (stop, mut stopped) = mpsc::channel::<()>(1);
     let on_signal = stop.clone();
-    let heard = ctrlc::set_handler(move || {
-        // One stop is as good as many.
+    let handler = ctrlc::set_handler(move || {
+        // One stop is enough.
         let _ = on_signal.try_send(());
     });
-    heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
+    handler.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
     let mut options = options(args)?;
     let (recovery, recovers) = watch::channel(None);
     options.recovery = Some(recovery);
@@ -49,7 +49,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         let handed = handed_socket::receive(std::io::stdin().as_fd());
         options.handed =
             handed.map_err(|e| CliError::Usage(format!("no socket was handed over: {e}")))?.map(Arc::new);
-        // The other end is held by the supervisor: it ends with it, however that comes about.
+        // The supervisor has the other end, which closes when the supervisor ends in any way.
         std::thread::spawn(move || {
             let mut buffer = [0; 64];
             let mut input = std::io::stdin().lock();
@@ -67,7 +67,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         let join = options.join.clone();
         let before = recovers.clone();
         let waits = async move {
-            tokio::time::sleep(SILENT).await;
+            tokio::time::sleep(WAIT_NOTICE_DELAY).await;
             if let Some(entry) = join.filter(|_| before.borrow().is_none()) {
                 crate::notice(format_args!("gristmill: waiting for the entry node at {entry}"));
             }
@@ -77,36 +77,36 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
             node = Node::start(options) => node?,
             _ = stopped.recv() => return Ok(ExitCode::SUCCESS),
             () = waits => return Ok(ExitCode::SUCCESS),
-            () = tell_recovery(recovers) => return Ok(ExitCode::SUCCESS),
+            () = report_recovery(recovers) => return Ok(ExitCode::SUCCESS),
         };
         if let Some(notice) = node.notice() {
             crate::notice(format_args!("gristmill: {notice}"));
         }
         let number = node.number().map_or_else(String::new, |number| format!(" as target {number}"));
-        // Whoever started us may not read on; that is no reason to stop.
+        // The parent process may have closed the output.
         let _ = writeln!(std::io::stdout(), "listening on {}{number}", node.address());
         stopped.recv().await;
         node.stop().await?;
         Ok(ExitCode::SUCCESS)
     });
-    // Folds that were given up may still be at a block, and ask neighbours through it. They end with the process.
+    // Abandoned folds may still use the runtime to ask neighbours. They end with the process.
     std::mem::forget(runtime);
     served
 }
 
-/// Tells again and again how far the recovery of the store is, while there is one. Never ends.
-async fn tell_recovery(mut recovers: watch::Receiver<Option<Recovery>>) {
+/// Reports the progress of the recovery of the store while there is one. Never returns.
+async fn report_recovery(mut recovers: watch::Receiver<Option<Recovery>>) {
     for turn in 0u32.. {
-        tokio::time::sleep(RECOVERY_TOLD).await;
+        tokio::time::sleep(REPORT_INTERVAL).await;
         if !recovers.has_changed().unwrap_or(false) {
             continue;
         }
         let Some(Recovery { objects, folders: (done, all) }) = *recovers.borrow_and_update() else {
             continue;
         };
-        // Whoever started us may not read on; that is no reason to stop.
+        // The parent process may have closed the output.
         let _ = writeln!(std::io::stdout(), "{RECOVERING}");
-        if turn % RECOVERY_SHOWN == 0 {
+        if turn % REPORTS_PER_NOTICE == 0 {
             let folders = if all > 0 { format!(", {done} of {all} folders") } else { String::new() };
             crate::notice(format_args!(
                 "gristmill: the store is being recovered after it was not closed: {objects} objects{folders}"

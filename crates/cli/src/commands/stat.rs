@@ -9,12 +9,12 @@ use gristmill_layout::Layout;
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
-use crate::commands::chunk_places::Lies;
+use crate::commands::file_location::FileLocation;
 use crate::commands::{connect, line, stat_folder, variables};
 use crate::error::CliError;
 use crate::size::readable;
 
-/// Shows how a file lies on its targets.
+/// Shows the layout of a file on its targets, and its variables.
 pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
     match &args.path {
         Location::Local(path) if variables::is_zarr(path) => stat_zarr(args, path),
@@ -44,19 +44,19 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
         .zip(&file.targets)
         .map(|(place, target)| (target, layout.bytes_on(place, 0..file.length)))
         .collect();
-    // Only where a name says that there is something to see: of others not a byte is read.
-    let seen = args.var.is_some() || Path::new(&file.path).extension().is_some_and(known);
-    let dataset = if seen {
+    // Only files with a scientific extension are read.
+    let scientific = args.var.is_some() || Path::new(&file.path).extension().is_some_and(is_scientific);
+    let dataset = if scientific {
         let parts = cluster.parts(&opened)?;
-        // Delimited text is read to its end, so only if it is asked for.
+        // Delimited text must be read to its end, so only if a variable is asked for.
         let name = if args.var.is_some() { &*parts.name } else { "" };
-        unless_unknown(args, read_dataset(&parts, name))
+        known_format(args, read_dataset(&parts, name))
     } else {
         Ok(None)
     };
-    let inside = Inside {
+    let contents = Contents {
         dataset,
-        lies: Some(Lies {
+        location: Some(FileLocation {
             layout: &layout,
             targets: file.targets.iter().map(|target| (target.number, target.address.clone())).collect(),
         }),
@@ -74,16 +74,16 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
             "created": info.created, "id": file.id, "targets": targets,
         });
         if let Json::Object(text) = &mut text {
-            text.extend(inside.json(args)?);
+            text.extend(contents.json(args)?);
         }
         return line(&text.to_string());
     }
-    let lies = match pieces {
+    let stripes = match pieces {
         None => format!("stripes of {}", readable(file.unit)),
-        Some(pieces) => format!("{pieces} pieces where they were made"),
+        Some(pieces) => format!("{pieces} pieces on the nodes that made them"),
     };
     let mut text = format!(
-        "{url}: {} ({} bytes), {lies} on {} targets",
+        "{url}: {} ({} bytes), {stripes} on {} targets",
         readable(file.length),
         file.length,
         targets.len()
@@ -101,19 +101,19 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
             readable(*bytes)
         ));
     }
-    text.push_str(&inside.text(args)?);
+    text.push_str(&contents.text(args)?);
     line(&text)
 }
 
-/// Ends of names of files that say what is in them.
-fn known(end: &std::ffi::OsStr) -> bool {
+/// Whether an extension is of a format that describes itself.
+fn is_scientific(end: &std::ffi::OsStr) -> bool {
     ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy"]
         .iter()
         .any(|known| end.eq_ignore_ascii_case(known))
 }
 
-/// A file of no format that is known has nothing to show, unless a variable of it is asked for.
-fn unless_unknown(
+/// The dataset; `None` for a file of an unknown format, which is an error if a variable is asked for.
+fn known_format(
     args: &StatArgs,
     opened: Result<Dataset, FormatError>,
 ) -> Result<Option<Dataset>, FormatError> {
@@ -149,7 +149,7 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
         text.insert("length".to_owned(), json!(file.length));
         text.insert("stripe_unit".to_owned(), json!(unit));
         text.insert("targets".to_owned(), json!(targets));
-        text.extend(Inside::local(args, path).json(args)?);
+        text.extend(Contents::local(args, path).json(args)?);
         return line(&Json::Object(text).to_string());
     }
     let mut text = format!("{}: {} ({} bytes)", path.display(), readable(file.length), file.length);
@@ -160,7 +160,7 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     for (node, bytes) in targets.iter().filter(|_| unit.is_some()) {
         text.push_str(&format!("\n  {node}: {}", readable(*bytes)));
     }
-    text.push_str(&Inside::local(args, path).text(args)?);
+    text.push_str(&Contents::local(args, path).text(args)?);
     line(&text)
 }
 
@@ -168,30 +168,30 @@ fn stat_zarr(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     if args.json {
         let mut text = Map::new();
         text.insert("path".to_owned(), json!(path));
-        text.extend(Inside::local(args, path).json(args)?);
+        text.extend(Contents::local(args, path).json(args)?);
         return line(&Json::Object(text).to_string());
     }
-    line(&format!("{}: a folder{}", path.display(), Inside::local(args, path).text(args)?))
+    line(&format!("{}: a folder{}", path.display(), Contents::local(args, path).text(args)?))
 }
 
-/// What is in a file of a format that is known. A file that cannot be read is shown for what it is, but not if one of
-/// its variables is asked for.
-struct Inside<'a> {
+/// The variables of a file of a known format. If the file cannot be read, that is shown instead; it is an error if a
+/// variable is asked for.
+struct Contents<'a> {
     dataset: Result<Option<Dataset>, FormatError>,
-    /// Where it lies, on a cluster.
-    lies: Option<Lies<'a>>,
+    /// The targets of the file, if it is on a cluster.
+    location: Option<FileLocation<'a>>,
     path: &'a Path,
 }
 
-impl<'a> Inside<'a> {
-    fn local(args: &StatArgs, path: &'a Path) -> Inside<'a> {
-        Inside { dataset: opened(args, path), lies: None, path }
+impl<'a> Contents<'a> {
+    fn local(args: &StatArgs, path: &'a Path) -> Contents<'a> {
+        Contents { dataset: open_dataset(args, path), location: None, path }
     }
 
     fn json(self, args: &StatArgs) -> Result<Map<String, Json>, CliError> {
         let shown = self.dataset.and_then(|dataset| match dataset {
             Some(dataset) => {
-                variables::to_json(&dataset, args.var.as_deref(), args.chunks, self.lies.as_ref())
+                variables::to_json(&dataset, args.var.as_deref(), args.chunks, self.location.as_ref())
             }
             None => Ok(Map::new()),
         });
@@ -207,7 +207,7 @@ impl<'a> Inside<'a> {
     fn text(self, args: &StatArgs) -> Result<String, CliError> {
         let shown = self.dataset.and_then(|dataset| match dataset {
             Some(dataset) => {
-                variables::to_text(&dataset, args.var.as_deref(), args.chunks, self.lies.as_ref())
+                variables::to_text(&dataset, args.var.as_deref(), args.chunks, self.location.as_ref())
             }
             None => Ok(String::new()),
         });
@@ -219,8 +219,8 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// Opens a plain file, or a folder with Zarr. Of others there is nothing to show, unless a variable is asked for.
-fn opened(args: &StatArgs, path: &Path) -> Result<Option<Dataset>, FormatError> {
+/// Opens a plain file, or a folder with Zarr. `None` for other files, unless a variable is asked for.
+fn open_dataset(args: &StatArgs, path: &Path) -> Result<Option<Dataset>, FormatError> {
     let striped = path.extension().is_some_and(|extension| extension == EXTENSION);
     match variables::open(path) {
         _ if striped && args.var.is_none() => Ok(None),

@@ -13,12 +13,12 @@ use crate::commands::{line, variables};
 use crate::error::CliError;
 use crate::size::readable;
 
-/// Shows how much lies in a directory, and, where that is Zarr, what is in it.
+/// Shows the number and size of the files of a directory, and the variables if it is Zarr.
 pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> Result<ExitCode, CliError> {
-    let (inside, unreadable) = match cluster.dataset(&url.path) {
-        Ok(inside) => (Some(inside), None),
+    let (contents, unreadable) = match cluster.dataset(&url.path) {
+        Ok(contents) => (Some(contents), None),
         Err(error) if args.var.is_some() => return Err(error.into()),
-        // Of no format that is known.
+        // The directory has no known format.
         Err(error) if error.is_missing() => (None, None),
         Err(ClientError::Format(error)) => (None, Some(error.to_string())),
         Err(error) => return Err(error.into()),
@@ -32,11 +32,11 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         if let Some(why) = &unreadable {
             text["unreadable"] = json!(why);
         }
-        if let (Json::Object(text), Some(inside)) = (&mut text, &inside) {
-            let mut shown = variables::to_json(&inside.dataset, only, args.chunks, None).map_err(failed)?;
+        if let (Json::Object(text), Some(contents)) = (&mut text, &contents) {
+            let mut shown = variables::to_json(&contents.dataset, only, args.chunks, None).map_err(failed)?;
             if let (Some(name), Some(one)) = (only, shown.get_mut("variables").and_then(|all| all.get_mut(0)))
             {
-                let held = held(inside, name)?;
+                let held = target_shares(contents, name)?;
                 let held = held.iter().map(|(target, node, chunks, bytes)| {
                     json!({ "target": target, "node": node, "chunks": chunks, "bytes": bytes })
                 });
@@ -57,9 +57,11 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
     if let Some(why) = unreadable {
         text.push_str(&format!("\n  its contents cannot be shown: {why}"));
     }
-    if let Some(inside) = &inside {
-        text.push_str(&variables::to_text(&inside.dataset, only, args.chunks, None).map_err(failed)?);
-        for (target, node, chunks, bytes) in only.map_or(Ok(Vec::new()), |name| held(inside, name))? {
+    if let Some(contents) = &contents {
+        text.push_str(&variables::to_text(&contents.dataset, only, args.chunks, None).map_err(failed)?);
+        for (target, node, chunks, bytes) in
+            only.map_or(Ok(Vec::new()), |name| target_shares(contents, name))?
+        {
             let s = if chunks == 1 { "" } else { "s" };
             text.push_str(&format!(
                 "\n    on target {target} ({node}): {chunks} chunk{s}, {}",
@@ -70,11 +72,11 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
     line(&text)
 }
 
-/// Number and address of each target that holds some of a variable, chunks and bytes. None where that takes too many
-/// questions.
-fn held(inside: &RemoteDataset, name: &str) -> Result<Vec<(u32, String, u64, u64)>, CliError> {
-    let Ok(table) = inside.dataset.table(name) else { return Ok(Vec::new()) };
-    let shares = inside.shares(&table)?.unwrap_or_default();
+/// Number and address of each target that holds a part of a variable, with its chunks and bytes. Empty if that would
+/// take too many requests.
+fn target_shares(contents: &RemoteDataset, name: &str) -> Result<Vec<(u32, String, u64, u64)>, CliError> {
+    let Ok(table) = contents.dataset.table(name) else { return Ok(Vec::new()) };
+    let shares = contents.shares(&table)?.unwrap_or_default();
     let held = shares.into_iter().filter(|(_, share)| share.chunks > 0);
     Ok(held.map(|(target, share)| (target.number, target.address, share.chunks, share.bytes)).collect())
 }

@@ -14,13 +14,13 @@ use crate::top::changes::Changes;
 use crate::top::live::live;
 use crate::top::picture::{Picture, Sort};
 
-/// Columns of a picture that goes to no terminal.
+/// Columns of a picture without a terminal.
 const WIDE: u16 = 120;
 
-/// Shows what the nodes of a cluster do: once, or until somebody has seen enough.
+/// Shows the state of the nodes of a cluster: once, or until the user ends it.
 pub fn top(args: &TopArgs) -> Result<ExitCode, CliError> {
     let cluster = connect(remote(&args.cluster)?, args.reach)?;
-    // As patient as every first question; those that follow are asked again anyway.
+    // The first question waits for the cluster as in every command; later ones are repeated anyway.
     cluster.ping()?;
     if args.json {
         let status = serde_json::to_string(&cluster.status()?);
@@ -33,16 +33,16 @@ pub fn top(args: &TopArgs) -> Result<ExitCode, CliError> {
     live(cluster, first, args.interval)
 }
 
-/// Two questions, for what happens between them.
+/// Asks twice, and prints the rates between the two answers.
 fn once(args: &TopArgs, cluster: &Cluster) -> Result<ExitCode, CliError> {
     let mut changes = Changes::default();
-    changes.take(&cluster.status()?);
+    changes.update(&cluster.status()?);
     std::thread::sleep(args.interval);
     let status = cluster.status()?;
-    changes.take(&status);
+    changes.update(&status);
     let width =
         if std::io::stdout().is_terminal() { terminal::size().map_or(WIDE, |size| size.0) } else { WIDE };
-    let picture = Picture::of(cluster.entry(), &status, &changes, Sort::default());
+    let picture = Picture::new(cluster.entry(), &status, &changes, Sort::default());
     let mut text = String::new();
     for line in picture.head(width).into_iter().chain(picture.body(width)) {
         text.push_str(line.to_string().trim_end());

@@ -15,22 +15,25 @@ use crate::interrupt::stop_on_signal;
 use crate::progress::bytes_bar;
 use crate::size::readable;
 
-/// Sources and where they go. Several go into a directory only, as its name says.
-fn divided(paths: &[Location]) -> Result<(Vec<&Url>, &Url), CliError> {
+/// The sources and the destination.
+///
+/// # Errors
+/// Returns an error if there are several sources and the destination does not end with `/`.
+fn split_paths(paths: &[Location]) -> Result<(Vec<&Url>, &Url), CliError> {
     let Some((destination, sources)) = paths.split_last() else {
         return Err(CliError::Usage("name a source and a destination".into()));
     };
     let destination = remote(destination)?;
     let sources: Vec<&Url> = sources.iter().map(remote).collect::<Result<_, _>>()?;
     if sources.len() > 1 && !destination.path.ends_with('/') {
-        let text = format!("{destination}: several go to a directory; write {destination}/");
+        let text = format!("{destination}: several sources need a directory; write {destination}/");
         return Err(CliError::Usage(text));
     }
     Ok((sources, destination))
 }
 
-/// One that fails keeps no other; the last failure ends the command, and those before are told.
-fn each<'a>(
+/// Does `work` for each URL, also after failures. Earlier failures are printed, and the last is returned.
+fn for_each_url<'a>(
     urls: impl IntoIterator<Item = &'a Url>,
     mut work: impl FnMut(&'a Url) -> Result<(), CliError>,
 ) -> Result<ExitCode, CliError> {
@@ -45,11 +48,11 @@ fn each<'a>(
     failed.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-/// Gives files and directories other paths.
+/// Renames or moves files and directories.
 pub fn mv(args: &MvArgs) -> Result<ExitCode, CliError> {
-    let (sources, destination) = divided(&args.paths)?;
+    let (sources, destination) = split_paths(&args.paths)?;
     let to = connect(destination, args.reach)?;
-    each(sources, |source| {
+    for_each_url(sources, |source| {
         let from = connect(source, args.reach)?;
         if from.entry() != to.entry() {
             return Err(CliError::Usage(format!(
@@ -63,11 +66,11 @@ pub fn mv(args: &MvArgs) -> Result<ExitCode, CliError> {
 
 /// Copies files and directories.
 pub fn cp(args: &CpArgs) -> Result<ExitCode, CliError> {
-    let (sources, destination) = divided(&args.paths)?;
+    let (sources, destination) = split_paths(&args.paths)?;
     let to = connect(destination, args.reach)?;
     let stop = Arc::new(Control::new());
     stop_on_signal(&stop)?;
-    each(sources, |source| {
+    for_each_url(sources, |source| {
         let from = connect(source, args.reach)?;
         copy(args, &from, source, &to, destination, &stop)
     })
@@ -89,9 +92,7 @@ fn copy(
     };
     let Some(opened) = opened else {
         if !args.recursive {
-            return Err(CliError::Usage(format!(
-                "{source} is a directory; copy all that lies in it with -r"
-            )));
+            return Err(CliError::Usage(format!("{source} is a directory; copy it with -r")));
         }
         let bar = bytes_bar(from.usage(&source.path)?.bytes, args.tuning.no_progress);
         from.copy_folder(&source.path, to, &path, stop, &mut |at| bar.set_position(at))?;
@@ -104,10 +105,10 @@ fn copy(
     Ok(())
 }
 
-/// Adds up what lies in directories.
+/// Prints the number and size of the files of directories.
 pub fn du(args: &DuArgs) -> Result<ExitCode, CliError> {
     let urls: Vec<&Url> = args.paths.iter().map(remote).collect::<Result<_, _>>()?;
-    each(urls, |url| {
+    for_each_url(urls, |url| {
         let amount = connect(url, args.reach)?.usage(&url.path)?;
         let text = if args.json {
             json!({ "path": url.path, "files": amount.files, "bytes": amount.bytes, "directory": amount.directory })
@@ -119,7 +120,7 @@ pub fn du(args: &DuArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// `file` or `files`.
+/// `file ` or `files`, of equal width.
 pub fn plural(files: u64) -> &'static str {
     if files == 1 { "file " } else { "files" }
 }

@@ -1,8 +1,8 @@
-//! `gristmill up`: a cluster on this machine, its nodes supervised.
+//! `gristmill up`: a cluster on this machine with supervised nodes.
 
 mod background;
+mod node_directories;
 mod ports;
-mod present;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -17,33 +17,33 @@ use std::time::{Duration, Instant};
 use gristmill_runtime::whole_cores;
 use gristmill_transport::Address;
 
-use crate::MYSELF;
+use crate::SELF_COMMAND;
 use crate::args::{NodeArgs, UpArgs};
 use crate::commands::handed_socket;
 use crate::error::CliError;
 
-/// How long a node may take to start, since it said last that it recovers its store.
+/// How long a node may take to start, since its last report that it recovers its store.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long nodes may take to stop before they are killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long to wait before a node that died is started again: doubled each time, up to the longest.
+/// Pause before a node that died is started again. It is doubled each time, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// A node that ran so long is healthy.
+/// After this time a node counts as healthy, and its pause is reset.
 const HEALTHY: Duration = Duration::from_secs(10);
 
-/// How often the nodes are looked after.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time between two checks of the nodes.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One node.
-struct Supervised {
+/// A node with its socket and its process.
+struct SupervisedNode {
     number: u32,
     target: PathBuf,
-    /// Where it listens. The socket stays open here while the node is started again: grants name its port, and nobody else
-    /// must take it.
+    /// The address that the node listens on. The socket stays open here while the node is started again: grants name
+    /// its port, and nobody else may take it.
     listen: String,
     socket: TcpListener,
     child: Option<Running>,
@@ -53,24 +53,24 @@ struct Supervised {
 
 struct Running {
     child: Child,
-    // Held open: the node stops when it ends.
+    // The node stops when this closes.
     _input: Option<UnixStream>,
-    said: Receiver<String>,
+    lines: Receiver<String>,
     begun: Instant,
-    /// When it last said something.
-    heard: Instant,
+    /// Time of its last line.
+    last_line: Instant,
     ready: bool,
 }
 
-/// Starts the nodes and looks after them until told to stop. `words` are those of the command line.
+/// Starts the nodes and supervises them until a signal. `words` are the words of the command line.
 pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     let Address::Tcp { host, port } = &args.listen else {
         return Err(CliError::Usage(
             "--listen takes HOST:PORT; give a Unix socket with --socket beside it".into(),
         ));
     };
-    present::check(&args.dir, args.nodes)?;
-    // Before anything is made in the directory.
+    node_directories::check(&args.dir, args.nodes)?;
+    // First, before anything is written to the directory.
     let first = ports::listening(host, *port)?;
     if args.wait {
         drop(first);
@@ -80,11 +80,11 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
     let ports: Vec<u16> = sockets.iter().map(|(_, port)| *port).collect();
     let (stop, stopped) = channel();
     listen_for_stop(stop)?;
-    let mut nodes: Vec<Supervised> = (0..args.nodes)
+    let mut nodes: Vec<SupervisedNode> = (0..args.nodes)
         .zip(sockets)
-        .map(|(number, (socket, port))| Supervised {
+        .map(|(number, (socket, port))| SupervisedNode {
             number,
-            target: present::target(&args.dir, number),
+            target: node_directories::target(&args.dir, number),
             listen: Address::Tcp { host: host.clone(), port }.to_string(),
             socket,
             child: None,
@@ -103,55 +103,63 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
         let entry = nodes.first().map_or("", |node| &node.listen);
         let plural = if args.nodes == 1 { "" } else { "s" };
         let text = format!("{} storage node{plural}; files are at grist://{entry}/", args.nodes);
-        // Whoever started us may not read on; that is no reason to stop.
+        // The parent process may have closed the output.
         let _ = writeln!(std::io::stdout(), "{text}");
         if let Some(socket) = &shared.socket {
             let _ = writeln!(std::io::stdout(), "and at grist+unix://{}:/", socket.display());
         }
-        look_after(&mut nodes, &shared, &stopped)
+        supervise(&mut nodes, &shared, &stopped)
     });
     stop_all(&mut nodes);
     result.map(|()| ExitCode::SUCCESS)
 }
 
 fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {
-    let heard = ctrlc::set_handler(move || {
-        // Nobody listens any more: we are stopping.
+    let handler = ctrlc::set_handler(move || {
+        // Fails only if we are stopping already.
         let _ = stop.send(());
     });
-    heard.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))
+    handler.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))
 }
 
-/// Starts every node once; false if told to stop meanwhile.
-fn start_all(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>) -> Result<bool, CliError> {
+/// Starts every node once; false if a signal came meanwhile.
+fn start_all(
+    nodes: &mut [SupervisedNode],
+    shared: &NodeArgs,
+    stopped: &Receiver<()>,
+) -> Result<bool, CliError> {
     let mut entry: Option<(String, PathBuf)> = None;
     let expected = nodes.len();
     for node in nodes {
         node.start(entry.as_ref(), shared, Some(expected))?;
         while !node.listening()? {
-            if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(CHECK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 return Ok(false);
             }
-            if node.silent() > START_TIMEOUT {
+            if node.since_last_line() > START_TIMEOUT {
                 return Err(CliError::Usage(format!("node {} did not start in time", node.number)));
             }
         }
-        entry.get_or_insert_with(|| (node.listen.clone(), key_of(&node.target)));
+        entry.get_or_insert_with(|| (node.listen.clone(), key_path(&node.target)));
     }
     Ok(true)
 }
 
-fn key_of(target: &Path) -> PathBuf {
+fn key_path(target: &Path) -> PathBuf {
     target.join("cluster.key")
 }
 
-/// Starts again what dies, until told to stop.
-fn look_after(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()>) -> Result<(), CliError> {
+/// Restarts nodes that die, until a signal.
+fn supervise(
+    nodes: &mut [SupervisedNode],
+    shared: &NodeArgs,
+    stopped: &Receiver<()>,
+) -> Result<(), CliError> {
     let Some(first) = nodes.first() else { return Ok(()) };
-    let entry = (first.listen.clone(), key_of(&first.target));
-    while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+    let entry = (first.listen.clone(), key_path(&first.target));
+    while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         for node in &mut *nodes {
-            node.look();
+            node.check();
             if node.child.is_none() && Instant::now() >= node.start_at {
                 let entry = (node.number > 0).then_some(&entry);
                 if let Err(error) = node.start(entry, shared, None) {
@@ -164,7 +172,7 @@ fn look_after(nodes: &mut [Supervised], shared: &NodeArgs, stopped: &Receiver<()
     Ok(())
 }
 
-fn stop_all(nodes: &mut [Supervised]) {
+fn stop_all(nodes: &mut [SupervisedNode]) {
     let mut children: Vec<Running> = nodes.iter_mut().filter_map(|node| node.child.take()).collect();
     for running in &mut children {
         running._input = None;
@@ -172,23 +180,24 @@ fn stop_all(nodes: &mut [Supervised]) {
     let begun = Instant::now();
     for mut running in children {
         while begun.elapsed() < STOP_TIMEOUT && matches!(running.child.try_wait(), Ok(None)) {
-            std::thread::park_timeout(LOOK);
+            std::thread::park_timeout(CHECK_INTERVAL);
         }
-        // Fine if it has ended.
+        // Fails only if the process has ended.
         let _ = running.child.kill();
         let _ = running.child.wait();
     }
 }
 
-impl Supervised {
-    /// Starts it. `expected`: so many are being started, for all of which the entry node waits before it opens files.
+impl SupervisedNode {
+    /// Starts the node. `expected` is the number of nodes that are being started; the entry node waits for all of them
+    /// before it opens files.
     fn start(
         &mut self,
         entry: Option<&(String, PathBuf)>,
         shared: &NodeArgs,
         expected: Option<usize>,
     ) -> Result<(), CliError> {
-        let (program, mut command) = myself()?;
+        let (program, mut command) = self_command()?;
         command.arg("serve").arg("--supervised");
         command.arg("--target").arg(&self.target).arg("--listen").arg(&self.listen);
         match entry {
@@ -232,27 +241,31 @@ impl Supervised {
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped());
         own_group(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        // A node that ended at once says itself why.
+        // If the node has ended already, its own message says why.
         let _ = handed_socket::send(&ours, &self.socket);
         drop(command);
-        let (say, said) = channel();
+        let (sender, lines) = channel();
         if let Some(output) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    if say.send(line).is_err() {
+                    if sender.send(line).is_err() {
                         return;
                     }
                 }
             });
         }
         let begun = Instant::now();
-        self.child = Some(Running { child, _input: Some(ours), said, begun, heard: begun, ready: false });
+        self.child =
+            Some(Running { child, _input: Some(ours), lines, begun, last_line: begun, ready: false });
         Ok(())
     }
 
-    /// Whether it listens by now; an error if it ended instead.
+    /// Whether the node listens.
+    ///
+    /// # Errors
+    /// Returns an error if the node has ended.
     fn listening(&mut self) -> Result<bool, CliError> {
-        self.hear();
+        self.read_lines();
         let Some(running) = &mut self.child else { return Ok(false) };
         if running.ready {
             return Ok(true);
@@ -266,16 +279,16 @@ impl Supervised {
         Ok(false)
     }
 
-    /// How long it has said nothing.
-    fn silent(&self) -> Duration {
-        self.child.as_ref().map_or(Duration::ZERO, |running| running.heard.elapsed())
+    /// Time since its last line.
+    fn since_last_line(&self) -> Duration {
+        self.child.as_ref().map_or(Duration::ZERO, |running| running.last_line.elapsed())
     }
 
-    /// Takes in what it said: where it listens, or that it recovers.
-    fn hear(&mut self) {
+    /// Reads its lines: the address that it listens on, or reports of a recovery.
+    fn read_lines(&mut self) {
         let Some(running) = &mut self.child else { return };
-        while let Ok(line) = running.said.try_recv() {
-            running.heard = Instant::now();
+        while let Ok(line) = running.lines.try_recv() {
+            running.last_line = Instant::now();
             if let Some(rest) = line.strip_prefix("listening on ") {
                 self.listen = rest.split(' ').next().unwrap_or(rest).to_owned();
                 running.ready = true;
@@ -283,9 +296,9 @@ impl Supervised {
         }
     }
 
-    /// Notices an end.
-    fn look(&mut self) {
-        self.hear();
+    /// Reads its lines, and notices if it ended.
+    fn check(&mut self) {
+        self.read_lines();
         let Some(running) = &mut self.child else { return };
         if let Ok(Some(status)) = running.child.try_wait() {
             crate::notice(format_args!(
@@ -306,9 +319,9 @@ impl Supervised {
     }
 }
 
-/// This program, to be started again.
-fn myself() -> Result<(&'static OsString, Command), CliError> {
-    let words = MYSELF.get().map(Vec::as_slice).unwrap_or_default();
+/// The command that starts this program again, without arguments.
+fn self_command() -> Result<(&'static OsString, Command), CliError> {
+    let words = SELF_COMMAND.get().map(Vec::as_slice).unwrap_or_default();
     let Some((program, before)) = words.split_first() else {
         return Err(CliError::Usage("the program does not know its own name".into()));
     };
@@ -323,7 +336,7 @@ fn option(command: &mut Command, name: &str, value: Option<&Path>) {
     }
 }
 
-/// Ctrl-C in a terminal goes to us alone; we end the nodes in order.
+/// Puts a node in its own process group, so that Ctrl-C in a terminal goes to this process only, which stops the nodes.
 fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     command.process_group(0);

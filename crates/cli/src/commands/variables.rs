@@ -1,12 +1,14 @@
-//! The variables of a scientific file, as JSON and for people.
+//! The variables of a scientific file, as JSON and as text.
 
 use std::path::Path;
 
-use gristmill_format::{AttributeValue, ChunkTable, Dataset, FormatError, Found, Kind, Variable, open_path};
+use gristmill_format::{
+    AttributeValue, ChunkTable, Dataset, FormatError, FoundChunk, Kind, Variable, open_path,
+};
 use gristmill_kernel::{ByteOrder, Value as Number};
 use serde_json::{Map, Value as Json, json};
 
-use crate::commands::chunk_places::Lies;
+use crate::commands::file_location::FileLocation;
 use crate::error::CliError;
 use crate::json::{integer, value};
 use crate::size::readable;
@@ -14,10 +16,10 @@ use crate::size::readable;
 /// Most chunks that are listed for one variable.
 const MAX_LISTED: u64 = 1 << 20;
 
-/// Most characters of an attribute that are shown to people.
+/// Most characters of an attribute that the text shows.
 const SHOWN: usize = 200;
 
-/// Files that say that a folder is Zarr.
+/// Files that mark a folder as Zarr.
 const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 /// Whether a folder holds Zarr.
@@ -25,7 +27,7 @@ pub fn is_zarr(path: &Path) -> bool {
     path.is_dir() && ZARR.iter().any(|name| path.join(name).is_file())
 }
 
-/// What is in a file or folder; `None` for one of no format that is known.
+/// The variables of a file or folder; `None` if its format is unknown.
 pub fn open(path: &Path) -> Result<Option<Dataset>, FormatError> {
     match open_path(path) {
         Ok(dataset) => Ok(Some(dataset)),
@@ -34,26 +36,26 @@ pub fn open(path: &Path) -> Result<Option<Dataset>, FormatError> {
     }
 }
 
-/// A failure about a file, which its message names.
+/// Makes the error of a file. Its message names the file.
 pub fn failed(path: &Path) -> impl Fn(FormatError) -> CliError {
     let path = path.to_owned();
     move |source| CliError::Format { path: path.clone(), source }
 }
 
-/// All of a file, or one variable, as JSON.
+/// All variables of a file, or one, as JSON.
 pub fn to_json(
     dataset: &Dataset,
     only: Option<&str>,
     chunks: bool,
-    lies: Option<&Lies>,
+    location: Option<&FileLocation>,
 ) -> Result<Map<String, Json>, FormatError> {
     let mut out = Map::new();
     out.insert("format".to_owned(), json!(dataset.format.name()));
     if let Some(name) = only {
         let variable = dataset.variable(name)?;
-        let mut shown = variable_json(dataset, variable, chunks, lies)?;
-        if let Some((lies, table)) = lies.zip(dataset.table(name).ok()) {
-            shown["targets"] = lies.json(&table);
+        let mut shown = variable_json(dataset, variable, chunks, location)?;
+        if let Some((location, table)) = location.zip(dataset.table(name).ok()) {
+            shown["targets"] = location.json(&table);
         }
         out.insert("variables".to_owned(), json!([shown]));
         return Ok(out);
@@ -77,7 +79,7 @@ fn variable_json(
     dataset: &Dataset,
     variable: &Variable,
     chunks: bool,
-    lies: Option<&Lies>,
+    location: Option<&FileLocation>,
 ) -> Result<Json, FormatError> {
     let dtype = variable.dtype().ok();
     let fill = dtype.zip(variable.fill.as_deref()).map(|(dtype, fill)| value(&dtype.value(fill)));
@@ -106,17 +108,17 @@ fn variable_json(
     out["stored_chunks"] = integer(table.stored_chunks().into());
     out["stored_bytes"] = integer(table.stored_bytes().into());
     if chunks {
-        out["table"] = json!(listed(&table, lies)?);
+        out["table"] = json!(chunks_json(&table, location)?);
     }
     Ok(out)
 }
 
-/// Every stored chunk of a table.
-fn listed(table: &ChunkTable, lies: Option<&Lies>) -> Result<Vec<Json>, FormatError> {
+/// All stored chunks of a table as JSON.
+fn chunks_json(table: &ChunkTable, location: Option<&FileLocation>) -> Result<Vec<Json>, FormatError> {
     let mut out = Vec::new();
     for_each_stored(table, &mut |number, origin, found| {
         let mut one = match found {
-            Found::At(place) => json!({
+            FoundChunk::At(place) => json!({
                 "chunk": integer(number.into()),
                 "origin": lengths(origin),
                 "file": table.files.get(place.file as usize).map(|file| &file.name),
@@ -126,8 +128,8 @@ fn listed(table: &ChunkTable, lies: Option<&Lies>) -> Result<Vec<Json>, FormatEr
             }),
             _ => json!({ "chunk": integer(number.into()), "origin": lengths(origin), "inline": true }),
         };
-        if let (Some(lies), Found::At(place)) = (lies, found) {
-            one["targets"] = json!(lies.of(&place));
+        if let (Some(location), FoundChunk::At(place)) = (location, found) {
+            one["targets"] = json!(location.targets_of(&place));
         }
         out.push(one);
     })?;
@@ -136,7 +138,7 @@ fn listed(table: &ChunkTable, lies: Option<&Lies>) -> Result<Vec<Json>, FormatEr
 
 fn for_each_stored(
     table: &ChunkTable,
-    each: &mut dyn FnMut(u64, &[u64], Found<'_>),
+    each: &mut dyn FnMut(u64, &[u64], FoundChunk<'_>),
 ) -> Result<(), FormatError> {
     if table.stored_chunks() > MAX_LISTED {
         return Err(FormatError::Limit {
@@ -145,8 +147,8 @@ fn for_each_stored(
             max: MAX_LISTED,
         });
     }
-    let numbers: Box<dyn Iterator<Item = u64>> = match &table.places {
-        gristmill_format::Places::Listed(places) => Box::new(places.iter().map(|place| place.chunk)),
+    let numbers: Box<dyn Iterator<Item = u64>> = match &table.locations {
+        gristmill_format::ChunkLocations::Listed(places) => Box::new(places.iter().map(|place| place.chunk)),
         _ => Box::new(0..table.array.chunks()),
     };
     for number in numbers {
@@ -157,7 +159,7 @@ fn for_each_stored(
     Ok(())
 }
 
-/// Texts as they are, numbers with their type.
+/// Attributes as JSON: texts unchanged, numbers with their type.
 fn attributes(all: &[gristmill_format::Attribute]) -> Json {
     let shown = |attribute: &gristmill_format::Attribute| {
         let shown = match &attribute.value {
@@ -190,25 +192,25 @@ fn order(variable: &Variable) -> &'static str {
     }
 }
 
-/// All of a file, or one variable, for people: lines to go behind the one about the file.
+/// All variables of a file, or one, as text: lines that follow the line about the file.
 pub fn to_text(
     dataset: &Dataset,
     only: Option<&str>,
     chunks: bool,
-    lies: Option<&Lies>,
+    location: Option<&FileLocation>,
 ) -> Result<String, FormatError> {
     let mut out = format!("\n  {}", dataset.format);
     if let Some(name) = only {
         let variable = dataset.variable(name)?;
         out.push_str(&line(dataset, variable, variable.path.len()));
         for attribute in &variable.attributes {
-            out.push_str(&format!("\n    {}: {}", clean(&attribute.name), shown(&attribute.value)));
+            out.push_str(&format!("\n    {}: {}", clean(&attribute.name), attribute_text(&attribute.value)));
         }
-        if let Some((lies, table)) = lies.zip(dataset.table(name).ok()) {
-            out.push_str(&lies.text(&table));
+        if let Some((location, table)) = location.zip(dataset.table(name).ok()) {
+            out.push_str(&location.text(&table));
         }
         if chunks {
-            out.push_str(&places(&dataset.table(name)?, lies)?);
+            out.push_str(&chunks_text(&dataset.table(name)?, location)?);
         }
         return Ok(out);
     }
@@ -230,7 +232,7 @@ pub fn to_text(
     Ok(out)
 }
 
-/// One line about a variable: type, shape, how it lies.
+/// One line about a variable: type, shape, chunks and their size.
 fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
     let axes: Vec<String> = variable
         .shape
@@ -269,12 +271,12 @@ fn line(dataset: &Dataset, variable: &Variable, width: usize) -> String {
     out
 }
 
-/// A line of an answer stays one, and nothing in it does something to a terminal.
+/// Replaces control characters by spaces, so that a text is one line and does not control a terminal.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn shown(all: &AttributeValue) -> String {
+fn attribute_text(all: &AttributeValue) -> String {
     let text = match all {
         AttributeValue::Text(text) => text.clone(),
         AttributeValue::Texts(texts) => texts.join(", "),
@@ -294,16 +296,16 @@ fn shown(all: &AttributeValue) -> String {
     }
 }
 
-fn places(table: &ChunkTable, lies: Option<&Lies>) -> Result<String, FormatError> {
+fn chunks_text(table: &ChunkTable, location: Option<&FileLocation>) -> Result<String, FormatError> {
     let mut out = String::new();
     for_each_stored(table, &mut |number, origin, found| {
         let place = match found {
-            Found::At(place) => {
+            FoundChunk::At(place) => {
                 let file = table.files.get(place.file as usize).map_or("", |file| &file.name);
                 let file = if file.is_empty() { String::new() } else { format!(" of {file}") };
                 let mask =
                     if place.mask == 0 { String::new() } else { format!(", filter mask {:#x}", place.mask) };
-                let on = match lies.map(|lies| lies.of(&place)) {
+                let on = match location.map(|location| location.targets_of(&place)) {
                     None => String::new(),
                     Some(on) => {
                         let on: Vec<String> = on.iter().map(u32::to_string).collect();

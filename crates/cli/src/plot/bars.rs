@@ -1,4 +1,4 @@
-//! Counts in bins: bars from zero, each as wide as its bin.
+//! Histograms: bars from zero, each as wide as its bin.
 
 use super::canvas::{Canvas, Colour};
 use super::frame::Frame;
@@ -6,7 +6,7 @@ use super::{Dimension, Picture, ticks};
 
 const BAR: Colour = [31, 97, 148];
 
-/// Widest bar that has no gap beside it, in pixels: thinner ones would be mostly gaps.
+/// Widest bar without a gap beside it, in pixels. Gaps would hide narrower bars.
 const TOUCHING: i32 = 6;
 
 pub fn draw(canvas: &mut Canvas, picture: &Picture, across: &Dimension) {
@@ -35,6 +35,6 @@ pub fn draw(canvas: &mut Canvas, picture: &Picture, across: &Dimension) {
         }
     }
     frame.draw(canvas, &below, &beside, false);
-    frame.names(canvas, &across.title(), &picture.quantity, 92);
-    picture.titles(canvas, &frame);
+    frame.draw_names(canvas, &across.title(), &picture.quantity, 92);
+    picture.draw_titles(canvas, &frame);
 }

@@ -1,4 +1,4 @@
-//! Pixels, and the few things that are drawn on them.
+//! Pixels, and the shapes that are drawn on them.
 
 use std::convert::Infallible;
 
@@ -40,7 +40,7 @@ impl Size {
     }
 }
 
-/// Which part of a text lies at its place.
+/// The part of a text that is at the given x.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     Start,
@@ -59,7 +59,7 @@ impl Canvas {
         Canvas { width, height, pixels: vec![WHITE; width * height] }
     }
 
-    /// Lays a colour over a pixel; `share` of 1 hides what was there. Nothing is drawn outside.
+    /// Mixes a colour into a pixel; a `share` of 1 replaces the old colour. Pixels outside the canvas are ignored.
     pub fn blend(&mut self, x: i32, y: i32, colour: Colour, share: f64) {
         let inside = usize::try_from(x).ok().zip(usize::try_from(y).ok());
         let Some((x, y)) = inside.filter(|(x, y)| *x < self.width && *y < self.height) else { return };
@@ -72,14 +72,14 @@ impl Canvas {
         self.blend(x, y, colour, 1.0);
     }
 
-    /// From one place to before another.
+    /// Fills a rectangle. The ends of both ranges are excluded.
     pub fn fill(&mut self, x: std::ops::Range<i32>, y: std::ops::Range<i32>, colour: Colour) {
         for y in y {
             x.clone().for_each(|x| self.set(x, y, colour));
         }
     }
 
-    /// The edge of a rectangle, both corners included.
+    /// Draws the edge of a rectangle, both corners included.
     pub fn edge(&mut self, left: i32, top: i32, right: i32, bottom: i32, colour: Colour) {
         for (x, y) in [(left..right + 1, top), (left..right + 1, bottom)] {
             self.fill(x, y..y + 1, colour);
@@ -89,7 +89,7 @@ impl Canvas {
         }
     }
 
-    /// A line with soft edges, all of it inside the picture, whose ends are round. A line of no length is a dot.
+    /// Draws a line with soft edges and round ends. A line of zero length is a dot.
     pub fn stroke(&mut self, from: (f64, f64), to: (f64, f64), width: f64, colour: Colour) {
         let reach = width / 2.0 + 1.0;
         let across = |a: f64, b: f64| ((a.min(b) - reach).floor() as i32, (a.max(b) + reach).ceil() as i32);
@@ -109,7 +109,7 @@ impl Canvas {
         }
     }
 
-    /// A text whose height is centred at `y`.
+    /// Draws a text. Its height is centred at `y`.
     pub fn text(&mut self, text: &str, x: i32, y: i32, size: Size, align: Align) {
         let (letter, height) = size.letter();
         let width = text.chars().count() as i32 * letter;
@@ -121,7 +121,7 @@ impl Canvas {
         self.letters(text, size, |dx, dy| (left + dx, y - height / 2 + dy));
     }
 
-    /// A text that is read from below, centred at a place.
+    /// Draws a text that reads upwards, centred at a point.
     pub fn text_upwards(&mut self, text: &str, x: i32, y: i32, size: Size) {
         let (letter, height) = size.letter();
         let width = text.chars().count() as i32 * letter;
@@ -132,7 +132,7 @@ impl Canvas {
         let mut ink = Ink { canvas: self, place };
         let style = MonoTextStyle::new(size.font(), BinaryColor::On);
         let text = Text::with_baseline(text, Point::zero(), style, Baseline::Top);
-        // It cannot fail: what lies outside is left out.
+        // It cannot fail: pixels outside are ignored.
         let _: Result<Point, Infallible> = text.draw(&mut ink);
     }
 
@@ -150,7 +150,7 @@ impl Canvas {
     }
 }
 
-/// Letters on a canvas, turned by what says where their pixels go.
+/// A target for letters. `place` maps their pixels to the canvas, and so can turn them.
 struct Ink<'a, P> {
     canvas: &'a mut Canvas,
     place: P,

@@ -1,9 +1,9 @@
-//! Colours for numbers: from a dark violet over blue and green to yellow, in steps that look equally large, so that they
-//! can be told apart in grey, too.
+//! Colours for numbers: from a dark violet over blue and green to yellow, in steps that look equally large. They differ
+//! in grey, too.
 
 use super::canvas::Colour;
 
-/// What is missing.
+/// The colour of missing values.
 pub const MISSING: Colour = [200, 200, 200];
 
 /// Equally far from each other in Oklab (Björn Ottosson, 2020): lightness from 0.27 to 0.92 in equal steps of the
@@ -36,7 +36,7 @@ pub fn table() -> [Colour; 256] {
     })
 }
 
-/// From Oklab, by the matrices of its description.
+/// Converts from Oklab, with the matrices of its description.
 fn srgb(l: f64, a: f64, b: f64) -> Colour {
     let cube = |x: f64| x * x * x;
     let long = cube(l + 0.396_337_777_4 * a + 0.215_803_757_3 * b);

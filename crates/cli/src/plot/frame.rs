@@ -1,10 +1,10 @@
-//! The box that is drawn in: places of numbers, ticks, and what is written beside them.
+//! The box of a plot: positions of numbers, ticks and their labels.
 
 use super::Dimension;
 use super::canvas::{Align, Canvas, FAINT, INK, Size};
 use super::ticks::{self, Tick};
 
-/// Pixels of a tick, and between ticks and what is written beside them.
+/// Length of a tick, and the gap between a tick and its label, in pixels.
 const TICK: i32 = 5;
 const GAP: i32 = 4;
 
@@ -30,12 +30,12 @@ impl Frame {
         f64::from(self.bottom) - (y - self.y.0) / (self.y.1 - self.y.0) * f64::from(self.bottom - self.top)
     }
 
-    /// Ticks of a dimension along the bottom, as many as are written beside each other.
-    pub fn ticks_below(&self, dimension: &Dimension, true_places: bool) -> Vec<Tick> {
+    /// Ticks of a dimension along the bottom, as many as fit beside each other.
+    pub fn ticks_below(&self, dimension: &Dimension, by_coordinate: bool) -> Vec<Tick> {
         let room = self.right - self.left;
         for most in (1..=12).rev() {
             let ticks =
-                ticks::along(dimension, true_places, self.x.0.min(self.x.1), self.x.0.max(self.x.1), most);
+                ticks::along(dimension, by_coordinate, self.x.0.min(self.x.1), self.x.0.max(self.x.1), most);
             let widest = ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0) as i32;
             if ticks.len() as i32 * (widest + 2) * Size::Small.letter().0 <= room {
                 return ticks;
@@ -44,7 +44,7 @@ impl Frame {
         Vec::new()
     }
 
-    /// Draws the edge, with ticks and faint lines where `grid`.
+    /// Draws the edge and the ticks, and with `grid` faint lines.
     pub fn draw(&self, canvas: &mut Canvas, below: &[Tick], beside: &[Tick], grid: bool) {
         for (x, text) in below {
             let x = self.across(*x).round() as i32;
@@ -72,8 +72,8 @@ impl Frame {
         canvas.edge(self.left, self.top, self.right, self.bottom, INK);
     }
 
-    /// What the numbers of both axes are; the one beside stands `aside` of the box.
-    pub fn names(&self, canvas: &mut Canvas, below: &str, beside: &str, aside: i32) {
+    /// Draws the names of both axes. The name of the vertical axis is `aside` pixels left of the box.
+    pub fn draw_names(&self, canvas: &mut Canvas, below: &str, beside: &str, aside: i32) {
         let middle = (self.left + self.right) / 2;
         canvas.text(below, middle, self.bottom + 40, Size::Small, Align::Middle);
         canvas.text_upwards(beside, self.left - aside, (self.top + self.bottom) / 2, Size::Small);

@@ -1,23 +1,24 @@
-//! Two dimensions: a cell for each number, coloured, and a bar that says which colour is which number. Coordinates ascend
-//! to the right and upwards, so that north is up.
+//! Two dimensions: a coloured cell for each value, and a colour bar. Coordinates ascend to the right and upwards, so
+//! that north is up.
 
 use super::canvas::{Align, Canvas, Colour, INK, Size, WHITE};
 use super::colours::{MISSING, table};
 use super::frame::Frame;
 use super::{Dimension, Picture, ticks};
 
-/// Pixels of the bar of colours, and between it and the map.
+/// Width of the colour bar, and its distance from the map, in pixels.
 const BAR: i32 = 20;
-const BESIDE: i32 = 24;
+const BAR_GAP: i32 = 24;
 
-/// Room around the map.
+/// Room around the map, in pixels.
 const LEFT: i32 = 116;
 const TOP: i32 = 62;
 const RIGHT: i32 = 140;
 const BOTTOM: i32 = 62;
 
 pub fn draw(canvas: &mut Canvas, picture: &Picture, down: &Dimension, across: &Dimension) {
-    let ((rows, true_rows), (columns, true_columns)) = (down.places(), across.places());
+    let ((rows, rows_by_coordinate), (columns, columns_by_coordinate)) =
+        (down.positions(), across.positions());
     let (y_edges, x_edges) = (edges(&rows, down), edges(&columns, across));
     let ends = |all: &[f64]| match (all.first(), all.last()) {
         (Some(a), Some(b)) => (a.min(*b), a.max(*b)),
@@ -26,8 +27,8 @@ pub fn draw(canvas: &mut Canvas, picture: &Picture, down: &Dimension, across: &D
     let (x, y) = (ends(&x_edges), ends(&y_edges));
     let (right, bottom) = (canvas.width as i32 - RIGHT, canvas.height as i32 - BOTTOM);
     let mut frame = Frame { left: LEFT, top: TOP, right, bottom, x, y };
-    if degrees(down) && degrees(across) && true_rows && true_columns {
-        frame = shaped(frame);
+    if degrees(down) && degrees(across) && rows_by_coordinate && columns_by_coordinate {
+        frame = square_degrees(frame);
     }
     let colours = table();
     let range = picture.range();
@@ -52,13 +53,13 @@ pub fn draw(canvas: &mut Canvas, picture: &Picture, down: &Dimension, across: &D
             canvas.set(x, y, value.map_or(WHITE, |value| colour(*value)));
         }
     }
-    let below = frame.ticks_below(across, true_columns);
-    let beside = ticks::along(down, true_rows, y.0, y.1, 9);
+    let below = frame.ticks_below(across, columns_by_coordinate);
+    let beside = ticks::along(down, rows_by_coordinate, y.0, y.1, 9);
     frame.draw(canvas, &below, &beside, false);
     let widest = beside.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0) as i32;
     let aside = (widest * Size::Small.letter().0 + 26).min(frame.left - 8);
-    frame.names(canvas, &across.title(), &down.title(), aside);
-    picture.titles(canvas, &frame);
+    frame.draw_names(canvas, &across.title(), &down.title(), aside);
+    picture.draw_titles(canvas, &frame);
     bar(canvas, &frame, picture, range, &colours);
 }
 
@@ -69,7 +70,7 @@ fn bar(
     range: Option<(f64, f64)>,
     colours: &[Colour; 256],
 ) {
-    let (left, right) = (map.right + BESIDE, map.right + BESIDE + BAR);
+    let (left, right) = (map.right + BAR_GAP, map.right + BAR_GAP + BAR);
     let Some(ends) = range else {
         canvas.fill(left..right + 1, map.top..map.bottom + 1, MISSING);
         canvas.text("all missing", right + 8, (map.top + map.bottom) / 2, Size::Small, Align::Start);
@@ -94,12 +95,12 @@ fn bar(
     canvas.text_upwards(&picture.quantity, aside, (map.top + map.bottom) / 2, Size::Small);
 }
 
-/// A degree is as long across as upwards.
-fn shaped(frame: Frame) -> Frame {
+/// Shrinks a frame so that a degree has the same length in both directions.
+fn square_degrees(frame: Frame) -> Frame {
     let (wide, high) = (frame.x.1 - frame.x.0, frame.y.1 - frame.y.0);
     let (width, height) = (f64::from(frame.right - frame.left), f64::from(frame.bottom - frame.top));
     let degree = (width / wide).min(height / high);
-    // A strip stays one that can be seen.
+    // A narrow strip stays visible.
     let (new_width, new_height) = ((degree * wide).max(120.0) as i32, (degree * high).max(120.0) as i32);
     let (left, top) = (frame.left, frame.top);
     let space = ((width as i32 - new_width) / 2, (height as i32 - new_height) / 2);
@@ -116,12 +117,12 @@ fn degrees(dimension: &Dimension) -> bool {
     dimension.units.as_ref().is_some_and(|units| units.starts_with("degree"))
 }
 
-/// Where cells meet: midway between their places. Cells of latitude end at the poles.
-fn edges(places: &[f64], dimension: &Dimension) -> Vec<f64> {
-    let [first, .., last] = places else {
-        return places.iter().flat_map(|x| [x - 0.5, x + 0.5]).collect();
+/// Edges of cells: midway between their positions. Cells of latitude end at the poles.
+fn edges(positions: &[f64], dimension: &Dimension) -> Vec<f64> {
+    let [first, .., last] = positions else {
+        return positions.iter().flat_map(|x| [x - 0.5, x + 0.5]).collect();
     };
-    let between = places.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
+    let between = positions.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
     let inner: Vec<f64> = between.collect();
     let ends = (first - (inner[0] - first), last + (last - inner[inner.len() - 1]));
     let north = dimension.units.as_ref().is_some_and(|units| units.starts_with("degrees_north"));
@@ -129,7 +130,7 @@ fn edges(places: &[f64], dimension: &Dimension) -> Vec<f64> {
     [ends.0].into_iter().chain(inner).chain([ends.1]).map(at).collect()
 }
 
-/// The cell of a number.
+/// Index of the cell that contains a number.
 fn cell(edges: &[f64], x: f64) -> Option<usize> {
     let ascends = edges.first() <= edges.last();
     let before = edges.partition_point(|edge| if ascends { *edge <= x } else { *edge > x });

@@ -1,10 +1,10 @@
-//! Round numbers along an axis, and how they are written.
+//! Round numbers along an axis, and their labels.
 
 use gristmill_client::Labels;
 
 use super::Dimension;
 
-/// A place on an axis, and what is written there.
+/// A position on an axis and its label.
 pub type Tick = (f64, String);
 
 /// At most `most` round numbers from `low` to `high`.
@@ -20,14 +20,14 @@ pub fn numbers(low: f64, high: f64, most: usize) -> Vec<Tick> {
         if last - first < most as f64 {
             let count = (last - first).max(-1.0) as i64 + 1;
             let all = (0..count).map(|i| (first + i as f64) * step);
-            return all.map(|x| (x, written(x, step, low.abs().max(high.abs())))).collect();
+            return all.map(|x| (x, label(x, step, low.abs().max(high.abs())))).collect();
         }
     }
     Vec::new()
 }
 
-/// As many digits as tell it from its neighbours, a step away.
-fn written(x: f64, step: f64, largest: f64) -> String {
+/// The label of a tick: as many digits as distinguish it from its neighbours, a step away.
+fn label(x: f64, step: f64, largest: f64) -> String {
     let digits = (-step.log10()).ceil().max(0.0) as usize;
     let even = |digits: usize| {
         let scaled = step * 10f64.powi(digits as i32);
@@ -40,15 +40,15 @@ fn written(x: f64, step: f64, largest: f64) -> String {
     if largest >= 1e6 || digits > 5 {
         let power = x.abs().log10().floor() as i32;
         let mantissa = x / 10f64.powi(power);
-        let places = (f64::from(power) - step.log10()).ceil().clamp(0.0, 6.0) as usize;
-        return format!("{mantissa:.places$}e{power}");
+        let decimals = (f64::from(power) - step.log10()).ceil().clamp(0.0, 6.0) as usize;
+        return format!("{mantissa:.decimals$}e{power}");
     }
     format!("{x:.digits$}")
 }
 
-/// Along a dimension whose elements lie from `low` to `high`, at their coordinates where `true_places`: dates, round
-/// numbers, or the words of groups.
-pub fn along(dimension: &Dimension, true_places: bool, low: f64, high: f64, most: usize) -> Vec<Tick> {
+/// Ticks of a dimension whose elements lie from `low` to `high`: dates, round numbers or the names of groups.
+/// `by_coordinate`: the positions are coordinates, not indices.
+pub fn along(dimension: &Dimension, by_coordinate: bool, low: f64, high: f64, most: usize) -> Vec<Tick> {
     let few = |all: &[String]| {
         let every = all.len().div_ceil(most.max(1)).max(1);
         let all = all.iter().enumerate().step_by(every);
@@ -56,15 +56,15 @@ pub fn along(dimension: &Dimension, true_places: bool, low: f64, high: f64, most
     };
     match (&dimension.labels, dimension.time) {
         (Some(Labels::Texts(all)), _) => few(all),
-        (Some(Labels::Floats(_)), Some(time)) if true_places => time.round_dates(low, high, most),
-        (Some(Labels::Whole(all)), _) if true_places && all.len() <= most => {
+        (Some(Labels::Floats(_)), Some(time)) if by_coordinate => time.round_dates(low, high, most),
+        (Some(Labels::Whole(all)), _) if by_coordinate && all.len() <= most => {
             all.iter().map(|n| (f64::from(*n), n.to_string())).collect()
         }
-        (Some(Labels::Whole(_)), _) if true_places => {
+        (Some(Labels::Whole(_)), _) if by_coordinate => {
             let whole = |tick: &Tick| tick.0.fract() == 0.0;
             numbers(low, high, most).into_iter().filter(whole).collect()
         }
-        (Some(Labels::Floats(all)), _) if !true_places && dimension.time.is_none() => {
+        (Some(Labels::Floats(all)), _) if !by_coordinate && dimension.time.is_none() => {
             few(&all.iter().map(f64::to_string).collect::<Vec<_>>())
         }
         (None, _) => numbers(low, high, most).into_iter().filter(|tick| tick.0.fract() == 0.0).collect(),

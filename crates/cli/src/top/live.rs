@@ -1,4 +1,4 @@
-//! The terminal, keys, and questions to the entry node.
+//! The terminal, its keys, and requests to the entry node.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use gristmill_wire::ClusterStatus;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use super::gone::end_with_the_terminal;
-use super::screen::{Screen, Then};
+use super::closed_terminal::end_with_terminal;
+use super::screen::{KeyOutcome, Screen};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 
-/// Longest that a signal or an answer waits to be looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// Longest time until a signal or an answer is noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The terminal for as long as this lives. It is given back as it was however this ends, by a panic too.
-struct Held(DefaultTerminal);
+/// The terminal in full-screen mode. Dropping this restores it, after a panic too.
+struct TerminalGuard(DefaultTerminal);
 
-impl Held {
-    fn take() -> Result<Held, CliError> {
+impl TerminalGuard {
+    fn take() -> Result<TerminalGuard, CliError> {
         match ratatui::try_init() {
-            Ok(terminal) => Ok(Held(terminal)),
+            Ok(terminal) => Ok(TerminalGuard(terminal)),
             Err(error) => {
-                // Perhaps half of it was done.
+                // Some of it may have been done.
                 let _ = ratatui::try_restore();
                 Err(CliError::Terminal(error))
             }
@@ -35,9 +35,9 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // A closed terminal needs no restoring.
         let _ = ratatui::try_restore();
     }
 }
@@ -47,7 +47,7 @@ pub fn live(cluster: Cluster, first: ClusterStatus, interval: Duration) -> Resul
     let signalled = Arc::new(Control::new());
     stop_on_signal(&signalled)?;
     let mut screen = Screen::new(cluster.entry(), first);
-    // Dropped, it ends the thread at its next question.
+    // Dropping `_over` ends the thread at its next request.
     let (_over, over) = sync_channel(0);
     let (answer, answers) = sync_channel(1);
     let ask = move || ask(&cluster, interval, &over, &answer);
@@ -55,35 +55,37 @@ pub fn live(cluster: Cluster, first: ClusterStatus, interval: Duration) -> Resul
         .name("top".into())
         .spawn(ask)
         .map_err(|error| CliError::Usage(format!("cannot start a thread: {error}")))?;
-    end_with_the_terminal()?;
-    let mut held = Held::take()?;
-    let mut heard = Instant::now();
+    end_with_terminal()?;
+    let mut terminal_guard = TerminalGuard::take()?;
+    let mut last_answer = Instant::now();
     loop {
-        held.0.draw(|frame| screen.draw(frame)).map_err(CliError::Terminal)?;
-        // Until there is something to draw anew.
+        terminal_guard.0.draw(|frame| screen.draw(frame)).map_err(CliError::Terminal)?;
+        // Wait until there is something new to draw.
         loop {
             if signalled.stopped() {
                 return Ok(ExitCode::from(INTERRUPTED));
             }
             match answers.try_recv() {
                 Ok(Ok(cluster)) => {
-                    heard = Instant::now();
-                    screen.take(cluster);
+                    last_answer = Instant::now();
+                    screen.update(cluster);
                     break;
                 }
                 Ok(Err(error)) => {
-                    screen.silent(&error.to_string(), heard.elapsed());
+                    screen.no_answer(&error.to_string(), last_answer.elapsed());
                     break;
                 }
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
-                    return Err(CliError::Usage("the thread that asks is gone; please report it".into()));
+                    return Err(CliError::Usage(
+                        "the thread that asks the nodes has ended; please report it".into(),
+                    ));
                 }
             }
-            if event::poll(LOOK).map_err(CliError::Terminal)? {
+            if event::poll(POLL_INTERVAL).map_err(CliError::Terminal)? {
                 if let Event::Key(key) = event::read().map_err(CliError::Terminal)?
                     && key.kind != KeyEventKind::Release
-                    && screen.key(key) == Then::End
+                    && screen.key(key) == KeyOutcome::Quit
                 {
                     return Ok(ExitCode::SUCCESS);
                 }
@@ -93,7 +95,7 @@ pub fn live(cluster: Cluster, first: ClusterStatus, interval: Duration) -> Resul
     }
 }
 
-/// Asks again and again until nobody listens.
+/// Asks for the status every `interval` until the receiver or `over` is dropped.
 fn ask(
     cluster: &Cluster,
     interval: Duration,

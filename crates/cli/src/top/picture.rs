@@ -9,10 +9,10 @@ use super::rows::{KERNELS, NODES, REQUESTS, clean, kernel_rows, node_row, reques
 use super::table::{Row, fit, lines};
 use crate::size::readable;
 
-/// Characters of a curve.
+/// Length of a curve in characters.
 const CURVE: usize = 30;
 
-/// In which order nodes are listed.
+/// The order of the nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     #[default]
@@ -42,10 +42,10 @@ impl Sort {
     }
 }
 
-/// All that is shown of a cluster at a moment.
+/// The picture of a cluster at one moment.
 pub struct Picture {
     title: String,
-    moments: [(&'static str, Option<f64>, u64, Vec<f64>); 2],
+    totals: [(&'static str, Option<f64>, u64, Vec<f64>); 2],
     nodes: Vec<Row>,
     requests: Vec<Row>,
     /// Active requests that no node listed.
@@ -54,8 +54,8 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// What the nodes said, asked at the entry node of this address.
-    pub fn of(entry: &str, cluster: &ClusterStatus, changes: &Changes, sort: Sort) -> Picture {
+    /// Makes the picture of what the nodes reported to the entry node of the address `entry`.
+    pub fn new(entry: &str, cluster: &ClusterStatus, changes: &Changes, sort: Sort) -> Picture {
         let loads = || cluster.nodes.iter().filter_map(|node| node.load.as_ref());
         let active = loads().fold(0, |sum: u64, load| sum.saturating_add(load.active));
         let second = (cluster.at.max(0.0) as u64) % 86_400;
@@ -69,8 +69,8 @@ impl Picture {
             second / 60 % 60,
             second % 60
         );
-        let (rates, (folded, sent)) = (changes.rates(), changes.sums());
-        let moment = |name, of: fn(&Rates) -> f64, sum| {
+        let (rates, (folded, sent)) = (changes.total_rates(), changes.total_bytes());
+        let total = |name, of: fn(&Rates) -> f64, sum| {
             (name, rates.as_ref().map(of), sum, changes.curve(CURVE).map(|rates| of(&rates)).collect())
         };
         let mut nodes: Vec<&NodeStatus> = cluster.nodes.iter().collect();
@@ -78,34 +78,34 @@ impl Picture {
             (Sort::Number, _) | (_, None) => 0.0,
             (Sort::Processors, Some(load)) => load.cpu,
             (Sort::Queue, Some(load)) => load.queued,
-            (Sort::NotMoved, _) => changes.of(node.target).map_or(0.0, |rates| rates.folded),
+            (Sort::NotMoved, _) => changes.node_rates(node.target).map_or(0.0, |rates| rates.folded),
         };
         nodes.sort_by(|a, b| key(b).total_cmp(&key(a)).then(a.target.cmp(&b.target)));
         let listed = cluster.nodes.iter().map(|node| node.requests.len() as u64).sum();
         Picture {
             title,
-            moments: [
-                moment("not moved", |rates| rates.folded, folded),
-                moment("moved", |rates| rates.sent, sent),
+            totals: [
+                total("not moved", |rates| rates.folded, folded),
+                total("moved", |rates| rates.sent, sent),
             ],
-            nodes: nodes.into_iter().map(|node| node_row(node, changes.of(node.target))).collect(),
+            nodes: nodes.into_iter().map(|node| node_row(node, changes.node_rates(node.target))).collect(),
             requests: request_rows(cluster),
             more: active.saturating_sub(listed),
             kernels: kernel_rows(cluster),
         }
     }
 
-    /// The lines that are always shown.
+    /// The lines at the top, which are always shown.
     pub fn head(&self, width: u16) -> Vec<Line<'static>> {
         let width = usize::from(width);
         let mut head =
             vec![Line::styled(fit(&format!("gristmill  {}", self.title), width), Style::new().bold())];
-        for (name, rate, sum, curve) in &self.moments {
+        for (name, rate, sum, curve) in &self.totals {
             let rate = rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", readable(rate as u64)));
             let sum = format!("{} in all", readable(*sum));
             let plain = fit(&format!("{name:<9}  {rate:>12}  {sum:<20}"), width);
             let left = width.saturating_sub(plain.chars().count() + 2);
-            let drawn: String = curve_of(curve).chars().take(left).collect();
+            let drawn: String = bars(curve).chars().take(left).collect();
             head.push(Line::from(vec![Span::raw(plain), Span::raw("  "), Span::raw(drawn).green()]));
         }
         head.into_iter().map(|line| if line.width() > width { cut(&line, width) } else { line }).collect()
@@ -137,8 +137,8 @@ fn cut(line: &Line<'_>, width: usize) -> Line<'static> {
     Line::from(fit(&line.to_string(), width))
 }
 
-/// Rates as bars, one character each, the highest of them full.
-fn curve_of(rates: &[f64]) -> String {
+/// Draws rates as bars, one character each. The highest rate has a full bar.
+fn bars(rates: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = rates.iter().copied().fold(1.0, f64::max);
     let bar = |rate: &f64| BARS.get((rate / most * 7.0).round() as usize).copied().unwrap_or('▁');

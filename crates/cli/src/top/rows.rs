@@ -1,4 +1,4 @@
-//! What nodes say, as rows of tables.
+//! Reports of nodes as rows of tables.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub const KERNELS: [Column; 5] = [
     Column { head: "SPEED OF A CORE", right: true, most: 30, spare: 4 },
 ];
 
-/// A text that others chose, without what would do something to a terminal.
+/// Replaces the characters of a foreign text that would control a terminal.
 pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
@@ -65,13 +65,13 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Bytes a second as a person reads them.
+/// Bytes per second for people.
 fn rate(rate: Option<f64>) -> Cell {
-    // Beyond what a number of bytes can be it is the largest one.
+    // The conversion saturates at the largest u64.
     rate.map_or(Cell::none(), |rate| Cell::text(format!("{}/s", readable(rate as u64))))
 }
 
-/// A node, and why it does not answer.
+/// The row of a node. If it does not answer, the note says why.
 pub fn node_row(node: &NodeStatus, rates: Option<Rates>) -> Row {
     let (number, address) = (Cell::text(node.target.to_string()), Cell::text(clean(&node.address)));
     let Some(load) = &node.load else {
@@ -91,7 +91,7 @@ pub fn node_row(node: &NodeStatus, rates: Option<Rates>) -> Row {
         true => Cell::text(format!("up {}", seconds(node.up_seconds))),
         false => Cell::Text("takes none".into(), Style::new().yellow()),
     };
-    Row::of(vec![
+    Row::new(vec![
         number,
         address,
         state,
@@ -107,26 +107,26 @@ pub fn node_row(node: &NodeStatus, rates: Option<Rates>) -> Row {
     ])
 }
 
-/// Those under way, the oldest first, and then those that were just handed back, the latest first.
+/// Active requests, the oldest first, and then requests that were just handed back, the latest first.
 pub fn request_rows(cluster: &ClusterStatus) -> Vec<Row> {
-    let mut here: Vec<(u32, &RequestStatus)> = Vec::new();
-    let mut gone: Vec<(u32, &HandedBack)> = Vec::new();
+    let mut active: Vec<(u32, &RequestStatus)> = Vec::new();
+    let mut handed_back: Vec<(u32, &HandedBack)> = Vec::new();
     for node in &cluster.nodes {
-        here.extend(node.requests.iter().map(|one| (node.target, one)));
+        active.extend(node.requests.iter().map(|one| (node.target, one)));
         let recent = node.handed_back.iter().filter(|one| one.ago_seconds < RECENT);
-        gone.extend(recent.map(|one| (node.target, one)));
+        handed_back.extend(recent.map(|one| (node.target, one)));
     }
-    here.sort_by(|a, b| b.1.age_seconds.total_cmp(&a.1.age_seconds));
-    gone.sort_by(|a, b| a.1.ago_seconds.total_cmp(&b.1.ago_seconds));
+    active.sort_by(|a, b| b.1.age_seconds.total_cmp(&a.1.age_seconds));
+    handed_back.sort_by(|a, b| a.1.ago_seconds.total_cmp(&b.1.ago_seconds));
     let asker =
         |asker: &Option<String>| asker.as_deref().map_or(Cell::none(), |name| Cell::text(clean(name)));
-    let here = here.into_iter().map(|(node, one)| {
+    let active = active.into_iter().map(|(node, one)| {
         let place = match one.state {
             RequestState::Waiting => Cell::text(format!("node {node}, waiting")),
             RequestState::Running => Cell::text(format!("node {node}, running")),
             RequestState::Leaving => Cell::Text(format!("node {node}, handed back"), Style::new().yellow()),
         };
-        Row::of(vec![
+        Row::new(vec![
             Cell::text(format!("{node}.{}", one.number)),
             Cell::text(clean(&one.kernel)),
             place,
@@ -137,8 +137,8 @@ pub fn request_rows(cluster: &ClusterStatus) -> Vec<Row> {
             Cell::text(seconds(one.age_seconds)),
         ])
     });
-    let gone = gone.into_iter().map(|(node, one)| {
-        Row::of(vec![
+    let handed_back = handed_back.into_iter().map(|(node, one)| {
+        Row::new(vec![
             Cell::text(format!("{node}.{}", one.number)),
             Cell::text(clean(&one.kernel)),
             Cell::Text(format!("at the asker, from node {node}"), Style::new().yellow()),
@@ -149,10 +149,10 @@ pub fn request_rows(cluster: &ClusterStatus) -> Vec<Row> {
             Cell::text(format!("{} ago", seconds(one.ago_seconds))),
         ])
     });
-    here.chain(gone).collect()
+    active.chain(handed_back).collect()
 }
 
-/// Every kernel over all nodes.
+/// One row for each kernel, summed over all nodes.
 pub fn kernel_rows(cluster: &ClusterStatus) -> Vec<Row> {
     let mut all: BTreeMap<&str, (KernelStatus, Vec<f64>)> = BTreeMap::new();
     for one in cluster.nodes.iter().flat_map(|node| &node.kernels) {
@@ -172,7 +172,7 @@ pub fn kernel_rows(cluster: &ClusterStatus) -> Vec<Row> {
         }
     };
     let row = |(name, (sum, rates)): (&str, (KernelStatus, Vec<f64>))| {
-        Row::of(vec![
+        Row::new(vec![
             Cell::text(clean(name)),
             Cell::text(sum.ended.to_string()),
             Cell::text(sum.handed_back.to_string()),

@@ -1,4 +1,4 @@
-//! A picture on a terminal of any size, and what keys do.
+//! The picture on a terminal of any size, and the effect of keys.
 
 use std::time::Duration;
 
@@ -18,48 +18,48 @@ const HELP: [&str; 16] = [
     "",
     "q, Esc, Ctrl-C        end",
     "arrows, PgUp, PgDn    scroll; Home: to the beginning",
-    "s                     another order of the nodes",
+    "s                     next order of the nodes",
     "h, ?                  this text, or back",
     "",
-    "not moved   bytes that active requests read where they lie",
+    "not moved   bytes that active requests read where they are stored",
     "moved       bytes sent to clients and other nodes, in answers and plain reads",
     "PROCESSORS  █ active requests  ▒ everything else",
     "CORES       processors that active requests may use now",
-    "QUEUE       how long these have active work",
-    "MEM, I/O    memory that is used; share of ten seconds in which something waited",
-    "WHERE       at a node, or at the asker, if its node handed it back a moment ago",
-    "ENDED       requests that ended on a node; each counts on every node of its file",
+    "QUEUE       seconds until these have done the active work",
+    "MEM, I/O    share of memory in use; share of ten seconds in which I/O was awaited",
+    "WHERE       at a node; or at the asker (the client), if its node just handed it back",
+    "ENDED       requests that ended; each counts once on every node of its file",
     "",
-    "All is counted since each node was started.",
+    "All counters begin at the start of each node.",
 ];
 
-/// What is to be done after a key.
+/// What to do after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    GoOn,
-    End,
+pub enum KeyOutcome {
+    Continue,
+    Quit,
 }
 
-/// What is shown, and from where on.
+/// The state of the screen: the picture, its order and its scroll position.
 pub struct Screen {
     entry: String,
     cluster: ClusterStatus,
     changes: Changes,
     sort: Sort,
     help: bool,
-    /// Lines that are scrolled over.
+    /// Number of lines above the visible part of the body.
     offset: usize,
-    /// Lines of the body, and those of them that had room, when it was last drawn.
+    /// Number of lines of the body, and of its visible part, when it was last drawn.
     drawn: (usize, usize),
-    /// Why the last question was not answered, and for how long none was.
+    /// Why the last request was not answered, and the time since the last answer.
     silent: Option<(String, Duration)>,
 }
 
 impl Screen {
-    /// The cluster of this entry node, as it was first told.
+    /// Makes the screen of the cluster of this entry node, with its first answer.
     pub fn new(entry: &str, first: ClusterStatus) -> Screen {
         let mut changes = Changes::default();
-        changes.take(&first);
+        changes.update(&first);
         Screen {
             entry: entry.to_owned(),
             cluster: first,
@@ -72,23 +72,23 @@ impl Screen {
         }
     }
 
-    /// A later answer.
-    pub fn take(&mut self, cluster: ClusterStatus) {
-        self.changes.take(&cluster);
+    /// Takes a later answer.
+    pub fn update(&mut self, cluster: ClusterStatus) {
+        self.changes.update(&cluster);
         (self.cluster, self.silent) = (cluster, None);
     }
 
-    /// There was no answer, for this reason; the last one came so long ago.
-    pub fn silent(&mut self, why: &str, since: Duration) {
+    /// Notes that there was no answer: why, and the time since the last one.
+    pub fn no_answer(&mut self, why: &str, since: Duration) {
         self.silent = Some((why.split_whitespace().collect::<Vec<_>>().join(" "), since));
     }
 
-    /// A key was pressed.
-    pub fn key(&mut self, key: KeyEvent) -> Then {
+    /// Handles a key.
+    pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         let page = self.drawn.1.max(1);
         match key.code {
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Then::End,
-            KeyCode::Char('q') | KeyCode::Esc => return Then::End,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return KeyOutcome::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return KeyOutcome::Quit,
             KeyCode::Char('h' | '?') => {
                 self.help = !self.help;
                 self.offset = 0;
@@ -102,14 +102,14 @@ impl Screen {
             KeyCode::End => self.offset = usize::MAX,
             _ => {}
         }
-        Then::GoOn
+        KeyOutcome::Continue
     }
 
-    /// Draws all of it.
+    /// Draws the screen.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let width = usize::from(area.width);
-        let picture = Picture::of(&self.entry, &self.cluster, &self.changes, self.sort);
+        let picture = Picture::new(&self.entry, &self.cluster, &self.changes, self.sort);
         let mut head = picture.head(area.width);
         if let Some((why, since)) = &self.silent {
             let text = format!("no answer for {} s: {}", since.as_secs(), clean(why));
@@ -121,7 +121,7 @@ impl Screen {
         };
         let rows = u16::try_from(head.len()).unwrap_or(u16::MAX);
         let parts = Layout::vertical([Constraint::Max(rows), Constraint::Fill(1), Constraint::Max(1)]);
-        // The line of keys is worth less than a line of the picture where there are only a few.
+        // On a small terminal a line of the picture is worth more than the line of keys.
         let parts = if area.height > rows.saturating_add(2) {
             parts.areas(area)
         } else {
@@ -131,9 +131,9 @@ impl Screen {
         let room = usize::from(middle.height);
         self.offset = self.offset.min(body.len().saturating_sub(room));
         self.drawn = (body.len(), room);
-        let seen: Vec<Line<'static>> = body.into_iter().skip(self.offset).take(room).collect();
+        let visible: Vec<Line<'static>> = body.into_iter().skip(self.offset).take(room).collect();
         frame.render_widget(Text::from(head), top);
-        frame.render_widget(Text::from(seen), middle);
+        frame.render_widget(Text::from(visible), middle);
         frame.render_widget(Line::styled(fit(&self.keys(), width), Style::new().dim()), bottom);
     }
 

@@ -1,4 +1,4 @@
-//! Rows as lines of a given width: columns that have no room are left out, the least important first.
+//! Rows as lines of a given width. Columns without room are left out, the least important first.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -13,19 +13,19 @@ const BAR: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub head: &'static str,
-    /// Numbers end below each other.
+    /// Aligned to the right, for numbers.
     pub right: bool,
-    /// Most characters.
+    /// Greatest width in characters.
     pub most: usize,
-    /// How soon it is left out: the column with the highest number first, one with 0 never.
+    /// Order of leaving out: the column with the highest number first. A column with 0 is never left out.
     pub spare: u8,
 }
 
-/// What stands in a column of a row.
+/// The content of a column in a row.
 #[derive(Clone, Debug)]
 pub enum Cell {
     Text(String, Style),
-    /// Two shares, 0 to 1, one after the other, and what they are together.
+    /// Two shares from 0 to 1, drawn one after the other, and their sum as a number.
     Bar(f64, f64),
 }
 
@@ -34,7 +34,7 @@ impl Cell {
         Cell::Text(text.into(), Style::new())
     }
 
-    /// Nothing is known.
+    /// The cell of an unknown value.
     pub fn none() -> Cell {
         Cell::Text("-".into(), Style::new().dim())
     }
@@ -57,12 +57,12 @@ impl Cell {
     }
 }
 
-/// A share as a person reads it.
+/// A share for people.
 pub fn percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// A row, and a line beneath it.
+/// A row, and an optional line below it.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cells: Vec<Cell>,
@@ -70,7 +70,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn of(cells: Vec<Cell>) -> Row {
+    pub fn new(cells: Vec<Cell>) -> Row {
         Row { cells, note: None }
     }
 }
@@ -79,7 +79,7 @@ fn width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(Span::width).sum()
 }
 
-/// A text of at most so many columns of a terminal. What does not fit ends with a mark.
+/// Cuts a text to at most `most` columns of a terminal. A cut text ends with `…`.
 pub fn fit(text: &str, most: usize) -> String {
     if Span::raw(text).width() <= most {
         return text.to_owned();
@@ -95,7 +95,7 @@ pub fn fit(text: &str, most: usize) -> String {
     if most > 0 { kept + "…" } else { kept }
 }
 
-/// The heads of the columns that have room, and all rows, none wider than `most`.
+/// The heads of the columns that have room, and all rows. No line is wider than `most`.
 pub fn lines(columns: &[Column], rows: &[Row], most: usize) -> Vec<Line<'static>> {
     let drawn: Vec<Vec<Vec<Span<'static>>>> =
         rows.iter().map(|row| row.cells.iter().map(Cell::spans).collect()).collect();
@@ -110,19 +110,19 @@ pub fn lines(columns: &[Column], rows: &[Row], most: usize) -> Vec<Line<'static>
         .collect();
     while shown.iter().map(|(_, _, width)| width + GAP).sum::<usize>() > most + GAP {
         let spare = shown.iter().enumerate().filter(|(_, (_, column, _))| column.spare > 0);
-        let Some((place, _)) = spare.max_by_key(|(_, (_, column, _))| column.spare) else { break };
-        shown.remove(place);
+        let Some((index, _)) = spare.max_by_key(|(_, (_, column, _))| column.spare) else { break };
+        shown.remove(index);
     }
     let head = Style::new().add_modifier(Modifier::BOLD | Modifier::DIM);
     let heads = shown
         .iter()
-        .map(|(_, column, width)| placed(vec![Span::styled(column.head, head)], column.right, *width));
-    let mut out = vec![joined(heads, most)];
+        .map(|(_, column, width)| aligned(vec![Span::styled(column.head, head)], column.right, *width));
+    let mut out = vec![join_cells(heads, most)];
     for (row, spans) in rows.iter().zip(&drawn) {
         let cells = shown
             .iter()
-            .filter_map(|(n, column, width)| Some(placed(spans.get(*n)?.clone(), column.right, *width)));
-        out.push(joined(cells, most));
+            .filter_map(|(n, column, width)| Some(aligned(spans.get(*n)?.clone(), column.right, *width)));
+        out.push(join_cells(cells, most));
         if let Some(note) = &row.note {
             out.push(Line::styled(fit(&format!("  {note}"), most), Style::new().red()));
         }
@@ -130,13 +130,13 @@ pub fn lines(columns: &[Column], rows: &[Row], most: usize) -> Vec<Line<'static>
     out
 }
 
-/// Spans filled up with spaces, or cut, to a width.
-fn placed(mut spans: Vec<Span<'static>>, right: bool, to: usize) -> Vec<Span<'static>> {
+/// Pads spans with spaces, or cuts them, to a width.
+fn aligned(mut spans: Vec<Span<'static>>, right: bool, to: usize) -> Vec<Span<'static>> {
     let wide = width(&spans);
     if wide > to {
         let style = spans.first().map_or(Style::new(), |span| span.style);
         let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-        return placed(vec![Span::styled(fit(&text, to), style)], right, to);
+        return aligned(vec![Span::styled(fit(&text, to), style)], right, to);
     }
     let fill = Span::raw(" ".repeat(to - wide));
     if right {
@@ -147,7 +147,7 @@ fn placed(mut spans: Vec<Span<'static>>, right: bool, to: usize) -> Vec<Span<'st
     spans
 }
 
-fn joined(cells: impl Iterator<Item = Vec<Span<'static>>>, most: usize) -> Line<'static> {
+fn join_cells(cells: impl Iterator<Item = Vec<Span<'static>>>, most: usize) -> Line<'static> {
     let mut line: Vec<Span<'static>> = Vec::new();
     for cell in cells {
         if !line.is_empty() {
@@ -156,8 +156,8 @@ fn joined(cells: impl Iterator<Item = Vec<Span<'static>>>, most: usize) -> Line<
         line.extend(cell);
     }
     if width(&line) > most {
-        // Not even what is never left out has room.
-        line = placed(line, false, most);
+        // The columns that are never left out do not fit.
+        line = aligned(line, false, most);
     }
     Line::from(line)
 }
@@ -174,7 +174,7 @@ mod tests {
 
     fn drawn(most: usize) -> Vec<String> {
         let rows = [
-            Row::of(vec![Cell::text("1"), Cell::text("a"), Cell::Bar(0.25, 0.5)]),
+            Row::new(vec![Cell::text("1"), Cell::text("a"), Cell::Bar(0.25, 0.5)]),
             Row {
                 cells: vec![Cell::text("22"), Cell::text("longer than eight"), Cell::none()],
                 note: Some("broken".into()),

@@ -12,7 +12,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::picture::Sort;
 use super::rows::clean;
-use super::screen::{Screen, Then};
+use super::screen::{KeyOutcome, Screen};
 
 const GIB: u64 = 1 << 30;
 
@@ -79,10 +79,10 @@ fn cluster(up_seconds: f64) -> ClusterStatus {
     ClusterStatus { at: 1_800_000_000.0 + up_seconds, nodes }
 }
 
-/// Twice asked, so that there are rates.
+/// A screen with two answers, so that there are rates.
 fn screen() -> Screen {
     let mut screen = Screen::new("127.0.0.1:7440", cluster(10.0));
-    screen.take(cluster(12.0));
+    screen.update(cluster(12.0));
     screen
 }
 
@@ -94,7 +94,7 @@ fn drawn(screen: &mut Screen, width: u16, height: u16) -> Vec<String> {
     (0..height).map(row).collect()
 }
 
-fn press(screen: &mut Screen, code: KeyCode) -> Then {
+fn press(screen: &mut Screen, code: KeyCode) -> KeyOutcome {
     screen.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -152,7 +152,7 @@ fn no_terminal_is_too_small() {
             press(&mut screen, KeyCode::Char('h'));
         }
         for code in [KeyCode::PageDown, KeyCode::End, KeyCode::Up, KeyCode::PageUp, KeyCode::Home] {
-            assert_eq!(press(&mut screen, code), Then::GoOn);
+            assert_eq!(press(&mut screen, code), KeyOutcome::Continue);
             drawn(&mut screen, width, height);
         }
     }
@@ -189,20 +189,20 @@ fn keys_scroll_sort_and_help() {
 #[test]
 fn keys_end_it() {
     let mut screen = screen();
-    assert_eq!(press(&mut screen, KeyCode::Char('q')), Then::End);
-    assert_eq!(press(&mut screen, KeyCode::Esc), Then::End);
-    assert_eq!(screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Then::End);
-    assert_eq!(press(&mut screen, KeyCode::Char('c')), Then::GoOn);
+    assert_eq!(press(&mut screen, KeyCode::Char('q')), KeyOutcome::Quit);
+    assert_eq!(press(&mut screen, KeyCode::Esc), KeyOutcome::Quit);
+    assert_eq!(screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), KeyOutcome::Quit);
+    assert_eq!(press(&mut screen, KeyCode::Char('c')), KeyOutcome::Continue);
 }
 
 #[test]
 fn an_entry_node_that_is_silent_is_told_until_it_answers() {
     let mut screen = screen();
-    screen.silent("the entry node\ndoes not answer", Duration::from_secs(7));
+    screen.no_answer("the entry node\ndoes not answer", Duration::from_secs(7));
     let lines = drawn(&mut screen, 100, 24);
     assert_eq!(lines[3], "no answer for 7 s: the entry node does not answer");
     assert!(lines.iter().any(|line| line.contains("127.0.0.1:7441")), "what was known is still shown");
-    screen.take(cluster(13.0));
+    screen.update(cluster(13.0));
     assert!(!drawn(&mut screen, 100, 24).iter().any(|line| line.contains("no answer for")));
 }
 
@@ -225,7 +225,7 @@ fn figures_that_cannot_be_are_drawn() {
     lying.kernels[0].rate = f64::NAN;
     let status = ClusterStatus { at: f64::NAN, nodes: vec![lying.clone(), lying] };
     let mut screen = Screen::new("entry", status.clone());
-    screen.take(status);
+    screen.update(status);
     for sort in 0..4 {
         let lines = drawn(&mut screen, 160, 30);
         assert!(lines.iter().any(|line| line.contains("127.0.0.1:7440")), "{sort}: {lines:?}");

@@ -1,7 +1,7 @@
 //! Days and dates in the calendars of the CF conventions (section 4.4.1), as whole numbers. Pure.
 //!
-//! Years are astronomical: the one before year 1 is year 0. Days are numbered so that those of one calendar follow each
-//! other; numbers of different calendars are not compared.
+//! Years are astronomical: year 0 is before year 1. Consecutive days of a calendar have consecutive numbers. Numbers of
+//! different calendars are not compared.
 
 /// A calendar of the CF conventions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub enum Calendar {
 /// A day of a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The year; 0 is the one before year 1.
+    /// The year; year 0 is before year 1.
     pub year: i64,
-    /// From 1 to 12.
+    /// The month, from 1 to 12.
     pub month: u32,
-    /// From 1.
+    /// The day of the month, from 1.
     pub day: u32,
 }
 
@@ -37,10 +37,10 @@ const GREGORIAN_BEGINS: i64 = -141_427;
 /// Days before each month of a year without a 29 February.
 const BEFORE: [u32; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
 
-/// Years either way that dates are made of: far within what microseconds of an i64 hold.
+/// Largest year of a date, positive or negative. Its microseconds fit an i64.
 const MAX_YEAR: u64 = 200_000;
 
-/// Days either way that dates are made of.
+/// Largest number of a day, positive or negative.
 const MAX_DAY: i64 = 366 * (MAX_YEAR as i64 + 1970);
 
 impl Calendar {
@@ -57,12 +57,12 @@ impl Calendar {
         })
     }
 
-    /// Whether people who write dates of it know a year 0.
+    /// Whether written dates of this calendar have a year 0.
     pub(super) const fn has_year_zero(self) -> bool {
         !matches!(self, Calendar::Standard | Calendar::Julian)
     }
 
-    /// The number of a day; `None` for what is no date of this calendar.
+    /// The number of a day, or `None` if the calendar has no such date.
     pub fn day(self, date: Date) -> Option<i64> {
         let Date { year, month, day } = date;
         if !(1..=12).contains(&month) || day == 0 || year.unsigned_abs() > MAX_YEAR {
@@ -71,7 +71,7 @@ impl Calendar {
         let number = match self {
             Calendar::Standard => match gregorian_day(date) {
                 day if day >= GREGORIAN_BEGINS => day,
-                // The ten days that were left out are later than the last Julian one.
+                // The ten days that the calendar left out come after the last Julian day.
                 _ => Some(julian_day(date)).filter(|day| *day < GREGORIAN_BEGINS)?,
             },
             Calendar::ProlepticGregorian => gregorian_day(date),
@@ -83,11 +83,11 @@ impl Calendar {
             }
             Calendar::Days360 => 360 * year + i64::from(30 * (month - 1) + day - 1),
         };
-        // A 31 April would be a 1 May.
+        // A 31 April would come back as a 1 May.
         (self.date(number) == date).then_some(number)
     }
 
-    /// The date of a day; of one beyond 200,000 years the last there is.
+    /// The date of a day, or the last date for a day beyond 200,000 years.
     pub fn date(self, day: i64) -> Date {
         let day = day.clamp(-MAX_DAY, MAX_DAY);
         match self {
@@ -103,12 +103,12 @@ impl Calendar {
         }
     }
 
-    /// The first day of a month, which is counted from January of year 0; `None` for years beyond 200,000.
+    /// The first day of a month, or `None` for years beyond 200,000. Months are counted from January of year 0.
     pub fn month_begins(self, month: i64) -> Option<i64> {
         self.day(Date { year: month.div_euclid(12), month: month.rem_euclid(12) as u32 + 1, day: 1 })
     }
 
-    /// The place of a day in its year, from 1. As others count, the ten days that were left out in 1582 have theirs.
+    /// The number of a day in its year, from 1. The ten days that were left out in 1582 count too, as in cftime.
     pub fn day_of_year(self, day: i64) -> i64 {
         let year = self.date(day).year;
         let left_out =
@@ -117,12 +117,12 @@ impl Calendar {
     }
 }
 
-/// Years from March on, so that a 29 February is the last day of one: days before a date in its year.
+/// Days before a date in a year that begins in March, so that a 29 February is its last day.
 const fn from_march(month: u32, day: u32) -> i64 {
     ((153 * ((month + 9) % 12) + 2) / 5 + day - 1) as i64
 }
 
-/// The month and day of a day of a year from March on, and whether it lies in the next year.
+/// The month and the day of a day of a year that begins in March, and whether it lies in the next calendar year.
 const fn after_march(day_of_year: i64) -> (u32, u32, bool) {
     let month = (5 * day_of_year + 2) / 153;
     let day = (day_of_year - (153 * month + 2) / 5 + 1) as u32;
@@ -146,7 +146,7 @@ const fn gregorian_date(day: i64) -> Date {
     Date { year: 400 * era + year + next as i64, month, day }
 }
 
-/// Days from the same day, 19 December 1969 in this calendar.
+/// Days from 1 January 1970, which is 19 December 1969 in this calendar.
 const fn julian_day(date: Date) -> i64 {
     let year = date.year - (date.month <= 2) as i64;
     365 * year + year.div_euclid(4) + from_march(date.month, date.day) - 719_470

@@ -3,7 +3,7 @@
 use super::resample::{Frequency, Unit};
 use super::time::{DAY, HOUR, TimeUnits, shown_year};
 
-/// Distances between round dates, the shortest first: hours, days, months.
+/// Distances between round dates in hours, days and months, the shortest first.
 const HOURS: [i64; 4] = [1, 3, 6, 12];
 const DAYS: [i64; 4] = [1, 2, 5, 10];
 const MONTHS: [i64; 3] = [1, 3, 6];
@@ -11,8 +11,8 @@ const YEARS: [i64; 16] =
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
 impl TimeUnits {
-    /// At most `most` dates between two numbers, both included, as round as can be and in one distance: their numbers, and
-    /// texts that are as short as the distance lets them.
+    /// Returns at most `most` round dates between two numbers, both included, at one distance: their numbers, and texts
+    /// that are as short as the distance allows.
     pub fn round_dates(&self, low: f64, high: f64, most: usize) -> Vec<(f64, String)> {
         let Some((first, last)) = self.instant(low).zip(self.instant(high)) else { return Vec::new() };
         let fixed =
@@ -23,7 +23,7 @@ impl TimeUnits {
             let Ok(bins) = Frequency::one(unit).bins(self.calendar, [first, last].into_iter()) else {
                 continue;
             };
-            // The first bin begins before the first time, or with it.
+            // The first bin begins at or before the first time.
             if bins.count > most as u64 + 1 {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! The chunks of a folder of this machine as one file: opened when they are read, so that any number is possible.
+//! The chunks of a folder of this machine as one file. Chunk files are opened only when they are read, so their number
+//! is not limited by open files.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -10,21 +11,22 @@ use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{FileParts, Part, Placement, RunError};
 
 use crate::ClientError;
-use crate::seen::Seen;
+use crate::file_states::FileStates;
 
-const HERE: Placement = Placement {
+/// Placement of requests over files of this machine.
+const CLIENT: Placement = Placement {
     place: "client",
-    why: "the files of a folder of this machine are folded by the process that asks",
+    why: "the files of a folder of this machine are folded by the client",
     remote: false,
 };
 
-/// One file, as it was when the request was made out.
+/// One file, in the state that it had when the request was made.
 struct FolderPart {
     path: PathBuf,
     state: State,
 }
 
-/// Length, and when it was changed last.
+/// Length in bytes, and time of the last change in seconds and nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State(u64, i64, i64);
 
@@ -68,25 +70,25 @@ impl Part for FolderPart {
     }
 }
 
-/// A folder of Zarr of this machine, as one state of each of its files.
+/// A Zarr folder of this machine, with one state of each of its files.
 pub struct Folder {
-    /// What is in it.
+    /// The variables of the folder.
     pub dataset: Arc<Dataset>,
     root: PathBuf,
-    seen: Seen<State>,
+    states: FileStates<State>,
 }
 
-/// A folder whose files are noted as they are seen.
+/// A folder that notes the state of each file when it is first used.
 struct WatchedTree {
     tree: FolderTree,
     root: PathBuf,
-    seen: Seen<State>,
+    states: FileStates<State>,
 }
 
 impl WatchedTree {
-    fn note(&self, key: &str) -> Result<(), FormatError> {
+    fn check(&self, key: &str) -> Result<(), FormatError> {
         let failed = |source| FormatError::Io { what: key.to_owned(), source };
-        self.seen.note(key, State::of(&std::fs::metadata(self.root.join(key)).map_err(failed)?))
+        self.states.check(key, State::of(&std::fs::metadata(self.root.join(key)).map_err(failed)?))
     }
 }
 
@@ -94,57 +96,58 @@ impl Tree for WatchedTree {
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let found = self.tree.open(key)?;
         if found.is_some() {
-            self.note(key)?;
+            self.check(key)?;
         }
         Ok(found)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
         let found = self.tree.list(folder)?;
-        found.iter().try_for_each(|(key, _)| self.note(key))?;
+        found.iter().try_for_each(|(key, _)| self.check(key))?;
         Ok(found)
     }
 }
 
 impl Folder {
-    /// Reads what a folder says about itself.
+    /// Opens a folder and reads its metadata.
     ///
     /// # Errors
-    /// What the format's parser refuses.
+    /// Returns an error if the metadata cannot be read or parsed.
     pub fn open(root: &Path) -> Result<Folder, FormatError> {
-        let seen = Seen::default();
-        let tree = WatchedTree { tree: FolderTree::new(root), root: root.to_owned(), seen: seen.clone() };
-        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(tree))?), root: root.to_owned(), seen })
+        let states = FileStates::default();
+        let tree = WatchedTree { tree: FolderTree::new(root), root: root.to_owned(), states: states.clone() };
+        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(tree))?), root: root.to_owned(), states })
     }
 
-    /// These files of it, one behind the other.
+    /// Returns some files of the folder as one, one after the other.
     ///
     /// # Errors
-    /// One that is not there, or was changed since the folder was opened.
+    /// Returns [`ClientError::Io`] if a file cannot be read, and [`RunError::Changed`] if it was changed after the
+    /// folder was opened.
     pub fn parts(&self, files: &[FileRef]) -> Result<FileParts, ClientError> {
         let part = |file: &FileRef| {
             let path = self.root.join(&file.name);
             let meta = std::fs::metadata(&path);
             let meta = meta.map_err(|source| ClientError::Io { verb: "read", path: path.clone(), source })?;
             let (state, length, name) = (State::of(&meta), meta.len(), path.display().to_string());
-            if length != file.length || self.seen.note(&file.name, state).is_err() {
+            if length != file.length || self.states.check(&file.name, state).is_err() {
                 return Err(RunError::Changed { name }.into());
             }
             let layout: Layout = Striped::new(length.max(1), 1, 0).map_err(RunError::from)?.into();
             let parts = vec![Arc::new(FolderPart { path, state }) as Arc<dyn Part>];
-            Ok((FileParts { name, length, layout, parts, place: HERE }, vec![0]))
+            Ok((FileParts { name, length, layout, parts, place: CLIENT }, vec![0]))
         };
         let files = files.iter().map(part).collect::<Result<Vec<_>, ClientError>>()?;
-        Ok(FileParts::joined(self.root.display().to_string(), files, 1, HERE)?)
+        Ok(FileParts::joined(self.root.display().to_string(), files, 1, CLIENT)?)
     }
 }
 
-/// A file without a byte, for requests about arrays of which no chunk is stored.
+/// Makes an empty file, for requests about arrays without stored chunks.
 ///
 /// # Errors
-/// None that is known.
-pub fn nowhere(name: &str) -> Result<FileParts, ClientError> {
-    Ok(FileParts::joined(name.to_owned(), Vec::new(), 1, HERE)?)
+/// Returns an error if the layout of the empty file is refused, which no input causes.
+pub fn empty_file(name: &str) -> Result<FileParts, ClientError> {
+    Ok(FileParts::joined(name.to_owned(), Vec::new(), 1, CLIENT)?)
 }
 
 #[cfg(test)]
@@ -164,7 +167,7 @@ mod tests {
         let name = folder.dataset.variables[0].path.clone();
         let table = folder.dataset.table(&name).unwrap();
         assert_eq!(folder.parts(&table.files).unwrap().length, 4);
-        // As long as before, and put in its place as others do it: under another name first.
+        // The new file has the old length, and is written under another name and then renamed, as other tools do.
         std::fs::write(dir.path().join("new"), [3, 0, 4, 0]).unwrap();
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
         std::fs::File::options()

@@ -34,17 +34,17 @@ const PARTS: [(&str, DatePart); 7] = [
     ("hour", DatePart::Hour),
 ];
 
-/// Seasons, of December, January, February and so on; the order of the alphabet is that of their groups.
+/// Seasons, named by the initials of their months. Their groups are in alphabetical order.
 const SEASONS: [&str; 4] = ["DJF", "JJA", "MAM", "SON"];
 
 impl DatePart {
-    fn of(self, calendar: Calendar, instant: Instant) -> i32 {
+    fn value_at(self, calendar: Calendar, instant: Instant) -> i32 {
         let day = instant.div_euclid(DAY);
         let date = calendar.date(day);
-        // All are within years of 200,000.
+        // Years are within 200,000, so every part fits an i32.
         (match self {
             DatePart::Year => shown_year(calendar, date.year),
-            // Places in SEASONS.
+            // Index in SEASONS.
             DatePart::Season => [0, 2, 1, 3][(date.month % 12 / 3) as usize],
             DatePart::Quarter => i64::from((date.month - 1) / 3 + 1),
             DatePart::Month => date.month.into(),
@@ -55,21 +55,22 @@ impl DatePart {
     }
 }
 
-/// Groups, and what they stand for.
+/// The groups of the elements of an axis.
 #[derive(Debug)]
 pub(super) struct Grouped {
-    /// The group of each element; -1 for none.
+    /// The group of each element; -1 for an element without a group.
     pub labels: Vec<i64>,
-    /// The groups that there are, ascending.
+    /// The coordinate of the groups, ascending.
     pub coordinate: AxisCoordinate,
 }
 
-/// The groups of the elements `taken` of an axis of a variable. `by`: a variable with that axis, or one of times and a part
-/// of a date, as in `time.month`.
+/// Groups the elements `taken` of an axis of a variable. `by` is a variable with that axis, or a variable of times and
+/// a part of a date, as in `time.month`.
 ///
 /// # Errors
-/// What is neither; a variable of other axes, or not of numbers; times whose units or calendar cannot be read.
-pub(super) fn by(
+/// Returns an error if `by` is neither, if its variable has other axes or does not hold numbers, or if the units or the
+/// calendar of the times cannot be read.
+pub(super) fn group_by(
     dataset: &Dataset,
     variable: &Variable,
     axis: usize,
@@ -86,26 +87,26 @@ pub(super) fn by(
     });
     let Some((times, (name, part))) = found else {
         return Err(ClientError::Usage(format!(
-            "'{by}' is no variable to group by, and no part of a date; write DIM=VARIABLE, or TIME.PART with one of {}",
+            "'{by}' is neither a variable to group by nor a part of a date; write DIM=VARIABLE, or TIME.PART with one of {}",
             parts()
         )));
     };
-    coordinate::fits(times, variable, axis)?;
-    let Some(units) = TimeUnits::of(times)? else {
+    coordinate::check_axis(times, variable, axis)?;
+    let Some(units) = TimeUnits::from_variable(times)? else {
         return Err(ClientError::Usage(format!(
-            "{by}: {} has no units as in 'days since 2001-01-01', so its dates cannot be told",
+            "{by}: {} has no units as in 'days since 2001-01-01', so it has no dates",
             times.path
         )));
     };
     let values = coordinate::values(dataset, times)?.values;
-    let of = |at: &usize| units.instant(*values.get(*at)?).map(|at| part.of(units.calendar, at));
+    let of = |at: &usize| units.instant(*values.get(*at)?).map(|at| part.value_at(units.calendar, at));
     let keys: Vec<Option<i32>> = taken.iter().map(of).collect();
     let groups = distinct(keys.iter().flatten().copied());
     let at = |key: &Option<i32>| {
         key.and_then(|key| groups.binary_search(&key).ok()).map_or(-1, |place| place as i64)
     };
     let labels = keys.iter().map(at).collect();
-    let long_name = super::netcdf::Stated::Text(format!("{name} of {}", times.path));
+    let long_name = super::netcdf::NetcdfAttribute::Text(format!("{name} of {}", times.path));
     let texts = || groups.iter().filter_map(|season| SEASONS.get(*season as usize));
     let coordinate = AxisCoordinate {
         name: name.to_owned(),
@@ -128,9 +129,9 @@ fn by_values(
     by: &str,
 ) -> Result<Grouped, ClientError> {
     let found = dataset.variable(by)?;
-    coordinate::fits(found, variable, axis)?;
+    coordinate::check_axis(found, variable, axis)?;
     let all = coordinate::values(dataset, found)?;
-    // Zeros are one group.
+    // -0.0 and +0.0 are one group.
     let key = |at: &usize| all.values.get(*at).copied().filter(|x| !x.is_nan()).map(|x| x + 0.0);
     let keys: Vec<Option<f64>> = taken.iter().map(key).collect();
     let mut groups: Vec<f64> = keys.iter().flatten().copied().collect();
@@ -147,7 +148,7 @@ fn by_values(
         }
         _ => None,
     };
-    let mut coordinate = AxisCoordinate::of(found, by, groups);
+    let mut coordinate = AxisCoordinate::new(found, by, groups);
     if let Some(whole) = whole {
         coordinate.labels = Labels::Whole(whole);
     }
@@ -162,8 +163,8 @@ fn distinct(keys: impl Iterator<Item = i32>) -> Vec<i32> {
     all
 }
 
-/// Refuses more labels than a request may have, before they are made.
-pub(super) fn bounded(what: &str, count: u64) -> Result<(), ClientError> {
+/// Checks, before labels are made, that there are no more than a request may have.
+pub(super) fn check_count(what: &str, count: u64) -> Result<(), ClientError> {
     if count <= MAX_LABELS {
         return Ok(());
     }

@@ -1,11 +1,11 @@
-//! The inputs of an expression over several variables: which of them leads, and how the others are read beside it.
+//! The inputs of an expression over several variables: the choice of the lead, and the chunks of the others.
 
 use std::sync::Arc;
 
 use gristmill_array::{
     ArrayReduce, Constant, Expr, Grid, Meaning, Reduction, Request as ArrayRequest, Selection,
 };
-use gristmill_format::{ChunkTable, Dataset, MAX_CHUNKS, Places, Variable, is_named};
+use gristmill_format::{ChunkLocations, ChunkTable, Dataset, MAX_CHUNKS, Variable, is_named};
 use gristmill_runtime::{Chunks, reads};
 use gristmill_wire::grid;
 
@@ -14,40 +14,45 @@ use crate::ClientError;
 
 /// A variable as an input of an expression.
 pub(super) struct Input {
-    /// What the expression calls it.
+    /// The name in the expression.
     pub name: String,
     pub variable: Variable,
     pub meaning: Meaning,
 }
 
-/// What is made of inputs.
-pub(super) struct Asked<'a> {
+/// A reduction of inputs.
+pub(super) struct ReductionSpec<'a> {
     pub selection: Selection,
     pub expr: Option<&'a str>,
-    /// Constants, and what the expression calls them.
+    /// Constants, with their names in the expression.
     pub constants: Vec<(String, Constant)>,
     pub reduction: Reduction,
 }
 
-/// A reduction over variables that was worked out.
-pub(super) struct Bound {
-    /// The lead's chunks, all of them.
+/// A reduction that is bound to its variables.
+pub(super) struct BoundReduction {
+    /// All chunks of the lead.
     pub table: Arc<ChunkTable>,
-    /// Those that are needed, with tables of those and their files alone.
+    /// The needed chunks, with tables that have only these chunks and their files.
     pub chunks: Chunks,
     pub kernel: Arc<ArrayReduce>,
-    pub asked: ArrayRequest,
+    pub array_request: ArrayRequest,
 }
 
-/// Binds a reduction to variables of one shape. The one leads beside which chunks are read the fewest times, of several the one
-/// with the largest chunks; the answer is the same whichever does.
+/// Binds a reduction to variables of one shape. The lead is the variable with which the fewest chunks are read; among
+/// equal ones it is the variable with the largest chunks. The answer does not depend on it.
 ///
 /// # Errors
-/// Variables of several shapes or with other dimensions, names that are given twice, and what does not fit together.
-pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> Result<Bound, ClientError> {
+/// Returns an error if the variables differ in shape or dimensions, if two inputs have one name, or if the selection,
+/// the expression and the operation do not fit.
+pub(super) fn bind(
+    dataset: &Dataset,
+    inputs: Vec<Input>,
+    spec: ReductionSpec<'_>,
+) -> Result<BoundReduction, ClientError> {
     let usage = |why: String| ClientError::Usage(why);
     let mut names: Vec<&str> = inputs.iter().map(|input| &*input.name).collect();
-    names.extend(asked.constants.iter().map(|(name, _)| &**name));
+    names.extend(spec.constants.iter().map(|(name, _)| &**name));
     for (at, name) in names.iter().enumerate() {
         if names[..at].contains(name) {
             return Err(usage(format!("two inputs of the expression are called {name}")));
@@ -63,9 +68,9 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
             return Err(usage(format!(
                 "{} has dimensions {} and {} has {}; an expression reads variables that have the same",
                 first.path,
-                told(first),
+                describe_shape(first),
                 other.path,
-                told(other)
+                describe_shape(other)
             )));
         }
     }
@@ -73,7 +78,7 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
         inputs.iter().map(|input| dataset.table(&input.variable.path)).collect::<Result<Vec<_>, _>>()?;
     let as_usage = |error: gristmill_wire::WireError| ClientError::Usage(error.to_string());
     let of_first: Grid = grid(&tables[0].array).map_err(as_usage)?;
-    let taken = asked.selection.resolve(&of_first)?;
+    let taken = spec.selection.resolve(&of_first)?;
     let part: Vec<u64> =
         taken.axes.iter().map(|range| range.count.saturating_sub(1).saturating_mul(range.step) + 1).collect();
     let cost = |at: &usize| {
@@ -90,17 +95,17 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
     let hint = |error| {
         usage(format!("{error} (x is the variable, {variable}; --with NAME=VARIABLE brings in another)"))
     };
-    let expr = asked.expr.map(|text| Expr::parse(text, &names)).transpose().map_err(hint)?;
+    let expr = spec.expr.map(|text| Expr::parse(text, &names)).transpose().map_err(hint)?;
     let table = Arc::new(tables[lead].clone());
     let mut meanings = order().map(|at| inputs[at].meaning.clone());
     let request = ArrayRequest {
         grid: grid(&table.array).map_err(as_usage)?,
-        meaning: meanings.next().unwrap_or_else(|| Meaning::of(table.array.dtype)),
+        meaning: meanings.next().unwrap_or_else(|| Meaning::plain(table.array.dtype)),
         others: meanings.collect(),
-        constants: asked.constants.into_iter().map(|(_, constant)| constant).collect(),
-        selection: asked.selection,
+        constants: spec.constants.into_iter().map(|(_, constant)| constant).collect(),
+        selection: spec.selection,
         expr,
-        reduction: asked.reduction,
+        reduction: spec.reduction,
     };
     let kernel = Arc::new(ArrayReduce::bind(request.clone())?);
     // A file may say that it has any number of chunks.
@@ -113,12 +118,11 @@ pub(super) fn bound(dataset: &Dataset, inputs: Vec<Input>, asked: Asked<'_>) -> 
     });
     let beside = beside.collect::<Result<Vec<_>, _>>()?;
     let chunks = Chunks::beside_others(Arc::new(table.only(&numbers)), beside, numbers)?;
-    Ok(Bound { table, chunks, kernel, asked: request })
+    Ok(BoundReduction { table, chunks, kernel, array_request: request })
 }
 
-/// An expression in which the variable that is asked about may have its own name, without its groups, where nothing else is
-/// called so.
-pub(super) fn by_its_name(text: &str, variable: &Variable, others: &[(String, String)]) -> String {
+/// Replaces the variable's own name, without its groups, by `x` in an expression, unless another input has that name.
+pub(super) fn with_lead_name(text: &str, variable: &Variable, others: &[(String, String)]) -> String {
     let name = variable.path.rsplit('/').next().unwrap_or(&variable.path);
     let taken = name == LEAD || name == "nan" || others.iter().any(|(other, _)| other == name);
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
@@ -131,7 +135,7 @@ pub(super) fn by_its_name(text: &str, variable: &Variable, others: &[(String, St
             continue;
         }
         let (word, behind) = rest.split_at(end);
-        // The end of a number, as in 1.5e3, and a function are no variables.
+        // The end of a number, as in 1.5e3, and the name of a function are not variables.
         let variable = !taken && word == name && !out.ends_with('.') && !behind.trim_start().starts_with('(');
         out.push_str(if variable { LEAD } else { word });
         rest = behind;
@@ -139,9 +143,10 @@ pub(super) fn by_its_name(text: &str, variable: &Variable, others: &[(String, St
     out
 }
 
-/// A table with the chunks of the lead, where its own are only our choice and the lead's are runs of its bytes too.
+/// Returns a table with the chunks of the lead, if the variable is contiguous (so its own chunks are our choice) and
+/// the lead's chunks are runs of its bytes. Otherwise returns the table as it is.
 fn cut_as(lead: &ChunkTable, other: &ChunkTable) -> ChunkTable {
-    if matches!(other.places, Places::Rows(_)) && other.array.chunk != lead.array.chunk {
+    if matches!(other.locations, ChunkLocations::Rows(_)) && other.array.chunk != lead.array.chunk {
         let mut cut = other.clone();
         cut.array.chunk.clone_from(&lead.array.chunk);
         let lengths: Vec<u64> = cut.files.iter().map(|file| file.length).collect();
@@ -152,8 +157,8 @@ fn cut_as(lead: &ChunkTable, other: &ChunkTable) -> ChunkTable {
     other.clone()
 }
 
-/// The dimensions of a variable, as a message tells them.
-fn told(variable: &Variable) -> String {
+/// Returns the dimensions of a variable as text for a message.
+fn describe_shape(variable: &Variable) -> String {
     let axes = variable.shape.iter().enumerate().map(|(at, length)| {
         match variable.dimensions.get(at).filter(|name| !name.is_empty()) {
             Some(name) => format!("{name}: {length}"),

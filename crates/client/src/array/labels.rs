@@ -1,24 +1,24 @@
-//! What the elements of an axis stand for.
+//! Labels of the elements of an axis.
 
 use gristmill_format::Variable;
 
-use super::netcdf::Stated;
-use super::output::kept;
+use super::netcdf::NetcdfAttribute;
+use super::output::copied_attributes;
 use super::time::TimeUnits;
 
 /// The coordinate of an axis of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisCoordinate {
-    /// Its name.
+    /// The name of the coordinate.
     pub name: String,
     /// One label for each element of the axis.
     pub labels: Labels,
-    /// The units that its file gives it.
+    /// The attribute `units`.
     pub units: Option<String>,
-    /// What its numbers count, where they are times.
+    /// The units of its times, if its numbers are times.
     pub time: Option<TimeUnits>,
-    /// As they are written to a file.
-    pub(super) attributes: Vec<(String, Stated)>,
+    /// Attributes for an output file.
+    pub(super) attributes: Vec<(String, NetcdfAttribute)>,
 }
 
 /// Labels of the elements of an axis.
@@ -28,12 +28,12 @@ pub enum Labels {
     Floats(Vec<f64>),
     /// Whole numbers.
     Whole(Vec<i32>),
-    /// Words.
+    /// Texts.
     Texts(Vec<String>),
 }
 
 impl Labels {
-    /// How many there are.
+    /// Number of labels.
     pub fn len(&self) -> usize {
         match self {
             Labels::Floats(all) => all.len(),
@@ -42,12 +42,12 @@ impl Labels {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Numbers as floats; `None` for words.
+    /// Returns numbers as floats, and `None` for texts.
     pub fn floats(&self) -> Option<Vec<f64>> {
         match self {
             Labels::Floats(all) => Some(all.clone()),
@@ -58,21 +58,21 @@ impl Labels {
 }
 
 impl AxisCoordinate {
-    /// These numbers in the units of a variable, and with its attributes.
-    pub(super) fn of(variable: &Variable, name: &str, values: Vec<f64>) -> AxisCoordinate {
+    /// A coordinate of numbers with the units and the attributes of a variable.
+    pub(super) fn new(variable: &Variable, name: &str, values: Vec<f64>) -> AxisCoordinate {
         let units = variable.attribute("units").and_then(|attribute| attribute.value.text());
         let names = ["long_name", "standard_name", "units", "calendar", "axis", "positive"];
         AxisCoordinate {
             name: name.to_owned(),
             labels: Labels::Floats(values),
             units: units.map(str::to_owned),
-            // Times that cannot be told are numbers like others here; what needs them says so.
-            time: TimeUnits::of(variable).ok().flatten(),
-            attributes: kept(variable, &names),
+            // Times that cannot be read count as plain numbers here. Code that needs times reports the error.
+            time: TimeUnits::from_variable(variable).ok().flatten(),
+            attributes: copied_attributes(variable, &names),
         }
     }
 
-    /// Labels for people: times as dates, numbers as they are.
+    /// Returns the labels as texts for people. Times are dates.
     pub fn texts(&self) -> Vec<String> {
         match (&self.labels, &self.time) {
             (Labels::Floats(all), Some(time)) => {

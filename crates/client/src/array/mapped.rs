@@ -1,4 +1,4 @@
-//! Axes whose elements become groups, windows or bins of time, and weights along axes: from names to what a reduction takes.
+//! Axes that a request maps to groups, windows or bins of time, and weights along axes: from names to a reduction.
 
 use gristmill_array::{Boundary, Groups, Reduction, Selected, Weights, Windows};
 use gristmill_format::{Dataset, Variable};
@@ -9,26 +9,26 @@ use super::time::TimeUnits;
 use super::{AnswerAxis, coordinate, group, select, weight};
 use crate::ClientError;
 
-/// What becomes of axes that are neither kept nor reduced, and what elements weigh.
+/// The mapped axes of a request and its weights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
-    /// Axes, and what their elements are grouped by: a variable, or times and a part of a date, as in `time.month`.
+    /// Grouped axes. Each is grouped by a variable, or by times and a part of a date, as in `time.month`.
     pub groups: Vec<(String, String)>,
-    /// Axes, the length of windows, and what becomes of elements that do not fill one.
+    /// Axes with windows, the length of a window, and the treatment of elements that do not fill one.
     pub windows: Vec<(String, u64, Boundary)>,
-    /// Axes with times, and the bins that they fall into.
+    /// Axes of times, and the length of their bins.
     pub bins: Vec<(String, Frequency)>,
-    /// Axes, and what their elements weigh: a variable, or [`COSINE_OF_LATITUDE`](super::COSINE_OF_LATITUDE).
+    /// Axes with weights: a variable, or [`COSINE_OF_LATITUDE`](super::COSINE_OF_LATITUDE).
     pub weights: Vec<(String, String)>,
 }
 
-/// The axes that are mapped, as a reduction and an answer have them.
+/// The mapped axes and the weights, for a reduction and its answer.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
     groups: Vec<Groups>,
     windows: Vec<Windows>,
     weights: Vec<Weights>,
-    /// Places among the axes of the selection, and what stands there in the answer.
+    /// Numbers of the mapped axes in the selection, with the axes of the answer that take their places.
     axes: Vec<(usize, AnswerAxis)>,
 }
 
@@ -38,7 +38,7 @@ impl Mapped {
         self.axis(place).is_some()
     }
 
-    /// What stands in the answer in the place of an axis of the selection.
+    /// The axis of the answer that takes the place of an axis of the selection.
     pub fn axis(&self, place: usize) -> Option<&AnswerAxis> {
         self.axes.iter().find(|(at, _)| *at == place).map(|(_, axis)| axis)
     }
@@ -48,7 +48,7 @@ impl Mapped {
         !self.axes.is_empty()
     }
 
-    /// A reduction with groups, windows and weights.
+    /// Adds the groups, windows and weights to a reduction.
     pub fn reduction(self, reduction: Reduction) -> Reduction {
         let Mapped { groups, windows, weights, .. } = self;
         Reduction { groups, windows, weights, ..reduction }
@@ -57,59 +57,59 @@ impl Mapped {
 
 /// One axis of the selection.
 struct Axis<'a> {
-    /// Of the array, and among those that the selection left.
+    /// Number of the axis in the array; `place` is its number without dropped axes.
     at: usize,
     place: usize,
-    /// The elements that are taken, as indices of the whole axis.
+    /// The selected elements, as indices of the whole axis.
     taken: Vec<usize>,
     dataset: &'a Dataset,
     variable: &'a Variable,
 }
 
-/// Works out what becomes of axes.
+/// Maps axes and reads weights.
 ///
 /// # Errors
-/// Axes that are not there, that were taken at one index, or that are named twice; variables that do not fit.
-pub(super) fn of(
+/// Returns an error if an axis does not exist, is selected at one index or is mapped twice, or if a variable does not
+/// fit its axis or cannot be read.
+pub(super) fn map_axes(
     dataset: &Dataset,
     variable: &Variable,
     selected: &Selected,
     mapping: &Mapping,
 ) -> Result<Mapped, ClientError> {
-    let axis = |said: &str| {
-        let at = select::axis(variable, said)?;
+    let axis = |name: &str| {
+        let at = select::axis(variable, name)?;
         let range = selected.axes[at];
         if range.dropped {
-            let text =
-                format!("axis {said} is taken at one index, and so there is nothing to group or weigh");
+            let text = format!("axis {name} is selected at one index, so there is nothing to group or weigh");
             return Err(ClientError::Usage(text));
         }
         let place = selected.axes[..at].iter().filter(|range| !range.dropped).count();
-        group::bounded(said, range.count)?;
+        group::check_count(name, range.count)?;
         let taken = (0..range.count).map(|i| (range.first + i * range.step) as usize).collect();
         Ok(Axis { at, place, taken, dataset, variable })
     };
     let mut mapped = Mapped::default();
-    for (said, by) in &mapping.groups {
-        let axis = axis(said)?;
-        let found = group::by(dataset, variable, axis.at, &axis.taken, by)?;
+    for (name, by) in &mapping.groups {
+        let axis = axis(name)?;
+        let found = group::group_by(dataset, variable, axis.at, &axis.taken, by)?;
         mapped.groups(&axis, found.labels, found.coordinate, None)?;
     }
-    for (said, frequency) in &mapping.bins {
-        let axis = axis(said)?;
-        let (labels, coordinate) = axis.bins(said, *frequency)?;
-        let (labels, asked) = of_those_there(labels, coordinate.labels.len());
-        mapped.groups(&axis, labels, coordinate, asked)?;
+    for (name, frequency) in &mapping.bins {
+        let axis = axis(name)?;
+        let (labels, coordinate) = axis.bins(name, *frequency)?;
+        let (labels, present) = drop_empty_bins(labels, coordinate.labels.len());
+        mapped.groups(&axis, labels, coordinate, present)?;
     }
-    for (said, length, boundary) in &mapping.windows {
-        let axis = axis(said)?;
+    for (name, length, boundary) in &mapping.windows {
+        let axis = axis(name)?;
         mapped.windows.push(Windows { axis: axis.place as i64, length: *length, boundary: *boundary });
         let answer = axis.windowed(*length, *boundary)?;
         mapped.add(&axis, answer)?;
     }
-    for (said, by) in &mapping.weights {
-        let axis = axis(said)?;
-        let values = weight::along(dataset, variable, axis.at, &axis.taken, by)?;
+    for (name, by) in &mapping.weights {
+        let axis = axis(name)?;
+        let values = weight::axis_weights(dataset, variable, axis.at, &axis.taken, by)?;
         mapped.weights.push(Weights { axis: axis.place as i64, values });
     }
     Ok(mapped)
@@ -121,13 +121,13 @@ impl Mapped {
         axis: &Axis,
         labels: Vec<i64>,
         found: AxisCoordinate,
-        asked: Option<Vec<usize>>,
+        present: Option<Vec<usize>>,
     ) -> Result<(), ClientError> {
         let length = found.labels.len() as u64;
-        let count = asked.as_ref().map_or(length, |asked| asked.len() as u64);
+        let count = present.as_ref().map_or(length, |present| present.len() as u64);
         self.groups.push(Groups { axis: axis.place as i64, labels, count });
         let name = found.name.clone();
-        self.add(axis, AnswerAxis { name, length, reduced: false, coordinate: Some(found), asked })
+        self.add(axis, AnswerAxis { name, length, reduced: false, coordinate: Some(found), present })
     }
 
     fn add(&mut self, axis: &Axis, answer: AnswerAxis) -> Result<(), ClientError> {
@@ -143,48 +143,48 @@ impl Mapped {
 }
 
 impl Axis<'_> {
-    /// The bin of each element, and where bins begin.
-    fn bins(&self, said: &str, frequency: Frequency) -> Result<(Vec<i64>, AxisCoordinate), ClientError> {
-        let found = coordinate::of(self.dataset, self.variable, self.at);
-        let units = found.map(TimeUnits::of).transpose()?.flatten();
+    /// Returns the bin of each element, and the beginnings of the bins.
+    fn bins(&self, name: &str, frequency: Frequency) -> Result<(Vec<i64>, AxisCoordinate), ClientError> {
+        let found = coordinate::find(self.dataset, self.variable, self.at);
+        let units = found.map(TimeUnits::from_variable).transpose()?.flatten();
         let Some((found, units)) = found.zip(units) else {
             return Err(ClientError::Usage(format!(
-                "{said} has no coordinate with units as in 'days since 2001-01-01', so it cannot be resampled"
+                "{name} has no coordinate with units as in 'days since 2001-01-01', so it cannot be resampled"
             )));
         };
         let values = coordinate::values(self.dataset, found)?.values;
         let time = |at: &usize| values.get(*at).and_then(|x| units.instant(*x));
         let times: Vec<Option<i64>> = self.taken.iter().map(time).collect();
         let bins = frequency.bins(units.calendar, times.iter().flatten().copied())?;
-        let labels = times.iter().map(|time| time.map_or(-1, |time| bins.of(time))).collect();
+        let labels = times.iter().map(|time| time.map_or(-1, |time| bins.bin_of(time))).collect();
         let begins = bins.numbers(&units);
         if begins.len() as u64 != bins.count {
-            return Err(ClientError::Usage(format!("{said}: its times are too far away to be resampled")));
+            return Err(ClientError::Usage(format!("{name}: its times are too far away to be resampled")));
         }
-        Ok((labels, AxisCoordinate::of(found, &found.path, begins)))
+        Ok((labels, AxisCoordinate::new(found, &found.path, begins)))
     }
 
-    /// Windows are where the mean of their coordinates is.
+    /// Returns the axis of windows. The coordinate of a window is the mean of the coordinates of its elements.
     fn windowed(&self, length: u64, boundary: Boundary) -> Result<AnswerAxis, ClientError> {
         let (all, window) = (self.taken.len() as u64, length.max(1));
         let count = if boundary == Boundary::Pad { all.div_ceil(window) } else { all / window };
         let name = select::name(self.variable, self.at);
-        let coordinate = match coordinate::of(self.dataset, self.variable, self.at) {
+        let coordinate = match coordinate::find(self.dataset, self.variable, self.at) {
             None => None,
             Some(found) => {
                 let values = coordinate::values(self.dataset, found)?.values;
                 let taken: Vec<f64> = self.taken.iter().filter_map(|at| values.get(*at).copied()).collect();
                 let means = taken.chunks(usize::try_from(window).unwrap_or(usize::MAX)).map(mean);
                 let means = means.take(count as usize).collect();
-                Some(AxisCoordinate::of(found, &name, means))
+                Some(AxisCoordinate::new(found, &name, means))
             }
         };
-        Ok(AnswerAxis { name, length: count, reduced: false, coordinate, asked: None })
+        Ok(AnswerAxis { name, length: count, reduced: false, coordinate, present: None })
     }
 }
 
-/// Labels of the bins that have any elements, counted among these, and which those are where not all of `count` are.
-fn of_those_there(mut labels: Vec<i64>, count: usize) -> (Vec<i64>, Option<Vec<usize>>) {
+/// Renumbers labels without the empty ones of `count` bins. Also returns the other bins, or `None` if no bin is empty.
+fn drop_empty_bins(mut labels: Vec<i64>, count: usize) -> (Vec<i64>, Option<Vec<usize>>) {
     let mut there = vec![false; count];
     for label in &labels {
         if let Some(bin) = usize::try_from(*label).ok().and_then(|bin| there.get_mut(bin)) {
@@ -194,15 +194,15 @@ fn of_those_there(mut labels: Vec<i64>, count: usize) -> (Vec<i64>, Option<Vec<u
     if there.iter().all(|any| *any) {
         return (labels, None);
     }
-    let asked: Vec<usize> = (0..count).filter(|bin| there[*bin]).collect();
+    let present: Vec<usize> = (0..count).filter(|bin| there[*bin]).collect();
     for label in &mut labels {
-        let place = usize::try_from(*label).ok().and_then(|bin| asked.binary_search(&bin).ok());
+        let place = usize::try_from(*label).ok().and_then(|bin| present.binary_search(&bin).ok());
         *label = place.map_or(-1, |place| place as i64);
     }
-    (labels, Some(asked))
+    (labels, Some(present))
 }
 
-/// The mean of what is not missing.
+/// The mean of the values that are not NaN.
 fn mean(values: &[f64]) -> f64 {
     let there = || values.iter().filter(|x| !x.is_nan());
     there().sum::<f64>() / there().count() as f64

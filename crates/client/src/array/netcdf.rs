@@ -1,30 +1,30 @@
-//! Answers as classic netCDF files: CDF-2, or CDF-5 where a type or a length asks for it ("The NetCDF Classic Format
+//! Answers as classic netCDF files: CDF-2, or CDF-5 if a type or a length needs it ("The NetCDF Classic Format
 //! Specification", Unidata).
 
 use gristmill_kernel::{ArrayType, DType};
 
-/// A variable to be written.
-pub(super) struct Written {
+/// A variable of the file to write.
+pub(super) struct NetcdfVariable {
     pub name: String,
-    /// Places in the list of dimensions.
+    /// Indices in the list of dimensions.
     pub dimensions: Vec<usize>,
     pub kind: Kind,
-    /// Little-endian, in C order.
+    /// The elements, little-endian, in C order.
     pub data: Vec<u8>,
-    pub attributes: Vec<(String, Stated)>,
+    pub attributes: Vec<(String, NetcdfAttribute)>,
 }
 
-/// What the elements of a variable are.
+/// The kind of a variable's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Elements(ArrayType),
-    /// Bytes of texts, all of one length: the last dimension.
+    /// Bytes of texts of one length, which is the last dimension.
     Characters,
 }
 
-/// An attribute to be written.
+/// An attribute of the file to write.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Stated {
+pub(super) enum NetcdfAttribute {
     Text(String),
     /// Numbers, little-endian.
     Numbers(DType, Vec<u8>),
@@ -35,7 +35,7 @@ const VARIABLE: u32 = 11;
 const ATTRIBUTE: u32 = 12;
 const CHAR: u32 = 2;
 
-/// The type in the file.
+/// Code of a type in the file.
 const fn code(dtype: DType) -> u32 {
     match dtype {
         DType::I8 => 1,
@@ -52,7 +52,7 @@ const fn code(dtype: DType) -> u32 {
 }
 
 impl Kind {
-    /// The type in the file, and bytes of an element. Truth is a byte of 1 or 0.
+    /// Code of the type in the file, and bytes of an element. A boolean is a byte of 1 or 0.
     const fn stored(self) -> (u32, usize) {
         match self {
             Kind::Characters => (CHAR, 1),
@@ -62,20 +62,21 @@ impl Kind {
     }
 }
 
-/// The bytes of the file.
+/// Returns the bytes of the file.
 pub(super) fn file(
     dimensions: &[(String, u64)],
-    variables: &[Written],
-    attributes: &[(String, Stated)],
+    variables: &[NetcdfVariable],
+    attributes: &[(String, NetcdfAttribute)],
 ) -> Vec<u8> {
-    let types = |list: &[(String, Stated)]| {
-        list.iter().any(|(_, stated)| matches!(stated, Stated::Numbers(dtype, _) if code(*dtype) > 6))
+    let types = |list: &[(String, NetcdfAttribute)]| {
+        list.iter()
+            .any(|(_, stated)| matches!(stated, NetcdfAttribute::Numbers(dtype, _) if code(*dtype) > 6))
     };
     let wide = dimensions.iter().any(|(_, length)| *length > i32::MAX as u64)
         || variables.iter().any(|one| {
             one.kind.stored().0 > 6 || one.data.len() > i32::MAX as usize - 3 || types(&one.attributes)
         });
-    // Begins do not change the length of a header, so one is made without them first.
+    // Offsets do not change the length of the header, so it is first made without them.
     let mut header = Header { out: Vec::new(), wide };
     header.write(dimensions, variables, attributes, &vec![0; variables.len()]);
     let mut begin = header.out.len() as u64;
@@ -98,7 +99,7 @@ const fn padded(bytes: usize) -> usize {
 
 struct Header {
     out: Vec<u8>,
-    /// CDF-5: counts and lengths have 64 bits.
+    /// Whether the file is CDF-5: counts and lengths have 64 bits.
     wide: bool,
 }
 
@@ -106,8 +107,8 @@ impl Header {
     fn write(
         &mut self,
         dimensions: &[(String, u64)],
-        variables: &[Written],
-        attributes: &[(String, Stated)],
+        variables: &[NetcdfVariable],
+        attributes: &[(String, NetcdfAttribute)],
         begins: &[u64],
     ) {
         self.out.extend_from_slice(if self.wide { b"CDF\x05" } else { b"CDF\x02" });
@@ -134,7 +135,7 @@ impl Header {
         self.out.extend_from_slice(&n.to_be_bytes());
     }
 
-    /// A count fits: what is larger makes the file a wide one.
+    /// Appends a count. It fits, because a larger one makes the file a wide one.
     fn count(&mut self, n: u64) {
         if self.wide { self.out.extend_from_slice(&n.to_be_bytes()) } else { self.word(n as u32) }
     }
@@ -154,16 +155,16 @@ impl Header {
         self.out.resize(self.out.len() + padded(bytes) - bytes, 0);
     }
 
-    fn attributes(&mut self, attributes: &[(String, Stated)]) {
+    fn attributes(&mut self, attributes: &[(String, NetcdfAttribute)]) {
         self.list(ATTRIBUTE, attributes.len());
         for (name, stated) in attributes {
             self.name(name);
             match stated {
-                Stated::Text(text) => {
+                NetcdfAttribute::Text(text) => {
                     self.word(CHAR);
                     self.name(text);
                 }
-                Stated::Numbers(dtype, bytes) => {
+                NetcdfAttribute::Numbers(dtype, bytes) => {
                     self.word(code(*dtype));
                     self.count((bytes.len() / dtype.size()) as u64);
                     self.numbers(dtype.size(), bytes);
@@ -172,7 +173,7 @@ impl Header {
         }
     }
 
-    /// Little-endian numbers, turned round, and filled up to a multiple of 4.
+    /// Appends little-endian numbers as big-endian ones, padded to a multiple of 4 bytes.
     fn numbers(&mut self, size: usize, bytes: &[u8]) {
         for one in bytes.chunks_exact(size) {
             self.out.extend(one.iter().rev());

@@ -1,4 +1,4 @@
-//! The answer as a file.
+//! Answers as files.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use gristmill_format::{Attribute, AttributeValue, Variable};
 use gristmill_kernel::{Array, ArrayType, DType, Value};
 
 use super::labels::{AxisCoordinate, Labels};
-use super::netcdf::{self, Kind, Stated, Written};
+use super::netcdf::{self, Kind, NetcdfAttribute, NetcdfVariable};
 use super::{AnswerAxis, ArrayPlan, npy};
 use crate::ClientError;
 
-/// The formats of files that answers become.
+/// A file format for answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayFile {
     /// Classic netCDF, with dimensions, coordinates and attributes.
@@ -21,8 +21,8 @@ pub enum ArrayFile {
 }
 
 impl ArrayFile {
-    /// The format that the end of a name says.
-    pub fn of(path: &Path) -> Option<ArrayFile> {
+    /// Returns the format that the ending of a name means.
+    pub fn from_path(path: &Path) -> Option<ArrayFile> {
         match path.extension()?.to_str()? {
             "nc" | "nc4" | "cdf" => Some(ArrayFile::Netcdf),
             "npy" => Some(ArrayFile::Npy),
@@ -32,10 +32,11 @@ impl ArrayFile {
 }
 
 impl ArrayPlan {
-    /// Refuses, before anything is computed, an answer that a format does not hold.
+    /// Checks, before anything is computed, that a format can hold the answer.
     ///
     /// # Errors
-    /// Several arrays where the format has one; an axis of length 0 where it has none.
+    /// Returns [`ClientError::Usage`] if the answer has several arrays and the format is `.npy`, or if it has an axis
+    /// of length 0 and the format is netCDF.
     pub fn fits(&self, format: ArrayFile) -> Result<(), ClientError> {
         match format {
             ArrayFile::Npy if self.question.op.several() => Err(ClientError::Usage(
@@ -52,11 +53,11 @@ impl ArrayPlan {
         }
     }
 
-    /// The bytes of a file with the answer. `op`: how it was made, for the attribute `cell_methods`; `made`: when and by which
-    /// command, a line of the attribute `history`.
+    /// Returns the bytes of a file with the answer. `op` is the operation for the attribute `cell_methods`, and `made`
+    /// a line for the attribute `history` with the time and the command.
     ///
     /// # Errors
-    /// Several arrays where the format has one; a coordinate that cannot be read.
+    /// Returns the errors of [`fits`](ArrayPlan::fits), and an error if a coordinate cannot be read.
     pub fn file(
         &self,
         answer: &Value,
@@ -73,41 +74,45 @@ impl ArrayPlan {
     }
 
     fn netcdf(&self, arrays: &[(&str, Array)], op: &str, history: &str) -> Result<Vec<u8>, ClientError> {
-        let mut made = Made::default();
+        let mut content = NetcdfContent::default();
         let mut axes = Vec::new();
         for axis in &self.axes {
-            let (place, new) = made.dimension(&plain(&axis.name), axis.length);
+            let (place, new) = content.dimension(&plain(&axis.name), axis.length);
             axes.push(place);
             if let Some(coordinate) = self.coordinate(axis)?.filter(|_| new) {
-                made.coordinate(&plain(&axis.name), place, &coordinate);
+                content.coordinate(&plain(&axis.name), place, &coordinate);
             }
         }
-        let (before, behind) = made.added(&self.question.op);
+        let (before, behind) = content.added(&self.question.op);
         let name = plain(&self.variable.path);
         for (answer, array) in arrays {
             let dimensions = [&before[..], &axes, &behind].concat();
             let name = if arrays.len() == 1 { name.clone() } else { format!("{name}_{answer}") };
             let attributes = self.attributes(answer, op, array.dtype);
             let (kind, data) = (Kind::Elements(array.dtype), array.data.clone());
-            made.variables.push(Written { name, dimensions, kind, data, attributes });
+            content.variables.push(NetcdfVariable { name, dimensions, kind, data, attributes });
         }
-        Ok(netcdf::file(&made.dimensions, &made.variables, &self.about(history)))
+        Ok(netcdf::file(&content.dimensions, &content.variables, &self.about(history)))
     }
 
-    /// The attributes of the file, with one more line of its history: before the others, as other tools write it.
-    fn about(&self, history: &str) -> Vec<(String, Stated)> {
-        // One that names variables, which are not in the answer.
+    /// Returns the attributes of the file, with a new first line of its history, as other tools write it.
+    fn about(&self, history: &str) -> Vec<(String, NetcdfAttribute)> {
+        // The attribute `coordinates` names variables that the answer does not have.
         let kept = self.dataset.attributes.iter().filter(|attribute| attribute.name != "coordinates");
-        let mut about: Vec<(String, Stated)> =
-            kept.filter_map(|attribute| Some((attribute.name.clone(), stated(attribute)?))).collect();
-        let place =
-            |about: &[(String, Stated)], name: &str| about.iter().position(|(other, _)| other == name);
+        let mut about: Vec<(String, NetcdfAttribute)> = kept
+            .filter_map(|attribute| Some((attribute.name.clone(), netcdf_attribute(attribute)?)))
+            .collect();
+        let place = |about: &[(String, NetcdfAttribute)], name: &str| {
+            about.iter().position(|(other, _)| other == name)
+        };
         if place(&about, "Conventions").is_none() {
-            about.insert(0, ("Conventions".to_owned(), Stated::Text("CF-1.8".into())));
+            about.insert(0, ("Conventions".to_owned(), NetcdfAttribute::Text("CF-1.8".into())));
         }
-        let line = |before: Option<&Stated>| match before {
-            Some(Stated::Text(before)) if !before.is_empty() => Stated::Text(format!("{history}\n{before}")),
-            _ => Stated::Text(history.to_owned()),
+        let line = |before: Option<&NetcdfAttribute>| match before {
+            Some(NetcdfAttribute::Text(before)) if !before.is_empty() => {
+                NetcdfAttribute::Text(format!("{history}\n{before}"))
+            }
+            _ => NetcdfAttribute::Text(history.to_owned()),
         };
         match place(&about, "history") {
             Some(at) => about[at].1 = line(Some(&about[at].1)),
@@ -116,44 +121,47 @@ impl ArrayPlan {
         about
     }
 
-    /// The variables that the expression reads, each with what it is called there.
+    /// Returns the variables that the expression reads, with their names in it, as text.
     pub fn inputs(&self) -> String {
         let others = self.question.others.iter().map(|(name, path)| format!(", {name} = {path}"));
         format!("x = {}{}", self.variable.path, others.collect::<String>())
     }
 
-    /// What is said of an array of the answer. What was computed of each element first has other units, and another name.
-    fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, Stated)> {
+    /// Returns the attributes of an array of the answer. An expression changes units and names, so it leaves only a
+    /// comment.
+    fn attributes(&self, answer: &str, op: &str, dtype: ArrayType) -> Vec<(String, NetcdfAttribute)> {
         let same_units = self.units(answer).is_some();
         let mut attributes = match &self.question.expr {
-            None => kept(
+            None => copied_attributes(
                 &self.variable,
                 if same_units { &["long_name", "standard_name", "units"] } else { &["long_name"] },
             ),
             Some(expr) => {
-                vec![("comment".into(), Stated::Text(format!("{}; {expr}", self.inputs())))]
+                vec![("comment".into(), NetcdfAttribute::Text(format!("{}; {expr}", self.inputs())))]
             }
         };
         if let Some(methods) = self.cell_methods(op) {
-            attributes.push(("cell_methods".into(), Stated::Text(methods)));
+            attributes.push(("cell_methods".into(), NetcdfAttribute::Text(methods)));
         }
         let nan = match dtype {
             ArrayType::Number(DType::F32) => Some((DType::F32, f32::NAN.to_le_bytes().to_vec())),
             ArrayType::Number(DType::F64) => Some((DType::F64, f64::NAN.to_le_bytes().to_vec())),
             _ => None,
         };
-        attributes.extend(nan.map(|(dtype, nan)| ("_FillValue".into(), Stated::Numbers(dtype, nan))));
+        attributes
+            .extend(nan.map(|(dtype, nan)| ("_FillValue".into(), NetcdfAttribute::Numbers(dtype, nan))));
         attributes
     }
 
-    /// The units of an array of the answer, where they are those of the variable.
+    /// The units of an array of the answer, or `None` if they differ from those of the variable.
     pub fn units(&self, answer: &str) -> Option<&str> {
         let same = matches!(answer, "mean" | "min" | "max" | "sum" | "std" | "quantile" | "median");
         let units = self.variable.attribute("units").filter(|_| same && self.question.expr.is_none());
         units.and_then(|attribute| attribute.value.text())
     }
 
-    /// As CF section 7.3 and appendix E have it: what was done before, and behind it the dimensions that were reduced, and how.
+    /// Returns the attribute `cell_methods` (CF section 7.3 and appendix E): the earlier methods, then the reduced
+    /// dimensions and the method.
     fn cell_methods(&self, op: &str) -> Option<String> {
         let method = match op {
             "min" => "minimum",
@@ -181,15 +189,16 @@ impl ArrayPlan {
     }
 }
 
-/// Dimensions and variables of a file that is made.
+/// Dimensions and variables of the file to write.
 #[derive(Default)]
-struct Made {
+struct NetcdfContent {
     dimensions: Vec<(String, u64)>,
-    variables: Vec<Written>,
+    variables: Vec<NetcdfVariable>,
 }
 
-impl Made {
-    /// The place of a dimension, and whether it is new. One of the same name and another length gets another name.
+impl NetcdfContent {
+    /// Returns the index of a dimension, and whether it is new. If another length has the name, the dimension gets
+    /// another name.
     fn dimension(&mut self, name: &str, length: u64) -> (usize, bool) {
         let mut called = name.to_owned();
         loop {
@@ -204,7 +213,7 @@ impl Made {
         (self.dimensions.len() - 1, as_named)
     }
 
-    /// Texts become characters, filled up with zeros to one length.
+    /// Adds a coordinate. Texts become characters, padded with zeros to one length.
     fn coordinate(&mut self, name: &str, place: usize, coordinate: &AxisCoordinate) {
         let mut attributes = coordinate.attributes.clone();
         let number = |dtype| Kind::Elements(ArrayType::Number(dtype));
@@ -223,19 +232,19 @@ impl Made {
                     |text: &String| text.bytes().chain([0].into_iter().cycle()).take(width).collect();
                 let data = texts.iter().flat_map::<Vec<u8>, _>(padded).collect();
                 let (characters, _) = self.dimension(&format!("string{width}"), width as u64);
-                attributes.push(("_Encoding".to_owned(), Stated::Text("utf-8".into())));
+                attributes.push(("_Encoding".to_owned(), NetcdfAttribute::Text("utf-8".into())));
                 (vec![place, characters], Kind::Characters, data)
             }
         };
-        self.variables.push(Written { name: name.to_owned(), dimensions, kind, data, attributes });
+        self.variables.push(NetcdfVariable { name: name.to_owned(), dimensions, kind, data, attributes });
     }
 
-    /// Numbers along one dimension.
+    /// Adds a variable of numbers along one dimension.
     fn numbers(&mut self, name: &str, place: usize, values: &[f64]) {
         let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         let kind = Kind::Elements(ArrayType::Number(DType::F64));
         let attributes = Vec::new();
-        self.variables.push(Written {
+        self.variables.push(NetcdfVariable {
             name: name.to_owned(),
             dimensions: vec![place],
             kind,
@@ -244,7 +253,7 @@ impl Made {
         });
     }
 
-    /// The axes that an operation adds before and behind the others, with what they stand for.
+    /// Adds the axes of an operation with their coordinates. Returns those before and those after all other axes.
     fn added(&mut self, op: &Op) -> (Vec<usize>, Vec<usize>) {
         match op {
             Op::Quantile(shares) if shares.len() > 1 => {
@@ -263,7 +272,7 @@ impl Made {
     }
 }
 
-/// The arrays of an answer, by name.
+/// Returns the arrays of an answer with their names.
 fn arrays(answer: &Value) -> Vec<(&'static str, Array)> {
     let Value::Map(entries) = answer else { return Vec::new() };
     let array = |(name, value): &(&'static str, Value)| match value {
@@ -278,13 +287,17 @@ fn plain(name: &str) -> String {
     name.replace('/', "_")
 }
 
-/// These attributes of a variable, as it has them.
-pub(super) fn kept(variable: &Variable, names: &[&str]) -> Vec<(String, Stated)> {
-    names.iter().filter_map(|name| Some(((*name).to_owned(), stated(variable.attribute(name)?)?))).collect()
+/// Copies some attributes of a variable.
+pub(super) fn copied_attributes(variable: &Variable, names: &[&str]) -> Vec<(String, NetcdfAttribute)> {
+    names
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), netcdf_attribute(variable.attribute(name)?)?)))
+        .collect()
 }
 
-/// An attribute as classic netCDF has it; `None` for what it has not. Whole numbers without a type are small ones where that does.
-fn stated(attribute: &Attribute) -> Option<Stated> {
+/// Converts an attribute to classic netCDF, or returns `None` if that has no such type. Whole numbers without a type
+/// become i32 if they fit.
+fn netcdf_attribute(attribute: &Attribute) -> Option<NetcdfAttribute> {
     let small = |value: &Value| match value {
         Value::Int(n) => i32::try_from(*n).ok(),
         _ => None,
@@ -294,11 +307,11 @@ fn stated(attribute: &Attribute) -> Option<Stated> {
             let numbers = attribute.value.numbers().unwrap_or_default();
             match numbers.iter().map(small).collect::<Option<Vec<i32>>>() {
                 Some(all) if !typed => {
-                    Stated::Numbers(DType::I32, all.into_iter().flat_map(i32::to_le_bytes).collect())
+                    NetcdfAttribute::Numbers(DType::I32, all.into_iter().flat_map(i32::to_le_bytes).collect())
                 }
-                _ => Stated::Numbers(*dtype, bytes.clone()),
+                _ => NetcdfAttribute::Numbers(*dtype, bytes.clone()),
             }
         }
-        value => Stated::Text(value.text()?.to_owned()),
+        value => NetcdfAttribute::Text(value.text()?.to_owned()),
     })
 }

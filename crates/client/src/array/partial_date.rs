@@ -1,4 +1,4 @@
-//! Dates as far as people write them: a year, a month, a day, an hour and less.
+//! Partial dates: a year, a month, a day, an hour or a shorter unit.
 
 use super::calendar::{Calendar, Date};
 use super::time::{DAY, HOUR, Instant, of_day};
@@ -7,10 +7,10 @@ use super::time::{DAY, HOUR, Instant, of_day};
 const MINUTE: i64 = HOUR / 60;
 const SECOND: i64 = MINUTE / 60;
 
-/// Digits of a year, at least: fewer are a number.
+/// Least digits of a year; fewer digits are a number.
 const YEAR_DIGITS: usize = 4;
 
-/// A length of time that a date is written to.
+/// The unit to which a date is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
     Year,
@@ -22,20 +22,20 @@ pub(super) enum Unit {
     Microsecond,
 }
 
-/// A date as far as it is written: `2001`, `2001-06`, `2001-06-15`, `2001-06-15T12:30`.
+/// A partial date: `2001`, `2001-06`, `2001-06-15`, `2001-06-15T12:30`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialDate {
-    /// As people count them: where a calendar has no year 0, -1 is the one before year 1.
+    /// The written year: in a calendar without a year 0, year -1 is before year 1.
     year: i64,
     month: u32,
     day: u32,
-    /// Microseconds of the day.
+    /// Time of day in microseconds.
     clock: i64,
     unit: Unit,
 }
 
 impl PartialDate {
-    /// A date of a year and a month at least. `None` for what is none.
+    /// Reads a date of at least a year and a month. Returns `None` if the text is not one.
     pub fn parse(text: &str) -> Option<PartialDate> {
         let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (date, clock) = match rest.find(['T', 't', ' ']) {
@@ -72,12 +72,13 @@ impl PartialDate {
         PartialDate { year, month: 1, day: 1, clock: 0, unit: Unit::Year }
     }
 
-    /// How far it is written.
+    /// The unit to which the date is written.
     pub(super) const fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Its first microsecond, and the first that is behind it. `None` where the calendar has no such date.
+    /// Returns the first microsecond of the date and the first one after it, or `None` if the calendar has no such
+    /// date.
     pub(super) fn span(&self, calendar: Calendar) -> Option<(Instant, Instant)> {
         let begins = |year, month, day| Some(calendar.day(Date { year, month, day })? * DAY);
         let year = match (self.year, calendar.has_year_zero()) {
@@ -100,7 +101,7 @@ impl PartialDate {
     }
 }
 
-/// The finest length of time that any of these times need, days at most; as pandas tells the resolution of an index.
+/// Returns the finest unit that any of the times needs, at most days, as pandas finds the resolution of an index.
 pub(super) fn finest(times: &[Instant]) -> Unit {
     let of = |at: &Instant| match at.rem_euclid(DAY) {
         0 => Unit::Day,

@@ -1,4 +1,4 @@
-//! A reduction of a variable as programs ask for it: axes by number; groups, windows and weights by their values.
+//! A reduction of a variable as programs request it: axes by number; groups, windows and weights by their values.
 
 use std::sync::Arc;
 
@@ -8,46 +8,47 @@ use gristmill_kernel::Input as Elements;
 use gristmill_peers::{ArrayWork, Question};
 use gristmill_runtime::{Chunks, FileParts, Request};
 
-use super::inputs::{Asked, Bound, Input, bound};
+use super::inputs::{BoundReduction, Input, ReductionSpec, bind};
 use super::meaning;
 use crate::ClientError;
 
-/// What the numbers of a variable mean by its attributes; `decoded`: whether those are to be heard at all.
+/// Returns the decoding of a variable: by its attributes if `decoded`, else the stored numbers.
 ///
 /// # Errors
-/// A variable that is no number; a scale or an offset that is none.
+/// Returns an error if the variable does not hold numbers, or if its scale or offset is not a number.
 pub fn meaning_of(variable: &Variable, decoded: bool) -> Result<Meaning, ClientError> {
-    if decoded { meaning::of(variable, false) } else { Ok(Meaning::of(variable.dtype()?)) }
+    if decoded { meaning::from_attributes(variable, false) } else { Ok(Meaning::plain(variable.dtype()?)) }
 }
 
-/// A reduction of a variable, worked out.
+/// A reduction that is bound to its variables.
 pub struct ReductionPlan {
-    /// The chunks that are needed, with a table of those and their files alone.
+    /// The needed chunks, with a table that has only these chunks and their files.
     pub chunks: Chunks,
-    /// The kernel.
+    /// The kernel, whose records are chunks.
     pub kernel: Arc<ArrayReduce>,
-    /// What it was bound to.
-    pub asked: ArrayRequest,
+    /// The request to which the kernel was bound.
+    pub array_request: ArrayRequest,
 }
 
-/// What a reduction is of.
+/// The inputs of a reduction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operands {
-    /// The variables, all of one shape: what the expression calls each, its path, and whether its elements are what the
-    /// attributes say, or what is stored.
+    /// The variables, all of one shape: the name in the expression, the path, and whether its attributes decode its
+    /// elements.
     pub variables: Vec<(String, String, bool)>,
-    /// What is taken of each.
+    /// The selection, which is the same in each variable.
     pub selection: Selection,
-    /// Constants, and what the expression calls them.
+    /// The constants, with their names in the expression.
     pub constants: Vec<(String, Constant)>,
-    /// What is computed first. Without it there is one variable and nothing else.
+    /// The expression that is reduced. `None` needs a single variable and no constants.
     pub expr: Option<String>,
 }
 
-/// Works out a reduction over variables of a file that was opened. Axes of `reduction` are those that the selection leaves.
+/// Plans a reduction over variables of an opened file. `reduction` counts axes without those that the selection drops.
 ///
 /// # Errors
-/// A variable that is not there, and what does not fit together.
+/// Returns an error if a variable does not exist, or if the inputs, the expression and the operation do not fit
+/// together.
 pub fn plan_reduction(
     dataset: &Dataset,
     operands: Operands,
@@ -60,9 +61,9 @@ pub fn plan_reduction(
         Ok::<Input, ClientError>(Input { name, variable, meaning })
     };
     let inputs = variables.into_iter().map(input).collect::<Result<Vec<Input>, _>>()?;
-    let asked = Asked { selection, expr: expr.as_deref(), constants, reduction };
-    let Bound { table: _, chunks, kernel, asked } = bound(dataset, inputs, asked)?;
-    Ok(ReductionPlan { chunks, kernel, asked })
+    let spec = ReductionSpec { selection, expr: expr.as_deref(), constants, reduction };
+    let BoundReduction { table: _, chunks, kernel, array_request } = bind(dataset, inputs, spec)?;
+    Ok(ReductionPlan { chunks, kernel, array_request })
 }
 
 impl ReductionPlan {
@@ -70,12 +71,13 @@ impl ReductionPlan {
         self.chunks.table()
     }
 
-    /// The files that the needed chunks lie in; see [`ArrayPlan::files`](super::ArrayPlan::files).
+    /// The files of the needed chunks; see [`ArrayPlan::files`](super::ArrayPlan::files).
     pub fn files(&self) -> &[FileRef] {
         self.chunks.files()
     }
 
-    /// The request, over `file`, which has the bytes of all [`files`](ReductionPlan::files), one behind the other.
+    /// Returns the request for the runtime. `file` has the bytes of all [`files`](ReductionPlan::files), one after the
+    /// other.
     pub fn request(&self, file: FileParts) -> Request {
         let mut request =
             Request::new(self.kernel.clone(), Elements::elements(self.table().array.dtype), file);
@@ -83,11 +85,11 @@ impl ReductionPlan {
         request
     }
 
-    /// The request as storage nodes are asked.
+    /// Returns the request for storage nodes.
     ///
     /// # Errors
-    /// More chunks than a request can name.
+    /// Returns an error if there are more chunks than a request can name.
     pub fn question(&self) -> Result<Question, ClientError> {
-        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.asked.clone())?)))
+        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
     }
 }

@@ -1,28 +1,28 @@
-//! Bins of time, as xarray's `resample` makes them: closed and labelled at their beginning.
+//! Bins of time, as in xarray's `resample`: closed and labelled at their beginning.
 
 use std::str::FromStr;
 
 use super::calendar::Calendar;
-use super::group::bounded;
+use super::group::check_count;
 use super::time::{DAY, HOUR, Instant, TimeUnits};
 use crate::ClientError;
 
-/// Largest number of units in a step: hours of some 1,900 years.
+/// Largest number of units in a step: some 1,900 years of hours.
 const MAX_STEP: u32 = 1 << 24;
 
-/// The length of bins of time, and where they begin: `6h`, `5D`, `MS`, `QS-DEC`, `YS`, as pandas writes them.
+/// The length of bins of time and their beginning, as pandas writes them: `6h`, `5D`, `MS`, `QS-DEC`, `YS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     count: u32,
     unit: Unit,
 }
 
-/// What a frequency counts.
+/// The unit of a frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Microseconds; counted from the beginning of the first day.
+    /// Microseconds, counted from the beginning of the first day.
     Fixed(i64),
-    /// Months, the first of them January plus so many.
+    /// Months. The first bin begins this number of months after January.
     Months { length: i64, anchor: i64 },
 }
 
@@ -35,7 +35,7 @@ impl FromStr for Frequency {
     fn from_str(text: &str) -> Result<Frequency, String> {
         let wrong = || {
             format!(
-                "'{text}' is no length of time; write a number, where it is not 1, and h (hours), D (days), MS (months), \
+                "'{text}' is not a length of time; write a number, unless it is 1, and h (hours), D (days), MS (months), \
                  QS (quarters) or YS (years), as in 6h, 5D, MS, QS-DEC"
             )
         };
@@ -65,14 +65,14 @@ impl FromStr for Frequency {
     }
 }
 
-/// Bins of one frequency, as far as there are times.
+/// Bins of one frequency that cover some times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bins {
     calendar: Calendar,
     frequency: Frequency,
-    /// The beginning of the first: an instant, or a month counted from January of year 0.
+    /// Beginning of the first bin: an instant, or a month counted from January of year 0.
     first: i64,
-    /// How many.
+    /// Number of bins.
     pub count: u64,
 }
 
@@ -81,10 +81,10 @@ impl Frequency {
         Frequency { count: 1, unit }
     }
 
-    /// The bins that hold all of these times.
+    /// Returns the bins that hold all of these times.
     ///
     /// # Errors
-    /// More than a request may have.
+    /// Returns an error if there are more bins than a request may have.
     pub(super) fn bins(
         self,
         calendar: Calendar,
@@ -105,15 +105,15 @@ impl Frequency {
             }
         };
         let mut bins = Bins { calendar, frequency: self, first, count: 0 };
-        bins.count = bins.of(high).unsigned_abs() + 1;
-        bounded("resample", bins.count)?;
+        bins.count = bins.bin_of(high).unsigned_abs() + 1;
+        check_count("resample", bins.count)?;
         Ok(bins)
     }
 }
 
 impl Bins {
-    /// The bin of a time.
-    pub fn of(&self, instant: Instant) -> i64 {
+    /// Number of the bin of a time.
+    pub fn bin_of(&self, instant: Instant) -> i64 {
         let count = i64::from(self.frequency.count);
         match self.frequency.unit {
             Unit::Fixed(length) => (instant - self.first).div_euclid(length.saturating_mul(count)),
@@ -135,13 +135,13 @@ impl Bins {
         }
     }
 
-    /// The beginnings of all as numbers in some units.
+    /// Returns the beginnings of all bins as numbers in some units.
     pub fn numbers(&self, units: &TimeUnits) -> Vec<f64> {
         (0..self.count).filter_map(|bin| self.begins(bin)).map(|at| units.number(at)).collect()
     }
 }
 
-/// The month of a time, counted from January of year 0.
+/// Returns the month of a time, counted from January of year 0.
 fn month(calendar: Calendar, instant: Instant) -> i64 {
     let date = calendar.date(instant.div_euclid(DAY));
     12 * date.year + i64::from(date.month) - 1

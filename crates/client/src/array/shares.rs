@@ -1,24 +1,25 @@
-//! What each target holds of a variable.
+//! The parts of a variable on each target.
 
-use gristmill_format::{ChunkTable, Found, Places};
+use gristmill_format::{ChunkLocations, ChunkTable, FoundChunk};
 use gristmill_layout::Layout;
 
-/// Most chunks whose places are looked up, and runs of their bytes on one target: of variables with more nothing is said.
+/// Most chunks whose locations are looked up, and most runs of their bytes on one target. Variables with more have no
+/// shares.
 const MAX_LOOKED_UP: u64 = 1 << 20;
 
-/// What one target holds of a variable.
+/// The part of a variable on one target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Chunks, whole or in part.
+    /// Number of chunks, whole or in part.
     pub chunks: u64,
-    /// Those of them that are whole there.
+    /// Number of chunks that are whole on the target.
     pub whole: u64,
-    /// Stored bytes.
+    /// Stored bytes on the target.
     pub bytes: u64,
 }
 
-/// What each target of `layout` holds of the stored chunks of a variable. `begins` are the places in the layout of the first
-/// bytes of the table's files. `None` where there are too many chunks to look at, or `begins` are too few.
+/// Returns the part of a variable's stored chunks on each target of `layout`. `begins` are the offsets in the layout of
+/// the first bytes of the table's files. Returns `None` if there are too many chunks, or if `begins` are too few.
 ///
 /// ```
 /// use gristmill_client::{Share, open, read_dataset, shares};
@@ -45,12 +46,12 @@ pub fn shares(table: &ChunkTable, layout: &Layout, begins: &[u64]) -> Option<Vec
     let mut shares = vec![Share::default(); targets];
     let mut seen = vec![0u64; targets];
     let mut looked = 0;
-    let numbers: Box<dyn Iterator<Item = u64>> = match &table.places {
-        Places::Listed(places) => Box::new(places.iter().map(|place| place.chunk)),
+    let numbers: Box<dyn Iterator<Item = u64>> = match &table.locations {
+        ChunkLocations::Listed(places) => Box::new(places.iter().map(|place| place.chunk)),
         _ => Box::new(0..table.array.chunks()),
     };
     for (nth, number) in (1u64..).zip(numbers) {
-        let Some(Found::At(place)) = table.find(number) else { continue };
+        let Some(FoundChunk::At(place)) = table.find(number) else { continue };
         let first = begins.get(place.file as usize)?.checked_add(place.offset)?;
         let mut holders = 0;
         let mut last = 0;

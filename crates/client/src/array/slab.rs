@@ -1,10 +1,10 @@
-//! The elements of a hyperslab, read and decoded by whoever asks.
+//! The elements of a hyperslab, read and decoded by the client.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use gristmill_array::{Range, Selected, Selection};
-use gristmill_format::{Array, ChunkTable, Dataset, Decoder, Found, MAX_CHUNKS};
+use gristmill_format::{Array, ChunkTable, Dataset, Decoder, FoundChunk, MAX_CHUNKS};
 use gristmill_runtime::Control;
 use gristmill_wire::grid;
 
@@ -13,24 +13,25 @@ use crate::ClientError;
 /// Most bytes of a hyperslab.
 pub const MAX_SLAB_BYTES: u64 = 16 << 30;
 
-/// Chunks that are read at once: over a network each is a question and its answer.
+/// Chunks that are read at once. Over a network each chunk is a request and its answer.
 const READERS: usize = 8;
 
 /// A hyperslab of a variable.
 pub struct Slab {
-    /// Its elements as they are stored, in C order, little-endian.
+    /// The elements as stored, in C order, little-endian.
     pub bytes: Vec<u8>,
-    /// Lengths of its axes, without those that were given a single index.
+    /// Lengths of the axes, without axes that were given a single index.
     pub shape: Vec<u64>,
-    /// Bytes of the stored chunks that were read for it.
+    /// Bytes of the stored chunks that were read.
     pub bytes_read: u64,
 }
 
-/// Reads a hyperslab: each chunk that has some of it once.
+/// Reads a hyperslab. Each chunk with some of its elements is read once. `stop` shows the stored bytes that were read,
+/// and their total. If it is stopped, the elements are not complete.
 ///
 /// # Errors
-/// A variable that is not there, a selection that does not fit, more than [`MAX_SLAB_BYTES`], what cannot be read or decoded.
-/// Where `stop` is told, an answer that nobody may use. It shows how many stored bytes were read, of how many.
+/// Returns an error if the variable does not exist, if the selection does not fit it, if the hyperslab has more than
+/// [`MAX_SLAB_BYTES`], or if a chunk cannot be read or decoded.
 pub fn read_slab(
     dataset: &Dataset,
     variable: &str,
@@ -65,13 +66,13 @@ pub fn read_slab(
 
 fn stored(table: &ChunkTable, number: u64) -> u64 {
     match table.find(number) {
-        Some(Found::At(place)) => place.bytes,
-        Some(Found::Inline(bytes)) => bytes.len() as u64,
+        Some(FoundChunk::At(place)) => place.bytes,
+        Some(FoundChunk::Inline(bytes)) => bytes.len() as u64,
         _ => 0,
     }
 }
 
-/// Reads chunks, several at once, and puts what is selected of each in its place.
+/// Reads chunks, several at once, and copies the selected elements of each to their places.
 fn read_chunks(
     dataset: &Dataset,
     table: &ChunkTable,
@@ -104,8 +105,8 @@ fn read_chunks(
     })
 }
 
-/// Where the selected elements of a chunk lie along an axis: the first in the chunk, their distance there, the first in the
-/// slab, and how many.
+/// The selected elements of a chunk along an axis: the first in the chunk, their distance in it, the first in the slab,
+/// and their number.
 struct Span {
     from: usize,
     step: usize,
@@ -113,7 +114,7 @@ struct Span {
     count: usize,
 }
 
-/// Copies what is selected of a chunk, one row along the last axis after the other.
+/// Copies the selected elements of a chunk, row by row along the last axis.
 fn place(array: &Array, selected: &Selected, number: u64, chunk: &[u8], out: &mut [u8]) {
     let Some(extent) = array.extent(number) else { return };
     let size = array.dtype.size();
@@ -152,7 +153,7 @@ fn place(array: &Array, selected: &Selected, number: u64, chunk: &[u8], out: &mu
     }
 }
 
-/// Copies elements that are `step` apart to where they lie side by side.
+/// Copies elements that are `step` apart to contiguous elements.
 fn copy_row(chunk: &[u8], from: usize, step: usize, out: &mut [u8], to: usize, count: usize, size: usize) {
     let Some(row) = out.get_mut(to * size..(to + count) * size) else { return };
     if step == 1 {

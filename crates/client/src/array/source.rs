@@ -1,4 +1,4 @@
-//! A file, wherever its bytes lie, as a parser of its format reads it.
+//! A file of this machine or of a cluster as a source for parsers of formats.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_format::{FormatError, Source};
 use gristmill_runtime::FileParts;
 
-/// Bytes that are read at once where each reading is a question over the network.
+/// Bytes that are read at once if each read is a request over the network.
 const BLOCK: u64 = 64 << 10;
 
 /// Blocks that are kept.
 const MAX_BLOCKS: usize = 512;
 
-/// A file as a parser reads it. What lies on storage nodes is read in blocks, which are kept: parsers go back and forth in a
-/// few places, by a few bytes each time.
+/// A file as a source for a parser. A file on storage nodes is read in blocks, which are kept, because parsers read a
+/// few bytes at a time and return to the same places.
 pub(crate) struct PartsSource {
     file: FileParts,
     blocks: Option<Mutex<Blocks>>,
@@ -22,12 +22,12 @@ pub(crate) struct PartsSource {
 #[derive(Default)]
 struct Blocks {
     known: HashMap<u64, Arc<[u8]>>,
-    /// In the order in which they came.
+    /// Numbers of the blocks, the oldest first.
     order: VecDeque<u64>,
 }
 
 impl PartsSource {
-    /// The file, as one state of it.
+    /// Makes a source of a file.
     pub fn new(file: FileParts) -> PartsSource {
         let blocks = file.place.remote.then(Mutex::default);
         PartsSource { file, blocks }

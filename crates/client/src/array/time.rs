@@ -1,6 +1,6 @@
-//! Times as CF writes them (section 4.4): a number of units since a date of a calendar.
+//! Times of the CF conventions (section 4.4): a number of units since a date of a calendar.
 //!
-//! They are counted in microseconds, as cftime does: a number that is none of them exactly is rounded.
+//! Times are rounded to microseconds, as in cftime.
 
 use gristmill_format::Variable;
 
@@ -12,17 +12,17 @@ const SECOND: i64 = 1_000_000;
 pub(super) const HOUR: i64 = 3600 * SECOND;
 pub(super) const DAY: i64 = 24 * HOUR;
 
-/// Microseconds either way that a time may lie from the first day of its calendar: some 146,000 years.
+/// Most microseconds between a time and the first day of its calendar: some 146,000 years.
 const MAX_INSTANT: f64 = (1u64 << 62) as f64;
 
-/// What the numbers of a time coordinate count.
+/// The units of a time coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeUnits {
     /// The calendar.
     pub calendar: Calendar,
     /// Microseconds of a unit.
     unit: i64,
-    /// Where counting begins.
+    /// The time of the number 0.
     from: Instant,
 }
 
@@ -30,22 +30,22 @@ pub struct TimeUnits {
 pub type Instant = i64;
 
 impl TimeUnits {
-    /// Of a variable; `None` where its units are not a time since a date.
+    /// Returns the units of a variable, or `None` if they are not a time since a date.
     ///
     /// # Errors
-    /// Units that count from a date, which cannot be read; a calendar that is not known.
-    pub(super) fn of(variable: &Variable) -> Result<Option<TimeUnits>, ClientError> {
+    /// Returns an error if the date cannot be read, or if the calendar is unknown.
+    pub(super) fn from_variable(variable: &Variable) -> Result<Option<TimeUnits>, ClientError> {
         let text = |name| variable.attribute(name).and_then(|attribute| attribute.value.text());
         let Some(units) = text("units") else { return Ok(None) };
         TimeUnits::parse(units, text("calendar")).map_err(|why| {
-            ClientError::Usage(format!("the times of {} cannot be told: {why}", variable.path))
+            ClientError::Usage(format!("the times of {} cannot be read: {why}", variable.path))
         })
     }
 
-    /// From the attributes `units` and `calendar`; `None` where the units are not "UNIT since DATE".
+    /// Reads the attributes `units` and `calendar`. Returns `None` if the units are not "UNIT since DATE".
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// Returns a message if the date cannot be read or the calendar is unknown.
     pub(super) fn parse(units: &str, calendar: Option<&str>) -> Result<Option<TimeUnits>, String> {
         let lower = units.to_ascii_lowercase();
         let Some((unit, date)) = lower.split_once(" since ") else { return Ok(None) };
@@ -60,16 +60,21 @@ impl TimeUnits {
             "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => 1000,
             "us" | "microsec" | "microsecs" | "microsecond" | "microseconds" => 1,
             "month" | "months" if calendar == Calendar::Days360 => 30 * DAY,
-            other => return Err(format!("'{other}' is no unit of one length; days, hours and less are")),
+            other => {
+                return Err(format!(
+                    "'{other}' is not a unit of one length; use days, hours or a shorter unit"
+                ));
+            }
         };
         let from = instant(calendar, date.trim())
-            .ok_or_else(|| format!("'{}' is no date of calendar {name}", date.trim()))?;
+            .ok_or_else(|| format!("'{}' is not a date of calendar {name}", date.trim()))?;
         Ok(Some(TimeUnits { calendar, unit, from }))
     }
 
-    /// The time that a number stands for; `None` for NaN and what is too far away.
+    /// Returns the time of a number, or `None` for NaN and for times out of range.
     pub fn instant(&self, number: f64) -> Option<Instant> {
-        // Whole units and the rest apart: a product of all would lose microseconds of times far from their date.
+        // Whole units and the rest are multiplied separately: a single product would lose microseconds far from the
+        // date.
         let whole = number.trunc();
         if !(whole.abs() * self.unit as f64).is_finite() || whole.abs() * self.unit as f64 > MAX_INSTANT {
             return None;
@@ -78,14 +83,14 @@ impl TimeUnits {
         (whole as i64 * self.unit).checked_add(rest)?.checked_add(self.from)
     }
 
-    /// The number that stands for a time.
+    /// Returns the number of a time.
     pub fn number(&self, instant: Instant) -> f64 {
         let since = i128::from(instant) - i128::from(self.from);
         let (whole, rest) = (since.div_euclid(self.unit.into()), since.rem_euclid(self.unit.into()));
         whole as f64 + rest as f64 / self.unit as f64
     }
 
-    /// A time as a date, and with the time of day where it is not midnight: `2001-01-16T12:00:00`.
+    /// Returns a time as a date, with the time of day unless it is midnight: `2001-01-16T12:00:00`.
     pub fn text(&self, instant: Instant) -> String {
         let Date { year, month, day } = self.calendar.date(instant.div_euclid(DAY));
         let rest = instant.rem_euclid(DAY);
@@ -103,12 +108,12 @@ impl TimeUnits {
     }
 }
 
-/// A year as people write it: where the calendar has no year 0, the one before year 1 is -1.
+/// Returns the written year: in a calendar without a year 0, year -1 is before year 1.
 pub(super) fn shown_year(calendar: Calendar, year: i64) -> i64 {
     if year <= 0 && !calendar.has_year_zero() { year - 1 } else { year }
 }
 
-/// A date and a time of day: `2001-1-1`, `2001-01-01 06:00:00.5`, `2001-01-01T00:00Z`, `2001-1-1 0:0:0 +1:30`.
+/// Reads a date and a time of day: `2001-1-1`, `2001-01-01 06:00:00.5`, `2001-01-01T00:00Z`, `2001-1-1 0:0:0 +1:30`.
 fn instant(calendar: Calendar, text: &str) -> Option<Instant> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -126,7 +131,7 @@ fn instant(calendar: Calendar, text: &str) -> Option<Instant> {
     let year = if year < 0 && !calendar.has_year_zero() { year + 1 } else { year };
     let day = calendar.day(Date { year, month, day })?;
     let clock = clock.trim_start_matches('t').trim();
-    // A zone is behind the time: what is ahead of UTC was earlier there.
+    // The zone follows the time. A zone ahead of UTC means an earlier time in UTC.
     let (clock, ahead) = match clock.strip_suffix('z').or_else(|| clock.strip_suffix("utc")) {
         Some(clock) => (clock.trim(), 0),
         None => match clock.rfind(['+', '-']) {

@@ -8,27 +8,29 @@ use gristmill_runtime::Control;
 
 use super::npy;
 
-/// Most bytes that are held at once: all chunks along the first axis that begin at the same place.
+/// Most bytes of a slab: the chunks that have the same index along the first axis.
 const MAX_SLAB: u64 = 4 << 30;
 
 /// Why a variable was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum VariableError {
-    /// It is not there, or cannot be read.
+    /// The variable does not exist, or cannot be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// It cannot be written.
+    /// The output cannot be written.
     #[error(transparent)]
     Write(#[from] io::Error),
-    /// It was told to stop.
+    /// The request was stopped.
     #[error("stopped before the variable was whole")]
     Stopped,
 }
 
-/// Writes a variable as `.npy`, with its elements as they are stored, in C order and little-endian: chunk after chunk into a slab of the array, then the slab.
+/// Writes a variable as `.npy`. Elements are as stored, in C order and little-endian. The chunks of one slab of the
+/// array are decoded into memory, then the slab is written.
 ///
 /// # Errors
-/// A variable that is not there or cannot be read; chunks of more than 4 GiB along the first axis; what `out` says.
+/// Returns [`VariableError::Format`] if the variable does not exist, cannot be read, or has slabs of more than 4 GiB,
+/// [`VariableError::Write`] if `out` fails, and [`VariableError::Stopped`] if the request was stopped.
 pub fn write_variable(
     dataset: &Dataset,
     name: &str,

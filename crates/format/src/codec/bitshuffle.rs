@@ -1,7 +1,7 @@
 //! Bit shuffle (K. Masui): the lowest bits of the first bytes of all elements, then the next bits, and so on.
 
-/// Appends the elements. Blosc shuffles only where the number of elements is a multiple of 8; what is left behind the
-/// last whole element stays at the end.
+/// Appends the elements. Blosc shuffles only if the number of elements is a multiple of 8. Bytes after the last whole
+/// element stay at the end.
 pub fn bits(from: &[u8], size: usize, out: &mut Vec<u8>) {
     let count = from.len().checked_div(size).unwrap_or(0);
     if count == 0 || !count.is_multiple_of(8) {

@@ -1,4 +1,4 @@
-//! Blosc 1 buffers (c-blosc's `README_HEADER.rst`): blocks that are compressed one by one, with a shuffle before.
+//! Blosc 1 buffers (c-blosc's `README_HEADER.rst`): blocks that are shuffled and then compressed one by one.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | 2 | flags: 1 shuffled, 2 stored as it is, 4 bit-shuffled, 16 blocks are not split; the upper 3 bits are the codec |
 //! | 3 | bytes of an element |
 //! | 4..16 | bytes of the data, of a block, and of the whole buffer |
-//! | 16.. | where each block begins; a block is streams, each behind its length, one or one for each byte of an element |
+//! | 16.. | the offset of each block; a block has one stream, or one for each byte of an element, each after its length |
 
 use super::{bitshuffle, blosclz, deflate, lz4, shuffle, too_much, u32_at, zstd};
 use crate::FormatError;
@@ -16,12 +16,12 @@ const SHUFFLED: u8 = 1;
 const PLAIN: u8 = 2;
 const BIT_SHUFFLED: u8 = 4;
 const NOT_SPLIT: u8 = 16;
-/// A block is split where an element has at most so many bytes,
+/// A block is split into streams if an element has at most this number of bytes,
 const MAX_SPLITS: usize = 16;
-/// and each stream at least so many.
+/// and each stream has at least this number of bytes.
 const MIN_STREAM: usize = 128;
 
-/// Undoes one buffer.
+/// Decodes one buffer.
 pub fn buffer(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let bad = |why: &str| FormatError::chunk(format!("no blosc buffer: {why}"));
     let (Some([version, _, flags, size, ..]), Some(bytes), Some(block), Some(all)) =
@@ -75,7 +75,7 @@ pub fn buffer(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatE
     Ok(())
 }
 
-/// Appends the stream at a place, which gives `bytes` bytes; the place behind it.
+/// Appends the stream at an offset, which decodes to `bytes` bytes. Returns the offset after it.
 fn one_stream(
     from: &[u8],
     at: usize,

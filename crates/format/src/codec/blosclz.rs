@@ -1,16 +1,16 @@
 //! BloscLZ, Blosc's own codec, a relative of FastLZ.
 //!
-//! As LZF, but for three things: the upper 3 bits of a first byte are a length less 2 counted from 1 (7: bytes are added
-//! for as long as they are 255), a distance whose 5 and 8 bits are all ones is followed by 16 more, big-endian, and
-//! of the very first byte only the lower 5 bits count.
+//! It differs from LZF in three ways. The upper 3 bits of a first byte are a length less 2 counted from 1; after 7
+//! further bytes are added as long as they are 255. A distance whose 5 and 8 bits are all ones is followed by 16 more
+//! bits, big-endian. In the very first byte only the lower 5 bits count.
 
 use super::copy_back;
 use crate::FormatError;
 
-/// Distances up to here fit into 13 bits.
+/// Largest distance that fits 13 bits.
 const NEAR: usize = 8191;
 
-/// Appends what a block of at most `bytes` bytes was made of.
+/// Decodes a block to at most `bytes` bytes and appends them.
 pub fn block(from: &[u8], bytes: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let cut = || FormatError::chunk("the blosclz data is cut off");
     let start = out.len();

@@ -1,4 +1,4 @@
-//! Checksums behind the data. Each function says how many bytes are before a checksum that is right.
+//! Checksums after the data. Each function checks one and returns the number of bytes before it.
 
 use hdf5_reader::checksum::fletcher32 as fletcher;
 

@@ -6,17 +6,16 @@ use super::too_much;
 use crate::FormatError;
 use crate::filter::Column;
 
-/// What stands for a number that is not there, whatever its case.
+/// Fields that mean a missing number, in upper or lower case.
 const MISSING: [&str; 8] = ["", "-", "na", "n/a", "nan", "null", "none", "?"];
 
 /// Most bytes of a field that an error shows.
 const SHOWN: usize = 40;
 
-/// Appends the numbers, 8 bytes each and little-endian, of all lines that hold data. Missing floats are the canonical
-/// NaN.
+/// Appends the numbers of all lines that have data, 8 bytes each, little-endian. Missing floats are the canonical NaN.
 ///
 /// # Errors
-/// [`FormatError::Field`] with the line counted from the chunk's first.
+/// Returns [`FormatError::Field`] if a field is not a number. The line is counted from the chunk's first line.
 pub fn elements(
     from: &[u8],
     column: Column,
@@ -48,29 +47,29 @@ pub fn elements(
     Ok(())
 }
 
-/// Whether a line has fields: it is neither blank nor a comment.
+/// Returns whether a line has fields: it is neither blank nor a comment.
 pub fn has_data(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     !line.is_empty() && line.first() != Some(&b'#')
 }
 
-/// Whether a field stands for a number that is not there.
+/// Returns whether a field means a missing number.
 pub fn is_missing(field: &[u8]) -> bool {
     MISSING.iter().any(|mark| mark.as_bytes().eq_ignore_ascii_case(field))
 }
 
-/// A field as an integer of 64 bits.
+/// Reads a field as an integer of 64 bits.
 pub fn integer(field: &[u8]) -> Option<i64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// A field as the nearest float; infinities by name.
+/// Reads a field as the nearest float. Infinities are given by name.
 pub fn float(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field).ok()?.parse().ok().filter(|x: &f64| !x.is_nan())
 }
 
-/// The fields of a line, without the white space around them. One in double quotes may hold the delimiter. A space as
-/// the delimiter stands for any run of white space.
+/// Returns the fields of a line, without the white space around them. A field in double quotes may have the delimiter.
+/// A space as the delimiter means any run of white space.
 pub fn fields(line: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line.trim_ascii_end());
     std::iter::from_fn(move || {
@@ -94,7 +93,7 @@ pub fn fields(line: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// White space before a field, which is no field of its own.
+/// Removal of white space before a field.
 trait TrimStart {
     fn trim_ascii_start_of(&self, delimiter: u8) -> &[u8];
 }

@@ -7,9 +7,9 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::too_much;
 use crate::FormatError;
 
-/// Undoes one zlib stream. Bytes behind its end are left alone, as by HDF5.
+/// Decodes one zlib stream. Bytes after its end are ignored, as in HDF5.
 pub fn zlib(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
-    // One more than there may be, so that too much is seen.
+    // One byte more than allowed, so that too many bytes are noticed.
     out.reserve(room.saturating_add(1));
     let mut stream = Decompress::new(true);
     loop {
@@ -30,7 +30,7 @@ pub fn zlib(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatErr
     }
 }
 
-/// Undoes gzip members, one after the other.
+/// Decodes gzip members, one after the other.
 pub fn gzip(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let mut members = flate2::bufread::MultiGzDecoder::new(from).take(room as u64 + 1);
     members.read_to_end(out).map_err(|error| FormatError::chunk(format!("no gzip data: {error}")))?;

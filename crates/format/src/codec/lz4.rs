@@ -1,10 +1,11 @@
-//! LZ4 blocks, in the two framings that files have.
+//! LZ4 blocks in two framings: HDF5's and numcodecs'.
 
 use super::{too_much, u32_at};
 use crate::FormatError;
 
-/// Undoes HDF5's framing (filter 32004): big-endian length of all (8 bytes) and of a block (4), then for each block its
-/// stored length (4) and its bytes, which are as they were if they are no shorter.
+/// Decodes HDF5's framing (filter 32004): the big-endian length of the data (8 bytes) and of a block (4 bytes), then
+/// for each block its stored length (4 bytes) and its bytes. A block that is not shorter than decoded is not
+/// compressed.
 pub fn hdf5(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let short = || FormatError::chunk("the lz4 data is cut off");
     let (total, rest) = from.split_first_chunk::<8>().ok_or_else(short)?;
@@ -32,7 +33,7 @@ pub fn hdf5(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatErr
     Ok(())
 }
 
-/// Undoes numcodecs' framing: the little-endian length (4 bytes), then one block.
+/// Decodes numcodecs' framing: the little-endian length (4 bytes), then one block.
 pub fn numcodecs(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let total = u32_at(from, 0).ok_or_else(|| FormatError::chunk("the lz4 data is cut off"))? as usize;
     if total > room {
@@ -41,7 +42,7 @@ pub fn numcodecs(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), Form
     block_of(from.get(4..).unwrap_or_default(), total, out)
 }
 
-/// Appends one block, which must give exactly `bytes` bytes.
+/// Decodes and appends one block, which must have exactly `bytes` decoded bytes.
 pub fn block_of(stored: &[u8], bytes: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let start = out.len();
     out.resize(start.saturating_add(bytes), 0);

@@ -1,13 +1,13 @@
-//! LZF (M. Lehmann's LibLZF), which h5py brings as HDF5 filter 32000.
+//! LZF (M. Lehmann's LibLZF), which h5py provides as HDF5 filter 32000.
 //!
-//! A block is a sequence of runs. A first byte below 32 says that so many bytes and one more follow as they are.
-//! Otherwise its upper 3 bits are a length (7: the next byte is added to it) less 2, and its lower 5 bits and the next
-//! byte a distance less 1, back to where the bytes are copied from.
+//! A block is a sequence of runs. A first byte `n` below 32 is followed by `n + 1` literal bytes. Otherwise the upper 3
+//! bits are a length less 2 (after 7 the next byte is added), and the lower 5 bits and the next byte are a distance
+//! less 1, back to the bytes that are copied.
 
 use super::{copy_back, too_much};
 use crate::FormatError;
 
-/// Undoes one block.
+/// Decodes one block.
 pub fn block(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let cut = || FormatError::chunk("the lzf data is cut off");
     let mut rest = from;

@@ -1,6 +1,6 @@
 //! Byte shuffle: all first bytes of the elements, then all second ones, and so on.
 
-/// Appends the elements. What is left behind the last whole element stays at the end.
+/// Appends the elements. Bytes after the last whole element stay at the end.
 pub fn bytes(from: &[u8], size: usize, out: &mut Vec<u8>) {
     let count = from.len().checked_div(size).unwrap_or(0);
     if size <= 1 || count <= 1 {

@@ -2,8 +2,8 @@
 
 use crate::FormatError;
 
-/// Appends the elements in C order of the array's axes. `axes[i]` is the array's axis that is axis `i` of what is
-/// stored; `held` are the lengths of the array's axes here.
+/// Appends the elements in C order of the array's axes. Stored axis `i` is axis `axes[i]` of the array. `held` are the
+/// lengths of the chunk along the array's axes.
 pub fn to_c_order(
     from: &[u8],
     axes: &[u8],
@@ -13,7 +13,7 @@ pub fn to_c_order(
 ) -> Result<(), FormatError> {
     let bad =
         || FormatError::chunk("it has not as many elements as it should, so its axes cannot be put in order");
-    // Bytes from one index of each of the array's axes to the next, in what is stored.
+    // Bytes from one index to the next in the stored chunk, for each axis of the array.
     let mut strides = vec![0usize; held.len()];
     let mut bytes = size;
     for axis in axes.iter().rev() {

@@ -8,13 +8,13 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use super::too_much;
 use crate::FormatError;
 
-/// Bytes that are decoded before they are taken.
+/// Bytes that are decoded at a time.
 const STEP: usize = 1 << 17;
 
-/// A window of so many bytes is accepted whatever the chunk: the largest that the usual levels of zstd ask for.
+/// Largest window in bytes that is accepted for a chunk of any size: the largest of zstd's usual levels.
 const LEAST_WINDOW: u64 = 8 << 20;
 
-/// Undoes frames, one after the other, and checks their checksums where they have one.
+/// Decodes frames, one after the other, and checks their checksums if they have any.
 pub fn frames(mut from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let bad = |why: &dyn std::fmt::Display| FormatError::chunk(format!("no zstd frame: {why}"));
     let mut frame = FrameDecoder::new();
@@ -41,15 +41,15 @@ pub fn frames(mut from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), For
             take(&mut frame, room, out)?;
         }
         take(&mut frame, room, out)?;
-        let told = frame.get_checksum_from_data();
-        if told.is_some() && told != frame.get_calculated_checksum() {
+        let expected = frame.get_checksum_from_data();
+        if expected.is_some() && expected != frame.get_calculated_checksum() {
             return Err(bad(&"its checksum does not agree"));
         }
     }
     Ok(())
 }
 
-/// Moves what is decoded to `out`.
+/// Moves decoded bytes to `out`.
 fn take(frame: &mut FrameDecoder, room: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let left = room.saturating_sub(out.len());
     if frame.can_collect() > left {

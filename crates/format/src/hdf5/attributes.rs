@@ -1,4 +1,4 @@
-//! Attributes of HDF5 objects, and those that say what the dimensions are.
+//! Attributes of HDF5 objects, including those that name the dimensions.
 
 use hdf5_reader::{Attribute as Read, Dataset, Datatype, StringSize};
 
@@ -6,7 +6,7 @@ use super::types;
 use crate::attribute::{Attribute, AttributeValue};
 use crate::{FormatError, MAX_ATTRIBUTE_BYTES, MAX_DIMENSIONS, MAX_VARIABLES};
 
-/// Attributes with which netCDF and the dimension scales of HDF5 keep their own books.
+/// Attributes that netCDF and the dimension scales of HDF5 use internally.
 const INTERNAL: [&str; 7] = [
     "DIMENSION_LIST",
     "REFERENCE_LIST",
@@ -17,10 +17,10 @@ const INTERNAL: [&str; 7] = [
     "_NCProperties",
 ];
 
-/// What the name of a scale begins with that is no variable.
+/// Beginning of the `NAME` of a scale that is not a variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
 
-/// The attributes that people see.
+/// Returns the attributes that users see.
 pub fn visible(all: &[Read]) -> Result<Vec<Attribute>, FormatError> {
     FormatError::limit("attributes", all.len() as u64, MAX_VARIABLES as u64)?;
     let is_scale = class_is_scale(all);
@@ -60,7 +60,7 @@ fn value(read: &Read) -> Result<AttributeValue, FormatError> {
 }
 
 fn texts(read: &Read) -> AttributeValue {
-    // An attribute of no characters has a null dataspace in netCDF-4.
+    // In netCDF-4 an attribute without characters has a null dataspace.
     if matches!(&read.datatype, Datatype::String { size: StringSize::Fixed(_), .. })
         && read.raw_data.is_empty()
     {
@@ -75,7 +75,7 @@ fn texts(read: &Read) -> AttributeValue {
     }
 }
 
-/// The texts of an attribute whose texts have all the same number of bytes.
+/// Returns the texts of an attribute whose texts have one number of bytes.
 fn fixed(read: &Read) -> Option<std::slice::Chunks<'_, u8>> {
     match &read.datatype {
         Datatype::String { size: StringSize::Fixed(size), .. } if *size > 0 => {
@@ -85,7 +85,7 @@ fn fixed(read: &Read) -> Option<std::slice::Chunks<'_, u8>> {
     }
 }
 
-/// Text that says it is UTF-8 and is not, as the degree signs of many a file; as netCDF4-python shows it.
+/// Decodes text that claims to be UTF-8 and is not, such as the degree signs of many files, as netCDF4-python does.
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
 }
@@ -125,30 +125,30 @@ fn integers_of(all: &[Read], name: &str) -> Option<Vec<i64>> {
     value.numbers()?.iter().map(integer).collect()
 }
 
-/// Where references of a dataset's attributes are looked up.
+/// The dataset that resolves references of its attributes.
 pub struct Reference<'a> {
     pub dataset: &'a Dataset,
     /// Bytes of an address.
     pub size: usize,
 }
 
-/// What the attributes of a dataset say of dimensions.
+/// The dimensions that the attributes of a dataset name.
 #[derive(Default)]
 pub struct Scale {
-    /// It is a dimension scale.
+    /// Whether the dataset is a dimension scale.
     pub is_scale: bool,
-    /// It is a dimension and no variable.
+    /// Whether the dataset is only a dimension and not a variable.
     pub no_variable: bool,
-    /// The number that netCDF knows the dimension by.
+    /// netCDF's number of the dimension.
     pub number: Option<i64>,
-    /// The numbers of its own dimensions, for a coordinate variable of several.
+    /// Numbers of the dimensions of a coordinate variable that has several.
     pub coordinates: Option<Vec<i64>>,
-    /// The scale of each axis, by where its header lies; `None` for an axis that has none.
+    /// Address of the header of each axis's scale; `None` for an axis without a scale.
     pub axes: Vec<Option<u64>>,
 }
 
 impl Scale {
-    pub fn of(all: &[Read], references: &Reference<'_>) -> Scale {
+    pub fn from_attributes(all: &[Read], references: &Reference<'_>) -> Scale {
         let number = integers_of(all, "_Netcdf4Dimid").and_then(|numbers| numbers.first().copied());
         Scale {
             is_scale: class_is_scale(all),
@@ -160,7 +160,7 @@ impl Scale {
     }
 }
 
-/// The first scale of each axis. The attribute is a list of references to object headers for each.
+/// Returns the first scale of each axis. The attribute has a list of references to object headers for each axis.
 fn axes(all: &[Read], references: &Reference<'_>) -> Vec<Option<u64>> {
     let lists = all.iter().find(|attribute| attribute.name == "DIMENSION_LIST");
     let Some(Read { datatype: Datatype::VarLen { base, .. }, raw_data, .. }) = lists else {
@@ -172,7 +172,7 @@ fn axes(all: &[Read], references: &Reference<'_>) -> Vec<Option<u64>> {
     let each = references.dataset.vlen_reference_size();
     let first = |list: &[u8]| {
         let count = list.first_chunk::<4>().map(|count| u32::from_le_bytes(*count))?;
-        // Several scales may belong to an axis; the first names it.
+        // An axis may have several scales; the first names it.
         if count == 0 || count as usize > MAX_DIMENSIONS {
             return None;
         }

@@ -1,4 +1,4 @@
-//! From a dataset's layout to places in the file.
+//! The chunk table of a dataset: from its layout to locations in the file.
 
 use gristmill_kernel::DType;
 use hdf5_reader::Hdf5File;
@@ -12,26 +12,26 @@ use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::layout::ChunkIndexing;
 
 use super::bad;
-use super::datasets::{Inside, Layout, Object};
+use super::datasets::{Layout, Object, StorageInfo};
 use super::filters::filters;
 use crate::array::{Array, Edges, bytes_of};
 use crate::dataset::Variable;
 use crate::rows::Rows;
 use crate::source::{self, Source};
-use crate::table::{MAX_CHUNKS, Place, Places};
+use crate::table::{ChunkLocation, ChunkLocations, MAX_CHUNKS};
 use crate::{FormatError, MAX_INLINE_BYTES};
 
-/// Bytes behind the beginning of an object header in which compact data is looked for.
+/// Bytes of an object header in which compact data is searched.
 const NEAR_HEADER: u64 = 128 << 10;
 
-/// The array and the places of a dataset.
+/// Returns the array of a dataset and the locations of its chunks.
 pub fn table(
     file: &Hdf5File,
     source: &dyn Source,
     object: &Object,
-    inside: &Inside,
+    storage_info: &StorageInfo,
     variable: &Variable,
-) -> Result<(Array, Places), FormatError> {
+) -> Result<(Array, ChunkLocations), FormatError> {
     let dtype = variable.dtype()?;
     let base = file.superblock().base_address;
     let size = dtype.size() as u64;
@@ -46,25 +46,25 @@ pub fn table(
         fill: variable.fill.clone().unwrap_or_else(|| vec![0; dtype.size()]),
     };
     let bytes = bytes_of(&array.shape, dtype).ok_or_else(|| bad("a dataset is longer than any file"))?;
-    match &inside.layout {
+    match &storage_info.layout {
         Layout::Compact(data) => {
             let data = usize::try_from(bytes).ok().and_then(|bytes| data.get(..bytes));
             let data = data.ok_or_else(|| bad("compact data is shorter than its dataset"))?;
-            let places = compact(source, object.address.saturating_add(base), data)?;
-            Ok((array, places))
+            let locations = compact(source, object.address.saturating_add(base), data)?;
+            Ok((array, locations))
         }
-        Layout::Contiguous { address, size: told } => {
+        Layout::Contiguous { address, size: stored_size } => {
             array.chunk = Rows::chunk_shape(&array.shape, size, None, None);
             if Cursor::is_undefined_offset(*address, file.superblock().offset_size) {
-                return Ok((array, Places::Listed(Vec::new())));
+                return Ok((array, ChunkLocations::Listed(Vec::new())));
             }
-            // Old files do not say how many bytes there are.
-            if *told != 0 && *told < bytes {
+            // Old files do not have the number of bytes.
+            if *stored_size != 0 && *stored_size < bytes {
                 return Err(bad("contiguous data is shorter than its dataset"));
             }
             let row = bytes_of(array.shape.get(1..).unwrap_or_default(), dtype);
             let stride = row.ok_or_else(|| bad("a dataset is longer than any file"))?;
-            Ok((array, Places::Rows(Rows { begin: address.saturating_add(base), stride })))
+            Ok((array, ChunkLocations::Rows(Rows { begin: address.saturating_add(base), stride })))
         }
         Layout::Chunked { address, chunk, index } => {
             if chunk.len() != array.shape.len() || chunk.is_empty() || chunk.contains(&0) {
@@ -72,37 +72,37 @@ pub fn table(
             }
             array.chunk = chunk.iter().map(|length| u64::from(*length)).collect();
             array.edges = Edges::Whole;
-            array.filters = filters(&variable.path, &inside.filters)?;
+            array.filters = filters(&variable.path, &storage_info.filters)?;
             array.check()?;
             if Cursor::is_undefined_offset(*address, file.superblock().offset_size) {
-                return Ok((array, Places::Listed(Vec::new())));
+                return Ok((array, ChunkLocations::Listed(Vec::new())));
             }
             let entries = entries(file, object, *address, chunk, index.as_ref(), dtype)?;
-            let places = places(&array, &entries, base, file.superblock().offset_size)?;
-            Ok((array, Places::Listed(places)))
+            let locations = locations(&array, &entries, base, file.superblock().offset_size)?;
+            Ok((array, ChunkLocations::Listed(locations)))
         }
     }
 }
 
-/// Where compact data lies, if its bytes are found behind the beginning of its header; else the bytes.
-fn compact(source: &dyn Source, header: u64, data: &[u8]) -> Result<Places, FormatError> {
+/// Returns the location of compact data if its bytes are found in its header, else the bytes.
+fn compact(source: &dyn Source, header: u64, data: &[u8]) -> Result<ChunkLocations, FormatError> {
     FormatError::limit("bytes of compact data", data.len() as u64, MAX_INLINE_BYTES as u64)?;
     let near = source.len().saturating_sub(header).min(NEAR_HEADER);
     let bytes = source::read(source, header.min(source.len()), near, NEAR_HEADER)?;
-    // Wherever the same bytes are, they are the same elements.
+    // The same bytes at any other location are the same elements.
     Ok(match memchr::memmem::find(&bytes, data) {
-        Some(at) if !data.is_empty() => Places::Listed(vec![Place {
+        Some(at) if !data.is_empty() => ChunkLocations::Listed(vec![ChunkLocation {
             chunk: 0,
             file: 0,
             offset: header + at as u64,
             bytes: data.len() as u64,
             mask: 0,
         }]),
-        _ => Places::Inline(data.to_vec()),
+        _ => ChunkLocations::Inline(data.to_vec()),
     })
 }
 
-/// What the index of a dataset lists.
+/// Returns the entries of a dataset's index.
 fn entries(
     file: &Hdf5File,
     object: &Object,
@@ -123,7 +123,7 @@ fn entries(
         Some(ChunkIndexing::SingleChunk { filtered_size, filters }) => {
             Ok(vec![single_chunk_entry(address, *filtered_size, *filters, chunk.len())])
         }
-        // These two number chunks in the grid of the longest shape that the dataset may have.
+        // These two indexes number chunks in the grid of the dataset's largest shape.
         Some(ChunkIndexing::Implicit) => {
             collect_implicit_chunk_entries(address, &object.limits, chunk, dtype.size(), None, storage.len())
         }
@@ -153,7 +153,7 @@ fn entries(
     entries.map_err(bad)
 }
 
-/// A chunk in the leaf of an old B-tree.
+/// Converts an entry of an old B-tree's leaf.
 fn leaf((key, address): (BTreeV1Key, u64)) -> Option<ChunkEntry> {
     match key {
         BTreeV1Key::RawData { chunk_size, filter_mask, offsets } => {
@@ -163,12 +163,17 @@ fn leaf((key, address): (BTreeV1Key, u64)) -> Option<ChunkEntry> {
     }
 }
 
-fn places(array: &Array, entries: &[ChunkEntry], base: u64, offsets: u8) -> Result<Vec<Place>, FormatError> {
+fn locations(
+    array: &Array,
+    entries: &[ChunkEntry],
+    base: u64,
+    offsets: u8,
+) -> Result<Vec<ChunkLocation>, FormatError> {
     FormatError::limit("chunks", entries.len() as u64, MAX_CHUNKS as u64)?;
-    let mut places = Vec::with_capacity(entries.len());
+    let mut locations = Vec::with_capacity(entries.len());
     for entry in entries {
         let axes = entry.offsets.iter().zip(&array.chunk).zip(&array.stored);
-        // What was left behind when the dataset became shorter is not part of it.
+        // A chunk outside the grid was left when the dataset was shortened.
         if Cursor::is_undefined_offset(entry.address, offsets) || axes.clone().any(|((at, _), end)| at >= end)
         {
             continue;
@@ -178,13 +183,15 @@ fn places(array: &Array, entries: &[ChunkEntry], base: u64, offsets: u8) -> Resu
         let number = array.number_at(&coordinates).filter(|_| aligned);
         let number = number.ok_or_else(|| bad("an index has a chunk that does not lie in the grid"))?;
         let bytes = if array.filters.is_empty() { array.chunk_bytes() } else { entry.size };
-        let offset =
-            entry.address.checked_add(base).ok_or_else(|| bad("a chunk lies past the longest file"))?;
-        places.push(Place { chunk: number, file: 0, offset, bytes, mask: entry.filter_mask });
+        let offset = entry
+            .address
+            .checked_add(base)
+            .ok_or_else(|| bad("a chunk is past the end of the longest possible file"))?;
+        locations.push(ChunkLocation { chunk: number, file: 0, offset, bytes, mask: entry.filter_mask });
     }
-    places.sort_unstable_by_key(|place| place.chunk);
-    if places.iter().zip(places.iter().skip(1)).any(|(a, b)| a.chunk == b.chunk) {
+    locations.sort_unstable_by_key(|location| location.chunk);
+    if locations.iter().zip(locations.iter().skip(1)).any(|(a, b)| a.chunk == b.chunk) {
         return Err(bad("an index has a chunk twice"));
     }
-    Ok(places)
+    Ok(locations)
 }

@@ -1,4 +1,4 @@
-//! A dataset, as its object header describes it.
+//! Datasets, as their object headers describe them.
 
 use gristmill_kernel::ByteOrder;
 use hdf5_reader::messages::HdfMessage;
@@ -21,21 +21,22 @@ pub struct Object {
     pub path: String,
     pub kind: Kind,
     pub order: ByteOrder,
-    /// Lengths of its axes in the file, and how long they may grow; `u64::MAX` for any length.
+    /// Lengths of the axes in the file.
     pub shape: Vec<u64>,
+    /// Largest lengths of the axes; `u64::MAX` is unlimited.
     pub limits: Vec<u64>,
-    /// Its attributes but for those that netCDF keeps to itself.
+    /// The attributes, without those that netCDF hides.
     pub attributes: Vec<Attribute>,
-    /// Where its header lies.
+    /// Address of the header.
     pub address: u64,
-    /// What its attributes say of dimensions.
+    /// The dimensions that the attributes name.
     pub scale: attributes::Scale,
-    /// How it is stored; `None` for what cannot be read.
-    pub inside: Option<Inside>,
+    /// The storage of the dataset; `None` if it cannot be read.
+    pub storage_info: Option<StorageInfo>,
 }
 
-/// How a dataset is stored.
-pub struct Inside {
+/// The storage of a dataset.
+pub struct StorageInfo {
     pub layout: Layout,
     pub filters: Vec<FilterDescription>,
     /// The fill value of the header, in the byte order of the file.
@@ -43,7 +44,7 @@ pub struct Inside {
     pub external: bool,
 }
 
-/// Where its elements are.
+/// The location of a dataset's elements.
 pub enum Layout {
     Compact(Vec<u8>),
     Contiguous {
@@ -60,20 +61,20 @@ pub enum Layout {
 
 impl Object {
     /// Reads a dataset's header.
-    pub fn of(
+    pub fn read(
         file: &Hdf5File,
         masks: &Masks,
         dataset: &Dataset,
         path: String,
     ) -> Result<Object, FormatError> {
         let header = file.get_or_parse_header(dataset.address()).map_err(bad)?;
-        let beside = masks.beside(dataset.address());
+        let extra = masks.extra_attributes(dataset.address());
         let mut attributes: Vec<Read> = dataset.attributes();
-        attributes.extend(beside.read);
+        attributes.extend(extra.read);
         let references = Reference { dataset, size: usize::from(file.superblock().offset_size) };
-        let scale = attributes::Scale::of(&attributes, &references);
+        let scale = attributes::Scale::from_attributes(&attributes, &references);
         let mut visible = attributes::visible(&attributes)?;
-        visible.extend(beside.refused);
+        visible.extend(extra.refused);
         let shape = dataset.shape().to_vec();
         let limits = dataset.max_dims().map_or_else(|| shape.clone(), <[u64]>::to_vec);
         let (mut layout, mut pipeline, mut fill, mut external, mut null) =
@@ -105,12 +106,12 @@ impl Object {
             }
             None => return Ok(Object::unreadable(path, "unreadable (it has no layout)".to_owned())),
         };
-        let inside = Some(Inside { layout, filters: pipeline, fill, external });
+        let storage_info = Some(StorageInfo { layout, filters: pipeline, fill, external });
         let address = dataset.address();
-        Ok(Object { path, kind, order, shape, limits, attributes: visible, address, scale, inside })
+        Ok(Object { path, kind, order, shape, limits, attributes: visible, address, scale, storage_info })
     }
 
-    /// One that is listed with the reason why it cannot be used.
+    /// A dataset that is listed with the reason why it cannot be used.
     pub fn unreadable(path: String, why: String) -> Object {
         Object {
             path,
@@ -121,35 +122,35 @@ impl Object {
             attributes: Vec::new(),
             address: u64::MAX,
             scale: attributes::Scale::default(),
-            inside: None,
+            storage_info: None,
         }
     }
 
     pub fn storage(&self) -> Storage {
-        match &self.inside {
-            Some(Inside { external: true, .. }) | None => Storage::Elsewhere,
-            Some(Inside { layout: Layout::Compact(_), .. }) => Storage::Compact,
-            Some(Inside { layout: Layout::Contiguous { .. }, .. }) => Storage::Contiguous,
-            Some(Inside { layout: Layout::Chunked { .. }, .. }) => Storage::Chunked,
+        match &self.storage_info {
+            Some(StorageInfo { external: true, .. }) | None => Storage::Elsewhere,
+            Some(StorageInfo { layout: Layout::Compact(_), .. }) => Storage::Compact,
+            Some(StorageInfo { layout: Layout::Contiguous { .. }, .. }) => Storage::Contiguous,
+            Some(StorageInfo { layout: Layout::Chunked { .. }, .. }) => Storage::Chunked,
         }
     }
 
     pub fn chunk(&self) -> Option<Vec<u64>> {
-        match &self.inside.as_ref()?.layout {
+        match &self.storage_info.as_ref()?.layout {
             Layout::Chunked { chunk, .. } => Some(chunk.iter().map(|length| u64::from(*length)).collect()),
             _ => None,
         }
     }
 
     pub fn filter_names(&self) -> Vec<String> {
-        let all = self.inside.iter().flat_map(|inside| &inside.filters);
+        let all = self.storage_info.iter().flat_map(|storage_info| &storage_info.filters);
         all.map(filters::name).collect()
     }
 
-    /// What an element is that is not stored, little-endian: HDF5's own default is zero.
+    /// The value of an element that is not stored, little-endian. HDF5's default is zero.
     pub fn fill(&self) -> Option<Vec<u8>> {
         let Kind::Number(dtype) = self.kind else { return None };
-        let given = self.inside.as_ref().and_then(|inside| inside.fill.clone());
+        let given = self.storage_info.as_ref().and_then(|storage_info| storage_info.fill.clone());
         let mut fill =
             given.filter(|fill| fill.len() == dtype.size()).unwrap_or_else(|| vec![0; dtype.size()]);
         self.order.to_little(dtype.size(), &mut fill);

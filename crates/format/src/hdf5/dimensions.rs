@@ -1,7 +1,8 @@
 //! The dimensions of a file: names and lengths that several variables share.
 //!
-//! A dimension is a dataset, its *scale*, which the attributes of others refer to. One that is unlimited is as long as
-//! the longest variable along it, so a variable may have less than its shape; what is missing reads as the fill value.
+//! A dimension is a dataset, its *scale*, to which attributes of other datasets refer. An unlimited dimension is as
+//! long as the longest variable along it, so a variable may have fewer elements than its shape. The others read as the
+//! fill value.
 
 use std::collections::HashMap;
 
@@ -11,21 +12,21 @@ use super::datasets::Object;
 use super::walk::Walked;
 use crate::dataset::{Dimension, Format, Kind, Storage, Variable};
 
-/// What netCDF puts before the name of a variable that has the name of a dimension and is not its coordinate.
+/// Prefix that netCDF gives to a variable that has the name of a dimension but is not its coordinate.
 const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
 /// All dimensions of a file.
 pub struct Dimensions {
     pub all: Vec<Dimension>,
-    /// By where the header of the scale lies, and by the number that netCDF gave it.
+    /// Indices of the dimensions, by the address of the scale's header and by netCDF's number.
     by_address: HashMap<u64, usize>,
     by_number: HashMap<i64, usize>,
-    /// A netCDF library numbered them.
+    /// Whether a netCDF library numbered the dimensions.
     pub netcdf: bool,
 }
 
 impl Dimensions {
-    pub fn of(walked: &Walked) -> Dimensions {
+    pub fn new(walked: &Walked) -> Dimensions {
         let mut out = Dimensions {
             all: Vec::new(),
             by_address: HashMap::new(),
@@ -60,7 +61,7 @@ impl Dimensions {
         out
     }
 
-    /// The dimension of each axis of a dataset.
+    /// Returns the dimension of each axis of a dataset.
     fn axes(&self, object: &Object) -> Vec<Option<usize>> {
         let scale = &object.scale;
         if let Some(numbers) = scale.coordinates.as_ref().filter(|all| all.len() == object.shape.len()) {
@@ -76,7 +77,7 @@ impl Dimensions {
         (0..object.shape.len()).map(of_axis).collect()
     }
 
-    /// The variable that a dataset is; `None` for one that is only a dimension.
+    /// Returns the variable of a dataset, or `None` if the dataset is only a dimension.
     pub fn variable(&self, object: &Object, format: Format) -> Option<Variable> {
         if object.scale.is_scale && object.scale.no_variable {
             return None;

@@ -5,7 +5,7 @@ use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use crate::FormatError;
 use crate::filter::Filter;
 
-/// The filters of a dataset, in the order of writing.
+/// Returns the filters of a dataset, in the order of writing.
 pub fn filters(variable: &str, all: &[FilterDescription]) -> Result<Vec<Filter>, FormatError> {
     all.iter()
         .map(|filter| {
@@ -32,7 +32,7 @@ pub fn filters(variable: &str, all: &[FilterDescription]) -> Result<Vec<Filter>,
         .collect()
 }
 
-/// What people call a filter, whether it can be undone here or not.
+/// The usual name of a filter, which may be unsupported.
 pub fn name(filter: &FilterDescription) -> String {
     let known = match filter.id {
         1 => "deflate",

@@ -1,4 +1,4 @@
-//! Object headers as bytes: their chunks, and the messages in these (section IV.A.1 of the HDF5 specification).
+//! Object headers as bytes: their chunks and messages (section IV.A.1 of the HDF5 specification).
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::FormatError;
 /// Most chunks of a header.
 const MAX_CHUNKS: u64 = 1024;
 
-/// What the headers of version 2 begin with, and what a further chunk of them does.
+/// The first bytes of a header of version 2, and of its further chunks.
 const SIGNATURE: &[u8; 4] = b"OHDR";
 const CONTINUED: &[u8; 4] = b"OCHK";
 
@@ -22,26 +22,26 @@ const CHECKSUM: usize = 4;
 
 /// A chunk of a header.
 pub struct Chunk {
-    /// Where it lies.
+    /// Address of the chunk.
     pub start: u64,
-    /// All of it, with its signature and its checksum.
+    /// All bytes of the chunk, with its signature and its checksum.
     pub bytes: Vec<u8>,
-    /// Where its messages lie.
+    /// Range of the messages in the bytes.
     from: usize,
     to: usize,
     form: Form,
 }
 
-/// How the messages of a header are written.
+/// The encoding of the messages of a header.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Version 2: with checksums.
+    /// Whether the header has version 2, with checksums.
     sealed: bool,
     /// Bytes before the body of a message.
     envelope: usize,
 }
 
-/// A message of a chunk: what it is, and where its body lies.
+/// A message of a chunk: its kind and the location of its body.
 pub struct Message {
     pub kind: u16,
     envelope: usize,
@@ -49,10 +49,10 @@ pub struct Message {
     to: usize,
 }
 
-/// All chunks of a header.
+/// Reads all chunks of a header.
 ///
 /// # Errors
-/// One that is damaged.
+/// Returns an error if a chunk cannot be read or is damaged.
 pub fn chunks(file: &Hdf5File, address: u64) -> Result<Vec<Chunk>, FormatError> {
     let (offsets, lengths) = (file.superblock().offset_size, file.superblock().length_size);
     let mut all = vec![first(file, address)?];
@@ -96,7 +96,7 @@ fn first(file: &Hdf5File, address: u64) -> Result<Chunk, FormatError> {
         return Ok(Chunk { start: address, bytes, from: 16, to, form: Form { sealed: false, envelope: 8 } });
     }
     let flags = start[5];
-    // Times, then when attributes move to a heap, then the size of the chunk.
+    // Times, then the numbers of attributes at which they move to a heap, then the size of the chunk.
     let before = 6 + if flags & 0x20 == 0 { 0 } else { 16 } + if flags & 0x10 == 0 { 0 } else { 4 };
     let from = before + (1 << (flags & 3));
     let size = number(&read(file, address, from)?[before..]);
@@ -116,20 +116,20 @@ fn further(file: &Hdf5File, offset: u64, length: u64, form: Form) -> Result<Chun
     Chunk { start: offset, bytes, from, to, form }.checked()
 }
 
-/// A little-endian number of any size.
+/// Reads a little-endian number of any size.
 fn number(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0usize, |all, byte| all.saturating_mul(256).saturating_add(usize::from(*byte)))
 }
 
 impl Chunk {
-    /// Refuses one that is not as it was written: what is changed in it gets a checksum of its own.
+    /// Checks the checksum of the chunk. A later change in it gets a new checksum.
     fn checked(self) -> Result<Chunk, FormatError> {
         let right = !self.form.sealed
             || self.bytes.get(self.to..) == Some(&jenkins_lookup3(&self.bytes[..self.to]).to_le_bytes());
         if right { Ok(self) } else { Err(bad("the checksum of an object header does not fit")) }
     }
 
-    /// Its messages, as far as they are whole.
+    /// Returns the messages that are complete.
     pub fn messages(&self) -> impl Iterator<Item = Message> {
         let mut at = self.from;
         std::iter::from_fn(move || {
@@ -145,18 +145,18 @@ impl Chunk {
                 return None;
             }
             at = to;
-            // The body of a shared message says where it lies.
+            // The body of a shared message has its address.
             let kind = if shared { u16::MAX } else { kind };
             Some(Message { kind, envelope: start, from, to })
         })
     }
 
-    /// The body of one of its messages.
+    /// Returns the body of a message.
     pub fn message(&self, message: &Message) -> &[u8] {
         self.bytes.get(message.from..message.to).unwrap_or_default()
     }
 
-    /// Makes a message one that says nothing.
+    /// Replaces a message by an empty one.
     pub fn blank(&mut self, message: &Message) {
         let kind = if self.form.sealed { 1 } else { 2 };
         if let Some(bytes) = self.bytes.get_mut(message.envelope..message.envelope + kind) {
@@ -164,7 +164,7 @@ impl Chunk {
         }
     }
 
-    /// With the checksum that fits what it has now.
+    /// Updates the checksum of the chunk.
     pub fn sealed(mut self) -> Chunk {
         if self.form.sealed {
             self.bytes.truncate(self.to);

@@ -1,4 +1,4 @@
-//! The names in a group. The reader lists a group only as a whole, and not at all if one object of it cannot be read.
+//! The names in a group. The reader lists a group only as a whole, and fails if one of its objects cannot be read.
 
 use hdf5_reader::Hdf5File;
 use hdf5_reader::btree_v1::collect_btree_v1_leaves_storage;
@@ -19,11 +19,11 @@ use crate::{FormatError, MAX_VARIABLES};
 /// A name in a group.
 pub struct Link {
     pub name: String,
-    /// Where the header lies that it leads to, where the link says so itself.
+    /// Address of the object's header, if the link has it.
     pub address: Option<u64>,
-    /// The other file, where it leads out of this one.
+    /// The other file, if the link leads to one.
     pub external: Option<String>,
-    /// Its place in the order of creation, where the group keeps it.
+    /// Number in the order of creation, if the group has that order.
     order: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl From<LinkMessage> for Link {
     }
 }
 
-/// All names of a group, in the order of their creation where the group keeps it.
+/// Returns all names of a group, in the order of their creation if the group has that order.
 pub fn links(file: &Hdf5File, group: &Group) -> Result<Vec<Link>, FormatError> {
     let header = file.get_or_parse_header(group.address()).map_err(bad)?;
     let mut links = Vec::new();
@@ -59,7 +59,7 @@ pub fn links(file: &Hdf5File, group: &Group) -> Result<Vec<Link>, FormatError> {
     Ok(links)
 }
 
-/// Names in a B-tree of symbol tables, as HDF5 wrote groups at first.
+/// Reads names from a B-tree of symbol tables, the old form of groups.
 fn old(file: &Hdf5File, table: &SymbolTableMessage, out: &mut Vec<Link>) -> Result<(), FormatError> {
     let (offsets, lengths) = (file.superblock().offset_size, file.superblock().length_size);
     let storage = file.storage();
@@ -78,7 +78,7 @@ fn old(file: &Hdf5File, table: &SymbolTableMessage, out: &mut Vec<Link>) -> Resu
         for entry in node.entries {
             let at = usize::try_from(entry.link_name_offset).map_err(bad)?;
             let name = names.get(at..).and_then(|rest| rest.split(|byte| *byte == 0).next());
-            let name = name.ok_or_else(|| bad("a name lies outside its heap"))?;
+            let name = name.ok_or_else(|| bad("a name is outside its heap"))?;
             let name = std::str::from_utf8(name).map_err(bad)?.to_owned();
             // A soft link has no address.
             let address = (entry.cache_type != 2).then_some(entry.object_header_address);
@@ -89,7 +89,7 @@ fn old(file: &Hdf5File, table: &SymbolTableMessage, out: &mut Vec<Link>) -> Resu
     Ok(())
 }
 
-/// Names in a fractal heap, as HDF5 writes large groups today.
+/// Reads names from a fractal heap, the new form of large groups.
 fn dense(file: &Hdf5File, info: &LinkInfoMessage, out: &mut Vec<Link>) -> Result<(), FormatError> {
     let (offsets, lengths) = (file.superblock().offset_size, file.superblock().length_size);
     if Cursor::is_undefined_offset(info.fractal_heap_address, offsets) {

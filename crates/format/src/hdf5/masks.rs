@@ -1,8 +1,8 @@
-//! Attributes that the reader does not know.
+//! Attributes that the crate `hdf5-reader` cannot read.
 //!
-//! It refuses an object as a whole, and its group with it, if one of the object's attributes has a type that it does not
-//! know or that lies elsewhere in the file (a committed datatype). So the messages of such attributes are blanked in what it
-//! reads, and told by name.
+//! The reader refuses a whole object and its group if one attribute of the object has an unknown type or a type that is
+//! stored elsewhere in the file (a committed datatype). So the messages of such attributes are blanked in the bytes
+//! that it reads, and listed by name.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,65 +20,65 @@ use super::headers::{Chunk, chunks};
 use crate::attribute::{Attribute, AttributeValue};
 use crate::{FormatError, MAX_VARIABLES};
 
-/// What is blanked in a file, and what is known instead.
+/// The blanked messages of a file, and the attributes that the reader does not find because of them.
 #[derive(Default)]
 pub struct Masks(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Bytes that are read in the place of the file's, by where they begin.
-    instead: Vec<(u64, Vec<u8>)>,
-    /// By where an object's header lies.
-    beside: HashMap<u64, Beside>,
+    /// Bytes that replace those of the file, with their offsets in the file.
+    replacements: Vec<(u64, Vec<u8>)>,
+    /// Attributes of each blanked object, by the address of its header.
+    extra_attributes: HashMap<u64, ExtraAttributes>,
 }
 
-/// What the reader does not tell of an object.
+/// Attributes of an object that the reader does not find.
 #[derive(Clone, Default)]
-pub struct Beside {
-    /// Attributes that lie beside the header, which it no longer finds.
+pub struct ExtraAttributes {
+    /// Attributes that are stored outside the header, whose message was blanked.
     pub read: Vec<Read>,
-    /// Those that cannot be read, with the reason.
+    /// Attributes that cannot be read, with the reason.
     pub refused: Vec<Attribute>,
 }
 
 impl Masks {
-    /// Puts what is known instead over bytes that were read at `offset`.
-    pub fn over(&self, offset: u64, bytes: &mut [u8]) {
+    /// Applies the replacements to bytes that were read at `offset`.
+    pub fn apply(&self, offset: u64, bytes: &mut [u8]) {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let end = offset.saturating_add(bytes.len() as u64);
-        for (start, instead) in &inner.instead {
-            let stop = start.saturating_add(instead.len() as u64);
+        for (start, replacement) in &inner.replacements {
+            let stop = start.saturating_add(replacement.len() as u64);
             let (from, to) = (offset.max(*start), end.min(stop));
             if from < to {
                 let (here, there) = ((from - offset) as usize, (from - start) as usize);
                 let length = (to - from) as usize;
-                bytes[here..here + length].copy_from_slice(&instead[there..there + length]);
+                bytes[here..here + length].copy_from_slice(&replacement[there..there + length]);
             }
         }
     }
 
-    /// How many objects have blanks.
+    /// Number of objects with blanked messages.
     pub fn objects(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).beside.len()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extra_attributes.len()
     }
 
-    /// What the reader does not tell of the object with its header at `address`.
-    pub fn beside(&self, address: u64) -> Beside {
+    /// Returns the attributes that the reader does not find, of the object with its header at `address`.
+    pub fn extra_attributes(&self, address: u64) -> ExtraAttributes {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.beside.get(&address).cloned().unwrap_or_default()
+        inner.extra_attributes.get(&address).cloned().unwrap_or_default()
     }
 
-    /// Blanks the attributes of an object that the reader does not take. Whether there are any.
+    /// Blanks the attributes of an object that the reader refuses. Returns whether there are any.
     ///
     /// # Errors
-    /// A header that is damaged.
+    /// Returns an error if the header is damaged.
     pub fn blank(&self, file: &Hdf5File, group: &Group, address: u64) -> Result<bool, FormatError> {
-        if !self.beside(address).refused.is_empty() {
+        if !self.extra_attributes(address).refused.is_empty() {
             return Ok(false);
         }
         let superblock = file.superblock();
         let sizes = (superblock.offset_size, superblock.length_size);
-        let mut beside = Beside::default();
+        let mut extra = ExtraAttributes::default();
         let mut blanked = Vec::new();
         for mut chunk in chunks(file, address)? {
             let mut blanks = Vec::new();
@@ -87,15 +87,15 @@ impl Masks {
                 let cursor = &mut Cursor::new(bytes);
                 if message.kind == MSG_ATTRIBUTE {
                     if let Err(why) = attribute::parse(cursor, sizes.0, sizes.1, bytes.len()) {
-                        beside.refused.push(refused(bytes, &why));
+                        extra.refused.push(refused(bytes, &why));
                         blanks.push(message);
                     }
                 } else if message.kind == MSG_ATTRIBUTE_INFO {
                     let info = attribute_info::parse(cursor, sizes.0, sizes.1, bytes.len()).map_err(bad)?;
-                    let before = beside.refused.len();
-                    let read = dense(file, group, &info, &mut beside.refused)?;
-                    if beside.refused.len() > before {
-                        beside.read = read;
+                    let before = extra.refused.len();
+                    let read = dense(file, group, &info, &mut extra.refused)?;
+                    if extra.refused.len() > before {
+                        extra.read = read;
                         blanks.push(message);
                     }
                 }
@@ -108,18 +108,18 @@ impl Masks {
         let any = !blanked.is_empty();
         if any {
             let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Addresses are counted from behind a user block, and bytes from the beginning of the file.
+            // Addresses count from the end of a user block, offsets from the beginning of the file.
             let base = superblock.base_address;
-            inner.instead.extend(
+            inner.replacements.extend(
                 blanked.into_iter().map(|Chunk { start, bytes, .. }| (start.saturating_add(base), bytes)),
             );
-            inner.beside.insert(address, beside);
+            inner.extra_attributes.insert(address, extra);
         }
         Ok(any)
     }
 }
 
-/// The attributes in a fractal heap, as HDF5 keeps many of one object.
+/// Reads attributes from a fractal heap, in which HDF5 stores many attributes of one object.
 fn dense(
     file: &Hdf5File,
     group: &Group,
@@ -152,7 +152,7 @@ fn dense(
     Ok(found.into_iter().map(|(_, read)| read).collect())
 }
 
-/// With its texts of any length, which lie in a heap of their own.
+/// Adds the texts of variable length, which are stored in a separate heap.
 fn with_texts(mut read: Read, group: &Group) -> Read {
     let text = match &read.datatype {
         Datatype::VarLen { base, .. } => base.is_vlen_string_base(),
@@ -170,9 +170,9 @@ fn with_texts(mut read: Read, group: &Group) -> Read {
     read
 }
 
-/// An attribute that cannot be read, by its message.
+/// Describes an attribute that cannot be read, from its message.
 fn refused(message: &[u8], why: &hdf5_reader::error::Error) -> Attribute {
-    // Version 3 says how its name is written before the name.
+    // Version 3 has the encoding of the name before the name.
     let start = if message.first() == Some(&3) { 9 } else { 8 };
     let length = message.get(2..4).map_or(0, |size| usize::from(u16::from_le_bytes([size[0], size[1]])));
     let name = message.get(start..).map_or(&[][..], |rest| &rest[..length.min(rest.len())]);

@@ -1,12 +1,12 @@
-//! Names of axes that no dimension scale is attached to, as netCDF-C makes them up (`create_phony_dims` in its `hdf5open.c`).
+//! Names of axes without a dimension scale, as netCDF-C makes them up (`create_phony_dims` in its `hdf5open.c`).
 //!
-//! In a group, each such axis takes the first dimension of the group that is as long and grows as it does, unless the variable
-//! has that already; where there is none a new one is made. They are numbered through the file, behind the dimensions that it
-//! has, and groups within a group come before it.
+//! Each such axis takes the first dimension of its group that has its length and may grow like it, unless the variable has
+//! that dimension already. If there is none, a new dimension is made. New dimensions are numbered through the file, after
+//! the named ones. The groups inside a group are numbered before it.
 
 use crate::dataset::{Dimension, PHONY, Variable};
 
-/// Gives every axis a name. `limits`: how long the axes of each variable may grow; `u64::MAX` for any length.
+/// Gives every axis a name. `limits` are the largest lengths of the axes of each variable; `u64::MAX` is unlimited.
 pub fn name(dimensions: &mut Vec<Dimension>, variables: &mut [Variable], limits: &[&[u64]]) {
     for group in groups(variables) {
         for (at, limits) in limits.iter().enumerate().take(variables.len()) {
@@ -22,11 +22,13 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The groups that have variables: those below a group before it, and else in the order in which they were found.
+/// Returns the groups that have variables. Groups inside a group come before it; otherwise they are in the order in
+/// which they were found.
 fn groups(variables: &[Variable]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for variable in variables {
-        // Those above it too, so that they keep their order where their first variable is one of a group within.
+        // Groups above it are added too, so that they keep their order if their first variable is in a group inside
+        // them.
         let folder = folder(&variable.path);
         let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         for path in std::iter::once(0).chain(ends).map(|end| &folder[..end]) {

@@ -1,14 +1,14 @@
-//! Which numbers a datatype describes.
+//! The number types of HDF5 datatypes.
 //!
-//! HDF5 describes numbers bit by bit, and only those whose bits are a machine's own are taken as numbers. The reader
-//! leaves out the description, so it is read here from the message itself (section IV.A.2.d of the specification).
+//! HDF5 describes numbers bit by bit. Only numbers with the bits of a machine's own types count as numbers. The reader
+//! leaves out the description, so this module reads it from the message (section IV.A.2.d of the specification).
 
 use gristmill_kernel::{ByteOrder, DType};
 use hdf5_reader::{ByteOrder as Order, Datatype, StringSize};
 
 use crate::dataset::Kind;
 
-/// What a datatype is, and its byte order. `raw` is its message.
+/// Returns the kind of a datatype and its byte order. `raw` is its message.
 pub fn kind_of(datatype: &Datatype, raw: &[u8]) -> (Kind, ByteOrder) {
     let other = |what: String| (Kind::Other(what), ByteOrder::Little);
     match datatype {
@@ -20,14 +20,14 @@ pub fn kind_of(datatype: &Datatype, raw: &[u8]) -> (Kind, ByteOrder) {
             Some(dtype) => (Kind::Number(dtype), order(*byte_order)),
             None => other(match size {
                 2 => "floats of 16 bits".to_owned(),
-                _ => format!("floats of {size} bytes that are no IEEE 754 ones"),
+                _ => format!("floats of {size} bytes that are not of IEEE 754"),
             }),
         },
         other_type => other(words(other_type)),
     }
 }
 
-/// The integer of a width.
+/// Returns the integer type of a width in bytes.
 pub fn integer(size: u8, signed: bool) -> Option<DType> {
     Some(match (size, signed) {
         (1, true) => DType::I8,
@@ -49,13 +49,13 @@ pub fn order(order: Order) -> ByteOrder {
     }
 }
 
-/// Whether all bits of an integer count: offset 0, and this precision.
+/// Returns whether an integer uses all its bits: its offset is 0 and its precision is `bits`.
 fn plain_bits(raw: &[u8], bits: u16) -> bool {
     let [low, high] = bits.to_le_bytes();
     raw.get(8..12) == Some(&[0, 0, low, high])
 }
 
-/// The float whose sign, exponent and mantissa are where IEEE 754 has them.
+/// Returns the float type if sign, exponent and mantissa are at the positions of IEEE 754.
 fn ieee(raw: &[u8]) -> Option<DType> {
     // Flags: byte order in bits 0 and 6 (6 is VAX), the leading bit of the mantissa is implied (2 in bits 4 and 5),
     // place of the sign. Then offset, precision, place and size of exponent and mantissa, bias.
@@ -70,7 +70,7 @@ fn ieee(raw: &[u8]) -> Option<DType> {
     }
 }
 
-/// A type that is no number, in words.
+/// Describes a type that is not a number.
 pub fn words(datatype: &Datatype) -> String {
     match datatype {
         Datatype::FixedPoint { size, .. } => format!("integers of {size} bytes"),

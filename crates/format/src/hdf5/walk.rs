@@ -14,34 +14,34 @@ use super::masks::Masks;
 use crate::attribute::Attribute;
 use crate::{FormatError, MAX_GROUP_DEPTH, MAX_GROUPS, MAX_VARIABLES};
 
-/// What was found.
+/// The content of a file.
 pub struct Walked {
-    /// The attributes of the root.
+    /// Attributes of the root.
     pub attributes: Vec<Attribute>,
     /// The groups below the root.
     pub groups: Vec<String>,
-    /// The datasets, each once for every name that leads to it.
+    /// The datasets, once for each name.
     pub objects: Vec<Object>,
-    /// Whether a netCDF library says that it wrote the file.
+    /// Whether the file says that a netCDF library wrote it.
     pub netcdf: bool,
 }
 
-/// Walks all groups, each once, however many names lead to it.
+/// Walks all groups. A group with several names is walked once.
 pub fn walk(file: &Hdf5File, masks: &Masks) -> Result<Walked, FormatError> {
     let root = file.root_group().map_err(bad)?;
     let own = match root.attributes() {
         Err(_) if masks.blank(file, &root, root.address())? => root.attributes(),
         read => read,
     };
-    let beside = masks.beside(root.address());
+    let extra = masks.extra_attributes(root.address());
     let mut own = own.map_err(bad)?;
-    own.extend(beside.read);
+    own.extend(extra.read);
     let netcdf = own.iter().any(|attribute| attribute.name == "_NCProperties");
     let mut visible = attributes::visible(&own)?;
-    visible.extend(beside.refused);
+    visible.extend(extra.refused);
     let mut walked = Walked { attributes: visible, groups: Vec::new(), objects: Vec::new(), netcdf };
     let mut seen = HashSet::from([root.address()]);
-    // Groups whose names are still to be looked at, with their paths; the next one is the last.
+    // A stack of groups that are still to be walked, with their paths.
     let mut left = vec![(root, String::new(), 0)];
     while let Some((group, path, depth)) = left.pop() {
         let mut below = Vec::new();
@@ -52,9 +52,9 @@ pub fn walk(file: &Hdf5File, masks: &Masks) -> Result<Walked, FormatError> {
                 walked.objects.push(Object::unreadable(path, format!("a link to the file {other:?}")));
             } else {
                 match unmasked(file, masks, &group, &link) {
-                    // One that cannot be used leaves the others as they are.
+                    // A dataset that cannot be used does not affect the others.
                     Member::Dataset(dataset) => {
-                        let object = Object::of(file, masks, &dataset, path.clone());
+                        let object = Object::read(file, masks, &dataset, path.clone());
                         walked
                             .objects
                             .push(object.unwrap_or_else(|why| Object::unreadable(path, why.to_string())));
@@ -81,12 +81,12 @@ pub fn walk(file: &Hdf5File, masks: &Masks) -> Result<Walked, FormatError> {
 enum Member {
     Dataset(Box<hdf5_reader::Dataset>),
     Group(Group),
-    /// A named type, or a soft link that leads nowhere.
+    /// A named type, or a broken soft link.
     Nothing,
     Unreadable(String),
 }
 
-/// What a name leads to, without the attributes that the reader does not take.
+/// Returns the member of a name, after blanking the attributes that the reader refuses.
 fn unmasked(file: &Hdf5File, masks: &Masks, group: &Group, link: &Link) -> Member {
     match (member(group, &link.name), link.address) {
         (Member::Unreadable(_), Some(address)) if masks.blank(file, group, address).unwrap_or(false) => {
@@ -114,7 +114,7 @@ fn member(group: &Group, name: &str) -> Member {
     }
 }
 
-/// What an error says below the places that it came through.
+/// Returns the cause inside an error.
 fn cause(error: &Error) -> &Error {
     match error {
         Error::Context { source, .. } => cause(source),

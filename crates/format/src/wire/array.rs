@@ -1,4 +1,4 @@
-//! An array as bytes.
+//! Encoding of arrays.
 
 use gristmill_kernel::{ByteOrder, DType};
 

@@ -7,33 +7,33 @@ use super::page::Page;
 use super::sum::{with_sum, without_sum};
 use crate::array::Array;
 use crate::rows::Rows;
-use crate::table::{ChunkTable, FileRef, MAX_CHUNKS, Places};
+use crate::table::{ChunkLocations, ChunkTable, FileRef, MAX_CHUNKS};
 use crate::{FormatError, MAX_FILES};
 
 const MAGIC: &[u8; 4] = b"grtb";
 const VERSION: u8 = 2;
 
-/// All of a table but for the places that it lists.
+/// A table without the locations that its pages list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The array.
+    /// The array of the table.
     pub array: Array,
-    /// How many files chunks lie in.
+    /// Number of files with chunks.
     pub(super) files: u32,
-    /// The file, where there is one.
+    /// The file, if there is a single one.
     pub(super) only: Option<FileRef>,
-    places: HeadPlaces,
+    locations: HeadLocations,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum HeadPlaces {
-    /// So many are in the pages.
+enum HeadLocations {
+    /// The pages list this number of locations.
     Listed(u64),
     Rows(Rows),
     Inline(Vec<u8>),
 }
 
-/// The head of a table as bytes, at most [`MAX_HEAD_BYTES`] of a table that [`ChunkTable::check`] accepts.
+/// Encodes the head of a table. It has at most [`MAX_HEAD_BYTES`] if [`ChunkTable::check`] accepts the table.
 pub fn head(table: &ChunkTable) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
@@ -43,17 +43,17 @@ pub fn head(table: &ChunkTable) -> Vec<u8> {
     if let [only] = table.files.as_slice() {
         put_file(&mut out, only);
     }
-    match &table.places {
-        Places::Listed(places) => {
+    match &table.locations {
+        ChunkLocations::Listed(locations) => {
             out.push(0);
-            put(&mut out, places.len() as u64);
+            put(&mut out, locations.len() as u64);
         }
-        Places::Rows(rows) => {
+        ChunkLocations::Rows(rows) => {
             out.push(1);
             put(&mut out, rows.begin);
             put(&mut out, rows.stride);
         }
-        Places::Inline(bytes) => {
+        ChunkLocations::Inline(bytes) => {
             out.push(2);
             put_bytes(&mut out, bytes);
         }
@@ -71,15 +71,15 @@ pub fn file(from: &mut Reader<'_>) -> Result<FileRef, FormatError> {
 }
 
 impl Head {
-    /// Reads a head.
+    /// Decodes a head.
     ///
     /// # Errors
-    /// [`FormatError::Table`] and [`FormatError::Limit`] for whatever [`head`] does not write.
+    /// Returns [`FormatError::Table`] or [`FormatError::Limit`] for bytes that [`head`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Head, FormatError> {
         FormatError::limit("bytes of a table's head", bytes.len() as u64, MAX_HEAD_BYTES as u64)?;
         let mut from = Reader::new(without_sum(bytes)?);
         if from.exactly(MAGIC.len())? != MAGIC {
-            return Err(bad("it is no chunk table"));
+            return Err(bad("it is not a chunk table"));
         }
         if from.u8()? != VERSION {
             return Err(bad("it is of another version of Gristmill"));
@@ -88,35 +88,35 @@ impl Head {
         let files = from.u32()?;
         FormatError::limit("files", u64::from(files), MAX_FILES as u64)?;
         let only = if files == 1 { Some(file(&mut from)?) } else { None };
-        let places = match from.u8()? {
+        let locations = match from.u8()? {
             0 => {
                 let count = from.number()?;
                 FormatError::limit("chunks", count, MAX_CHUNKS as u64)?;
-                HeadPlaces::Listed(count)
+                HeadLocations::Listed(count)
             }
-            1 => HeadPlaces::Rows(Rows { begin: from.number()?, stride: from.number()? }),
-            2 => HeadPlaces::Inline(from.bytes()?.to_vec()),
-            _ => return Err(bad("its places are of an unknown kind")),
+            1 => HeadLocations::Rows(Rows { begin: from.number()?, stride: from.number()? }),
+            2 => HeadLocations::Inline(from.bytes()?.to_vec()),
+            _ => return Err(bad("its locations are of an unknown kind")),
         };
         from.end()?;
-        Ok(Head { array, files, only, places })
+        Ok(Head { array, files, only, locations })
     }
 
-    /// The chunk behind the last that pages are about; 0 where there are none to ask for.
+    /// Number of the chunk after the last one of the pages; 0 if there are no pages.
     pub fn pages_end(&self) -> u64 {
-        match self.places {
-            HeadPlaces::Listed(_) => self.array.chunks(),
-            HeadPlaces::Rows(_) | HeadPlaces::Inline(_) => 0,
+        match self.locations {
+            HeadLocations::Listed(_) => self.array.chunks(),
+            HeadLocations::Rows(_) | HeadLocations::Inline(_) => 0,
         }
     }
 
-    /// The table, from all its pages in their order. Check it against the files ([`ChunkTable::check`]).
+    /// Makes the table from all its pages, in order. Check it against the files with [`ChunkTable::check`].
     ///
     /// # Errors
-    /// [`FormatError::Table`] for pages that leave something out or do not belong together.
+    /// Returns [`FormatError::Table`] if pages are missing or do not belong together.
     pub fn table(self, pages: Vec<Page>) -> Result<ChunkTable, FormatError> {
         let mut next = 0;
-        let mut places = Vec::new();
+        let mut locations = Vec::new();
         let mut files: Vec<Option<FileRef>> = vec![None; self.files as usize];
         if let (Some(slot), Some(only)) = (files.first_mut(), &self.only) {
             *slot = Some(only.clone());
@@ -127,8 +127,8 @@ impl Head {
                 return Err(bad("its pages are not in order, or one is missing"));
             }
             next = page.chunks.end;
-            FormatError::limit("chunks", (places.len() + page.places.len()) as u64, MAX_CHUNKS as u64)?;
-            places.extend(page.places);
+            FormatError::limit("chunks", (locations.len() + page.locations.len()) as u64, MAX_CHUNKS as u64)?;
+            locations.extend(page.locations);
             for (number, file) in page.files {
                 let slot =
                     files.get_mut(number as usize).ok_or_else(|| bad("a page names a file too many"))?;
@@ -143,12 +143,14 @@ impl Head {
         }
         let files = files.into_iter().collect::<Option<Vec<_>>>();
         let files = files.ok_or_else(|| bad("no page names one of its files"))?;
-        let places = match self.places {
-            HeadPlaces::Listed(count) if count == places.len() as u64 => Places::Listed(places),
-            HeadPlaces::Listed(_) => return Err(bad("its pages have another number of chunks")),
-            HeadPlaces::Rows(rows) => Places::Rows(rows),
-            HeadPlaces::Inline(bytes) => Places::Inline(bytes),
+        let locations = match self.locations {
+            HeadLocations::Listed(count) if count == locations.len() as u64 => {
+                ChunkLocations::Listed(locations)
+            }
+            HeadLocations::Listed(_) => return Err(bad("its pages have another number of chunks")),
+            HeadLocations::Rows(rows) => ChunkLocations::Rows(rows),
+            HeadLocations::Inline(bytes) => ChunkLocations::Inline(bytes),
         };
-        Ok(ChunkTable { array: self.array, files, places })
+        Ok(ChunkTable { array: self.array, files, locations })
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers and bytes, written and read.
+//! Encoding of numbers and bytes.
 
 use crate::FormatError;
 
@@ -10,7 +10,7 @@ pub fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// The difference of two numbers, modulo 2^64; small ones of either sign are short.
+/// Appends the difference of two numbers, modulo 2^64. Small differences of either sign are short.
 pub fn put_change(out: &mut Vec<u8>, from: u64, to: u64) {
     let change = to.wrapping_sub(from);
     put(out, change << 1 ^ (((change as i64) >> 63) as u64));
@@ -21,7 +21,7 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Reads what the functions above wrote.
+/// A reader of the bytes that these functions write.
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
             }
             number |= bits << shift;
             if byte & 0x80 == 0 {
-                // One number has one form, so that what is decoded is encoded as it was.
+                // Each number has a single form, so that decoded bytes are encoded to the same bytes.
                 return if bits == 0 && shift > 0 {
                     Err(bad("a number is longer than it need be"))
                 } else {
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(from.wrapping_add(coded >> 1 ^ (coded & 1).wrapping_neg()))
     }
 
-    /// A count of things that take at least `each` bytes, so that no more is allocated than was received.
+    /// Reads a count of items of at least `each` bytes, so that no more memory is allocated than bytes were received.
     pub fn count(&mut self, each: usize) -> Result<usize, FormatError> {
         let count = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         if count.saturating_mul(each) > self.rest.len() {
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn text(&mut self) -> Result<String, FormatError> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| bad("a name is no text"))
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| bad("a name is not UTF-8"))
     }
 
     pub fn end(&self) -> Result<(), FormatError> {

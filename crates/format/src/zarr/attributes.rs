@@ -1,4 +1,4 @@
-//! Attributes as JSON.
+//! Attributes in JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,28 +8,28 @@ use serde_json::Value;
 use super::document::{float, is_number, written};
 use crate::attribute::{Attribute, AttributeValue};
 
-/// What names the dimensions of an array in version 2, by a convention of xarray.
+/// Attribute that names the dimensions of an array in version 2, by a convention of xarray.
 pub const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// The attributes of an object, in its order.
-pub fn of(json: Option<&Value>) -> Vec<Attribute> {
+/// Reads the attributes of an object, in its order.
+pub fn from_json(json: Option<&Value>) -> Vec<Attribute> {
     let Some(object) = json.and_then(Value::as_object) else { return Vec::new() };
     let shown = object.iter().filter(|(name, _)| *name != DIMENSIONS);
     shown.map(|(name, json)| Attribute { name: name.clone(), value: value(json) }).collect()
 }
 
-/// The attribute of netCDF that says which elements are missing.
+/// The attribute of netCDF that gives the value of missing elements.
 const FILL_VALUE: &str = "_FillValue";
 
-/// In version 2 the fill value of an array is its missing value, as xarray and NCZarr write it and xarray reads it. It
-/// stands in the document of the array alone.
+/// Adds the missing value of an array of version 2: its fill value, as xarray and NCZarr write it. Only the document of
+/// the array has it.
 pub fn missing_is_fill(attributes: &mut Vec<Attribute>, dtype: DType, fill: &[u8]) {
     attributes.retain(|attribute| attribute.name != FILL_VALUE);
     let value = AttributeValue::Numbers { dtype, bytes: fill.to_vec(), scalar: true, typed: true };
     attributes.push(Attribute { name: FILL_VALUE.to_owned(), value });
 }
 
-/// In version 3 JSON has no place for every float, so xarray writes the missing value of floats as eight bytes in base64.
+/// Decodes the missing value of floats in version 3, which xarray writes as eight bytes in base64.
 pub fn missing_from_text(attributes: &mut [Attribute], dtype: DType) {
     let Some(attribute) = attributes.iter_mut().find(|attribute| attribute.name == FILL_VALUE) else {
         return;
@@ -44,7 +44,7 @@ pub fn missing_from_text(attributes: &mut [Attribute], dtype: DType) {
     attribute.value = AttributeValue::Numbers { dtype, bytes, scalar: true, typed: true };
 }
 
-/// JSON has one kind of numbers: integers are i64, or u64 if they are too large for it, all others f64.
+/// Reads a value of JSON. Integers are i64, or u64 if they are too large for it; all other numbers are f64.
 fn value(json: &Value) -> AttributeValue {
     match json {
         Value::String(text) => AttributeValue::Text(text.clone()),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn fill_value(json: &Value, change: impl Fn(&mut Vec<Attribute>)) -> AttributeValue {
-        let mut all = of(Some(json));
+        let mut all = from_json(Some(json));
         change(&mut all);
         assert_eq!(all.iter().filter(|attribute| attribute.name == FILL_VALUE).count(), 1);
         all.into_iter().find(|attribute| attribute.name == FILL_VALUE).unwrap().value

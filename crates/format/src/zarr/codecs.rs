@@ -1,16 +1,16 @@
-//! Codecs by their names.
+//! Codecs by name.
 
 use serde_json::{Map, Value};
 
 use crate::filter::Filter;
 
-/// A codec of numcodecs, as version 2 names them: `{"id": ...}`.
+/// Reads a codec of numcodecs as in version 2: `{"id": ...}`.
 pub fn numcodecs(json: &Value) -> Result<Filter, String> {
     let id = json.get("id").and_then(Value::as_str).ok_or("it has a filter without a name")?;
     named(id, json.as_object())
 }
 
-/// A codec of numcodecs with its parameters.
+/// Returns the filter of a numcodecs codec with its parameters.
 fn named(id: &str, parameters: Option<&Map<String, Value>>) -> Result<Filter, String> {
     let number = |name: &str| parameters.and_then(|all| all.get(name)).and_then(Value::as_u64);
     Ok(match id {
@@ -28,7 +28,7 @@ fn named(id: &str, parameters: Option<&Map<String, Value>>) -> Result<Filter, St
     })
 }
 
-/// A codec between bytes and bytes, as version 3 names them.
+/// Returns the filter of a codec of version 3 that maps bytes to bytes.
 pub fn bytes_to_bytes(name: &str, parameters: Option<&Map<String, Value>>) -> Result<Filter, String> {
     match name {
         "gzip" => Ok(Filter::Gzip),
@@ -36,7 +36,7 @@ pub fn bytes_to_bytes(name: &str, parameters: Option<&Map<String, Value>>) -> Re
         "blosc" => Ok(Filter::Blosc),
         "crc32c" => Ok(Filter::Crc32c),
         "shuffle" => named(name, parameters),
-        // zarr-python offers those of numcodecs too.
+        // zarr-python offers the codecs of numcodecs too.
         other => match other.strip_prefix("numcodecs.") {
             Some(id) => named(id, parameters),
             None => Err(unsupported(other)),

@@ -1,9 +1,9 @@
-//! Documents of JSON, with the numbers that Python writes and JSON has not: `NaN`, `Infinity` and `-Infinity`, bare, as
-//! zarr-python and xarray write and read them in attributes.
+//! JSON documents with the numbers that Python writes but JSON lacks: `NaN`, `Infinity` and `-Infinity` without quotes,
+//! as zarr-python and xarray write and read them in attributes.
 
 use serde_json::{Map, Value, json};
 
-/// The numbers that JSON has no word for.
+/// The numbers that JSON lacks, by name.
 const NAMED: [(&str, f64); 3] = [
     ("-Infinity", f64::NEG_INFINITY),
     ("Infinity", f64::INFINITY),
@@ -11,17 +11,17 @@ const NAMED: [(&str, f64); 3] = [
     ("NaN", f64::from_bits(0x7ff8_0000_0000_0000)),
 ];
 
-/// The key of an object that stands for such a number in a parsed document.
+/// The key of an object that represents such a number in a parsed document.
 const KEY: &str = "\0float";
 
-/// A document.
+/// Parses a document.
 ///
 /// # Errors
-/// What is no JSON even with those numbers.
+/// Returns an error if the bytes are not JSON with these numbers.
 pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     match serde_json::from_slice(bytes) {
         Err(error) => match marked(bytes) {
-            // Places are those of the document as it is only where nothing was put in.
+            // Positions in errors are those of the document only if nothing was inserted.
             Some(marked) => serde_json::from_slice(&marked),
             None => Err(error),
         },
@@ -29,7 +29,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     }
 }
 
-/// The document with an object in the place of each such number; `None` where it has none.
+/// Replaces each such number by an object. Returns `None` if the document has none.
 fn marked(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let (mut rest, mut in_text, mut found) = (bytes, false, false);
@@ -45,7 +45,7 @@ fn marked(bytes: &[u8]) -> Option<Vec<u8>> {
         rest = behind;
         match first {
             b'"' => in_text = !in_text,
-            // What is behind it ends no text.
+            // The byte after a backslash does not end a text.
             b'\\' if in_text => {
                 let Some((escaped, behind)) = rest.split_first() else { break };
                 out.push(*escaped);
@@ -57,28 +57,28 @@ fn marked(bytes: &[u8]) -> Option<Vec<u8>> {
     found.then_some(out)
 }
 
-/// The number of this name.
+/// Returns the number of a name.
 pub fn named(name: &str) -> Option<f64> {
     NAMED.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
 }
 
-/// The name of a number that JSON has no word for.
+/// Returns the name of a number that JSON lacks.
 fn name(json: &Value) -> Option<&str> {
     let object: &Map<String, Value> = json.as_object()?;
     object.get(KEY).filter(|_| object.len() == 1)?.as_str()
 }
 
-/// Whether it is a number, finite or not.
+/// Returns whether a value is a number, finite or not.
 pub fn is_number(json: &Value) -> bool {
     json.is_number() || name(json).is_some()
 }
 
-/// The number, finite or not.
+/// Returns a number, finite or not.
 pub fn float(json: &Value) -> Option<f64> {
     json.as_f64().or_else(|| named(name(json)?))
 }
 
-/// The text of a part of a document, as a file has it.
+/// Returns the text of a part of a document, as in a file.
 pub fn written(json: &Value) -> String {
     NAMED
         .iter()

@@ -1,11 +1,12 @@
-//! Fill values as JSON.
+//! Fill values in JSON.
 
 use gristmill_kernel::DType;
 use serde_json::Value;
 
 use super::document;
 
-/// The element that a document means, little-endian; `None` for one that is no such number. Version 2's `null` is zero.
+/// Reads a fill value as a little-endian element. Returns `None` if it is not a number of the type. Version 2's `null`
+/// is zero.
 pub fn fill(json: Option<&Value>, dtype: DType) -> Option<Vec<u8>> {
     let json = json.unwrap_or(&Value::Null);
     if json.is_null() {
@@ -18,7 +19,7 @@ pub fn fill(json: Option<&Value>, dtype: DType) -> Option<Vec<u8>> {
     }
     macro_rules! integer {
         ($t:ty) => {{
-            // Some writers give integers as floats.
+            // Some writers write integers as floats.
             let whole = json.as_f64().filter(|x| x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0);
             let number =
                 json.as_i64().map(i128::from).or(json.as_u64().map(i128::from)).or(whole.map(|x| x as i128));
@@ -42,7 +43,7 @@ pub fn fill(json: Option<&Value>, dtype: DType) -> Option<Vec<u8>> {
     })
 }
 
-/// A number, or the name of one that is not finite.
+/// Reads a number, or the name of a number that is not finite.
 fn float(json: &Value) -> Option<f64> {
     json.as_str().map_or_else(|| document::float(json), document::named)
 }

@@ -1,16 +1,16 @@
 //! Names of chunk files.
 
-/// How the coordinates of a chunk in the grid make its key.
+/// The encoding of a chunk's grid coordinates in its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// Begins with `c`, as version 3 does unless told otherwise.
+    /// Whether keys begin with `c`, which is the default of version 3.
     pub prefixed: bool,
-    /// `.` or `/`.
+    /// The separator: `.` or `/`.
     pub separator: char,
 }
 
 impl Keys {
-    /// The coordinates that a key below the array's folder says; `None` for other files.
+    /// Returns the coordinates in a key below the array's folder, or `None` for other files.
     pub fn coordinates(&self, key: &str, axes: usize) -> Option<Vec<u64>> {
         let rest = match (self.prefixed, axes) {
             (true, 0) => return (key == "c").then(Vec::new),
@@ -23,7 +23,7 @@ impl Keys {
     }
 }
 
-/// A number as Zarr writes it: digits, without zeros before it.
+/// Reads a number as Zarr writes it: digits without leading zeros.
 fn coordinate(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }

@@ -1,40 +1,40 @@
-//! Shards: files that hold several chunks and an index of them (the codec `sharding_indexed`).
+//! Shards: files with several chunks and an index of them (the codec `sharding_indexed`).
 
 use crate::array::Array;
 use crate::codec::checksum;
 use crate::source::{self, Source};
-use crate::table::Place;
+use crate::table::ChunkLocation;
 use crate::{FormatError, MAX_METADATA_BYTES};
 
 use super::bad;
 
-/// Where the index of a shard says that a chunk is not there.
+/// Offset and length in the index of a shard for a chunk that is not stored.
 const NOTHING: u64 = u64::MAX;
 
-/// Bytes of the index for one chunk: where it begins, and how many bytes it has.
+/// Bytes of an entry of the index: the offset of a chunk and its length.
 const ENTRY: u64 = 16;
 
-/// How shards are made.
+/// The structure of shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shards {
     /// Chunks along each axis of a shard.
     pub chunks: Vec<u64>,
-    /// The index is at the end of the file, else at its beginning.
+    /// Whether the index is at the end of the file instead of its beginning.
     pub at_end: bool,
-    /// The index has a CRC32C behind it.
+    /// Whether a CRC32C follows the index.
     pub checked: bool,
 }
 
 impl Shards {
-    /// Reads the index of the shard at these coordinates of the grid of shards, and appends its chunks. Chunks of a
-    /// shard that lie outside the array mean nothing.
-    pub fn places(
+    /// Reads the index of the shard at these coordinates of the grid of shards, and appends the locations of its
+    /// chunks. Chunks outside the array are ignored.
+    pub fn locations(
         &self,
         shard: &dyn Source,
         array: &Array,
         coordinates: &[u64],
         file: u32,
-        out: &mut Vec<Place>,
+        out: &mut Vec<ChunkLocation>,
     ) -> Result<(), FormatError> {
         let count = self.chunks.iter().try_fold(1u64, |all, chunks| all.checked_mul(*chunks));
         let bytes =
@@ -57,15 +57,15 @@ impl Shards {
             if offset == NOTHING && bytes == NOTHING {
                 continue;
             }
-            let place = self.inside(coordinates, number).and_then(|at| array.number_at(&at));
-            if let Some(chunk) = place {
-                out.push(Place { chunk, file, offset, bytes, mask: 0 });
+            let location = self.inside(coordinates, number).and_then(|at| array.number_at(&at));
+            if let Some(chunk) = location {
+                out.push(ChunkLocation { chunk, file, offset, bytes, mask: 0 });
             }
         }
         Ok(())
     }
 
-    /// The coordinates in the grid of chunks of chunk `number` of a shard.
+    /// Returns the coordinates of chunk `number` of a shard in the grid of chunks.
     fn inside(&self, shard: &[u64], number: u64) -> Option<Vec<u64>> {
         let mut left = number;
         let mut at = vec![0; self.chunks.len()];

@@ -13,7 +13,7 @@ use crate::npy::kind_of;
 use crate::tree::Tree;
 use crate::{FormatError, MAX_DIMENSIONS};
 
-/// The attributes of a folder; none where it has no file for them.
+/// Reads the attributes of a folder. A folder without the file has none.
 pub fn attributes(tree: &dyn Tree, folder: &str) -> Result<Map<String, Value>, FormatError> {
     let key = if folder.is_empty() { ".zattrs".to_owned() } else { format!("{folder}/.zattrs") };
     match tree.open(&key)? {
@@ -22,7 +22,7 @@ pub fn attributes(tree: &dyn Tree, folder: &str) -> Result<Map<String, Value>, F
     }
 }
 
-/// An array from its document.
+/// Reads an array from its document.
 pub fn node(
     folder: &str,
     json: &Map<String, Value>,
@@ -59,12 +59,12 @@ pub fn node(
             shards: None,
         }),
         (_, Err(why), _) => Err(why.clone()),
-        (_, _, None) => Err("its fill value is no element of its type".to_owned()),
-        _ => Err("its elements are no numbers".to_owned()),
+        (_, _, None) => Err("its fill value does not have the type of its elements".to_owned()),
+        _ => Err("its elements are not numbers".to_owned()),
     };
     let dimensions = attrs.get(DIMENSIONS).and_then(Value::as_array);
     let dimension = |axis: usize| dimensions.and_then(|names| names.get(axis)).and_then(Value::as_str);
-    let mut given = attributes::of(Some(&Value::Object(attrs.clone())));
+    let mut given = attributes::from_json(Some(&Value::Object(attrs.clone())));
     if let (Kind::Number(dtype), Some(element)) = (&kind, &element)
         && json.get("fill_value").is_some_and(|value| !value.is_null())
     {
@@ -94,7 +94,7 @@ fn keys(json: &Map<String, Value>) -> Result<Keys, FormatError> {
     Ok(Keys { prefixed: false, separator })
 }
 
-/// What is done to a chunk, in the order of writing.
+/// Returns the filters of a chunk, in the order of writing.
 fn filters(json: &Map<String, Value>, axes: usize) -> Result<Vec<Filter>, String> {
     let mut out = Vec::new();
     match json.get("order").and_then(Value::as_str) {
@@ -110,7 +110,7 @@ fn filters(json: &Map<String, Value>, axes: usize) -> Result<Vec<Filter>, String
     Ok(out)
 }
 
-/// The names of filters that cannot all be undone.
+/// Returns the names of filters of which some are not supported.
 fn listed(json: &Map<String, Value>) -> Vec<String> {
     let more = json.get("filters").and_then(Value::as_array).into_iter().flatten();
     let all = more.chain(json.get("compressor"));

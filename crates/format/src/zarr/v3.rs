@@ -12,13 +12,13 @@ use crate::dataset::{Kind, Storage, Variable, names};
 use crate::filter::Filter;
 use crate::{FormatError, MAX_DIMENSIONS};
 
-/// An array from its document.
+/// Reads an array from its document.
 pub fn node(folder: &str, json: &Map<String, Value>) -> Result<Node, FormatError> {
     let path = path_of(folder);
     if json.get("zarr_format").and_then(Value::as_u64) != Some(3)
         || json.get("node_type").and_then(Value::as_str) != Some("array")
     {
-        return Err(bad(format!("{path}: it is no array of version 3")));
+        return Err(bad(format!("{path}: it is not an array of version 3")));
     }
     let shape = lengths(json.get("shape"), "the shape of an array")?;
     FormatError::limit("dimensions", shape.len() as u64, MAX_DIMENSIONS as u64)?;
@@ -53,12 +53,12 @@ pub fn node(folder: &str, json: &Map<String, Value>) -> Result<Node, FormatError
             shards: chain.shards,
         }),
         (_, Err(why), _) => Err(why),
-        (_, _, None) => Err("its fill value is no element of its type".to_owned()),
-        _ => Err("its elements are no numbers".to_owned()),
+        (_, _, None) => Err("its fill value does not have the type of its elements".to_owned()),
+        _ => Err("its elements are not numbers".to_owned()),
     };
     let dimensions = json.get("dimension_names").and_then(Value::as_array);
     let dimension = |axis: usize| dimensions.and_then(|names| names.get(axis)).and_then(Value::as_str);
-    let mut given = attributes::of(json.get("attributes"));
+    let mut given = attributes::from_json(json.get("attributes"));
     if let Kind::Number(dtype) = kind {
         attributes::missing_from_text(&mut given, dtype);
     }
@@ -77,7 +77,7 @@ pub fn node(folder: &str, json: &Map<String, Value>) -> Result<Node, FormatError
     Ok(Node { folder: folder.to_owned(), variable, stored })
 }
 
-/// Name and parameters of an extension, which may be a name only.
+/// Returns the name and the parameters of an extension, which may be only a name.
 fn parts(object: &Map<String, Value>) -> (&str, Option<&Map<String, Value>>) {
     let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
     (name, object.get("configuration").and_then(Value::as_object))
@@ -131,11 +131,11 @@ fn keys(json: &Map<String, Value>) -> Result<Keys, FormatError> {
     Ok(Keys { prefixed, separator })
 }
 
-/// What is done to the elements of a chunk.
+/// The codecs of a chunk.
 struct Chain {
     filters: Vec<Filter>,
     order: ByteOrder,
-    /// Lengths of a chunk; of one inside a shard, where there are shards.
+    /// Lengths of a chunk. With shards, those of a chunk inside a shard.
     chunk: Vec<u64>,
     shards: Option<Shards>,
 }
@@ -159,7 +159,7 @@ fn chain(json: &Map<String, Value>, outer: &[u64]) -> Result<Chain, String> {
     let fits = chunk.len() == outer.len()
         && outer.iter().zip(&chunk).all(|(shard, chunk)| *chunk > 0 && shard.is_multiple_of(*chunk));
     if !fits {
-        return Err("its shards are no whole number of chunks".to_owned());
+        return Err("its shards are not a whole number of chunks".to_owned());
     }
     let inner =
         parameter("codecs").and_then(Value::as_array).ok_or("the chunks of its shards have no codecs")?;
@@ -184,7 +184,8 @@ fn chain(json: &Map<String, Value>, outer: &[u64]) -> Result<Chain, String> {
     Ok(Chain { filters, order, chunk, shards: Some(Shards { chunks, at_end, checked }) })
 }
 
-/// Filters and byte order of a list of codecs: from arrays to arrays, then to bytes, then from bytes to bytes.
+/// Returns the filters and the byte order of a list of codecs: from arrays to arrays, then to bytes, then from bytes to
+/// bytes.
 fn elements_to_bytes(codecs: &[Value]) -> Result<(Vec<Filter>, ByteOrder), String> {
     let mut filters = Vec::new();
     let mut order = None;

@@ -1,4 +1,4 @@
-//! The decision of one request, from what its nodes said. Pure.
+//! The placement of one request from the loads of its nodes. Pure.
 
 use gristmill_kernel::{Output, Passes, Spec};
 use gristmill_schedule::cluster::{
@@ -8,9 +8,9 @@ use gristmill_schedule::{Place, Places, ScheduleError};
 use gristmill_wire::NodeLoad;
 
 use super::NodeDecision;
-use super::asking::{Asking, FAIR_SHARE, LEAST_CORES};
-use super::besides::Besides;
-use super::said::{Together, believed, shared};
+use super::client_capacity::{ClientCapacity, FAIR_SHARE, LEAST_CORES};
+use super::extra_work::ExtraWork;
+use super::reported_load::{SharedProcessors, for_new_reader, plausible};
 
 /// Seconds that it takes to ask for bytes and to begin with them.
 const READ_SECONDS: f64 = 0.005;
@@ -20,53 +20,57 @@ const READ_SECONDS: f64 = 0.005;
 /// others' requests and takes more gains it from them.
 const LINK_FOR_CORES: f64 = 1.0 / LEAST_SHARE - 1.0;
 
-/// Who would wait so many times as long takes it all the same.
+/// A client reads over the link in any case if the part would take this many times as long on the node.
 const LONG_WAIT: f64 = 10.0;
 
 /// The least of a node's processors that is reckoned with.
 const LEAST_OF_NODE: f64 = 1e-3;
 
-/// Decides for all parts of one request. `besides`: what each node has to do besides folding. Gives the seconds that it takes.
+/// Places all parts of one request and returns its expected seconds. `extra_work` is the work of each node in addition to
+/// folding.
+///
+/// # Errors
+/// Returns an error if the scheduler refuses the cluster or the shards.
 pub(super) fn decide(
     spec: &Spec,
     parts: &mut [NodeDecision],
-    besides: Besides,
-    asking: &Asking,
+    extra_work: ExtraWork,
+    capacity: &ClientCapacity,
 ) -> Result<f64, ScheduleError> {
-    let loads: Vec<NodeLoad> = parts.iter().map(|part| shared(expected(part, asking))).collect();
+    let loads: Vec<NodeLoad> = parts.iter().map(|part| for_new_reader(expected(part, capacity))).collect();
     let mut cluster = Cluster::default();
-    let machines: Vec<(Together<'_>, usize)> = Together::of(&loads)
+    let machines: Vec<(SharedProcessors<'_>, usize)> = SharedProcessors::group(&loads)
         .into_iter()
         .map(|one| {
-            let near = asking.processors.as_deref() == Some(one.name);
-            // Who asks has a fair share of them, where folds on nodes only get what nobody wants.
+            let near = capacity.processors.as_deref() == Some(one.name);
+            // The client has a fair share of them. Folds on nodes get only what nobody else uses.
             let cores = one.free.max(if near { FAIR_SHARE * one.cores } else { LEAST_CORES });
             let number = cluster.machine(Machine { cores, busy: one.queued / cores });
-            (Together { free: cores, ..one }, number)
+            (SharedProcessors { free: cores, ..one }, number)
         })
         .collect();
-    let beside = machines.iter().find(|(one, _)| asking.processors.as_deref() == Some(one.name));
-    // One's own link is not known; no node sends faster than its own.
+    let beside = machines.iter().find(|(one, _)| capacity.processors.as_deref() == Some(one.name));
+    // The link of the client is unknown. No node sends faster than its own link.
     let link = loads.iter().map(|load| load.link).fold(1.0, f64::max);
-    let cores = beside.map_or(asking.cores * asking.free, |(one, _)| asking.cores.min(one.free));
+    let cores = beside.map_or(capacity.cores * capacity.free, |(one, _)| capacity.cores.min(one.free));
     let cores = cores.max(LEAST_CORES);
     let client = cluster.client(Client {
         link,
         cores,
-        receiving: asking.receiving,
+        receiving: capacity.receiving,
         machine: beside.map(|(_, number)| *number),
         ..Client::IDLE
     });
     let several = spec.passes == Passes::Several;
-    // Every pass needs all parts. And rows come in the order of the file: of parts at two places each waits for the other. That is
-    // no reason to move what may stay because another node takes no work.
+    // Every pass needs all parts. Rows come in the order of the file, so parts at two places wait for each other. If a node
+    // takes no work, the parts of the other nodes may stay.
     let together = several || spec.output != Output::Value && loads.iter().all(|load| load.cores > 0.0);
     let mut ordered = Vec::new();
     for (part, load) in parts.iter_mut().zip(&loads) {
         let its = load.processors.as_ref();
         let machine = machines.iter().find(|(one, _)| its.is_some_and(|its| its.name == one.name));
         let (machine, number) = (machine.map(|(one, _)| one), machine.map(|(_, number)| *number));
-        part.near = number.is_some() && number == beside.map(|(_, number)| *number);
+        part.shares_processors = number.is_some() && number == beside.map(|(_, number)| *number);
         let active = machine.map_or(load.cores, |one| one.cores_of(load)).max(LEAST_OF_NODE);
         let sending = if load.sends > 0.0 { 1.0 / load.sends } else { SENDING };
         let all = its.map_or(active, |its| its.cores);
@@ -78,17 +82,17 @@ pub(super) fn decide(
             sending,
             machine: number,
         });
-        let rate = asking.rate.unwrap_or(load.rate);
+        let rate = capacity.rate.unwrap_or(load.rate);
         // On the same processors nobody is faster than the node.
-        let rate = if part.near { rate.min(load.rate) } else { rate };
+        let rate = if part.shares_processors { rate.min(load.rate) } else { rate };
         ordered.push(Shard {
             bytes: part.bytes,
             result_bytes: if spec.output == Output::Bytes { part.bytes } else { spec.state_hint },
-            pulled_bytes: besides.pulled_bytes,
+            pulled_bytes: extra_work.pulled_bytes,
             storage_rate: load.rate,
             client_rate: rate * cores,
             parallel: f64::from(load.lanes.max(1)),
-            overhead: [besides.seconds(), 0.0, READ_SECONDS],
+            overhead: [extra_work.seconds(), 0.0, READ_SECONDS],
             places: match load.cores == 0.0 {
                 true => Places::NONE.with(Place::Client),
                 false => Places::ALL.without(Place::Data),
@@ -101,31 +105,32 @@ pub(super) fn decide(
     for ((part, place), costs) in parts.iter_mut().zip(&placement.places).zip(&placement.costs) {
         let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
         (part.storage_seconds, part.client_seconds) = (seconds(Place::Storage), seconds(Place::Client));
-        part.here = *place == Place::Client;
+        part.at_client = *place == Place::Client;
     }
     // Each pass would move the file anew.
     let stays =
-        |part: &NodeDecision| takes_from_others(part, asking) || several && part.storage_seconds.is_some();
-    let gone: Vec<bool> = parts.iter().map(|part| part.here && stays(part)).collect();
+        |part: &NodeDecision| takes_from_others(part, capacity) || several && part.storage_seconds.is_some();
+    let gone: Vec<bool> = parts.iter().map(|part| part.at_client && stays(part)).collect();
     let all_stay = together && gone.contains(&true);
     for (part, stays) in parts.iter_mut().zip(gone) {
-        part.here &= !stays && !all_stay;
+        part.at_client &= !stays && !all_stay;
     }
-    let seconds = |part: &NodeDecision| if part.here { part.client_seconds } else { part.storage_seconds };
+    let seconds =
+        |part: &NodeDecision| if part.at_client { part.client_seconds } else { part.storage_seconds };
     Ok(parts.iter().filter_map(seconds).fold(0.0, f64::max))
 }
 
 /// The load of a part's node. A rate that was measured here counts more than one that the node only expects.
-fn expected(part: &NodeDecision, asking: &Asking) -> NodeLoad {
-    let load = believed(part.load.as_ref());
-    let measured = asking.rate.filter(|_| !load.measured);
+fn expected(part: &NodeDecision, capacity: &ClientCapacity) -> NodeLoad {
+    let load = plausible(part.load.as_ref());
+    let measured = capacity.rate.filter(|_| !load.measured);
     NodeLoad { rate: measured.unwrap_or(load.rate), ..load }
 }
 
 /// Whether a part that would be done sooner here takes too much of its node's link for what it spares its processors. If
 /// the others gain by it, the node hands it back, for it sees them all.
-fn takes_from_others(part: &NodeDecision, asking: &Asking) -> bool {
-    let load = expected(part, asking);
+fn takes_from_others(part: &NodeDecision, capacity: &ClientCapacity) -> bool {
+    let load = expected(part, capacity);
     let (Some(storage), Some(client)) = (part.storage_seconds, part.client_seconds) else { return false };
     load.rate * load.cores > LINK_FOR_CORES * load.link && storage < LONG_WAIT * client
 }
@@ -136,12 +141,12 @@ mod tests {
 
     use gristmill_wire::Processors;
 
-    use super::super::said::UNKNOWN;
+    use super::super::reported_load::UNKNOWN;
     use super::*;
 
     /// A process with a core of its own.
-    fn apart() -> Asking {
-        Asking { cores: 1.0, free: 1.0, processors: None, rate: None, receiving: 0.0 }
+    fn apart() -> ClientCapacity {
+        ClientCapacity { cores: 1.0, free: 1.0, processors: None, rate: None, receiving: 0.0 }
     }
 
     fn part(bytes: u64, load: Option<NodeLoad>) -> NodeDecision {
@@ -149,10 +154,10 @@ mod tests {
             node: "0 (here)".into(),
             targets: vec![0],
             bytes,
-            here: false,
+            at_client: false,
             storage_seconds: None,
             client_seconds: None,
-            near: false,
+            shares_processors: false,
             load,
         }
     }
@@ -165,11 +170,11 @@ mod tests {
     fn an_idle_node_folds_and_a_busy_one_does_not() {
         let spec = Spec::fixed("sum", 8);
         let mut parts = [part(128 << 20, Some(slow(0.0)))];
-        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert!(!parts[0].here, "{parts:?}");
+        decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert!(!parts[0].at_client, "{parts:?}");
         let mut parts = [part(128 << 20, Some(slow(30.0)))];
-        let seconds = decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert!(parts[0].here && seconds < 30.1, "{parts:?}");
+        let seconds = decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert!(parts[0].at_client && seconds < 30.1, "{parts:?}");
         assert!(parts[0].storage_seconds > parts[0].client_seconds);
     }
 
@@ -178,8 +183,8 @@ mod tests {
         let spec = Spec::lines("grep");
         for (messages, goes) in [(0, false), (100, false), (100_000, true)] {
             let mut parts = [part(128 << 20, Some(slow(0.0)))];
-            decide(&spec, &mut parts, Besides { messages, ..Besides::default() }, &apart()).unwrap();
-            assert_eq!(parts[0].here, goes, "{messages}");
+            decide(&spec, &mut parts, ExtraWork { messages, ..ExtraWork::default() }, &apart()).unwrap();
+            assert_eq!(parts[0].at_client, goes, "{messages}");
         }
     }
 
@@ -188,8 +193,8 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (normal, goes) in [(0, true), (4, true), (40, false), (u64::MAX, false)] {
             let mut parts = [part(128 << 20, Some(NodeLoad { normal, ..slow(30.0) }))];
-            decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-            assert_eq!(parts[0].here, goes, "{normal}");
+            decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+            assert_eq!(parts[0].at_client, goes, "{normal}");
         }
     }
 
@@ -200,8 +205,8 @@ mod tests {
         let fast = |queued: f64| NodeLoad { rate: 860e6, ..slow(queued) };
         for (queued, goes) in [(0.5, false), (2.0, false), (9.0, false), (20.0, true)] {
             let mut parts = [part(128 << 20, Some(fast(queued)))];
-            let seconds = decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-            assert_eq!(parts[0].here, goes, "{queued}");
+            let seconds = decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+            assert_eq!(parts[0].at_client, goes, "{queued}");
             assert_eq!(Some(seconds), if goes { parts[0].client_seconds } else { parts[0].storage_seconds });
         }
     }
@@ -211,20 +216,20 @@ mod tests {
         let mut spec = Spec::fixed("sum", 8);
         let both = || [part(64 << 20, Some(slow(0.0))), part(64 << 20, Some(slow(60.0)))];
         let mut parts = both();
-        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert_eq!(parts.map(|part| part.here), [false, true]);
+        decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert_eq!(parts.map(|part| part.at_client), [false, true]);
         spec.passes = Passes::Several;
         let mut parts = both();
-        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert_eq!(parts[0].here, parts[1].here);
+        decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert_eq!(parts[0].at_client, parts[1].at_client);
     }
 
     #[test]
     fn a_node_that_takes_no_work_gets_none() {
         let none = NodeLoad { cores: 0.0, ..UNKNOWN };
         let mut parts = [part(64 << 20, Some(none)), part(64 << 20, None)];
-        decide(&Spec::fixed("sum", 8), &mut parts, Besides::default(), &apart()).unwrap();
-        assert!(parts[0].here && !parts[1].here);
+        decide(&Spec::fixed("sum", 8), &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert!(parts[0].at_client && !parts[1].at_client);
     }
 
     #[test]
@@ -236,8 +241,8 @@ mod tests {
             NodeLoad { queued: f64::INFINITY, ..UNKNOWN },
             NodeLoad { link: 0.0, ..UNKNOWN },
         ] {
-            assert_eq!(believed(Some(&lie)), UNKNOWN, "{lie:?}");
-            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], Besides::default(), &apart())
+            assert_eq!(plausible(Some(&lie)), UNKNOWN, "{lie:?}");
+            decide(&Spec::fixed("sum", 8), &mut [part(1 << 30, Some(lie))], ExtraWork::default(), &apart())
                 .unwrap();
         }
     }
@@ -252,8 +257,8 @@ mod tests {
 
     const HERE: &str = "0123456789abcdef";
 
-    fn beside(rate: Option<f64>) -> Asking {
-        Asking { cores: 2.0, free: 1.0, processors: Some(HERE.into()), rate, receiving: 0.4e-9 }
+    fn beside(rate: Option<f64>) -> ClientCapacity {
+        ClientCapacity { cores: 2.0, free: 1.0, processors: Some(HERE.into()), rate, receiving: 0.4e-9 }
     }
 
     #[test]
@@ -264,8 +269,11 @@ mod tests {
                 // However fast it was here once, it is no faster than the nodes on the same processors.
                 for known in [None, Some(1e11)] {
                     let mut parts = up(|load| (load.rate, load.queued) = (rate, queued));
-                    decide(&spec, &mut parts, Besides::default(), &beside(known)).unwrap();
-                    assert!(parts.iter().all(|part| part.near && !part.here), "{rate} {queued} {parts:?}");
+                    decide(&spec, &mut parts, ExtraWork::default(), &beside(known)).unwrap();
+                    assert!(
+                        parts.iter().all(|part| part.shares_processors && !part.at_client),
+                        "{rate} {queued} {parts:?}"
+                    );
                     assert!(parts.iter().all(|part| part.client_seconds >= part.storage_seconds));
                 }
             }
@@ -282,8 +290,8 @@ mod tests {
             }
         };
         let mut parts = up(capped);
-        decide(&spec, &mut parts, Besides::default(), &beside(None)).unwrap();
-        assert!(parts.iter().all(|part| part.here), "{parts:?}");
+        decide(&spec, &mut parts, ExtraWork::default(), &beside(None)).unwrap();
+        assert!(parts.iter().all(|part| part.at_client), "{parts:?}");
     }
 
     #[test]
@@ -291,8 +299,8 @@ mod tests {
         // Folds on nodes get what nobody else wants; a process that asks gets its share.
         let spec = Spec::fixed("sum", 8);
         let mut parts = up(|load| (load.cores, load.others, load.rate) = (0.006, 1.0, 3e8));
-        decide(&spec, &mut parts, Besides::default(), &beside(None)).unwrap();
-        assert!(parts.iter().all(|part| part.here), "{parts:?}");
+        decide(&spec, &mut parts, ExtraWork::default(), &beside(None)).unwrap();
+        assert!(parts.iter().all(|part| part.at_client), "{parts:?}");
     }
 
     #[test]
@@ -300,13 +308,13 @@ mod tests {
         let mut spec = Spec::fixed("median", 8);
         spec.passes = Passes::Several;
         let mut parts = [part(128 << 20, Some(slow(60.0)))];
-        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert!(!parts[0].here && parts[0].client_seconds.is_some(), "{parts:?}");
+        decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert!(!parts[0].at_client && parts[0].client_seconds.is_some(), "{parts:?}");
         // Unless a node takes no work at all.
         let mut parts =
             [part(128 << 20, Some(slow(0.0))), part(1 << 20, Some(NodeLoad { cores: 0.0, ..UNKNOWN }))];
-        decide(&spec, &mut parts, Besides::default(), &apart()).unwrap();
-        assert!(parts.iter().all(|part| part.here), "{parts:?}");
+        decide(&spec, &mut parts, ExtraWork::default(), &apart()).unwrap();
+        assert!(parts.iter().all(|part| part.at_client), "{parts:?}");
     }
 
     #[test]
@@ -315,9 +323,9 @@ mod tests {
         for (measured, goes) in [(false, false), (true, true)] {
             let slow = NodeLoad { cores: 0.13, rate: 3e8, measured, link: 118e6, ..UNKNOWN };
             let mut parts = [part(64 << 20, Some(slow))];
-            let asking = Asking { cores: 0.13, rate: Some(9e8), ..apart() };
-            decide(&spec, &mut parts, Besides::default(), &asking).unwrap();
-            assert_eq!(parts[0].here, goes, "{parts:?}");
+            let capacity = ClientCapacity { cores: 0.13, rate: Some(9e8), ..apart() };
+            decide(&spec, &mut parts, ExtraWork::default(), &capacity).unwrap();
+            assert_eq!(parts[0].at_client, goes, "{parts:?}");
         }
     }
 
@@ -326,8 +334,8 @@ mod tests {
         let spec = Spec::fixed("sum", 8);
         for (rate, goes) in [(Some(80e6), true), (Some(5e6), false)] {
             let mut parts = [part(128 << 20, Some(slow(30.0)))];
-            decide(&spec, &mut parts, Besides::default(), &Asking { rate, ..apart() }).unwrap();
-            assert_eq!(parts[0].here, goes, "{parts:?}");
+            decide(&spec, &mut parts, ExtraWork::default(), &ClientCapacity { rate, ..apart() }).unwrap();
+            assert_eq!(parts[0].at_client, goes, "{parts:?}");
         }
     }
 }

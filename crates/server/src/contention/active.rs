@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use gristmill_kernel::{Output, Passes, Record, RecordRule};
 use gristmill_layout::Layout;
-use gristmill_peers::Besides;
+use gristmill_peers::ExtraWork;
 use gristmill_runtime::{Request, RunError};
 use gristmill_schedule::{Place, Revision};
 use gristmill_wire::{Asker, FoldRequest};
 use tokio::sync::Notify;
 
-use crate::moving::Moving;
+use crate::hand_off::HandOff;
 
 /// What is known of an active request when it comes.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Work {
                 // As if each target had a node of its own.
                 let nodes = u64::from(striped.targets());
                 let all = bytes.saturating_mul(nodes) / (request.targets.len() as u64).max(1);
-                Besides::of_rows(all, striped.unit(), nodes, lines).shared_by(nodes).seconds()
+                ExtraWork::for_rows(all, striped.unit(), nodes, lines).shared_by(nodes).seconds()
                     * request.targets.len() as f64
             }
             _ => 0.0,
@@ -104,7 +104,7 @@ impl Work {
 pub(crate) struct Active {
     pub number: u64,
     pub work: Work,
-    pub moving: Arc<Moving>,
+    pub hand_off: Arc<HandOff>,
     /// When it came.
     pub came: Instant,
     running: AtomicBool,
@@ -128,18 +128,18 @@ impl Active {
 
     /// Bytes that were folded in this pass, about.
     pub fn folded(&self) -> u64 {
-        self.moving.own.progress().0.saturating_mul(self.work.record)
+        self.hand_off.own.progress().0.saturating_mul(self.work.record)
     }
 
     /// Bytes that were folded in all passes, about; not what statistics settled, which says nothing of a speed.
     pub fn folded_in_all(&self) -> u64 {
-        let own = &self.moving.own;
+        let own = &self.hand_off.own;
         own.in_all().saturating_sub(own.settled_in_all()).saturating_mul(self.work.record)
     }
 
     /// Bytes folded and processor time used since this told something last, once it is `least` bytes.
     pub fn progress(&self, least: u64) -> Option<(u64, f64)> {
-        let now = (self.folded_in_all(), self.moving.pace.used());
+        let now = (self.folded_in_all(), self.hand_off.pace.used());
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = now.0.saturating_sub(learned.0);
         if bytes < least {
@@ -171,12 +171,12 @@ impl ActiveList {
     }
 
     /// Adds one. `now`: seconds on the clock of revisions.
-    pub fn add(&self, work: Work, moving: Arc<Moving>, now: f64) -> Arc<Active> {
+    pub fn add(&self, work: Work, hand_off: Arc<HandOff>, now: f64) -> Arc<Active> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let active = Arc::new(Active {
             number,
             work,
-            moving,
+            hand_off,
             came: Instant::now(),
             running: AtomicBool::new(false),
             decided: Notify::new(),
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn speeds_are_learned_from_all_passes() {
         let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
-        let moving = Arc::new(Moving::at_passes(&Arc::new(Control::new()), FoldPace::of_tests(&cap)));
+        let hand_off = Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::of_tests(&cap)));
         let work = Work {
             kernel: "median".into(),
             principal: "anonymous".into(),
@@ -222,11 +222,11 @@ mod tests {
             several: true,
             besides: 0.0,
         };
-        let active = ActiveList::default().add(work, moving, 0.0);
+        let active = ActiveList::default().add(work, hand_off, 0.0);
         for _ in 0..3 {
-            active.moving.own.begin_pass(0, 1000);
+            active.hand_off.own.begin_pass(0, 1000);
             for _ in 0..2 {
-                active.moving.own.folded(500);
+                active.hand_off.own.folded(500);
                 assert_eq!(active.progress(4000).map(|(bytes, _)| bytes), Some(4000));
                 assert_eq!(active.progress(1), None);
             }

@@ -8,7 +8,7 @@ use gristmill_runtime::ErrorKind;
 use super::active::{Active, Work};
 use super::estimator::{Contention, lock};
 use crate::error::{Answer, Refusal};
-use crate::moving::Moving;
+use crate::hand_off::HandOff;
 
 /// How long a request waits at most to be decided on before it begins here.
 const ADMIT: Duration = Duration::from_millis(100);
@@ -59,19 +59,19 @@ impl Contention {
     /// # Errors
     /// The node takes no active work, and nobody can go on with it. Passes are handed back when one of them is over, which
     /// none would ever be here.
-    pub fn admit(self: &Arc<Self>, mut work: Work, moving: Arc<Moving>, node: &str) -> Answer<Admitted> {
-        if self.terms.share == 0.0 && (work.asker.is_none() || work.several) {
+    pub fn admit(self: &Arc<Self>, mut work: Work, hand_off: Arc<HandOff>, node: &str) -> Answer<Admitted> {
+        if self.options.share == 0.0 && (work.asker.is_none() || work.several) {
             let text = format!(
                 "storage node {node} takes no active work (--active-share 0), and this cannot be handed back; \
                  ask with --place client"
             );
             return Err(Refusal::new(ErrorKind::Busy, text));
         }
-        if work.bytes < LEAST_MOVED && self.terms.share > 0.0 {
+        if work.bytes < LEAST_MOVED && self.options.share > 0.0 {
             // Sooner done than decided.
             work.asker = None;
         }
-        let active = self.active.add(work, moving, self.now());
+        let active = self.active.add(work, hand_off, self.now());
         self.tell();
         Ok(Admitted { contention: self.clone(), active })
     }
@@ -81,7 +81,7 @@ impl Contention {
     fn may_hand_back(&self, work: &Work) -> bool {
         let Some(asker) = &work.asker else { return false };
         let situation = self.situation();
-        if self.terms.share >= 1.0 && situation.machine.has(asker) {
+        if self.options.share >= 1.0 && situation.machine.includes(asker) {
             return false;
         }
         let folded = self.rate(&work.kernel).0 * situation.cores * SOON_DONE.as_secs_f64();
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::NodeOptions;
-    use crate::contention::terms::Terms;
+    use crate::contention::options::ContentionOptions;
 
     fn work(bytes: u64, processors: Option<String>) -> Work {
         let name = "asker".to_owned();
@@ -134,7 +134,7 @@ mod tests {
             let listen = "127.0.0.1:0".parse().unwrap();
             let node = NodeOptions::entry(Path::new("target"), listen);
             let options = NodeOptions { active_share: share, ..node };
-            let contention = Contention::start(Terms::of(&options, 2).unwrap()).unwrap();
+            let contention = Contention::start(ContentionOptions::new(&options, 2).unwrap()).unwrap();
             assert_eq!(
                 contention.may_hand_back(&work(bytes, asker.clone())),
                 waits,

@@ -34,7 +34,7 @@ impl Counts {
         let work = &active.work;
         let kernel = self.kernels.entry(work.kernel.clone()).or_default();
         kernel.bytes = kernel.bytes.saturating_add(active.folded_in_all());
-        let Some(why) = active.moving.why() else {
+        let Some(why) = active.hand_off.why() else {
             kernel.ended += 1;
             return;
         };

@@ -1,4 +1,4 @@
-//! Where the active requests of a node had better run: here, or with those who asked.
+//! Placement of a node's active requests: on this node, or at their clients.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use gristmill_wire::Asker;
 
 use super::active::Active;
 
-/// What is minimised.
+/// Quantity that the placement minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// The largest of processor, link and client time: reading, folding and sending go on at once.
@@ -63,29 +63,29 @@ pub(crate) struct Situation {
     pub clients: HashMap<String, f64>,
     /// Bytes a second that clients at these addresses take in, where that was measured.
     pub peers: HashMap<IpAddr, f64>,
-    /// The processors that this is about.
-    pub machine: Beside,
-    /// Bytes a second that one of them sends.
+    /// Processors of the node.
+    pub machine: SharedProcessors,
+    /// Bytes per second that one processor sends.
     pub sends: f64,
     pub objective: Objective,
 }
 
-/// The processors that a node runs on, for whoever runs beside it.
+/// Processors of the node, which clients on the same machine share.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Beside {
-    /// Their name, if it can be told.
+pub(crate) struct SharedProcessors {
+    /// Name of these processors, if known.
     pub processors: Option<String>,
-    /// Those that others leave to folds, wherever they run.
+    /// Processors that other programs leave to folds.
     pub cores: f64,
-    /// Those that control groups allow.
+    /// Processors that control groups allow.
     pub usable: f64,
-    /// Those that active work took lately.
+    /// Processors that active work used lately.
     pub used: f64,
 }
 
-impl Beside {
-    /// Whether whoever asks runs on them too.
-    pub(super) fn has(&self, asker: &Asker) -> bool {
+impl SharedProcessors {
+    /// Whether the client runs on these processors too.
+    pub(super) fn includes(&self, asker: &Asker) -> bool {
         self.processors.is_some() && self.processors == asker.processors
     }
 }
@@ -93,11 +93,11 @@ impl Beside {
 /// Cores that a node needs to keep what is folded in several passes.
 const CORES_FOR_PASSES: f64 = 0.05;
 
-/// What is said of one request.
+/// Decision about one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub place: Place,
-    /// Seconds until it is done here, and with whoever asked, if all others are where they are decided to be.
+    /// Seconds until the request is done here and at its client, with all others placed as decided.
     pub here: f64,
     pub there: Option<f64>,
 }
@@ -131,25 +131,25 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
 
 /// Bytes a second that whoever asks takes in and folds with all its threads. Who runs on the node's own processors is no
 /// faster on them than the node is.
-fn client_rate(asker: &Asker, rate: f64, beside: &Beside) -> f64 {
+fn client_rate(asker: &Asker, rate: f64, shared: &SharedProcessors) -> f64 {
     let here = received(rate, RECEIVING);
     let said = asker.rate.map_or(here, |said| said as f64);
-    let most = if beside.has(asker) { here } else { here * BELIEVED };
-    said.clamp(here / BELIEVED, most) * asker_cores(asker, beside)
+    let most = if shared.includes(asker) { here } else { here * BELIEVED };
+    said.clamp(here / BELIEVED, most) * asker_cores(asker, shared)
 }
 
-/// Processors that whoever asks folds with.
-fn asker_cores(asker: &Asker, beside: &Beside) -> f64 {
+/// Processors with which the client folds.
+fn asker_cores(asker: &Asker, shared: &SharedProcessors) -> f64 {
     let lanes = f64::from(asker.lanes.clamp(1, MAX_LANES));
     let cores = asker.millicores.map_or(lanes, |cores| f64::from(cores) / 1000.0).clamp(LEAST_CORES, lanes);
-    if beside.has(asker) { cores.min(beside.cores.max(LEAST_CORES)) } else { cores }
+    if shared.includes(asker) { cores.min(shared.cores.max(LEAST_CORES)) } else { cores }
 }
 
-/// Decides for all of them at once. Those with a number in `staying` stay: a plan in which something moves that is not moved
-/// in the end would leave another one waiting that could have gone instead.
+/// Places all active requests. Requests with a number in `staying` stay: if a plan moved a request that cannot move,
+/// another request that could move would wait.
 ///
 /// # Errors
-/// Numbers that no machine has; then nothing is moved.
+/// Returns an error if a rate or a time is out of range. Then nothing is moved.
 pub(crate) fn decide(
     actives: &[Arc<Active>],
     rates: &Rates,
@@ -157,10 +157,10 @@ pub(crate) fn decide(
     staying: &HashSet<u64>,
 ) -> Result<Vec<Verdict>, ScheduleError> {
     let mut cluster = Cluster::default();
-    let (cores, beside) = (situation.cores.max(LEAST_OWN_CORES), &situation.machine);
+    let (cores, shared) = (situation.cores.max(LEAST_OWN_CORES), &situation.machine);
     let sending = 1.0 / situation.sends;
-    let link = sendable(situation.link, beside.usable.max(LEAST_OWN_CORES), sending);
-    let machine = Machine { cores: beside.cores.max(LEAST_OWN_CORES), busy: 0.0 };
+    let link = sendable(situation.link, shared.usable.max(LEAST_OWN_CORES), sending);
+    let machine = Machine { cores: shared.cores.max(LEAST_OWN_CORES), busy: 0.0 };
     let machine = Some(cluster.machine(machine));
     let link_busy = situation.link_busy;
     cluster.storage_node(Node { cores, busy: 0.0, link, link_busy, sending, machine });
@@ -178,8 +178,8 @@ pub(crate) fn decide(
             cluster.client(Client {
                 busy,
                 link: known.clamp(link / BELIEVED, link),
-                cores: asker.map_or(1.0, |asker| asker_cores(asker, beside)),
-                machine: machine.filter(|_| asker.is_some_and(|asker| beside.has(asker))),
+                cores: asker.map_or(1.0, |asker| asker_cores(asker, shared)),
+                machine: machine.filter(|_| asker.is_some_and(|asker| shared.includes(asker))),
                 ..Client::IDLE
             })
         });
@@ -230,7 +230,7 @@ mod tests {
     use crate::contention::active::{ActiveList, Work};
     use crate::contention::normal::NormalCount;
     use crate::contention::pace::{Cap, FoldPace};
-    use crate::moving::Moving;
+    use crate::hand_off::HandOff;
 
     /// The processors of the node.
     const HERE: &str = "0123456789abcdef";
@@ -273,7 +273,7 @@ mod tests {
                 besides: 0.0,
             };
             change(number, &mut work);
-            list.add(work, Arc::new(Moving::new(&Arc::new(Control::new()), FoldPace::of_tests(&cap))), 0.0);
+            list.add(work, Arc::new(HandOff::new(&Arc::new(Control::new()), FoldPace::of_tests(&cap))), 0.0);
         }
         let rates = Rates::new(80e6).unwrap();
         let situation = Situation {
@@ -283,7 +283,7 @@ mod tests {
             link_busy: 0.0,
             clients: HashMap::new(),
             peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
-            machine: Beside { processors: Some(HERE.into()), cores: 1.0, usable: 1.0, used: 0.0 },
+            machine: SharedProcessors { processors: Some(HERE.into()), cores: 1.0, usable: 1.0, used: 0.0 },
             sends: 1e9,
             objective,
         };

@@ -11,18 +11,18 @@ use gristmill_transport::Senders;
 use gristmill_wire::{NodeLoad, Processors};
 
 use super::active::{Active, ActiveList};
+use super::backlog::Backlog;
 use super::counts::Counts;
-use super::decide::{Beside, Situation};
-use super::given::Given;
+use super::decide::{SharedProcessors, Situation};
 use super::links::Links;
 use super::normal::NormalCount;
+use super::options::ContentionOptions;
 use super::pace::Cap;
 use super::pressure;
 use super::prior;
 use super::queue::Queue;
 use super::sample::Sample;
 use super::sending::Sending;
-use super::terms::Terms;
 
 /// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
 const UNKNOWN_LINK: f64 = 1.25e9;
@@ -36,7 +36,7 @@ const LEAST_LEARNED: u64 = 1 << 20;
 
 /// A node's contention estimator.
 pub(crate) struct Contention {
-    pub(super) terms: Terms,
+    pub(super) options: ContentionOptions,
     pub(super) cores: usize,
     pub active: ActiveList,
     pub cap: Arc<Cap>,
@@ -52,7 +52,7 @@ pub(crate) struct Contention {
     /// Which they are.
     pub(super) processors: Mutex<Option<String>>,
     pub(super) sending: Mutex<Sending>,
-    pub(super) given: Mutex<Given>,
+    pub(super) backlog: Mutex<Backlog>,
     pub(super) begun: Instant,
     pub(super) signal: Mutex<Signal>,
     pub(super) changed: Condvar,
@@ -83,26 +83,26 @@ impl Contention {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn start(terms: Terms) -> Result<Arc<Contention>, std::io::Error> {
+    pub fn start(options: ContentionOptions) -> Result<Arc<Contention>, std::io::Error> {
         let cores = whole_cores();
         let Allowance { quota, processors } = Allowance::now();
         let usable = usable(cores, quota);
         let normal = NormalCount::default();
         let unknown = || std::io::Error::other("a rate that no machine has");
         let contention = Arc::new(Contention {
-            terms,
+            options,
             cores,
             active: ActiveList::default(),
-            cap: Arc::new(Cap::new(terms.share, usable, terms.priority, normal.clone())),
+            cap: Arc::new(Cap::new(options.share, usable, options.priority, normal.clone())),
             senders: Arc::default(),
             normal,
-            links: Mutex::new(Links::new(terms.link, UNKNOWN_LINK)),
+            links: Mutex::new(Links::new(options.link, UNKNOWN_LINK)),
             rates: Mutex::new(prior::rates().map_err(|_| unknown())?),
             sample: Mutex::default(),
             usable: Mutex::new(usable),
             processors: Mutex::new(processors),
             sending: Mutex::new(Sending::new().map_err(|_| unknown())?),
-            given: Mutex::default(),
+            backlog: Mutex::default(),
             begun: Instant::now(),
             signal: Mutex::default(),
             changed: Condvar::new(),
@@ -172,14 +172,14 @@ impl Contention {
     pub(super) fn situation(&self) -> Situation {
         let (now, cores) = (self.now(), self.cores as f64);
         let sample = *lock(&self.sample);
-        let free = cores * (1.0 - sample.others).max(self.terms.priority.least_share());
+        let free = cores * (1.0 - sample.others).max(self.options.priority.least_share());
         let usable = *lock(&self.usable);
         let short = pressure::left(&sample, self.normal.now());
         let link = lock(&self.links).link();
-        let given = lock(&self.given);
+        let backlog = lock(&self.backlog);
         Situation {
-            cores: free.min(usable * self.terms.share) * short,
-            machine: Beside {
+            cores: free.min(usable * self.options.share) * short,
+            machine: SharedProcessors {
                 processors: lock(&self.processors).clone(),
                 // Who folds beside it is short of the same.
                 cores: free.min(usable) * short,
@@ -187,12 +187,12 @@ impl Contention {
                 usable,
             },
             sends: lock(&self.sending).rate(),
-            lanes: self.terms.lanes as f64,
+            lanes: self.options.lanes as f64,
             link,
-            link_busy: given.link(now),
-            clients: given.clients(now),
+            link_busy: backlog.link(now),
+            clients: backlog.clients(now),
             peers: HashMap::new(),
-            objective: self.terms.objective,
+            objective: self.options.objective,
         }
     }
 
@@ -222,7 +222,7 @@ impl Contention {
         let known = rates.get(kernel);
         NodeLoad {
             cores: situation.cores,
-            lanes: u32::try_from(self.terms.lanes).unwrap_or(u32::MAX),
+            lanes: u32::try_from(self.options.lanes).unwrap_or(u32::MAX),
             rate: known.rate(),
             measured: known.confidence() > 0.0,
             link: situation.link,
@@ -239,7 +239,7 @@ impl Contention {
             processors: situation.machine.processors.map(|name| Processors {
                 name,
                 cores: situation.machine.usable,
-                most: situation.machine.usable * self.terms.share,
+                most: situation.machine.usable * self.options.share,
                 used: situation.machine.used,
             }),
             sends: situation.sends,

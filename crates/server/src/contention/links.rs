@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use gristmill_schedule::{MAX_RATE, MIN_RATE};
 use gristmill_transport::Sent;
 
-/// Clients whose rates are remembered; of more, nothing is known.
+/// Largest number of clients whose rates are remembered.
 pub(crate) const MAX_PEERS: usize = 1024;
 
 /// Bytes that a connection must have sent to tell anything.
@@ -38,12 +38,12 @@ const RECENT: f64 = 1800.0;
 /// Shortest time between two looks, in seconds, that what was sent is divided by.
 const LEAST_TIME: f64 = 0.1;
 
-/// What is known of links.
+/// Speeds of this node's link and of its clients' links.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// Bytes a second that are taken for granted.
+    /// Bytes per second before any measurement.
     prior: f64,
-    /// No more is believed.
+    /// Upper bound of the estimate, in bytes per second.
     most: f64,
     link: f64,
     measured: Option<f64>,
@@ -57,16 +57,16 @@ struct Peer {
     at: f64,
 }
 
-/// What one connection tells.
-struct Told {
+/// Measurement of one connection.
+struct LinkSample {
     rate: f64,
-    /// It had more to send all the time, for long.
+    /// Whether the connection always had more to send, for at least [`LONG`] seconds.
     pressed: bool,
-    /// And whoever read had room.
+    /// Whether, in addition, the reader had room, so that the network was the limit.
     by_network: bool,
 }
 
-fn told(sent: &Sent) -> Option<Told> {
+fn link_sample(sent: &Sent) -> Option<LinkSample> {
     if sent.bytes < LARGE {
         return None;
     }
@@ -78,30 +78,30 @@ fn told(sent: &Sent) -> Option<Told> {
         None => (sent.delivery_rate as f64, true, true),
     };
     let pressed = long && !sent.app_limited;
-    let told = Told { rate, pressed, by_network: pressed && room };
-    (MIN_RATE..=MAX_RATE).contains(&rate).then_some(told)
+    let sample = LinkSample { rate, pressed, by_network: pressed && room };
+    (MIN_RATE..=MAX_RATE).contains(&rate).then_some(sample)
 }
 
 impl Links {
-    /// What the administrator said of the link is believed at first, and it is never taken to be faster. Where nothing
-    /// was said `unknown` is believed at first.
+    /// Creates an estimate. `said` is the administrator's figure: the first estimate and its upper bound. Without it
+    /// the first estimate is `unknown`.
     pub fn new(said: Option<f64>, unknown: f64) -> Links {
         let prior = said.unwrap_or(unknown);
         let most = said.unwrap_or(MAX_RATE);
         Links { prior, most, link: prior, measured: None, peers: BTreeMap::new(), now: 0.0 }
     }
 
-    /// Bytes a second of the node's link.
+    /// Bytes per second of the node's link.
     pub fn link(&self) -> f64 {
         self.link
     }
 
-    /// Whether that was measured lately.
+    /// Whether the link was measured in the last [`RECENT`] seconds.
     pub fn is_measured(&self) -> bool {
         self.measured.is_some_and(|at| self.now - at < RECENT)
     }
 
-    /// Bytes a second that clients at this address take in, if that is known.
+    /// Bytes per second that clients at this address receive, if known.
     pub fn peer(&self, address: IpAddr) -> Option<f64> {
         self.peers.get(&address).map(|peer| peer.rate)
     }
@@ -112,17 +112,17 @@ impl Links {
         let passed = if now.is_finite() { (now - self.now).clamp(0.0, RECENT) } else { 0.0 };
         // Its own clock, which never runs backwards.
         self.now += passed;
-        let told: Vec<(IpAddr, Told)> =
-            sent.iter().filter_map(|sent| Some((sent.peer, told(sent)?))).collect();
-        self.learn_peers(&told);
+        let samples: Vec<(IpAddr, LinkSample)> =
+            sent.iter().filter_map(|sent| Some((sent.peer, link_sample(sent)?))).collect();
+        self.learn_peers(&samples);
         let bytes: f64 = sent.iter().map(|sent| sent.bytes as f64).sum();
-        let fastest = told.iter().map(|(_, told)| told.rate).fold(0.0, f64::max);
+        let fastest = samples.iter().map(|(_, sample)| sample.rate).fold(0.0, f64::max);
         // What was sent in all is a rate too.
         let at_least = fastest.max(if bytes < LARGE as f64 { 0.0 } else { bytes / passed.max(LEAST_TIME) });
-        let together: f64 = told.iter().map(|(_, told)| told.rate).sum();
+        let together: f64 = samples.iter().map(|(_, sample)| sample.rate).sum();
         if at_least >= self.link {
             self.believe(at_least);
-        } else if told.iter().any(|(_, told)| told.by_network) {
+        } else if samples.iter().any(|(_, sample)| sample.by_network) {
             let first = self.measured.is_none();
             let part = if first { 1.0 } else { LOWERED };
             self.believe(self.link + (together.min(self.link) - self.link) * part);
@@ -137,10 +137,10 @@ impl Links {
         self.measured = Some(self.now);
     }
 
-    fn learn_peers(&mut self, told: &[(IpAddr, Told)]) {
+    fn learn_peers(&mut self, samples: &[(IpAddr, LinkSample)]) {
         let mut sums: BTreeMap<IpAddr, f64> = BTreeMap::new();
-        for (peer, told) in told.iter().filter(|(_, told)| told.pressed) {
-            *sums.entry(*peer).or_default() += told.rate;
+        for (peer, sample) in samples.iter().filter(|(_, sample)| sample.pressed) {
+            *sums.entry(*peer).or_default() += sample.rate;
         }
         let now = self.now;
         self.peers.retain(|_, peer| now - peer.at < RECENT);
@@ -222,7 +222,7 @@ mod tests {
         // But the client that is slow is known as that.
         assert!(close(links.peer(peer(1)).unwrap(), 5e6));
         assert_eq!((links.peer(peer(2)), links.peer(peer(3))), (None, None));
-        // The same raise what is believed of a slower one.
+        // The same figures raise the estimate of a slower link.
         let mut links = Links::new(Some(1e6), UNKNOWN);
         links.learn(0.5, &[little]);
         assert!(links.is_measured());

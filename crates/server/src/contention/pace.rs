@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_runtime::{Held, Pace, thread_time};
 
-use super::at_work::{self, AtWork, Lane};
+use super::lane_queue::{self, Lane, LaneQueue};
 use super::normal::NormalCount;
 use super::priority::ActivePriority;
 use crate::memory::Memory;
@@ -61,7 +61,7 @@ pub(crate) struct Cap {
 /// Who works while somebody reads or writes.
 struct LaneTurns {
     cores: f64,
-    lanes: AtWork,
+    lanes: LaneQueue,
     asleep: HashMap<Lane, Thread>,
 }
 
@@ -82,7 +82,7 @@ impl Cap {
     pub fn new(share: f64, cores: f64, priority: ActivePriority, normal: NormalCount) -> Cap {
         let state =
             State { rate: rate(share, cores), balance: 0.0, at: Instant::now(), refills: false, used: 0.0 };
-        let turns = LaneTurns { cores, lanes: AtWork::default(), asleep: HashMap::new() };
+        let turns = LaneTurns { cores, lanes: LaneQueue::default(), asleep: HashMap::new() };
         Cap {
             share,
             priority,
@@ -167,7 +167,7 @@ impl Cap {
                 return;
             }
             let mut turns = self.turns();
-            let most = at_work::most(turns.cores, normal, rate(self.share, turns.cores));
+            let most = lane_queue::max_lanes(turns.cores, normal, rate(self.share, turns.cores));
             if stopped() {
                 self.over(&mut turns, lane);
                 return;
@@ -195,7 +195,7 @@ impl Cap {
             // Nobody wakes the first one when a lane at work falls silent.
             let first = turns.lanes.waiting(Instant::now()).first() == Some(&lane);
             drop(turns);
-            std::thread::park_timeout(if first { at_work::AWAY } else { LOOK_AGAIN });
+            std::thread::park_timeout(if first { lane_queue::AWAY } else { LOOK_AGAIN });
         }
     }
 

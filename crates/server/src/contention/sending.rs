@@ -14,12 +14,12 @@ const LEAST_SENT: u64 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Sending {
     rate: Learned,
-    last: Looked,
+    last: SendingCounters,
 }
 
 /// What was counted at a look.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Looked {
+pub(super) struct SendingCounters {
     /// Seconds of processor time of this process.
     pub process: f64,
     /// Those of its lanes.
@@ -34,11 +34,11 @@ impl Sending {
     /// # Errors
     /// None: a rate that machines have is believed.
     pub fn new() -> Result<Sending, ScheduleError> {
-        Ok(Sending { rate: Learned::new(UNKNOWN)?, last: Looked::default() })
+        Ok(Sending { rate: Learned::new(UNKNOWN)?, last: SendingCounters::default() })
     }
 
     /// So many bytes were sent since the last look. What is written meanwhile costs time too, so nothing is learned then.
-    pub fn learn(&mut self, sent: u64, now: Looked) {
+    pub fn learn(&mut self, sent: u64, now: SendingCounters) {
         let last = std::mem::replace(&mut self.last, now);
         let seconds = (now.process - last.process) - (now.lanes - last.lanes);
         let wrote = now.writes.0 > 0 || now.writes != last.writes;
@@ -65,8 +65,8 @@ mod tests {
 
     use super::*;
 
-    fn at(process: f64, lanes: f64, writes: u64) -> Looked {
-        Looked { process, lanes, writes: (0, writes) }
+    fn at(process: f64, lanes: f64, writes: u64) -> SendingCounters {
+        SendingCounters { process, lanes, writes: (0, writes) }
     }
 
     #[test]

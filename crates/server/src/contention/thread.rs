@@ -11,10 +11,10 @@ use gristmill_schedule::{Place, ScheduleError};
 
 use super::active::Active;
 use super::decide::{Situation, Verdict, decide};
-use super::deciding::Deciding;
+use super::decision_budget::DecisionBudget;
 use super::estimator::{Contention, Signal, lock, usable};
 use super::sample::{Sample, Sampler};
-use super::sending::{Looked, process_seconds};
+use super::sending::{SendingCounters, process_seconds};
 
 /// How often the machine is looked at, and running work decided anew.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ impl Contention {
     pub(super) fn watch(&self) {
         let mut sampler = Sampler::new(Path::new("/proc"));
         let (mut sampled, mut quota_read): (Option<Instant>, Option<Instant>) = (None, None);
-        let (mut used, mut deciding) = (0.0, Deciding::new(self.begun));
+        let (mut used, mut budget) = (0.0, DecisionBudget::new(self.begun));
         loop {
             let due = sampled.is_none_or(|at| at.elapsed() >= SAMPLE_EVERY);
             if due {
@@ -50,8 +50,9 @@ impl Contention {
                 drop(known);
                 let sent = self.senders.sent();
                 lock(&self.links).learn(self.now(), &sent);
-                let looked = Looked { process: process_seconds(), lanes: ours, writes: self.normal.writes() };
-                lock(&self.sending).learn(sent.iter().map(|sent| sent.bytes).sum(), looked);
+                let counters =
+                    SendingCounters { process: process_seconds(), lanes: ours, writes: self.normal.writes() };
+                lock(&self.sending).learn(sent.iter().map(|sent| sent.bytes).sum(), counters);
                 sampled = Some(Instant::now());
                 self.active.all().iter().for_each(|active| self.learn(active));
                 self.retry_after.store(self.queue().retry_after(), Ordering::Relaxed);
@@ -67,7 +68,7 @@ impl Contention {
             let before = thread_time();
             // A node without work decides at once when some comes.
             if self.decide() {
-                deciding.took(thread_time().saturating_sub(before), Instant::now());
+                budget.took(thread_time().saturating_sub(before), Instant::now());
             }
             let signal = lock(&self.signal);
             let quiet = |signal: &mut Signal| !signal.changed && !signal.stop;
@@ -80,7 +81,7 @@ impl Contention {
             if std::mem::take(&mut signal.changed) {
                 // A burst is decided together.
                 drop(signal);
-                std::thread::sleep(deciding.rest(Instant::now()));
+                std::thread::sleep(budget.rest(Instant::now()));
             }
         }
     }
@@ -129,7 +130,7 @@ impl Contention {
         };
         let situation = Situation { peers, ..self.situation() };
         let rates = lock(&self.rates).clone();
-        if self.terms.share > 0.0 {
+        if self.options.share > 0.0 {
             return decide(actives, &rates, &situation, staying);
         }
         let place = |active: &Arc<Active>| match active.work.asker {
@@ -140,7 +141,7 @@ impl Contention {
     }
 
     fn carry_out(&self, active: &Active, verdict: &Verdict, now: f64, count: usize) {
-        if verdict.place != Place::Client || active.moving.why().is_some() {
+        if verdict.place != Place::Client || active.hand_off.why().is_some() {
             return;
         }
         if stays_anyway(active, verdict, now) {
@@ -152,8 +153,8 @@ impl Contention {
         }
         let Some(asker) = &active.work.asker else { return };
         let link = lock(&self.links).link();
-        lock(&self.given).add(&asker.name, now, there, active.left() as f64 / link);
-        let why = if self.terms.share > 0.0 {
+        lock(&self.backlog).add(&asker.name, now, there, active.left() as f64 / link);
+        let why = if self.options.share > 0.0 {
             format!(
                 "the node has {count} active requests; here it would take {:.2} s, where it was asked {there:.2} s with \
                  all that is moved for it",
@@ -162,7 +163,7 @@ impl Contention {
         } else {
             "the node takes no active work (--active-share 0)".to_owned()
         };
-        active.moving.hand_back(why);
+        active.hand_off.hand_back(why);
     }
 }
 

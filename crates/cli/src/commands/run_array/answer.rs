@@ -1,4 +1,4 @@
-//! What is said of a plan and its answer.
+//! The explanation of a plan, and the final form of its answer.
 
 use gristmill_array::Op;
 use gristmill_client::{ArrayPlan, AxisCoordinate, Labels};
@@ -7,7 +7,7 @@ use gristmill_kernel::{ArrayType, DType, Value};
 use super::question::MEDIAN;
 use crate::size::readable;
 
-/// What a plan reads and keeps.
+/// The explanation of a plan: what it reads and the memory that it needs.
 pub(super) fn explanation(plan: &ArrayPlan) -> String {
     let memory = plan.kernel.memory();
     let (needed, all) = (plan.chunks.len(), plan.table.array.chunks());
@@ -21,7 +21,7 @@ pub(super) fn explanation(plan: &ArrayPlan) -> String {
     )
 }
 
-/// A median as an answer of its own: without the axis that several quantiles have.
+/// Turns a quantile of one share into a median: without the axis of quantiles.
 pub(super) fn median(answer: Value) -> Value {
     let Value::Map(mut entries) = answer else { return answer };
     for (name, value) in &mut entries {
@@ -35,7 +35,7 @@ pub(super) fn median(answer: Value) -> Value {
     Value::Map(entries)
 }
 
-/// The type that sums and what is made of them were rounded to at their end, where that is narrower than f64.
+/// The type that sums, means and variances were rounded to at their end, if it is narrower than f64.
 pub(super) fn rounded(answer: &Value, op: &Op) -> Option<&'static str> {
     let Value::Map(entries) = answer else { return None };
     let single =
@@ -48,7 +48,7 @@ pub(super) fn rounded(answer: &Value, op: &Op) -> Option<&'static str> {
     entries.iter().any(|(name, value)| sum(name) && single(value)).then_some("f32")
 }
 
-/// The answer with the names of its axes, which the kernel does not know.
+/// Adds the names and labels of the axes to the answer. The kernel does not know them.
 pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Value {
     let Value::Map(mut entries) = answer else { return answer };
     entries.retain(|(name, _)| *name != "axes");
@@ -76,7 +76,7 @@ pub(super) fn with_dimensions(answer: Value, plan: &ArrayPlan, json: bool) -> Va
     Value::Map(entries)
 }
 
-/// What the elements of an axis stand for that is not the file's own.
+/// The labels of an axis that the file does not have.
 fn labels(coordinate: &AxisCoordinate, json: bool) -> Value {
     let texts = coordinate.texts();
     if !json {
@@ -91,7 +91,7 @@ fn labels(coordinate: &AxisCoordinate, json: bool) -> Value {
     Value::Map(vec![("dimension", name), ("values", Value::List(values))])
 }
 
-/// The axes of the answer.
+/// The names and lengths of the axes of the answer.
 pub(super) fn shape(plan: &ArrayPlan) -> String {
     let mut axes: Vec<String> =
         plan.axes.iter().map(|axis| format!("{} {}", axis.name, axis.length)).collect();

@@ -9,18 +9,18 @@ use gristmill_kernel::{Array, Value};
 use crate::error::CliError;
 use crate::plot::{Dimension, Picture};
 
-/// What a picture of the answer of a plan would show: its dimensions, without those of one element.
+/// The dimensions of the picture of a plan's answer, without dimensions of one element.
 ///
 /// # Errors
-/// An answer that cannot be drawn; the message says what to reduce.
+/// Returns an error if the answer cannot be drawn. The message says what to reduce.
 pub(super) fn dimensions(plan: &ArrayPlan, path: &Path) -> Result<Vec<Dimension>, CliError> {
     let refused = |why: String| Err(CliError::Usage(format!("--plot {}: {why}", path.display())));
     if path.extension().is_none_or(|end| end != "png") {
-        return refused("a picture is a .png file; name such a one".into());
+        return refused("a picture is a .png file; end its name with .png".into());
     }
     if plan.question.op.several() {
         let op = plan.question.op.name();
-        return refused(format!("{op} are several arrays; ask for one of them, as mean, var, min or max"));
+        return refused(format!("{op} are several arrays; ask for one of them: mean, var, min or max"));
     }
     let mut all = Vec::new();
     for axis in &plan.axes {
@@ -64,7 +64,7 @@ pub(super) fn dimensions(plan: &ArrayPlan, path: &Path) -> Result<Vec<Dimension>
     }
 }
 
-/// The bytes of a PNG of the answer. `op`: how it was made.
+/// The bytes of a PNG of the answer. `op` is the name of the operation.
 pub(super) fn png(
     plan: &ArrayPlan,
     dimensions: Vec<Dimension>,

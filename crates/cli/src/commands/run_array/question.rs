@@ -1,4 +1,4 @@
-//! From the words of a command line to a question about a variable.
+//! Makes a question about a variable from the arguments.
 
 use gristmill_array::Op;
 use gristmill_client::{ArrayQuestion, Mapping};
@@ -7,30 +7,33 @@ use gristmill_kernel::Value;
 use crate::args::RunArgs;
 use crate::error::CliError;
 
-/// The quantile that has a name, and the operations that take numbers of their own.
+/// Names of the operations that this module builds from parameters.
 pub(in crate::commands) const MEDIAN: &str = "median";
 pub(in crate::commands) const QUANTILE: &str = "quantile";
 pub(in crate::commands) const HISTOGRAM: &str = "histogram";
 
-/// Bins of a histogram where nothing is said, as of the kernel for plain files.
+/// Default number of bins of a histogram, as of the kernel for plain files.
 const BINS: usize = 10;
 
-/// What is asked, from the operation's name, its parameters, and the options. Of a histogram whose ends are not told also its
-/// bins: the smallest and the largest element are asked for first.
+/// Makes the question from the operation's name, its parameters, and the options. For a histogram without a range it
+/// also returns the number of bins: the smallest and the largest element must be asked for first.
+///
+/// # Errors
+/// Returns an error if the operation or a parameter is unknown or wrong.
 pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion, Option<usize>), CliError> {
     let usage = |text: String| CliError::Usage(text);
     let mut question = ArrayQuestion::new(variable, Op::Count);
     let (mut shares, mut edges, mut bins, mut ends) = (None, None, None, (None, None));
     let mut pending = None;
-    for (name, value) in &args.named.with(&args.params)? {
+    for (name, value) in &args.named.merged(&args.params)? {
         let wrong = |what: &str| usage(format!("--param {name}={value}: {what}"));
-        let number = || value.parse::<f64>().map_err(|_| wrong("it is no number"));
-        let count = || value.parse::<u64>().map_err(|_| wrong("it is no whole number"));
+        let number = || value.parse::<f64>().map_err(|_| wrong("it is not a number"));
+        let count = || value.parse::<u64>().map_err(|_| wrong("it is not a whole number"));
         let truth = || value.parse::<bool>().map_err(|_| wrong("write true or false"));
         let numbers = || value.split(',').map(|one| one.trim().parse::<f64>()).collect::<Result<Vec<_>, _>>();
         match name.as_str() {
-            _ if !takes(&args.kernel, name) => {
-                return Err(wrong(&format!("'{}' takes no such parameter of a variable", args.kernel)));
+            _ if !takes_parameter(&args.kernel, name) => {
+                return Err(wrong(&format!("'{}' of a variable takes no such parameter", args.kernel)));
             }
             "keepdims" => question.keepdims = truth()?,
             "skipna" => question.skipna = Some(truth()?),
@@ -66,7 +69,7 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion,
                 (None, bins, (Some(low), Some(high))) => Op::histogram(count(bins), low, high)?,
                 (None, bins, (None, None)) => {
                     pending = Some(count(bins));
-                    // Refuses too many at once. The ends are put in the place of these.
+                    // Refuses too many bins now. The true ends replace 0 and 1 later.
                     Op::histogram(count(bins), 0.0, 1.0)?
                 }
                 _ => {
@@ -80,7 +83,7 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion,
         name => Op::named(name).ok_or_else(|| {
             let plain = Op::NAMES.join(", ");
             usage(format!(
-                "'{name}' is no operation on a variable; there are {plain}, {MEDIAN}, quantile, histogram"
+                "'{name}' is not an operation on a variable; there are {plain}, {MEDIAN}, quantile, histogram"
             ))
         })?,
     };
@@ -98,7 +101,7 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion,
 }
 
 /// The questions for the smallest and the largest of all elements that a histogram counts.
-pub(super) fn ends(question: &ArrayQuestion) -> [ArrayQuestion; 2] {
+pub(super) fn range_questions(question: &ArrayQuestion) -> [ArrayQuestion; 2] {
     let all = |op| {
         let mapping = Mapping::default();
         ArrayQuestion { op, axes: None, mapping, keepdims: false, skipna: None, ..question.clone() }
@@ -106,11 +109,11 @@ pub(super) fn ends(question: &ArrayQuestion) -> [ArrayQuestion; 2] {
     [all(Op::Min), all(Op::Max)]
 }
 
-/// The histogram between the ends that the answers to [`ends`] tell.
+/// The histogram between the smallest and the largest element, from the answers to [`range_questions`].
 ///
 /// # Errors
-/// No elements, and infinite ones.
-pub(super) fn between(bins: usize, answers: &[Value]) -> Result<Op, CliError> {
+/// Returns an error if all elements are missing, or if one is infinite.
+pub(super) fn histogram_between(bins: usize, answers: &[Value]) -> Result<Op, CliError> {
     let number = |name: &str| {
         let entries = answers.iter().filter_map(|answer| match answer {
             Value::Map(entries) => entries.iter().find(|(key, _)| *key == name),
@@ -136,21 +139,20 @@ pub(super) fn between(bins: usize, answers: &[Value]) -> Result<Op, CliError> {
         _ => f64::NAN,
     };
     if low.is_nan() || high.is_nan() {
-        let text =
-            "all elements are missing, so there is no smallest one to begin at; give --param range=LOW:HIGH";
+        let text = "all elements are missing, so the range is unknown; give --param range=LOW:HIGH";
         return Err(CliError::Usage(text.into()));
     }
     if !(high - low).is_finite() {
         let text = format!("the elements reach from {low} to {high}; give --param range=LOW:HIGH");
         return Err(CliError::Usage(text));
     }
-    // As NumPy has it where all are one number.
+    // As NumPy does if all elements are equal.
     let (low, high) = if low == high { (low - 0.5, high + 0.5) } else { (low, high) };
     Ok(Op::histogram(bins, low, high)?)
 }
 
 /// Whether an operation on a variable takes a parameter.
-fn takes(operation: &str, parameter: &str) -> bool {
+fn takes_parameter(operation: &str, parameter: &str) -> bool {
     match parameter {
         "keepdims" | "skipna" | "valid" => true,
         "ddof" => matches!(operation, "var" | "std"),

@@ -1,5 +1,5 @@
-//! The sockets that nodes listen on. A node has the port again that it had when it was started last: grants that are out, and
-//! what the entry node knows of a target, name it.
+//! The sockets that nodes listen on. A node keeps its port across starts, because valid grants and the entry node's
+//! list of targets name it.
 
 use std::io::{Error, ErrorKind};
 use std::net::TcpListener;
@@ -13,16 +13,16 @@ use crate::error::CliError;
 /// A socket that listens, and its port.
 pub type Listening = (TcpListener, u16);
 
-/// Connections that wait to be accepted by a node: more than the standard library lets wait.
+/// Most connections that wait to be accepted by a node. The standard library's default is lower.
 const BACKLOG: i32 = 1024;
 
-/// The file in `--dir`: a port a line, those of the nodes in their order.
+/// The file in `--dir`: the ports of the nodes in their order, one per line.
 const FILE: &str = "up.ports";
 
-/// Longest such file that is read, in bytes: more than all nodes take.
+/// Longest such file that is read, in bytes: more than all nodes need.
 const MAX_BYTES: u64 = 4096;
 
-/// The sockets of so many nodes of a host, of which the first is there already.
+/// The sockets of `nodes` nodes of a host. The first socket exists already.
 pub fn sockets(dir: &Path, first: Listening, host: &str, nodes: u32) -> Result<Vec<Listening>, CliError> {
     let mut sockets = vec![first];
     let before = read(dir);
@@ -40,7 +40,7 @@ pub fn sockets(dir: &Path, first: Listening, host: &str, nodes: u32) -> Result<V
     Ok(sockets)
 }
 
-/// A socket that listens at this port of a host; 0: at a free one.
+/// Makes a socket that listens at a port of a host; 0 means a free port.
 pub fn listening(host: &str, port: u16) -> Result<Listening, CliError> {
     let address = Address::Tcp { host: host.to_owned(), port };
     let failed = |source: Error| match source.kind() {
@@ -53,7 +53,7 @@ pub fn listening(host: &str, port: u16) -> Result<Listening, CliError> {
     Ok((socket, port))
 }
 
-/// The ports of the nodes, as far as they are known. They are a preference: whatever cannot be read is none.
+/// The last ports of the nodes, as far as they are known. They are only a preference, so errors are ignored.
 fn read(dir: &Path) -> Vec<u16> {
     let path = dir.join(FILE);
     match std::fs::metadata(&path) {
@@ -64,7 +64,7 @@ fn read(dir: &Path) -> Vec<u16> {
     text.lines().map_while(|line| line.parse().ok()).collect()
 }
 
-/// Remembers the ports of the nodes. Where that fails they have others next time, and nothing else is lost.
+/// Writes the ports of the nodes to the file. If that fails, they have other ports next time, and nothing else is lost.
 pub fn remember(dir: &Path, ports: &[u16]) {
     let text: String = ports.iter().map(|port| format!("{port}\n")).collect();
     let _ = write_atomic(&dir.join(FILE), text.as_bytes());

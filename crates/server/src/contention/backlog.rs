@@ -1,0 +1,65 @@
+//! Estimate of the work that was handed back and is not done yet. Seconds are those of the caller's clock.
+
+use std::collections::HashMap;
+
+/// Largest number of clients in the backlog.
+const MAX_ASKERS: usize = 4096;
+
+/// Work that clients and the link already have.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// Time at which each client is done, in seconds.
+    askers: HashMap<String, f64>,
+    /// Time at which the link has sent its bytes, in seconds.
+    link: f64,
+}
+
+impl Backlog {
+    /// Adds work that was handed back. It takes the client `there` seconds from `now`, and the link `link` more
+    /// seconds.
+    pub fn add(&mut self, asker: &str, now: f64, there: f64, link: f64) {
+        if self.askers.len() >= MAX_ASKERS {
+            self.askers.retain(|_, until| *until > now);
+        }
+        if self.askers.len() < MAX_ASKERS {
+            self.askers.insert(asker.to_owned(), now + there);
+        }
+        self.link = self.link.max(now) + link;
+    }
+
+    /// Seconds for which the link still sends.
+    pub fn link(&self, now: f64) -> f64 {
+        (self.link - now).max(0.0)
+    }
+
+    /// Seconds for which each client still folds.
+    pub fn clients(&self, now: f64) -> HashMap<String, f64> {
+        self.askers.iter().map(|(name, until)| (name.clone(), (until - now).max(0.0))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_handed_back_is_done_some_time() {
+        let mut backlog = Backlog::default();
+        assert_eq!((backlog.link(5.0), backlog.clients(5.0).len()), (0.0, 0));
+        backlog.add("one", 5.0, 2.0, 0.5);
+        backlog.add("two", 5.0, 3.0, 0.5);
+        assert_eq!(backlog.link(5.0), 1.0);
+        assert_eq!(backlog.clients(6.0), HashMap::from([("one".into(), 1.0), ("two".into(), 2.0)]));
+        assert_eq!((backlog.link(9.0), backlog.clients(9.0).values().sum::<f64>()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn only_so_many_askers_are_remembered() {
+        let mut backlog = Backlog::default();
+        (0..2 * MAX_ASKERS).for_each(|number| backlog.add(&number.to_string(), 0.0, 1.0, 0.0));
+        assert_eq!(backlog.clients(0.0).len(), MAX_ASKERS);
+        // Those who are done make room.
+        backlog.add("late", 2.0, 1.0, 0.0);
+        assert_eq!(backlog.clients(2.0).len(), 1);
+    }
+}

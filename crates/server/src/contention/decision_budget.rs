@@ -1,0 +1,93 @@
+//! How often a node decides: soon after each change, but with a small share of a core only, as long as a decision takes less than
+//! that share of [`MOST_REST`].
+
+use std::time::{Duration, Instant};
+
+/// Decisions are at least so far apart: what comes meanwhile is decided together.
+pub(super) const DECIDE_EVERY: Duration = Duration::from_millis(1);
+
+/// Share of one core that decisions may take over a longer time.
+const DECIDING_SHARE: f64 = 0.01;
+
+/// Processor seconds of decisions that may be used at once after a time with few of them.
+const MOST_SAVED: f64 = 0.01;
+
+/// Longest time between two decisions, whatever the first one took: the machine changes meanwhile.
+const MOST_REST: Duration = Duration::from_millis(500);
+
+/// The time of a core that decisions may still take.
+///
+/// It counts processor time of the thread, not time on the clock: a decision during which other processes ran did not cost more.
+pub(super) struct DecisionBudget {
+    /// Processor seconds; less than 0 if more was used than there was.
+    left: f64,
+    /// When this was looked at last.
+    at: Instant,
+}
+
+impl DecisionBudget {
+    pub fn new(now: Instant) -> DecisionBudget {
+        DecisionBudget { left: MOST_SAVED, at: now }
+    }
+
+    /// A decision took so much processor time and is over now.
+    pub fn took(&mut self, processor: Duration, now: Instant) {
+        let since = now.saturating_duration_since(self.at).as_secs_f64();
+        self.left = (self.left + since * DECIDING_SHARE).min(MOST_SAVED) - processor.as_secs_f64();
+        // What is owed beyond the longest rest is forgotten: cheap decisions must not wait for dear ones of minutes ago.
+        self.left = self.left.max(-MOST_REST.as_secs_f64() * DECIDING_SHARE);
+        self.at = now;
+    }
+
+    /// How long to wait from `now` until the next decision.
+    pub fn rest(&self, now: Instant) -> Duration {
+        let owed = (-self.left).max(0.0) / DECIDING_SHARE;
+        let rest = Duration::try_from_secs_f64(owed).unwrap_or(MOST_REST).clamp(DECIDE_EVERY, MOST_REST);
+        rest.saturating_sub(now.saturating_duration_since(self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_requests_one_after_another_wait_for_a_millisecond_at_most() {
+        let mut now = Instant::now();
+        let mut budget = DecisionBudget::new(now);
+        for _ in 0..20 {
+            assert!(budget.rest(now) <= DECIDE_EVERY);
+            now += Duration::from_millis(5);
+            budget.took(Duration::from_micros(300), now);
+        }
+    }
+
+    #[test]
+    fn many_decisions_take_their_share_of_a_core_and_no_more() {
+        let begun = Instant::now();
+        let (mut now, mut used) = (begun, Duration::ZERO);
+        let mut budget = DecisionBudget::new(now);
+        let each = Duration::from_millis(2);
+        while now - begun < Duration::from_secs(100) {
+            now += budget.rest(now) + each;
+            used += each;
+            budget.took(each, now);
+        }
+        let share = used.as_secs_f64() / (now - begun).as_secs_f64();
+        assert!((0.009..0.0103).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn dear_decisions_make_later_ones_wait_once() {
+        let mut now = Instant::now();
+        let mut budget = DecisionBudget::new(now);
+        for _ in 0..100 {
+            budget.took(Duration::from_secs(3), now);
+            assert_eq!(budget.rest(now), MOST_REST);
+            assert_eq!(budget.rest(now + MOST_REST), Duration::ZERO);
+            now += MOST_REST;
+        }
+        budget.took(Duration::from_micros(100), now);
+        assert!(budget.rest(now) < Duration::from_millis(50), "{:?}", budget.rest(now));
+    }
+}

@@ -1,0 +1,330 @@
+//! Passes that the nodes of a file finish among themselves: this node's part, and passing the request on.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_collective::{CollectiveError, Rank};
+use gristmill_peers::{MemberPlace, StorageCrew};
+use gristmill_runtime::{
+    Control, ErrorKind, Group, HandBack, JoinEnds, Left, Partial, PassOrder, RunError, ShardEnd, Tally,
+    Together, TogetherEnd,
+};
+use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, TallyFrame};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::runtime::Handle;
+
+use crate::contention::active::Work;
+use crate::contention::admitted::Admitted;
+use crate::door::Caller;
+use crate::error::{Answer, Refusal};
+use crate::exchange::{Exchange, as_body};
+use crate::frames::Frames;
+use crate::group_work::Participation;
+use crate::hand_off::HandOff;
+use crate::limits::ANSWER_STALL;
+use crate::node::Shared;
+use crate::own_parts::{check_nodes, granted, node_request};
+use crate::permit::Permit;
+use crate::turns::Yielding;
+use crate::value_answer::ValueAnswer;
+
+/// A part that was checked and can run.
+pub(crate) struct GroupFold {
+    shared: Arc<Shared>,
+    work: Together,
+    exchange: Exchange,
+    taking: Participation,
+    crew: Option<StorageCrew>,
+    members: Vec<NodeShard>,
+    path: String,
+    targets: usize,
+    rank: Rank,
+    /// The first failure.
+    first: Mutex<Option<RunError>>,
+    pub control: Arc<Control>,
+    /// This node's own part.
+    hand_off: Arc<HandOff>,
+    /// For whom.
+    who: Arc<str>,
+    admitted: Admitted,
+    _held: (Permit, Caller),
+}
+
+impl GroupFold {
+    /// Checks a request. Blocks: the store is asked for the state of the objects.
+    /// `from`: where the request comes from.
+    /// `caller`: whose memory the request has.
+    pub fn new(
+        shared: &Arc<Shared>,
+        mut request: FoldRequest,
+        from: Option<IpAddr>,
+        caller: Caller,
+    ) -> Answer<GroupFold> {
+        let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
+        let (grant, files) = granted(shared, &request)?;
+        let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
+        let who: Arc<str> = grant.principal.as_str().into();
+        let rank = together.members.iter().position(|member| member.targets == request.targets);
+        let rank = rank.ok_or_else(|| usage("this node is none of the members"))?;
+        check_nodes(files.map(), &together.members)?;
+        let job = match (together.job.is_empty(), rank) {
+            (true, 0) => draw()?,
+            (false, _) => together.job,
+            (true, _) => return Err(usage("the node of rank 0 is asked first")),
+        };
+        let (run, kernel) = node_request(shared, &files, &request, &caller)?;
+        let control = Arc::new(Control::new());
+        let hand_off = Arc::new(HandOff::at_passes(&control, shared.pace(&who)));
+        let can_save = run.kernel.spec().can_save;
+        let told = Work::of(&request, &run, kernel, &grant.principal)?;
+        let from = from.filter(|_| request.depth <= 1);
+        let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
+        let admitted = shared.contention.admit(told, hand_off.clone(), &shared.address)?;
+        let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
+        let permit = shared.permit(&shared.group_permits, &who)?;
+        let taking = shared.group_work.begin(&job, &grant.file.id)?;
+        let place = |member: &NodeShard| {
+            let number = member.targets.first().and_then(|target| files.map().targets.get(*target as usize));
+            let number = number.map_or(0, |target| target.number);
+            MemberPlace { address: member.address.clone(), node: format!("{number} ({})", member.address) }
+        };
+        let places = together.members.iter().map(place).collect();
+        let rank = Rank::try_from(rank).unwrap_or(Rank::MAX);
+        let exchange = Exchange::new(shared.peers.clone(), request.grant.clone(), job, places, rank);
+        let rest = std::mem::take(&mut request.rest);
+        let (path, targets) = (files.map().path.clone(), files.map().targets.len());
+        let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
+        Ok(GroupFold {
+            shared: shared.clone(),
+            work,
+            exchange,
+            taking,
+            crew,
+            members: together.members,
+            path,
+            targets,
+            rank,
+            first: Mutex::default(),
+            control,
+            hand_off,
+            who,
+            admitted,
+            _held: (permit, caller),
+        })
+    }
+
+    /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
+    /// `control` too.
+    pub async fn run(self, out: Frames) {
+        let fold = Arc::new(self);
+        let work = async {
+            let answer = fold.clone().answer().await?;
+            answer.send(&out, &fold.shared.answers, &fold.who, ANSWER_STALL).await
+        };
+        tokio::select! {
+            () = out.closed() => {
+                let text = "whoever asked for it is gone";
+                fold.taking.fail(as_body(&RunError::Remote { kind: ErrorKind::Failed, message: text.into() }));
+            }
+            result = work => if let Err(error) = result {
+                // Nobody listens if the client is gone.
+                let _ = out.send(Err(error.into())).await;
+            },
+        }
+    }
+
+    async fn answer(self: Arc<Self>) -> Result<ValueAnswer, RunError> {
+        let (member, passing) = (self.clone(), self.clone());
+        let own = tokio::task::spawn_blocking(move || {
+            let end = member.work.run(&*member, &member.hand_off.own);
+            end.map_err(|error| member.failed(error))
+        });
+        let rest =
+            tokio::task::spawn_blocking(move || passing.pass_on().map_err(|error| passing.failed(error)));
+        // A panic is a failure that nobody has told yet.
+        let own = async { own.await.inspect_err(|_| self.failed(RunError::Panicked)) };
+        let rest = async { rest.await.inspect_err(|_| self.failed(RunError::Panicked)) };
+        let (own, rest) = tokio::join!(own, rest);
+        let (Ok(Ok(end)), Ok(Ok(mut tally))) = (own, rest) else {
+            let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return Err(first.unwrap_or(RunError::Panicked));
+        };
+        // What nodes send each other crosses the network between them.
+        tally.moved += std::mem::take(&mut tally.sent);
+        tally.add(&end.tally);
+        let finished = Frame::Finished(TallyFrame::of(&tally));
+        if self.rank != 0 {
+            return Ok(ValueAnswer { partial: Vec::new(), last: vec![finished], turn: None });
+        }
+        let TogetherEnd { round, shared, whole, handed_back, .. } = end;
+        let reached = Frame::Reached(round, shared.to_vec());
+        let last = handed_back.into_iter().map(Frame::HandedBack).chain([reached, finished]).collect();
+        Ok(ValueAnswer { partial: whole, last, turn: None })
+    }
+
+    /// One's own part, or that of a node asked from here, failed: nobody needs the rest any more. What fails after the
+    /// first does so because of it, and says less.
+    fn failed(&self, error: RunError) {
+        self.taking.fail(as_body(&error));
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.control.stop();
+    }
+
+    /// Asks the nodes that are to be asked from here.
+    fn pass_on(&self) -> Result<Tally, RunError> {
+        let Some(crew) = &self.crew else { return Ok(Tally::new(self.targets)) };
+        let order = PassOrder { kernel: self.work.kernel(), ctx: self.work.ctx(), control: &self.control };
+        let (job, members) = (self.taking.job.clone(), self.members.clone());
+        let (_, tally) = crew.finish(&order, gristmill_wire::Together { job, members }, FAN_IN)?;
+        Ok(tally)
+    }
+}
+
+/// The name of a job, which nobody can guess.
+fn draw() -> Answer<String> {
+    let mut bytes = [0; 16];
+    let drawn = SystemRandom::new().fill(&mut bytes);
+    drawn.map_err(|_| Refusal::new(ErrorKind::Failed, "the system gave no random numbers"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Group for GroupFold {
+    fn allreduce(&self, end: ShardEnd, join: &mut JoinEnds<'_>) -> Result<ShardEnd, RunError> {
+        let mut broken = None;
+        let mut operator = |lower: Vec<u8>, higher: Vec<u8>| {
+            let joined =
+                decode(&lower, self.targets).and_then(|lower| join(lower, decode(&higher, self.targets)?));
+            joined.map(|joined| encode(&joined)).map_err(|error| {
+                let text = error.to_string();
+                broken = Some(error);
+                CollectiveError::Operator(text)
+            })
+        };
+        let exchanged = self.exchange.allreduce(&self.taking, encode(&end), &mut operator, &self.control);
+        match (broken, exchanged) {
+            (Some(error), _) | (None, Err(error)) => Err(error),
+            (None, Ok(bytes)) => decode(&bytes, self.targets),
+        }
+    }
+
+    fn handed_back(&self) -> Option<HandBack> {
+        let targets = self.members.get(self.rank as usize)?.targets.clone();
+        self.hand_off.why().map(|why| HandBack { targets, left: Left::default(), why })
+    }
+
+    fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
+        // Held for this node's own records only: nobody who waits for others has a turn.
+        let turn = Handle::current().block_on(self.shared.folds.turn(&self.who))?;
+        let turn = Yielding::new(turn, &Handle::current());
+        self.hand_off.pace.has_turn(&turn);
+        self.admitted.runs();
+        // Others cannot tell what this node's store meant.
+        let explained = |error| self.shared.of_run(&self.path, error);
+        let mut end = work().map_err(explained)?;
+        end.failure = end.failure.map(|(at, error)| (at, explained(error)));
+        drop(turn);
+        Ok(end)
+    }
+}
+
+/// A part of a pass as bytes: a frame for a failure and one for what is handed back, each behind its length, then the
+/// partial. Of several that are handed back the first tells why.
+fn encode(end: &ShardEnd) -> Vec<u8> {
+    let failure = end.failure.as_ref().map(|(at, error)| Frame::Failed(*at, as_body(error)).encode());
+    let handed_back = end.handed_back.first().map(|one| Frame::HandedBack(one.clone()).encode());
+    let mut out = Vec::new();
+    for frame in [failure, handed_back].map(Option::unwrap_or_default) {
+        out.extend_from_slice(&(frame.len() as u64).to_le_bytes());
+        out.extend_from_slice(&frame);
+    }
+    end.partial.encode(&mut out);
+    out
+}
+
+fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
+    let (failure, rest) = framed(bytes)?;
+    let (handed_back, partial) = framed(rest)?;
+    let mut end = ShardEnd { partial: Partial::decode(partial)?, ..ShardEnd::new(0, targets) };
+    match failure {
+        None => {}
+        Some(Frame::Failed(at, error)) => end.failure = Some((at, error.into_error())),
+        Some(_) => return Err(cut_short()),
+    }
+    match handed_back {
+        None => {}
+        Some(Frame::HandedBack(one)) => end.handed_back.push(one),
+        Some(_) => return Err(cut_short()),
+    }
+    Ok(end)
+}
+
+/// A frame behind its length, none if that is 0, and what follows.
+fn framed(bytes: &[u8]) -> Result<(Option<Frame>, &[u8]), RunError> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut_short)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_short())?;
+    match rest.split_at_checked(length).ok_or_else(cut_short)? {
+        ([], rest) => Ok((None, rest)),
+        (frame, rest) => Ok((Some(Frame::decode(frame)?), rest)),
+    }
+}
+
+fn cut_short() -> RunError {
+    RunError::BadPartial { why: "a member's value is cut short".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_runtime::ExtentSet;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_part_of_a_pass_comes_through(
+            round in any::<u32>(),
+            (start, count) in (0u64..1000, 1u64..1000),
+            state in prop::collection::vec(any::<u8>(), 0..100),
+            failure in prop::option::of((any::<u64>(), any::<String>())),
+            back in prop::option::of((prop::collection::vec(any::<u32>(), 0..5), ".{0,9}")),
+        ) {
+            let hand_back = |(targets, why)| HandBack { targets, left: Left::default(), why };
+            let handed_back: Vec<HandBack> = back.map(hand_back).into_iter().collect();
+            let partial = Partial::of(round, ExtentSet::of(start..start + count), state);
+            let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
+            let failure = failure.map(|(at, message)| (at, error(message)));
+            let told = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
+            let end = ShardEnd { partial: partial.clone(), failure, handed_back: handed_back.clone(), ..ShardEnd::new(0, 3) };
+            let end = decode(&encode(&end), 3).unwrap();
+            prop_assert_eq!(end.handed_back, handed_back);
+            prop_assert_eq!(end.partial, partial);
+            let failure = end.failure.map(|(at, error)| {
+                assert_eq!(error.kind(), ErrorKind::Data);
+                (at, error.to_string())
+            });
+            prop_assert_eq!(failure, told);
+        }
+
+        #[test]
+        fn what_is_cut_or_changed_is_an_error_or_another_part_and_nothing_worse(
+            state in prop::collection::vec(any::<u8>(), 0..60),
+            fails in any::<bool>(),
+            (cut, at, to) in (0usize..200, 0usize..200, any::<u8>()),
+        ) {
+            let partial = Partial::of(1, ExtentSet::of(3..9), state);
+            let failure = fails.then_some((5, RunError::Panicked));
+            let mut bytes = encode(&ShardEnd { partial, failure, ..ShardEnd::new(0, 1) });
+            prop_assert!(decode(&bytes[..cut.min(bytes.len() - 1)], 1).is_err());
+            let at = at % bytes.len();
+            bytes[at] = to;
+            let _ = decode(&bytes, 1);
+        }
+
+        #[test]
+        fn junk_does_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes, 1);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""Arguments of callers: types of elements, and sizes."""

@@ -1,0 +1,1 @@
+"""``gristmill.Array``: NumPy's functions over trees, and how arrays are shown."""

@@ -1,0 +1,344 @@
+"""Arrays whose elements stay where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._expressions.blocks import Blocks
+from .._expressions.evaluation import evaluate
+from .._expressions.indexing import index
+from .._expressions.nodes import MAX_DEPTH, Const, Leaf, Node, apply, cast
+from .._requests import tracing
+from . import descriptions, functions, html, shapes
+from .groupby_loops import mark_groups_of_loop
+from .reading_methods import ReadingMethods
+from .reductions import reduction
+from .scalar_methods import ScalarMethods
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .._variables.variable import Variable
+
+
+class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of a file, or an expression of such arrays. NumPy's functions take it.
+
+    Slices and elementwise operations are recorded, and compute nothing. Reductions (``mean``, ``std``, ``argmax``
+    ...) run where the data is stored, and give an array or a scalar of NumPy. All other operations, and
+    ``numpy.asarray``, read the elements; the option ``fallback`` of :class:`set_options` can report or refuse that.
+
+    Operations that send requests raise :class:`Stale` if the file was replaced, :class:`Denied`, :class:`DataError`
+    if the data allow no answer, and :class:`Unavailable` if a node does not answer.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("field.npy", np.arange(12.0).reshape(3, 4))
+    >>> a = gm.open_arrays("field.npy")["data"]
+    >>> a
+    <gristmill.Array (3, 4) float64>
+    [[ 0.  1.  2.  3.]
+     [ 4.  5.  6.  7.]
+     [ 8.  9. 10. 11.]]
+    >>> float((a[1:] * 2).mean())
+    15.0
+    >>> np.nanmax(a, axis=0)
+    array([ 8.,  9., 10., 11.])
+    """
+
+    __slots__ = ("_node",)
+    # Higher than arrays of NumPy, lower than classes of xarray.
+    __array_priority__ = 20
+
+    def __init__(self, node: Node) -> None:
+        if node.depth > MAX_DEPTH:
+            tracing.record_fallback("expression", f"more than {MAX_DEPTH} operations are nested")
+            node = Const(evaluate(node))
+        self._node = node
+
+    @classmethod
+    def _from_variable(cls, variable: Variable) -> Array:
+        """Makes the array of a whole variable."""
+        return cls(Leaf.whole(variable))
+
+    def in_blocks(self, chunks: tuple[tuple[int, ...], ...]) -> Array:
+        """Returns the array for dask, with blocks of these lengths along each axis.
+
+        A request about one block is then sent for its neighbours, too.
+        """
+        node = self._node
+        if not isinstance(node, Leaf) or node.axes != tuple(range(len(node.takes))):
+            return self
+        starts = [take[0] for take in node.takes if isinstance(take, tuple) and take[2] == 1]
+        if len(starts) != self.ndim:
+            return self
+        return Array(Leaf(node.variable, node.takes, node.axes, Blocks(chunks, starts)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements in memory."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element in memory."""
+        return self.dtype.itemsize
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes in the file, or ``dim_N`` for axes without a name."""
+        leaf = next(self._node.leaves(), None)
+        if leaf is None or leaf.ndim != self.ndim:
+            return tuple(f"dim_{axis}" for axis in range(self.ndim))
+        names = leaf.variable.dims
+        return tuple(
+            names[axis] if axis is not None and axis < len(names) and names[axis] else f"dim_{at}"
+            for at, axis in enumerate(leaf.axes)
+        )
+
+    @property
+    def storage_chunks(self) -> tuple[int, ...]:
+        """Length of a chunk of the file along each axis."""
+        leaf = next(self._node.leaves(), None)
+        if leaf is None or leaf.ndim != self.ndim:
+            return self.shape
+        chunks = leaf.variable.chunks
+        return tuple(1 if axis is None else min(chunks[axis], length) for axis, length in zip(leaf.axes, self.shape))
+
+    @property
+    def T(self) -> Array:  # noqa: N802
+        """The array with its axes in reverse order."""
+        return self.transpose()
+
+    @property
+    def real(self) -> Array:
+        """The real part."""
+        return elementwise("real", np.real, self) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._write("setitem", lambda values: setattr(values, "real", value))
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part."""
+        if self.dtype.kind == "c":
+            return elementwise("imag", np.imag, self)
+        return Array(Const(np.broadcast_to(np.zeros((), self.dtype), self.shape)))
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError(f"elements of {self.dtype} have no imaginary part to set")
+        self._write("setitem", lambda values: setattr(values, "imag", value))
+
+    def conj(self) -> Array:
+        """Returns the complex conjugate."""
+        return elementwise("conjugate", np.conjugate, self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def __repr__(self) -> str:
+        return descriptions.short_text(self)
+
+    def __str__(self) -> str:
+        return descriptions.facts_text(descriptions.array_facts(self), "gristmill.Array")
+
+    def _repr_html_(self) -> str:
+        return html.array_page(self)
+
+    def _repr_inline_(self, max_width: int) -> str:
+        # xarray calls this for its tables.
+        return descriptions.inline_text(self, max_width)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        # One request reads all elements.
+        return iter(self._read("iteration"))
+
+    def __getitem__(self, key: Any) -> Array:
+        if isinstance(key, Array):
+            key = key._read("getitem")
+        elif isinstance(key, tuple):
+            key = tuple(one._read("getitem") if isinstance(one, Array) else one for one in key)
+        node = index(self._node, key)
+        mark_groups_of_loop(self._node, node)
+        return Array(node)
+
+    def _write(self, operation: str, write: Callable[[NDArray[Any]], Any]) -> None:
+        values = np.array(self._read(operation))
+        write(values)
+        self._node = Const(values)
+
+    def _read(self, operation: str) -> NDArray[Any]:
+        """Returns the values, for an operation that needs them.
+
+        Raises :class:`PushdownError` if the option ``fallback`` is ``"error"``.
+        """
+        if 0 not in self.shape and next(self._node.leaves(), None) is not None:
+            tracing.record_fallback(operation, "it needs the elements")
+        return evaluate(self._node)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("the elements are not in memory, so a copy cannot be avoided; leave out copy=False")
+        values = self._read("asarray")
+        # A copy, because callers must not write to the cache.
+        return np.array(values, dtype=dtype)
+
+    def item(self) -> Any:
+        """Returns the only element as a number of Python.
+
+        Raises ``TypeError`` if there are several elements.
+        """
+        return self._scalar("item").item()
+
+    def __pow__(self, other: Any) -> Any:
+        if self.dtype == bool and type(other) is int and other == 2:
+            # NumPy's operator computes a square, whose type differs from that of the power.
+            return elementwise("square", np.square, self)
+        return super().__pow__(other)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return functions.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return functions.call_function(function, args, kwargs)
+
+    def astype(self, dtype: Any, order: str = "K", **_: Any) -> Any:
+        """Returns the values in another type.
+
+        The result is an array of NumPy for text, and for ``order="C"`` or ``"F"``, which is an order in memory.
+        """
+        if order in ("C", "F") or np.dtype(dtype).kind in "OSU":
+            return np.asarray(self).astype(dtype, order=order)  # type: ignore[call-overload]
+        node = cast(self._node, np.dtype(dtype))
+        return self if node is self._node else Array(node)
+
+    def copy(self, order: str = "C") -> Array:
+        """Returns another array with the same expression. No element is read."""
+        return Array(self._node)
+
+    def view(self, dtype: Any = None) -> NDArray[Any]:
+        """Reads the elements and returns their bytes as another type. Writers such as zarr need this."""
+        return np.asarray(self).view(self.dtype if dtype is None else dtype)
+
+    def transpose(self, *axes: Any) -> Array:
+        """Returns the array with its axes in another order, the reverse order if none is given."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return shapes.transpose(self, tuple(order) if order else None)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        """Returns the array in another shape."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        return shapes.reshape(self, wanted, order)
+
+    def ravel(self, order: str = "C") -> Array:
+        """Returns the array with one axis of all elements."""
+        return self.reshape((self.size,), order=order)
+
+    def flatten(self, order: str = "C") -> Array:
+        """Returns the array with one axis of all elements."""
+        return self.ravel(order)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """Returns the array with two axes exchanged."""
+        order = list(range(self.ndim))
+        order[axis1], order[axis2] = order[axis2], order[axis1]
+        return self.transpose(order)
+
+    def take(self, indices: Any, axis: Any = None) -> Any:
+        """Returns the elements of an axis at these indices."""
+        return shapes.take(self, indices, axis)
+
+    def squeeze(self, axis: Any = None) -> Array:
+        """Returns the array without axes of length 1."""
+        return shapes.squeeze(self, axis)
+
+    def round(self, decimals: int = 0) -> Array:
+        """Returns the values, rounded to a number of decimals."""
+        return functions.round_array(self, decimals)
+
+    def clip(self, min: Any = None, max: Any = None) -> Array:
+        """Returns the values, limited to a minimum and a maximum."""
+        return functions.clip(self, min, max)
+
+    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the mean, as :func:`numpy.mean` does. :func:`numpy.nanmean` leaves out missing elements."""
+        return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims, **more)
+
+    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the sum, as :func:`numpy.sum` does. :func:`numpy.nansum` leaves out missing elements."""
+        return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims, **more)
+
+    def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the standard deviation, as :func:`numpy.std` does. :func:`numpy.nanstd` leaves out missing
+        elements."""
+        return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
+
+    def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the variance, as :func:`numpy.var` does. :func:`numpy.nanvar` leaves out missing elements."""
+        return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the minimum, as :func:`numpy.min` does. :func:`numpy.nanmin` leaves out missing elements."""
+        return reduction("min", self, axis, keepdims=keepdims, **more)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the maximum, as :func:`numpy.max` does. :func:`numpy.nanmax` leaves out missing elements."""
+        return reduction("max", self, axis, keepdims=keepdims, **more)
+
+    def argmin(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the position of the minimum, as :func:`numpy.argmin` does. :func:`numpy.nanargmin` leaves out
+        missing elements."""
+        return reduction("argmin", self, axis, keepdims=keepdims, **more)
+
+    def argmax(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns the position of the maximum, as :func:`numpy.argmax` does. :func:`numpy.nanargmax` leaves out
+        missing elements."""
+        return reduction("argmax", self, axis, keepdims=keepdims, **more)
+
+    def any(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns whether any element is true, as :func:`numpy.any` does."""
+        return reduction("any", self, axis, keepdims=keepdims, **more)
+
+    def all(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
+        """Returns whether all elements are true, as :func:`numpy.all` does."""
+        return reduction("all", self, axis, keepdims=keepdims, **more)
+
+
+def node_of(value: Any) -> Node:
+    """Returns the node of an argument of an operation."""
+    return value._node if isinstance(value, Array) else Const.copied(value)
+
+
+def elementwise(name: str, function: Any, *args: Any) -> Array:
+    """An elementwise operation, not computed."""
+    return Array(apply(name, function, [node_of(arg) for arg in args]))

@@ -1,0 +1,1 @@
+"""The command ``gristmill``, and storage nodes of this machine."""

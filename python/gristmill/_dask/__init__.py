@@ -1,0 +1,1 @@
+"""Arrays of dask whose blocks stay where they are stored."""

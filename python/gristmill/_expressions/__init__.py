@@ -1,0 +1,1 @@
+"""Trees of slices and operations over variables, and their values."""

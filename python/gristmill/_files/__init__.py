@@ -1,0 +1,1 @@
+"""Files and directories by name: putting, getting, opening, listing, moving, removing."""

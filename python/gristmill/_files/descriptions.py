@@ -1,0 +1,113 @@
+"""Descriptions of files and directories."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from .. import _gristmill
+
+
+@dataclass(frozen=True, repr=False)
+class FileInfo:
+    """The description of a file."""
+
+    #: URL of a file of a cluster, or path of a file of this machine.
+    url: str
+    #: Size in bytes.
+    length: int
+    #: Bytes of a stripe; ``None`` for a plain file.
+    stripe_unit: int | None
+    #: Targets in the order of the layout: numbers in a cluster, descriptions on this machine. Empty for a plain file.
+    targets: tuple[int | str, ...]
+    #: Permission bits, as ``0o644``.
+    mode: int
+    #: When the file became visible. For a file of this machine, when it was last changed.
+    created: datetime
+    #: Owner of a file of a cluster.
+    owner: str | None = None
+    #: Bytes of a record, if the file was stored with records. A stripe holds a whole number of them.
+    record: int | None = None
+    #: Identity of the contents of a file of a cluster. It changes when the file is replaced.
+    id: str | None = None
+
+    @property
+    def is_dir(self) -> bool:
+        """``False``: see :class:`FolderInfo`."""
+        return False
+
+    def __repr__(self) -> str:
+        text = f"FileInfo(url={self.url!r}, length={self.length}, stripe_unit={self.stripe_unit}"
+        text += f", targets={self.targets}, mode=0o{self.mode:o}, created='{self.created:%Y-%m-%d %H:%M:%S} UTC'"
+        if self.owner is not None:
+            text += f", owner={self.owner!r}"
+        if self.record is not None:
+            text += f", record={self.record}"
+        return text + ")"
+
+
+@dataclass(frozen=True)
+class FolderInfo:
+    """The description of a directory of a cluster, with all files below it."""
+
+    #: URL of the directory.
+    url: str
+    #: Number of files below the directory.
+    files: int
+    #: Bytes of these files.
+    length: int
+    #: When the newest of these files became visible.
+    changed: datetime
+
+    @property
+    def is_dir(self) -> bool:
+        """``True``: see :class:`FileInfo`."""
+        return True
+
+
+@dataclass(frozen=True)
+class DiskUsage:
+    """The size of a file, or of all files below a directory."""
+
+    #: Number of files.
+    files: int
+    #: Bytes of these files.
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name in a directory."""
+
+    #: Last component of the name.
+    name: str
+    #: URL. The URL of a directory ends in ``/``.
+    url: str
+    #: Description of the file. ``None`` for a directory.
+    info: FileInfo | None = None
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether it is a directory."""
+        return self.info is None
+
+
+def root_url(connection: _gristmill.Connection) -> str:
+    entry = connection.entry
+    socket = entry.removeprefix("unix:")
+    return f"grist://{entry}" if socket == entry else f"grist+unix://{socket}:"
+
+
+def file_info(found: dict[str, Any], connection: _gristmill.Connection | None) -> FileInfo:
+    """Makes a description out of the dictionary that the extension module gives."""
+    path = found.pop("path")
+    return FileInfo(
+        **{
+            **found,
+            "url": os.fsdecode(path) if connection is None else root_url(connection) + path,
+            "targets": tuple(found["targets"]),
+            "created": datetime.fromtimestamp(found["created"], timezone.utc),
+        }
+    )

@@ -1,0 +1,98 @@
+"""Descriptions, names and sizes of files and directories."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+
+from .. import _gristmill
+from .._errors import NotFound, Usage
+from .._requests.locations import Location, locate
+from .descriptions import DiskUsage, Entry, FileInfo, FolderInfo, file_info, root_url
+
+
+def is_folder(connection: _gristmill.Connection, path: str) -> bool:
+    try:
+        return _gristmill.usage(connection, path)[3]
+    except NotFound:
+        return False
+
+
+def stat(url: Location) -> FileInfo | FolderInfo:
+    """Returns the description of a file, or of a directory of a cluster.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("some/abc"))
+    >>> gristmill.stat(cluster.path("some/abc")).length, gristmill.stat(cluster.path("some")).is_dir
+    (3, True)
+
+    Raises :class:`NotFound`, :class:`Denied`, and :class:`Unavailable` if a node does not answer.
+    """
+    connection, path = locate(url)
+    try:
+        return stat_file(url)
+    except NotFound:
+        if connection is None:
+            raise
+        files, length, changed, is_directory = _gristmill.usage(connection, path)
+        if not is_directory:
+            raise
+        when = datetime.fromtimestamp(changed, timezone.utc)
+        return FolderInfo(root_url(connection) + path, files, length, when)
+
+
+def stat_file(url: Location) -> FileInfo:
+    """Returns the description of a file.
+
+    Raises :class:`NotFound` for a directory, too.
+    """
+    connection, path = locate(url)
+    found = _gristmill.stat(connection, path)
+    if connection is None:
+        state = os.stat(path)
+        if found["stripe_unit"] is None:
+            found["targets"] = []
+        found |= {"mode": state.st_mode & 0o777, "created": state.st_mtime}
+    return file_info(found, connection)
+
+
+def ls(url: Location) -> list[Entry]:
+    """Returns the names in a directory of a cluster, in ascending order. For a file it returns the file itself.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"", cluster.path("runs/first"))
+    >>> [(entry.name, entry.is_dir) for entry in gristmill.ls(cluster.path("runs/"))]
+    [('first', False)]
+
+    Raises :class:`Usage` for a directory of this machine, :class:`NotFound`, and :class:`Denied`.
+    """
+    connection, path = locate(url)
+    if connection is None:
+        raise Usage(f"{path} is no directory of a cluster; write grist://HOST:PORT/PATH, or use os.listdir")
+    entries = []
+    for name, found in _gristmill.ls(connection, path):
+        info = None if found is None else file_info(found, connection)
+        whole = f"{root_url(connection)}{path.rstrip('/')}/{name}/" if info is None else info.url
+        entries.append(Entry(name, whole, info))
+    return entries
+
+
+def disk_usage(url: Location) -> DiskUsage:
+    """Returns the size of a file of a cluster, or of all files below a directory.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("sized/abc"))
+    >>> gristmill.disk_usage(cluster.path("sized"))
+    DiskUsage(files=1, bytes=3)
+
+    Raises :class:`NotFound`, :class:`Denied`, and :class:`Usage` for a file of this machine.
+    """
+    files, length, _, _ = _gristmill.usage(*in_cluster(url))
+    return DiskUsage(files, length)
+
+
+def in_cluster(url: Location) -> tuple[_gristmill.Connection, str]:
+    connection, path = locate(url)
+    if connection is None:
+        raise Usage(f"{path} is no file of a cluster; write grist://HOST:PORT/PATH")
+    return connection, path

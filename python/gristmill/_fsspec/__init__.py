@@ -1,0 +1,1 @@
+"""Clusters as a file system of fsspec."""

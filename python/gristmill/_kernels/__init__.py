@@ -1,0 +1,1 @@
+"""``gristmill.run``: kernels over files, and their answers."""

@@ -1,0 +1,1 @@
+"""Reductions of trees as requests to storage nodes."""

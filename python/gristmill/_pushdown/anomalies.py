@@ -1,0 +1,118 @@
+"""Anomalies: elements minus a number for each cell, and products of anomalies, as in ``cov`` and ``corr`` of xarray.
+
+Subtracting a number from all elements of a cell only shifts its sum, its minimum and its maximum. So the numbers are
+not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._expressions.nodes import Const, Node, apply, cast
+from .canonical import canonical
+from .error_free import distance
+from .moments import Moments, ask_comoments
+from .not_pushed import NotPushed
+from .patterns import keeps_numbers, match_call
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+F64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The number of elements of each cell, and their sum."""
+
+    n: NDArray[Any]
+    sum: NDArray[Any]
+    #: Number of elements of a cell, including missing ones.
+    size: int
+
+    @property
+    def mean(self) -> NDArray[Any]:
+        """The mean as f64. NaN for a cell without elements."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.sum / self.n)
+
+
+def moments_of_anomalies(
+    node: Node, axes: tuple[int, ...], moments_of: Callable[[Node, tuple[int, ...]], Moments]
+) -> Moments:
+    """Returns the moments of ``D - C``, computed from the moments of ``D``, if ``C`` has one number for each cell.
+
+    ``moments_of`` returns the moments of a node. Raises :class:`NotPushed` for other nodes.
+    """
+    distance = _match_distance(node, axes)
+    if distance is None:
+        raise NotPushed("it is no distance from numbers of each cell")
+    of, centre = distance
+    have = moments_of(of, axes)
+    n = np.where(np.isnan(centre), 0, have.n)
+    total = np.where(n > 0, have.from_centre(centre), 0.0)
+    return Moments(have.size, n, total, None if have.m2 is None else np.where(n > 0, have.m2, 0.0))
+
+
+def end_of_anomalies(node: Node, axes: tuple[int, ...], end_of: Callable[[Node], NDArray[Any]]) -> NDArray[Any]:
+    """Returns the minimum or maximum of ``D - C``, computed from that of ``D``, rounded as each element would be.
+
+    ``end_of`` returns the minimum or maximum of a node. Raises :class:`NotPushed` for other nodes.
+    """
+    distance = _match_distance(node, axes)
+    if distance is None:
+        raise NotPushed("it is no distance from numbers of each cell")
+    of, centre = distance
+    # Subtract in the type of the difference, which a cast may have widened later.
+    within = _drop_neutral_operations(node).dtype
+    return np.asarray(end_of(of).astype(within) - centre.astype(within)).astype(node.dtype)
+
+
+def products_of_anomalies(node: Node, axes: tuple[int, ...]) -> Sums:
+    """Returns the sum of ``(A - a) * (B - b)`` for numbers ``a`` and ``b`` of each cell.
+
+    The sum is the comoment of ``A`` and ``B``, plus the product of the distances of the means from ``a`` and ``b``.
+
+    Raises :class:`NotPushed` for other nodes.
+    """
+    args = match_call(_drop_neutral_operations(node), "multiply")
+    factors = args if args and len(args) == 2 else ()
+    parts = [_match_distance(_drop_neutral_operations(arg), axes) for arg in factors] or [None]
+    first, second = parts[0], parts[-1]
+    if first is None or second is None:
+        raise NotPushed("it is no product of distances from numbers of each cell")
+    (a, at_a), (b, at_b) = first, second
+    have = ask_comoments(canonical(apply("multiply", np.multiply, [cast(a, F64), cast(b, F64)])), axes, node.shape)
+    n = np.where(np.isnan(at_a) | np.isnan(at_b), 0, have.n)
+    if not np.isfinite(np.where(n > 0, have.xy + have.x + have.y, 0.0)).all():
+        raise NotPushed("there are infinities")
+    with np.errstate(all="ignore"):
+        apart = distance(have.x, have.x_low, have.n, at_a) * (distance(have.y, have.y_low, have.n, at_b) / have.n)
+    return Sums(n, np.where(n > 0, have.xy + apart, 0.0), have.size)
+
+
+def _drop_neutral_operations(node: Node) -> Node:
+    """Returns a node without operations around it that change no number."""
+    while (args := match_call(node, "conjugate", "positive", "cast")) and keeps_numbers(args[0].dtype, node.dtype):
+        node = args[0]
+    return node
+
+
+def _match_distance(node: Node, axes: tuple[int, ...]) -> tuple[Node, NDArray[Any]] | None:
+    """Returns ``D``, and ``C`` as f64, of ``D - C`` with a constant ``C`` that has one number for each cell, or
+    ``None``."""
+    args = match_call(_drop_neutral_operations(node), "subtract")
+    if not args or not isinstance(args[1], Const) or args[1].weak or args[0].dtype.kind != "f":
+        return None
+    of, centre = args[0], args[1].value
+    if of.shape != node.shape or centre.dtype.kind not in "fiu":
+        return None
+    centre = centre.reshape((1,) * (node.ndim - centre.ndim) + centre.shape)
+    if any(centre.shape[axis] != 1 for axis in axes) or np.isinf(centre).any():
+        return None
+    cells = tuple(length for axis, length in enumerate(node.shape) if axis not in axes)
+    return of, np.broadcast_to(centre.squeeze(axes).astype(np.float64), cells)

@@ -1,0 +1,1 @@
+"""Requests to storage nodes: names and connections, options, traces, progress, and giving up."""

@@ -1,0 +1,1 @@
+"""Datasets of xarray: opening, the engine, the accessor, loading and storing."""

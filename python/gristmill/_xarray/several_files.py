@@ -1,0 +1,147 @@
+"""Opening several files as one dataset of xarray."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+
+from .._errors import NotFound, Usage
+from .._requests.locations import Location
+from .datasets import check_keywords, open_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Most files that are opened at once with ``parallel``.
+MAX_OPENING = 8
+
+
+def open_mfdataset(
+    urls: Any,
+    *,
+    chunks: Any = -1,
+    combine: str = "by_coords",
+    concat_dim: Any = None,
+    preprocess: Callable[[xr.Dataset], xr.Dataset] | None = None,
+    data_vars: Any = None,
+    coords: Any = None,
+    compat: Any = None,
+    join: Any = None,
+    fill_value: Any = None,
+    combine_attrs: Any = "override",
+    attrs_file: Location | None = None,
+    parallel: bool = False,
+    engine: str | None = None,
+    storage_options: Any = None,
+    **more: Any,
+) -> xr.Dataset:
+    """Opens several files as one dataset of arrays of dask. By default each file is one block.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("first.npy", np.arange(4.0))
+    >>> np.save("second.npy", np.arange(4.0, 6.0))
+    >>> both = gm.open_mfdataset(["first.npy", "second.npy"], combine="nested", concat_dim="dim_0")
+    >>> float(both["data"].sum())
+    15.0
+
+    urls
+        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"data/*.nc"``) or a list of names. For ``combine="nested"``
+        nested lists of names.
+    chunks
+        Blocks of each file, as in :func:`open_dataset`; ``None`` selects the chunks of the file.
+    combine, concat_dim, preprocess, data_vars, coords, compat, join, fill_value, combine_attrs, attrs_file
+        Keywords of :func:`xarray.open_mfdataset`.
+    parallel
+        Selects whether threads open several files at once.
+    more
+        Keywords of :func:`open_dataset`.
+
+    Raises :class:`Usage` for keywords that do not fit together, :class:`NotFound` if there is no such file, and the
+    exceptions of :func:`open_dataset`.
+    """
+    import xarray as xr
+
+    check_keywords("open_mfdataset", engine, storage_options, {})
+    if combine not in ("by_coords", "nested"):
+        raise Usage(f"combine={combine!r}; use 'by_coords' or 'nested'")
+    if combine == "by_coords" and concat_dim is not None:
+        raise Usage("concat_dim is for combine='nested'; with 'by_coords' coordinates say how files follow each other")
+    if combine == "nested" and concat_dim is None:
+        raise Usage("say along which dimension files follow each other: concat_dim='time'")
+    names = _names(urls)
+    flat = list(_flat(names))
+    if not flat:
+        raise NotFound(f"{urls!r} names no files; check the pattern")
+
+    def opened(name: Location) -> xr.Dataset:
+        return open_dataset(name, chunks={} if chunks is None else chunks, **more)
+
+    if parallel:
+        with ThreadPoolExecutor(MAX_OPENING) as pool:
+            parts = list(pool.map(opened, flat))
+    else:
+        parts = [opened(name) for name in flat]
+    closing = [part.close for part in parts]
+    try:
+        if preprocess is not None:
+            parts = [preprocess(part) for part in parts]
+        given = {"data_vars": data_vars, "coords": coords, "compat": compat, "join": join, "fill_value": fill_value}
+        how = {name: value for name, value in given.items() if value is not None} | {"combine_attrs": combine_attrs}
+        if combine == "nested":
+            how.setdefault("data_vars", "all")
+            combined: xr.Dataset = xr.combine_nested(_nested(names, iter(parts)), concat_dim=concat_dim, **how)
+        else:
+            combined = cast("xr.Dataset", xr.combine_by_coords(parts, **how))
+    except BaseException:
+        for close in closing:
+            close()
+        raise
+    if attrs_file is not None:
+        wanted = os.fspath(attrs_file)
+        if wanted not in [os.fspath(name) for name in flat]:
+            raise Usage(f"attrs_file={wanted!r} is not one of the files")
+        combined.attrs = dict(parts[[os.fspath(name) for name in flat].index(wanted)].attrs)
+
+    def close_all() -> None:
+        for close in closing:
+            close()
+
+    combined.set_close(close_all)
+    return combined
+
+
+def _names(urls: Any) -> list[Any]:
+    if isinstance(urls, (str, os.PathLike)):
+        return _matching(os.fsdecode(urls))
+    return [_names(one) if isinstance(one, (list, tuple)) else one for one in urls]
+
+
+def _matching(pattern: str) -> list[Any]:
+    """Returns the names that match a pattern, in ascending order."""
+    if not glob.has_magic(pattern):
+        return [pattern]
+    if "://" not in pattern:
+        return sorted(glob.glob(pattern))
+    try:
+        from .._fsspec.filesystem import GristmillFileSystem
+    except ImportError as error:
+        text = "patterns of names in a cluster need the package fsspec; install it, or name the files"
+        raise Usage(f"{text}: {pattern}") from error
+    files = GristmillFileSystem()
+    return [files.unstrip_protocol(path) for path in sorted(files.glob(pattern))]
+
+
+def _flat(names: Iterable[Any]) -> Iterator[Location]:
+    for one in names:
+        if isinstance(one, list):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def _nested(names: list[Any], parts: Iterator[xr.Dataset]) -> list[Any]:
+    """Arranges datasets in nested lists, as their names are."""
+    return [_nested(one, parts) if isinstance(one, list) else next(parts) for one in names]
