@@ -2,15 +2,17 @@
 
 import pytest
 
+pytest.importorskip("h2", reason="h2 is not installed")
+pytest.importorskip("h5py", reason="h5py is not installed")
+
+# While tests are collected: later another folder's conftest has that name.
+from under_attack import trial  # noqa: E402
+from under_attack.attacks import ATTACKS  # noqa: E402
+
 SECONDS = 20
 
 
 def test_others_are_answered_while_everything_is_attacked(clusters, tmp_path):
-    pytest.importorskip("h2", reason="h2 is not installed")
-    pytest.importorskip("h5py", reason="h5py is not installed")
-    from under_attack import trial
-    from under_attack.attacks import ATTACKS
-
     report = trial.run(clusters, tmp_path, SECONDS, list(ATTACKS))
     print(*report.lines(), sep="\n")
     assert not report.wrong, "\n".join(report.lines())
