@@ -167,7 +167,7 @@ def test_bad_environment(grist, values, tmp_path):
     # Nobody writes into it: it would be waited for.
     os.mkfifo(tmp_path / "pipe.toml")
     named = {"GRISTMILL_CONFIG": str(tmp_path / "pipe.toml")}
-    assert "no file" in grist.refuses(2, "run", "sum", values, "--type", "f64", env=named)
+    assert "not a regular file" in grist.refuses(2, "run", "sum", values, "--type", "f64", env=named)
 
 
 @pytest.mark.parametrize(("stripe", "targets"), [("1B", 2), ("13B", 5), ("64KiB", 3), ("1MiB", 1)])

@@ -123,7 +123,7 @@ def test_zarr_takes_the_place_of_zarr(up, tmp_path):
         assert {name.removeprefix("/replaced.zarr/") for name in names(up, "/replaced.zarr")} == set(tree(source))
     # A folder of other files is not replaced.
     up.put("/ordinary/file", b"1")
-    assert "no Zarr folder" in up.grist.refuses(2, "put", whole, up.url("/ordinary"))
+    assert "not a Zarr folder" in up.grist.refuses(2, "put", whole, up.url("/ordinary"))
     assert names(up, "/ordinary") == {"/ordinary/file"}
     # Within another folder it would lie among what is there.
     outer = tmp_path / "outer"

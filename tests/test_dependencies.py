@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 from conftest import ROOT
+from rust_modules import circles, used
 
 RULES = tomllib.loads((ROOT / "deny.toml").read_text())
 
@@ -47,6 +48,18 @@ def test_our_crates_use_those_on_lower_floors_only(metadata):
     wrong = [(name, other) for name, other in used if "beside" not in (floors[name], floors[other]) and floors[name] <= floors[other]]
     assert not wrong, wrong
     assert not [one for one in used if floors[one[1]] == "beside" and floors[one[0]] != "beside"]
+
+
+@pytest.mark.parametrize("crate", ["array", "cli", "collective"])
+def test_modules_do_not_use_each_other_in_circles(crate):
+    edges = used(ROOT / "crates" / crate)
+    assert sum(map(len, edges.values())) > 5
+    assert not circles(edges)
+
+
+def test_a_circle_is_found():
+    assert circles({("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("a",), ("d",)}, ("d",): set()}) == [["a", "b", "c"]]
+    assert circles({("a",): {("b",)}, ("b",): set()}) == []
 
 
 def allowed(licence):

@@ -26,13 +26,15 @@
 mod ast;
 mod check;
 mod eval;
+mod expression;
 mod image;
 mod operators;
 mod parse;
 
-pub use ast::{Expr, MAX_DEPTH, MAX_TEXT};
+pub use ast::{MAX_DEPTH, MAX_TEXT};
 pub use check::Typed;
 pub(crate) use check::promoted;
+pub use expression::Expr;
 pub(crate) use image::Image;
 pub(crate) use operators::{Arithmetic, CastFrom, cast};
 

@@ -9,12 +9,12 @@ use gristmill_kernel::{Block, Fold, KernelError, Sink, Step, Summary};
 use crate::axes::cells;
 use crate::measure::{Measure, SumKinds};
 use crate::plan::Plan;
-use crate::reduction::Op;
+use crate::reduction::{NAME, Op};
 use crate::rows::{Scratch, Walk};
 use crate::settle::SingleCell;
 use crate::statistics::ChunkStatistics;
 use crate::statistics_plan::StatisticsPlan;
-use crate::totals::{NAME, Row, Rule, Totals, Wanted, domain};
+use crate::totals::{Row, Rule, Totals, Wanted, domain};
 
 /// The cells of each tile that got an element, by the number of the tile.
 pub(crate) type Tiles = BTreeMap<u64, Box<dyn Totals>>;

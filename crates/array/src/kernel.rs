@@ -9,9 +9,9 @@ use crate::axes::cells;
 use crate::error::ArrayError;
 use crate::fold::{ArrayFold, WantedByTile};
 use crate::plan::{Memory, Plan, Request};
-use crate::reduction::Op;
+use crate::reduction::{NAME, Op};
 use crate::selection::Selected;
-use crate::totals::{NAME, Rank, Rule, Wanted};
+use crate::totals::{Rank, Rule, Wanted};
 use crate::truth::is_float;
 
 /// A reduction of an array. A record is a chunk, and its position is the chunk's number in the [`Grid`](crate::Grid).

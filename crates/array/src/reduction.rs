@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ArrayError;
 
+/// The name of the kernel in errors.
+pub(crate) const NAME: &str = "reduction";
+
 /// Most quantiles of a request.
 pub const MAX_QUANTILES: usize = 16;
 /// Most bins of a histogram.

@@ -5,7 +5,7 @@ use gristmill_exact::{BinnedCells, Sum};
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
-use crate::totals::NAME;
+use crate::reduction::NAME;
 use crate::truth::is_float;
 use crate::values::{Number, Values, with_type};
 

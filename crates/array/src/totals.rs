@@ -17,7 +17,7 @@ use gristmill_exact::{BinnedCells, SquareCells};
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
-use crate::reduction::Op;
+use crate::reduction::{NAME, Op};
 use crate::statistics::ChunkStatistics;
 use crate::truth::is_float;
 use crate::values::Values;
@@ -28,9 +28,6 @@ pub(crate) use integer::run_sum;
 pub use rank::quantile_passes;
 pub(crate) use rank::{Rank, digit};
 pub(crate) use wanted::Wanted;
-
-/// The name of the kernel in errors.
-pub(crate) const NAME: &str = "reduction";
 
 /// Elements of one row: consecutive elements of a column.
 #[derive(Clone, Copy)]

@@ -45,6 +45,15 @@ pub enum CliError {
     /// A scientific file cannot be read; the message says which.
     #[error("{}: {source}", path.display())]
     Format { path: PathBuf, source: FormatError },
+    /// The system refused something, such as a thread; the message says what and why.
+    #[error("{0}")]
+    System(String),
+    /// Something that cannot happen did.
+    #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
+    Internal {
+        /// What happened, as a clause.
+        what: &'static str,
+    },
     #[error("{0}")]
     Usage(String),
 }
@@ -69,6 +78,8 @@ impl CliError {
             | CliError::Store(_)
             | CliError::Output(_)
             | CliError::Terminal(_)
+            | CliError::System(_)
+            | CliError::Internal { .. }
             | CliError::File { .. } => false,
         };
         ExitCode::from(if usage { 2 } else { 1 })

@@ -37,5 +37,6 @@ pub fn clear_on_signal(message: Option<&'static str>) -> Result<(), CliError> {
 }
 
 fn on_signal(handler: impl FnMut() + Send + 'static) -> Result<(), CliError> {
-    ctrlc::set_handler(handler).map_err(|error| CliError::Usage(format!("cannot listen for Ctrl-C: {error}")))
+    ctrlc::set_handler(handler)
+        .map_err(|error| CliError::System(format!("cannot listen for Ctrl-C: {error}")))
 }

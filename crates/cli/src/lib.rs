@@ -19,6 +19,7 @@ mod plot;
 mod progress;
 mod resource_limits;
 mod size;
+mod time;
 mod top;
 
 use std::ffi::OsString;

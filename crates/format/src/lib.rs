@@ -75,7 +75,7 @@ pub use dataset::{Dataset, Dimension, Format, Kind, Storage, Variable, is_named}
 pub use decode::Decoder;
 pub use error::FormatError;
 pub use filter::{Column, Filter};
-pub use open::{open, open_path, open_tree};
+pub use open::{is_self_describing, open, open_path, open_tree};
 pub use raw::open_raw;
 pub use rows::Rows;
 pub use source::{FileSource, Source};

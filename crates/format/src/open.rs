@@ -1,5 +1,6 @@
 //! Recognition of formats, and opening of files.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,21 @@ use crate::{FormatError, classic, hdf5, npy, text, zarr};
 
 /// Bytes by which a format is recognised.
 const START: u64 = 8;
+
+/// Endings of names of files that describe their own variables. Delimited text does not: it must be read to its end first.
+const SELF_DESCRIBING: [&str; 9] = ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy", "zarr"];
+
+/// Whether the ending of a name is one of a format that describes its own variables, whatever its case.
+/// ```
+/// use std::path::Path;
+///
+/// assert!(gristmill_format::is_self_describing(Path::new("tos.NC")));
+/// assert!(!gristmill_format::is_self_describing(Path::new("tos.csv")));
+/// ```
+pub fn is_self_describing(name: &Path) -> bool {
+    let known = |ending: &OsStr| SELF_DESCRIBING.iter().any(|known| ending.eq_ignore_ascii_case(known));
+    name.extension().is_some_and(known)
+}
 
 /// Opens a file or, for Zarr, a folder of this machine.
 ///

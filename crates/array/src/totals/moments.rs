@@ -4,7 +4,7 @@ use gristmill_exact::{BinnedCells, Exactly, Moments, Real, SquareCells, squares}
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
-use crate::reduction::Op;
+use crate::reduction::{NAME, Op};
 use crate::totals::count::{count_row, count_run};
 use crate::totals::extreme::Extreme;
 use crate::totals::integer::{IntegerMoments, put_sum};
@@ -225,7 +225,7 @@ impl Totals for AllMoments {
     }
 
     fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
-        let mut inner = StateReader::new(super::NAME, read.blob()?);
+        let mut inner = StateReader::new(NAME, read.blob()?);
         self.column_moments().merge(&mut inner)?;
         inner.end()?;
         self.least.merge(read)?;

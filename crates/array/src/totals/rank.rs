@@ -9,9 +9,9 @@ use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
 use crate::plan::MAX_STATE_BYTES;
-use crate::reduction::Op;
+use crate::reduction::{NAME, Op};
 use crate::totals::wanted::{Wanted, WantedElement, quantile_rank};
-use crate::totals::{NAME, Row, Rule, Totals, add_counts, domain, put_counts};
+use crate::totals::{Row, Rule, Totals, add_counts, domain, put_counts};
 use crate::values::{Number, with_values};
 
 /// Bits that a pass may settle, most first. Each divides the number of bits of every type, or exceeds it.

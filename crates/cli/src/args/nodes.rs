@@ -1,6 +1,7 @@
 //! The arguments of the commands about nodes.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -77,8 +78,8 @@ pub struct ServeArgs {
     pub shared: NodeArgs,
 }
 
-/// Options that `up` passes on to every node.
-#[derive(Clone, Debug, Args)]
+/// Options that `up` passes on to every node, with [`NodeArgs::arguments`].
+#[derive(Clone, Debug, PartialEq, Args)]
 pub struct NodeArgs {
     /// A Unix socket on which the entry node listens, too; it identifies users by their uid
     #[arg(long, value_name = "PATH", value_parser = parse_socket)]
@@ -124,6 +125,33 @@ pub struct NodeArgs {
     /// Keep no statistics of the chunks of variables, and use none
     #[arg(long)]
     pub no_statistics: bool,
+}
+
+impl NodeArgs {
+    /// The arguments from which `serve` parses equal options. Only the entry node listens on the socket.
+    pub fn arguments(&self, is_entry: bool) -> Vec<OsString> {
+        let NodeArgs { socket, cert, tls_key, ca, tokens, require_identity, admin, lanes, .. } = self;
+        let NodeArgs { active_share, active_priority, link, chunk_memory, objective, no_statistics, .. } =
+            self;
+        let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
+        let values = [
+            ("--socket", path(socket).filter(|_| is_entry)),
+            ("--cert", path(cert)),
+            ("--tls-key", path(tls_key)),
+            ("--ca", path(ca)),
+            ("--tokens", path(tokens)),
+            ("--admin", admin.as_ref().map(OsString::from)),
+            ("--lanes", lanes.map(|lanes| lanes.to_string().into())),
+            ("--active-share", Some(active_share.to_string().into())),
+            ("--active-priority", Some(active_priority.to_string().into())),
+            ("--link", link.as_ref().map(|link| link.to_string().into())),
+            ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
+            ("--objective", Some(objective.to_string().into())),
+        ];
+        let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
+        let named = values.into_iter().filter_map(|(name, value)| Some([name.into(), value?])).flatten();
+        named.chain(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.into())).collect()
+    }
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -193,7 +221,43 @@ pub struct CertArgs {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use clap::{Command, FromArgMatches};
+
     use super::*;
+
+    fn parse(arguments: &[OsString]) -> NodeArgs {
+        let command = NodeArgs::augment_args(Command::new("serve").no_binary_name(true));
+        NodeArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_node_gets_every_option_that_up_was_given() {
+        let given = [
+            "--socket=/run/g.sock",
+            "--cert=c.pem",
+            "--tls-key=k.pem",
+            "--ca=ca.pem",
+            "--tokens=t",
+            "--admin=uid:7",
+            "--lanes=3",
+            "--active-share=0.25",
+            "--active-priority=low",
+            "--link=125MB",
+            "--chunk-memory=3GiB",
+            "--objective=paper",
+            "--require-identity",
+            "--no-statistics",
+        ];
+        let all = NodeArgs::augment_args(Command::new("serve"));
+        assert_eq!(all.get_arguments().count(), given.len(), "every option is tried");
+        let options = parse(&given.map(OsString::from));
+        assert_eq!(parse(&options.arguments(true)), options);
+        assert_eq!(parse(&options.arguments(false)), NodeArgs { socket: None, ..options });
+        let defaults = parse(&[]);
+        assert_eq!(parse(&defaults.arguments(true)), defaults);
+    }
 
     #[test]
     fn the_path_of_a_socket_is_made_absolute() {

@@ -8,10 +8,10 @@ use gristmill_wire::action::FileInfo;
 use serde_json::json;
 
 use crate::args::{ChmodArgs, LsArgs, RmArgs};
-use crate::commands::stat::time;
 use crate::commands::{connect, line};
 use crate::error::CliError;
 use crate::size::readable;
+use crate::time::utc_text;
 
 /// The URL of a cluster or of one of its files.
 ///
@@ -74,7 +74,7 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
                 info.owner,
                 readable(info.file.length),
                 format!("x{}", info.file.targets.len()),
-                time(info.created),
+                utc_text(info.created),
                 width = owners.unwrap_or(0),
             ))?,
         };

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::args::NodesArgs;
 use crate::commands::names::remote;
-use crate::commands::stat::time;
 use crate::commands::{connect, line};
 use crate::error::CliError;
+use crate::time::utc_text;
 
 /// Lists the storage nodes and their state.
 pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
@@ -35,7 +35,7 @@ pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
         let (number, address) = (node.number, &node.address);
         let state = match state {
             NodeState::Up => "up".to_owned(),
-            NodeState::Down { since, .. } => format!("down since {}", time(since)),
+            NodeState::Down { since, .. } => format!("down since {}", utc_text(since)),
             NodeState::NeverSeen { .. } => "down, never seen since the entry node started".to_owned(),
         };
         line(&format!("target {number}  {address}  {state}"))?;

@@ -41,14 +41,14 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         // One stop is enough.
         let _ = on_signal.try_send(());
     });
-    handler.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))?;
+    handler.map_err(|e| CliError::System(format!("cannot listen for signals: {e}")))?;
     let mut options = options(args)?;
     let (recovery, recovers) = watch::channel(None);
     options.recovery = Some(recovery);
     if args.supervised {
         let handed = handed_socket::receive(std::io::stdin().as_fd());
         options.handed =
-            handed.map_err(|e| CliError::Usage(format!("no socket was handed over: {e}")))?.map(Arc::new);
+            handed.map_err(|e| CliError::System(format!("no socket was handed over: {e}")))?.map(Arc::new);
         // The supervisor has the other end, which closes when the supervisor ends in any way.
         std::thread::spawn(move || {
             let mut buffer = [0; 64];
@@ -62,7 +62,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .max_blocking_threads(MAX_BLOCKING_THREADS)
         .enable_all()
         .build()
-        .map_err(|e| CliError::Usage(format!("cannot start threads: {e}; raise the limit on threads")))?;
+        .map_err(|e| CliError::System(format!("cannot start threads: {e}; raise the limit on threads")))?;
     let served = runtime.block_on(async {
         let join = options.join.clone();
         let before = recovers.clone();

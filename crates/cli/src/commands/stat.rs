@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gristmill_client::{Calendar, Date, EXTENSION, Location, Url, read_dataset};
-use gristmill_format::{Dataset, FormatError, open_path};
+use gristmill_client::{EXTENSION, Location, Url, read_dataset};
+use gristmill_format::{Dataset, FormatError, is_self_describing, open_path};
 use gristmill_layout::Layout;
 use serde_json::{Map, Value as Json, json};
 
@@ -13,6 +13,7 @@ use crate::commands::file_location::FileLocation;
 use crate::commands::{connect, line, stat_folder, variables};
 use crate::error::CliError;
 use crate::size::readable;
+use crate::time::utc_text;
 
 /// Shows the layout of a file on its targets, and its variables.
 pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
@@ -45,7 +46,7 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
         .map(|(place, target)| (target, layout.bytes_on(place, 0..file.length)))
         .collect();
     // Only files with a scientific extension are read.
-    let scientific = args.var.is_some() || Path::new(&file.path).extension().is_some_and(is_scientific);
+    let scientific = args.var.is_some() || is_self_describing(Path::new(&file.path));
     let dataset = if scientific {
         let parts = cluster.parts(&opened)?;
         // Delimited text must be read to its end, so only if a variable is asked for.
@@ -91,7 +92,12 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     if let Some(record) = file.record {
         text.push_str(&format!(", whole records of {record} bytes"));
     }
-    text.push_str(&format!("\n  owner {}, mode {:03o}, made {}", info.owner, info.mode, time(info.created)));
+    text.push_str(&format!(
+        "\n  owner {}, mode {:03o}, made {}",
+        info.owner,
+        info.mode,
+        utc_text(info.created)
+    ));
     for (place, (target, bytes)) in (0u32..).zip(&targets) {
         let first = if place == file.first && pieces.is_none() { ", the first stripe" } else { "" };
         text.push_str(&format!(
@@ -105,13 +111,6 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     line(&text)
 }
 
-/// Whether an extension is of a format that describes itself.
-fn is_scientific(end: &std::ffi::OsStr) -> bool {
-    ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy"]
-        .iter()
-        .any(|known| end.eq_ignore_ascii_case(known))
-}
-
 /// The dataset; `None` for a file of an unknown format, which is an error if a variable is asked for.
 fn known_format(
     args: &StatArgs,
@@ -121,14 +120,6 @@ fn known_format(
         Err(FormatError::Unrecognised { .. }) if args.var.is_none() => Ok(None),
         opened => opened.map(Some),
     }
-}
-
-/// Seconds since 1970 as a date and time, UTC.
-pub fn time(seconds: u64) -> String {
-    let day = i64::try_from(seconds / 86_400).unwrap_or(0);
-    let (hours, minutes, rest) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let Date { year, month, day } = Calendar::ProlepticGregorian.date(day);
-    format!("{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{rest:02} UTC")
 }
 
 fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
@@ -229,18 +220,5 @@ fn open_dataset(args: &StatArgs, path: &Path) -> Result<Option<Dataset>, FormatE
         }
         Ok(None) if args.var.is_some() => open_path(path).map(Some),
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::time;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        assert_eq!(time(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(time(951_782_399), "2000-02-28 23:59:59 UTC");
-        assert_eq!(time(951_782_400), "2000-02-29 00:00:00 UTC");
-        assert_eq!(time(4_102_444_799), "2099-12-31 23:59:59 UTC");
     }
 }

@@ -8,10 +8,11 @@ use gristmill_wire::action::Amount;
 use serde_json::{Value as Json, json};
 
 use crate::args::StatArgs;
-use crate::commands::stat::time;
+
 use crate::commands::{line, variables};
 use crate::error::CliError;
 use crate::size::readable;
+use crate::time::utc_text;
 
 /// Shows the number and size of the files of a directory, and the variables if it is Zarr.
 pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> Result<ExitCode, CliError> {
@@ -52,7 +53,7 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         if amount.files == 1 { "" } else { "s" },
         readable(amount.bytes),
         amount.bytes,
-        time(amount.changed)
+        utc_text(amount.changed)
     );
     if let Some(why) = unreadable {
         text.push_str(&format!("\n  its contents cannot be shown: {why}"));

@@ -119,7 +119,7 @@ fn listen_for_stop(stop: Sender<()>) -> Result<(), CliError> {
         // Fails only if we are stopping already.
         let _ = stop.send(());
     });
-    handler.map_err(|e| CliError::Usage(format!("cannot listen for signals: {e}")))
+    handler.map_err(|e| CliError::System(format!("cannot listen for signals: {e}")))
 }
 
 /// Starts every node once; false if a signal came meanwhile.
@@ -137,7 +137,7 @@ fn start_all(
                 return Ok(false);
             }
             if node.since_last_line() > START_TIMEOUT {
-                return Err(CliError::Usage(format!("node {} did not start in time", node.number)));
+                return Err(CliError::System(format!("node {} did not start in time", node.number)));
             }
         }
         entry.get_or_insert_with(|| (node.listen.clone(), key_path(&node.target)));
@@ -205,37 +205,12 @@ impl SupervisedNode {
                 command.arg("--join").arg(address).arg("--key").arg(key);
             }
             None => {
-                option(&mut command, "--socket", shared.socket.as_deref());
                 if let Some(expected) = expected {
                     command.arg("--expect").arg(expected.to_string());
                 }
             }
         }
-        option(&mut command, "--cert", shared.cert.as_deref());
-        option(&mut command, "--tls-key", shared.tls_key.as_deref());
-        option(&mut command, "--ca", shared.ca.as_deref());
-        option(&mut command, "--tokens", shared.tokens.as_deref());
-        if let Some(lanes) = shared.lanes {
-            command.arg("--lanes").arg(lanes.to_string());
-        }
-        command.arg("--active-share").arg(shared.active_share.to_string());
-        command.arg("--active-priority").arg(shared.active_priority.to_string());
-        command.arg("--objective").arg(shared.objective.to_string());
-        if let Some(link) = &shared.link {
-            command.arg("--link").arg(link.to_string());
-        }
-        if let Some(memory) = &shared.chunk_memory {
-            command.arg("--chunk-memory").arg(memory.to_string());
-        }
-        if let Some(admin) = &shared.admin {
-            command.arg("--admin").arg(admin);
-        }
-        if shared.no_statistics {
-            command.arg("--no-statistics");
-        }
-        if shared.require_identity {
-            command.arg("--require-identity");
-        }
+        command.args(shared.arguments(entry.is_none()));
         let failed = |source| CliError::File { verb: "start", path: PathBuf::from(program), source };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped());
@@ -323,17 +298,11 @@ impl SupervisedNode {
 fn self_command() -> Result<(&'static OsString, Command), CliError> {
     let words = SELF_COMMAND.get().map(Vec::as_slice).unwrap_or_default();
     let Some((program, before)) = words.split_first() else {
-        return Err(CliError::Usage("the program does not know its own name".into()));
+        return Err(CliError::Internal { what: "the program does not know its own name" });
     };
     let mut command = Command::new(program);
     command.args(before);
     Ok((program, command))
-}
-
-fn option(command: &mut Command, name: &str, value: Option<&Path>) {
-    if let Some(value) = value {
-        command.arg(name).arg(value);
-    }
 }
 
 /// Puts a node in its own process group, so that Ctrl-C in a terminal goes to this process only, which stops the nodes.

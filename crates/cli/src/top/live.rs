@@ -54,7 +54,7 @@ pub fn live(cluster: Cluster, first: ClusterStatus, interval: Duration) -> Resul
     std::thread::Builder::new()
         .name("top".into())
         .spawn(ask)
-        .map_err(|error| CliError::Usage(format!("cannot start a thread: {error}")))?;
+        .map_err(|error| CliError::System(format!("cannot start a thread: {error}")))?;
     end_with_terminal()?;
     let mut terminal_guard = TerminalGuard::take()?;
     let mut last_answer = Instant::now();
@@ -77,9 +77,7 @@ pub fn live(cluster: Cluster, first: ClusterStatus, interval: Duration) -> Resul
                 }
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
-                    return Err(CliError::Usage(
-                        "the thread that asks the nodes has ended; please report it".into(),
-                    ));
+                    return Err(CliError::Internal { what: "the thread that asks the nodes has ended" });
                 }
             }
             if event::poll(POLL_INTERVAL).map_err(CliError::Terminal)? {

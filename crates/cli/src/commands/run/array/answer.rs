@@ -4,7 +4,7 @@ use gristmill_array::Op;
 use gristmill_client::{ArrayPlan, AxisCoordinate, Labels};
 use gristmill_kernel::{ArrayType, DType, Value};
 
-use super::question::MEDIAN;
+use crate::commands::run::variable::MEDIAN;
 use crate::size::readable;
 
 /// The explanation of a plan: what it reads and the memory that it needs.

@@ -1,19 +1,21 @@
 //! The variable of a scientific file that `run` reduces, if none is named.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_array::Op;
 use gristmill_client::Location;
-use gristmill_format::{Dataset, Variable};
+use gristmill_format::{Dataset, Variable, is_self_describing};
 
 use crate::args::RunArgs;
 use crate::commands::connect_to_read;
-use crate::commands::run_array::{HISTOGRAM, MEDIAN, QUANTILE};
 use crate::commands::variables::{failed, is_zarr};
 use crate::error::CliError;
 
-/// Extensions of files that have variables.
-const SCIENTIFIC: [&str; 9] = ["nc", "nc4", "cdf", "h5", "hdf5", "hdf", "he5", "npy", "zarr"];
+/// Operations on variables that are built from parameters of the command.
+pub(super) const MEDIAN: &str = "median";
+pub(super) const QUANTILE: &str = "quantile";
+pub(super) const HISTOGRAM: &str = "histogram";
 
 /// Attributes whose values name auxiliary variables.
 const AUXILIARY: [&str; 9] = [
@@ -75,12 +77,9 @@ pub(super) fn is_operation(name: &str) -> bool {
 }
 
 fn is_scientific(location: &Location) -> bool {
-    let ends = |path: &std::path::Path| {
-        path.extension().is_some_and(|end| SCIENTIFIC.iter().any(|known| end.eq_ignore_ascii_case(known)))
-    };
     match location {
-        Location::Local(path) => ends(path) || is_zarr(path),
-        Location::Remote(url) => ends(std::path::Path::new(url.path.trim_end_matches('/'))),
+        Location::Local(path) => is_self_describing(path) || is_zarr(path),
+        Location::Remote(url) => is_self_describing(Path::new(url.path.trim_end_matches('/'))),
     }
 }
 

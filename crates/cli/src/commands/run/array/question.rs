@@ -5,12 +5,8 @@ use gristmill_client::{ArrayQuestion, Mapping};
 use gristmill_kernel::Value;
 
 use crate::args::RunArgs;
+use crate::commands::run::variable::{HISTOGRAM, MEDIAN, QUANTILE};
 use crate::error::CliError;
-
-/// Names of the operations that this module builds from parameters.
-pub(in crate::commands) const MEDIAN: &str = "median";
-pub(in crate::commands) const QUANTILE: &str = "quantile";
-pub(in crate::commands) const HISTOGRAM: &str = "histogram";
 
 /// Default number of bins of a histogram, as of the kernel for plain files.
 const BINS: usize = 10;

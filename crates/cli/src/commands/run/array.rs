@@ -18,18 +18,19 @@ use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
 use gristmill_wire::Place;
 
+use super::job::Job;
+use super::printer::Printer;
+use super::variable::MEDIAN;
 use crate::COMMAND_LINE;
 use crate::args::RunArgs;
-use crate::commands::run::Job;
-use crate::commands::run_output::Printer;
-use crate::commands::stat;
+
 use crate::commands::variables::{failed, is_zarr};
 use crate::commands::{connect, connect_to_read};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
 use crate::progress::Watch;
+use crate::time::utc_text;
 
-pub(super) use question::{HISTOGRAM, MEDIAN, QUANTILE};
 use question::{histogram_between, question, range_questions};
 
 /// Runs an operation on a variable and prints, or writes, its answer.
@@ -208,7 +209,7 @@ fn is_one_file(one: &Location, other: &Location, args: &RunArgs) -> Result<bool,
 /// The line for the `history` attribute: the time and the command.
 fn history() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let when = stat::time(now).replacen(' ', "T", 1).replace(" UTC", "Z");
+    let when = utc_text(now).replacen(' ', "T", 1).replace(" UTC", "Z");
     let words = COMMAND_LINE.get().map(Vec::as_slice).unwrap_or_default();
     let words = words.iter().skip(1).map(|word| quoted(&word.to_string_lossy()));
     format!("{when}: gristmill {}", words.collect::<Vec<_>>().join(" "))
