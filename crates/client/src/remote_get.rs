@@ -179,7 +179,9 @@ impl Cluster {
         while at < file.length {
             let stripe = (striped.unit() - at % striped.unit()).min(file.length - at);
             let object = objects.get_mut(striped.target_of(at) as usize).and_then(Option::as_mut);
-            let Some(object) = object else { return Err(RunError::Panicked.into()) };
+            let Some(object) = object else {
+                return Err(RunError::Internal { what: "a stripe lies on a target without an object" }.into());
+            };
             let mut left = stripe;
             while left > 0 {
                 let bytes = object.at_most(usize::try_from(left).unwrap_or(usize::MAX)).await?;

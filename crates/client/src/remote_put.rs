@@ -182,7 +182,7 @@ impl Cluster {
                 let written = self.peers.put_stream(created, source).await?;
                 if confirm() { Ok(written) } else { Err(given_up()) }
             }
-            None => Err(RunError::Panicked),
+            None => Err(RunError::Internal { what: "the source of a put was asked for twice" }),
         });
         Ok(self.peers.wait(put)?)
     }

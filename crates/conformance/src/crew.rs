@@ -176,7 +176,13 @@ impl Crew for MemoryCrew {
         hand_back: HandBack,
     ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
         let member = self.members.iter().find(|member| member.0 == hand_back.targets);
-        let job = self.job(order, member.ok_or(RunError::Panicked)?)?.from(hand_back.left);
+        let job = self
+            .job(
+                order,
+                member
+                    .ok_or(RunError::Internal { what: "a member that is not there handed back its work" })?,
+            )?
+            .from(hand_back.left);
         Ok(Some(Box::new(said(job, hand_back.targets, Control::new())?)))
     }
 }

@@ -78,7 +78,11 @@ impl<T: Send + 'static> Answers<T> {
                 }
                 Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(given_up()),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panicked),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(RunError::Internal {
+                        what: "the answers of nodes ended before the last one",
+                    });
+                }
             }
         }
         Ok(None)

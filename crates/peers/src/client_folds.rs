@@ -164,7 +164,9 @@ impl UnitSource for ClientUnits<'_> {
         if self.asked.stopped() {
             return Err(given_up());
         }
-        let event = self.events.recv().map_err(|_| RunError::Panicked)?;
+        let ended =
+            RunError::Internal { what: "the events of a fold at the client ended before its last unit" };
+        let event = self.events.recv().map_err(|_| ended)?;
         let done = self.control.progress().0;
         self.asked.folded(done.saturating_sub(self.reported));
         self.reported = done;

@@ -214,6 +214,12 @@ pub enum RunError {
     /// A lane ended without an answer.
     #[error("a lane panicked; this is a fault of the kernel or of Gristmill, please report it")]
     Panicked,
+    /// Something that cannot happen did.
+    #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
+    Internal {
+        /// What happened, as a clause.
+        what: &'static str,
+    },
     /// An element size or a count is beyond what can be addressed.
     #[error("lanes must be 1 to {max}, not {given}")]
     Lanes {

@@ -37,6 +37,8 @@ pub struct EventSource(pub Receiver<UnitEvent>);
 
 impl UnitSource for EventSource {
     fn next(&mut self) -> Result<UnitEvent, RunError> {
-        self.0.recv().map_err(|_| RunError::Panicked)
+        self.0
+            .recv()
+            .map_err(|_| RunError::Internal { what: "the events of a shard ended before its last unit" })
     }
 }

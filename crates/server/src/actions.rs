@@ -1,4 +1,4 @@
-//! Management: what each action takes and gives.
+//! Management actions, with their arguments and results.
 
 use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
@@ -10,10 +10,10 @@ use crate::error::{Answer, Refusal};
 use crate::join::admit;
 use crate::node::Shared;
 
-/// An action that may be asked for.
+/// A management action.
 pub(crate) struct Action {
     pub name: &'static str,
-    /// What it does, for people.
+    /// Description for people.
     pub what: &'static str,
     answer: fn(&Call<'_>) -> Answer<Vec<u8>>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Action {
 /// One request for an action.
 struct Call<'a> {
     shared: &'a Shared,
-    who: &'a Principal,
+    principal: &'a Principal,
     name: &'static str,
     body: &'a [u8],
 }
@@ -30,44 +30,48 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
     Action { name, what, answer }
 }
 
-/// All actions: what is answered, listed and named in errors.
+/// All actions: the node answers them, and lists them in errors and in ListActions.
 pub(crate) const ACTIONS: [Action; 18] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
-        reply(&call.shared.open(call.who, &call.read::<action::Open>()?.path)?)
+        reply(&call.shared.open(call.principal, &call.read::<action::Open>()?.path)?)
     }),
     action(names::OPEN_MANY, "many files and grants to read them", |call| {
-        reply(&call.shared.open_many(call.who, &call.read()?)?)
+        reply(&call.shared.open_many(call.principal, &call.read()?)?)
     }),
     action(names::STAT, "what is known about a file", |call| {
-        reply(&call.shared.stat(call.who, &call.read::<action::PathOf>()?.path)?)
+        reply(&call.shared.stat(call.principal, &call.read::<action::PathOf>()?.path)?)
     }),
     action(names::LIST, "the names of a directory", |call| reply(&call.shared.list(&call.read()?)?)),
-    action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.who, &call.read()?)?)),
+    action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.principal, &call.read()?)?)),
     action(names::COMMIT, "makes what was put visible", |call| {
-        reply(&call.shared.commit(call.who, &call.read()?)?)
+        reply(&call.shared.commit(call.principal, &call.read()?)?)
     }),
     action(names::CREATE_MANY, "begins many puts", |call| {
-        reply(&call.shared.create_many(call.who, &call.read()?)?)
+        reply(&call.shared.create_many(call.principal, &call.read()?)?)
     }),
     action(names::COMMIT_MANY, "makes what many puts put visible", |call| {
-        reply(&call.shared.commit_many(call.who, &call.read()?)?)
+        reply(&call.shared.commit_many(call.principal, &call.read()?)?)
     }),
     action(names::RENEW, "a put is still going on", |call| {
-        reply(&call.shared.renew(call.who, &call.read()?)?)
+        reply(&call.shared.renew(call.principal, &call.read()?)?)
     }),
-    action(names::ABANDON, "gives a put up", |call| reply(&call.shared.abandon(call.who, &call.read()?)?)),
-    action(names::REMOVE, "removes a file", |call| reply(&call.shared.remove(call.who, &call.read()?)?)),
+    action(names::ABANDON, "gives a put up", |call| {
+        reply(&call.shared.abandon(call.principal, &call.read()?)?)
+    }),
+    action(names::REMOVE, "removes a file", |call| {
+        reply(&call.shared.remove(call.principal, &call.read()?)?)
+    }),
     action(names::REMOVE_ALL, "removes a file, or all that lies in a directory", |call| {
-        reply(&call.shared.remove_all(call.who, &call.read()?)?)
+        reply(&call.shared.remove_all(call.principal, &call.read()?)?)
     }),
     action(names::RENAME, "gives a file or a directory another path", |call| {
-        reply(&call.shared.rename(call.who, &call.read()?)?)
+        reply(&call.shared.rename(call.principal, &call.read()?)?)
     }),
     action(names::USAGE, "how much a file or a directory is", |call| {
         reply(&call.shared.usage(&call.read()?)?)
     }),
     action(names::CHMOD, "changes who may read and write a file", |call| {
-        reply(&call.shared.chmod(call.who, &call.read()?)?)
+        reply(&call.shared.chmod(call.principal, &call.read()?)?)
     }),
     action(names::NODES, "the storage nodes", |call| {
         call.shared.ready()?;
@@ -86,7 +90,7 @@ impl Call<'_> {
 }
 
 /// Answers an action. Blocks.
-pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
+pub(crate) fn answer(shared: &Shared, principal: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
     let Some(action) = ACTIONS.iter().find(|action| action.name == name) else {
         let known = ACTIONS.map(|action| action.name).join(", ");
         let name: String = name.chars().take(MAX_NAME_SHOWN).collect();
@@ -95,10 +99,10 @@ pub(crate) fn answer(shared: &Shared, who: &Principal, name: &str, body: &[u8]) 
             format!("there is no action '{name}'; there are {known}"),
         ));
     };
-    (action.answer)(&Call { shared, who, name: action.name, body })
+    (action.answer)(&Call { shared, principal, name: action.name, body })
 }
 
-/// Characters of an unknown name that an error repeats.
+/// Largest number of characters of an unknown name that an error repeats.
 const MAX_NAME_SHOWN: usize = 40;
 
 fn reply<T: Serialize>(value: &T) -> Answer<Vec<u8>> {

@@ -1,8 +1,8 @@
-//! Answers as Arrow record batches, for clients that know nothing of kernels.
+//! Answers as Arrow record batches, for clients without knowledge of kernels.
 //!
-//! A value is one row with a column for each of its names: integers are Int64, or text where they do not fit;
-//! floats Float64; texts Utf8; bytes Binary; lists List; maps within it JSON text. Rows are two columns: `index`
-//! (UInt64) and `value` of the element's type, or `offset` (UInt64) and `line` (Binary).
+//! A value is one row with a column for each of its names. Integers are Int64, or text if they do not fit; floats
+//! Float64; texts Utf8; bytes Binary; lists List; maps in it JSON text. Rows are two columns: `index` (UInt64) and
+//! `value` of the element's type, or `offset` (UInt64) and `line` (Binary).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use gristmill_kernel::{DType, RowBatch, RowShape, RowValue, Value};
 
-/// A value as a batch of one row.
+/// Converts a value to a batch of one row.
 pub(crate) fn value_batch(value: &Value) -> Result<RecordBatch, ArrowError> {
     let whole = [("value", value.clone())];
     let entries: &[(&str, Value)] = match value {
@@ -32,7 +32,7 @@ pub(crate) fn value_batch(value: &Value) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// Values of one kind as a column; of several kinds, as text.
+/// Converts values of one kind to a column; values of several kinds become text.
 fn column(values: &[Value]) -> Result<ArrayRef, ArrowError> {
     let ints: Option<Vec<i64>> = values
         .iter()
@@ -119,7 +119,7 @@ fn arrow_type(dtype: DType) -> DataType {
     }
 }
 
-/// Rows as a batch.
+/// Converts rows to a batch.
 pub(crate) fn row_batch(
     schema: &SchemaRef,
     shape: &RowShape,
@@ -138,7 +138,7 @@ pub(crate) fn row_batch(
     RecordBatch::try_new(schema.clone(), vec![Arc::new(positions.finish()), values])
 }
 
-/// Little-endian elements, one after the other.
+/// Decodes consecutive little-endian elements.
 fn elements(dtype: DType, bytes: &[u8]) -> ArrayRef {
     macro_rules! column {
         ($array:ty, $native:ty) => {{

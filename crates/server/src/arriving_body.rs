@@ -1,4 +1,4 @@
-//! The body of a gRPC request while it arrives: within a time, and in memory of whoever asks.
+//! The body of a gRPC request while it arrives, with a time limit and in memory of its account.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use tonic::Status;
 use crate::door::Caller;
 use crate::limits::{BODY_TIME, MAX_BODY_BYTES, REQUEST_BYTES};
 
-/// Fails with a [`Status`] where the rest does not come in time, is too long, or finds no memory.
+/// Body that fails with a [`Status`] if the rest does not arrive in time, is too long, or finds no memory.
 pub(crate) struct ArrivingBody {
     body: Body,
     caller: Caller,
@@ -20,7 +20,7 @@ pub(crate) struct ArrivingBody {
 }
 
 impl ArrivingBody {
-    /// A body of which nothing came yet. The caller has [`REQUEST_BYTES`] already.
+    /// Wraps a body before its first bytes. The caller has [`REQUEST_BYTES`] already.
     pub fn new(body: Body, caller: Caller) -> ArrivingBody {
         ArrivingBody { body, caller, arrived: 0, late: Box::pin(sleep(BODY_TIME)) }
     }

@@ -1,4 +1,4 @@
-//! What a node does when it has as many requests of a kind as it takes.
+//! Tests of a node with the largest number of requests of a kind.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl TestNode {
         Ok(flight.do_get(Ticket { ticket: ticket.into() }).await?.into_inner())
     }
 
-    /// A ticket for the sum of the file.
+    /// Ticket for the sum of the file.
     async fn fold(&self) -> Vec<u8> {
         let path = PathOf { path: "/numbers".into() };
         let opened: Opened = self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap();
@@ -38,7 +38,7 @@ impl TestNode {
         fold.encode().unwrap()
     }
 
-    /// A ticket for a histogram of the file, whose partial is too large to need no room.
+    /// Ticket for a histogram of the file, whose partial is so large that it needs room.
     async fn large_fold(&self) -> Vec<u8> {
         let mut fold = FoldRequest::decode(&self.fold().await).unwrap().unwrap();
         fold.kernel = "histogram".into();
@@ -46,7 +46,8 @@ impl TestNode {
         fold.encode().unwrap()
     }
 
-    /// A ticket for the sum of an array of so many chunks, none of which is stored: a few hundred bytes, whatever that is.
+    /// Ticket for the sum of an array of this many chunks, all of them missing. It has a few hundred bytes for any
+    /// number.
     async fn fold_of_chunks(&self, chunks: u64) -> Vec<u8> {
         let source = Arc::new(vec![0u8; 8]);
         let mut table =
@@ -70,7 +71,7 @@ impl TestNode {
         fold.encode().unwrap()
     }
 
-    /// Folds that wait for their turn, each of which has given a sign of life.
+    /// Folds that wait for their turn and have sent a sign of life.
     async fn waiting(&self) -> Vec<Streaming<FlightData>> {
         let ticket = self.fold().await;
         let mut folds = Vec::new();
@@ -78,7 +79,7 @@ impl TestNode {
             folds.push(self.get(ticket.clone()).await.unwrap());
         }
         for fold in &mut folds {
-            // The schema, and then the sign.
+            // The schema comes first, and then the sign of life.
             for _ in 0..2 {
                 assert!(fold.message().await.unwrap().is_some());
             }
@@ -116,7 +117,7 @@ fn a_flood_of_one_principal_lets_another_s_request_pass() {
         while test.shared.folds.waiting() < flood.len() + 1 {
             tokio::task::yield_now().await;
         }
-        // Comes last, and keeps the one turn that goes round once it has it.
+        // This one comes last, and keeps the only turn once it has it.
         let (shared, last) = (test.shared.clone(), "last".into());
         let last = tokio::spawn(async move { shared.folds.turn(&last).await });
         while test.shared.folds.waiting() < flood.len() + 2 {
@@ -146,7 +147,7 @@ fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
     with_node(async |test| {
         let room = test.shared.answers.all().await;
         let mut large = test.get(test.large_fold().await).await.unwrap();
-        // The schema, and then a sign of life: without room there is no answer.
+        // The schema comes first, and then a sign of life: without room there is no answer.
         for _ in 0..2 {
             assert!(large.message().await.unwrap().is_some());
         }
@@ -158,7 +159,7 @@ fn large_answers_wait_for_room_with_their_turns_and_small_ones_do_not() {
         drop(room);
         assert!(frames(large).await > 0);
         drop(test.shared.answers.all().await);
-        // One that is given up while it waits gives its turn back.
+        // A fold that is cancelled while it waits returns its turn.
         let _room = test.shared.answers.all().await;
         let large = test.get(test.large_fold().await).await.unwrap();
         while test.shared.folds.free() == MAX_FOLDS {
@@ -185,7 +186,7 @@ fn a_client_that_goes_gives_up_its_place_among_those_that_wait() {
     });
 }
 
-/// 400 KiB of such requests once made eight gigabytes, before any of them had a turn.
+/// 400 KiB of such requests once needed eight gigabytes before any of them had a turn.
 #[test]
 fn few_bytes_that_ask_for_millions_of_chunks_take_memory_of_whoever_asks() {
     with_node(async |test| {
@@ -197,14 +198,14 @@ fn few_bytes_that_ask_for_millions_of_chunks_take_memory_of_whoever_asks() {
         for _ in 0..20 {
             busy(&test.get(ticket.clone()).await.unwrap_err(), "no memory for more requests of anonymous");
         }
-        // Short requests go on.
+        // Short requests are still answered.
         assert_eq!(test.stat().await.file.length, 8 * NUMBERS);
         let short = test.get(test.fold().await).await.unwrap();
         drop(first);
         drop(turns);
         assert!(frames(short).await > 0);
         for again in [true, false] {
-            // Given back a little after the streams have ended.
+            // The memory is returned a little after the streams have ended.
             while memory.free() < REQUEST_MEMORY as u64 {
                 tokio::task::yield_now().await;
             }

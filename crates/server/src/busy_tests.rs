@@ -1,4 +1,4 @@
-//! What clients do about a node that is busy.
+//! Tests of clients with a busy node.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use gristmill_wire::{InputSpec, Place};
 use crate::permit::Permits;
 use crate::test_node::{NUMBERS, TestNode, with_node};
 
-/// Asks from a thread of its own; gives how many rows there were.
+/// Sends a request on its own thread. Returns the number of rows.
 fn ask(test: &TestNode, kernel: &str, control: &Arc<Control>) -> JoinHandle<Result<usize, RunError>> {
     let options = ClusterOptions { entry: test.address.clone(), ..ClusterOptions::default() };
     let params = match kernel {

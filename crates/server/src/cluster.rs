@@ -1,7 +1,7 @@
-//! What all nodes do, for those who watch: `GET /cluster` on the entry node, to whoever may ask it.
+//! Status of all nodes, for monitoring: `GET /cluster` on the entry node, with authentication.
 //!
-//! The entry node asks all nodes at once and remembers the answer for a moment, so that many who watch do not
-//! multiply the questions.
+//! The entry node asks all nodes at once and remembers the answer for a moment, so that many monitors do not multiply
+//! the requests.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,13 +20,13 @@ use http::header;
 use tokio::sync::Mutex;
 
 use crate::collect::{ENTRY, objects_of};
-use crate::door::who;
+use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CLUSTER};
 use crate::node::{Shared, blocking, now};
 use crate::status;
 
-/// The last answer, and when it was made. Who finds it too old makes another one, and all others wait for it.
+/// The last answer and its time. A request that finds it too old makes a new one, and all others wait for it.
 pub(crate) type LastAnswer = Mutex<Option<(Instant, Bytes)>>;
 
 /// The route.
@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 
 async fn cluster(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
     shared.namespace()?;
-    who(request.extensions())?;
+    request_principal(request.extensions())?;
     let mut last = shared.last_cluster.lock().await;
     let text = match &*last {
         Some((at, text)) if at.elapsed() < REMEMBER_CLUSTER => text.clone(),
@@ -55,8 +55,8 @@ async fn answer(shared: &Arc<Shared>) -> Answer<Bytes> {
     let failed = |text: String| Refusal::new(ErrorKind::Failed, text);
     let text = serde_json::to_vec(&ask_all(shared).await?).map_err(|error| failed(error.to_string()))?;
     if text.len() > MAX_CLUSTER_BYTES {
-        let text = format!("the nodes say {} bytes, more than {MAX_CLUSTER_BYTES}", text.len());
-        return Err(failed(format!("{text}; /metrics of each says how it does")));
+        let text = format!("the status of all nodes has {} bytes, more than {MAX_CLUSTER_BYTES}", text.len());
+        return Err(failed(format!("{text}; read /metrics of each node")));
     }
     Ok(text.into())
 }
@@ -68,33 +68,33 @@ async fn ask_all(shared: &Arc<Shared>) -> Answer<ClusterStatus> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let (begun, listed) = (Instant::now(), ClusterStatus::listed_of_each(nodes.len()));
     let asked = iter(nodes).map(|node| async move {
-        let said = match begun.elapsed() < ASK_ALL_TIME {
+        let status = match begun.elapsed() < ASK_ALL_TIME {
             true => ask(shared, &node, grant).await,
             false => Err("not asked: too many other nodes do not answer".to_owned()),
         };
         let silent_seconds = shared.silent(node.number).map(|silent| silent.as_secs_f64());
-        let status = said.unwrap_or_else(|why| NodeStatus { error: Some(why), ..NodeStatus::default() });
+        let status = status.unwrap_or_else(|why| NodeStatus { error: Some(why), ..NodeStatus::default() });
         NodeStatus { target: node.number, address: node.address, silent_seconds, ..status }.listing(listed)
     });
     Ok(ClusterStatus { at, nodes: asked.buffered(ASKED_AT_ONCE).collect().await })
 }
 
-/// What a node says of itself, or why it says nothing.
+/// The status of a node, or the reason without one.
 async fn ask(shared: &Shared, node: &Node, grant: &str) -> Result<NodeStatus, String> {
     if shared.number().is_ok_and(|own| own == node.number) {
-        return status::of(shared).map_err(|refusal| refusal.0.message);
+        return status::node_status(shared).map_err(|refusal| refusal.0.message);
     }
     let asked = tokio::time::timeout(ASK_TIME, shared.peers.status(&node.address, grant)).await;
-    let said = asked.map_err(|_| format!("no answer in {} s", ASK_TIME.as_secs()))?;
-    let said = said.map_err(|error| error.to_string())?;
-    if said.target != node.number {
-        return Err(format!("the node of target {} answers at {} now", said.target, node.address));
+    let status = asked.map_err(|_| format!("no answer in {} s", ASK_TIME.as_secs()))?;
+    let status = status.map_err(|error| error.to_string())?;
+    if status.target != node.number {
+        return Err(format!("the node of target {} answers at {} now", status.target, node.address));
     }
-    Ok(said)
+    Ok(status)
 }
 
-/// What the entry node shows to the others: a grant for a file that there is not, which holds for as long as
-/// clocks may differ.
+/// The entry node's authentication at other nodes: a grant for a file that does not exist, valid for as long as clocks
+/// may differ.
 fn grant(shared: &Shared) -> Answer<String> {
     let target = TargetPlace { number: shared.number()?, address: shared.address.clone(), version: 0 };
     let file = objects_of(FIRST_ID, vec![target]);

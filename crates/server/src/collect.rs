@@ -1,4 +1,4 @@
-//! Clearing away objects of files that were replaced, removed or never finished.
+//! Removal of the objects of files that were replaced, removed or never finished.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,14 +18,14 @@ use crate::error::{Answer, Refusal};
 use crate::limits::{CLEAR_AT_ONCE, COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
 
-/// How long a grant to clear away holds, in seconds.
+/// Time for which a grant to remove objects is valid, in seconds.
 const GRANT_HOLDS: u64 = 300;
 
-/// How long after a put began a node takes its grant to write, clocks that differ included. Whoever has the grant can
-/// write the objects again until then, also when they were cleared away; so they are cleared away once more.
+/// Time after the beginning of a put for which nodes accept its grant to write, including differences of clocks. Until
+/// then a client with the grant can write removed objects again, so they are removed once more.
 pub(crate) const WRITABLE: Duration = Duration::from_secs(GRANT_SECONDS + JOIN_AGE);
 
-/// Clears away until the node stops. What cannot be cleared now, because a node is down, is tried again.
+/// Removes objects until the node stops. If a node is down, its objects are tried again later.
 pub(crate) async fn collect(
     shared: Arc<Shared>,
     mut stopped: watch::Receiver<bool>,
@@ -41,7 +41,7 @@ pub(crate) async fn collect(
                 _ = stopped.wait_for(|stop| *stop) => return Ok(()),
                 more = round(&shared, WRITABLE) => more,
             };
-            // A namespace that fails says so to whoever uses it.
+            // An error of the namespace is reported by the requests that use it.
             if !more.unwrap_or(false) {
                 break;
             }
@@ -49,8 +49,8 @@ pub(crate) async fn collect(
     }
 }
 
-/// Clears away what is garbage, and says whether there may be more that can be; `writable` is how long after a put began its
-/// objects may be written.
+/// Removes garbage objects. Returns whether there may be more that can be removed. `writable`: time after the beginning
+/// of a put for which its objects may be written.
 async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     let state = shared.clone();
     let (garbage, targets) = blocking(move || {
@@ -61,7 +61,7 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     })
     .await?;
     let all = garbage.len() == COLLECT_AT_ONCE;
-    // Nodes that did not answer are asked again in the next round only.
+    // Nodes that did not answer are asked again only in the next round.
     let silent = Mutex::new(HashSet::new());
     let (silent, targets) = (&silent, &targets);
     let clearing = garbage.into_iter().map(|file| async move {
@@ -87,10 +87,10 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     Ok(all && some)
 }
 
-/// The principal in the grants of the entry node itself.
+/// Principal in the grants of the entry node itself.
 pub(crate) const ENTRY: &str = "entry";
 
-/// The objects of a put on some targets, as a grant names them.
+/// File map of the objects of a put on some targets, for a grant.
 pub(crate) fn objects_of(id: &str, targets: Vec<TargetPlace>) -> FileMap {
     FileMap {
         id: id.to_owned(),
@@ -104,7 +104,7 @@ pub(crate) fn objects_of(id: &str, targets: Vec<TargetPlace>) -> FileMap {
     }
 }
 
-/// Removes the objects of a file from its targets, and says whether all are gone.
+/// Removes the objects of a file from its targets. Returns whether all are removed.
 pub(crate) async fn clear(
     shared: &Arc<Shared>,
     file: &Garbage,
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::test_node::{TestNode, with_node};
 
-    /// A put whose lease has run out already.
+    /// Begins a put whose lease has expired already.
     async fn over(test: &TestNode) -> (FileMap, ObjectId) {
         let path = FilePath::parse("/over").unwrap();
         let new =
@@ -193,7 +193,7 @@ mod tests {
         (file, object)
     }
 
-    /// Sends the object of a put with a grant to write it.
+    /// Writes the object of a put with a grant.
     async fn write(test: &TestNode, file: &FileMap, body: impl Into<RequestBody>) -> (StatusCode, String) {
         let (principal, rights, expires) = ("anonymous".into(), Rights::Write, now() + GRANT_SECONDS);
         let grant = Grant { principal, rights, file: file.clone(), expires };
@@ -213,18 +213,18 @@ mod tests {
             assert_eq!(status, StatusCode::CREATED, "{answer}");
             round(&test.shared, Duration::from_nanos(1)).await.unwrap();
             assert!(test.shared.store.stat(&object).is_err(), "the object is cleared away");
-            // 200 MiB that were written again once stayed for twelve hours, and nobody saw them.
+            // 200 MiB that were written again once stayed for twelve hours without any file.
             let (status, answer) = write(&test, &file, Bytes::from_static(b"12345678")).await;
             assert_eq!(status, StatusCode::CONFLICT, "{answer}");
             assert!(test.shared.store.stat(&object).is_err());
-            // As after a restart of the node, which remembers nothing of it.
+            // This is the state after a restart of the node, which forgets the list.
             test.shared.store.create(&object, &CreateOptions::default()).unwrap();
             round(&test.shared, Duration::from_nanos(1)).await.unwrap();
             assert!(test.shared.store.stat(&object).is_err(), "the object is cleared away");
         });
     }
 
-    /// A round that found as much as it takes says that there is more. The node's own collector may have some of it.
+    /// A full round reports that there is more. The node's own collector may have taken a part.
     #[test]
     fn rounds_go_on_until_all_is_cleared() {
         with_node(async |test| {

@@ -1,25 +1,25 @@
-//! The contention estimator of a node: what it has to do, how fast it does it, and which active requests it had better
-//! hand back to those who asked.
+//! The contention estimator of a node. It measures the node's load and speed, and decides which active requests the
+//! node hands back to their clients.
 //!
-//! - [`sample`]: what the machine does, from `/proc`;
-//! - [`pressure`]: fewer processors where memory or disks run short;
-//! - [`links`]: how fast the links are, by what is sent over them;
-//! - [`normal`]: the normal reads and writes, counted;
-//! - [`active`]: the active requests, waiting and running;
-//! - [`pace`]: what they take of the processors, and the administrator's cap on it;
-//! - [`lane_queue`]: which lanes work while somebody reads or writes;
-//! - [`priority`]: how urgent they are beside everything else;
-//! - [`queue`]: how long the work is, and when somebody who was refused had better come again;
-//! - [`counts`]: what was done with them since the node started;
-//! - [`decide`]: where each had better run, by `gristmill-schedule`;
-//! - [`sending`]: what it costs to send a byte;
-//! - [`options`]: how a node was told to share its machine;
-//! - [`backlog`]: what was handed back and is not done yet;
-//! - [`prior`]: how fast kernels are taken to be before they were measured;
-//! - [`estimator`]: what a node knows of itself, and what it says of that;
-//! - [`admitted`]: active requests, for as long as they are here;
-//! - [`decision_budget`]: how often the node decides;
-//! - [`thread`]: the thread that watches, and decides whenever something has changed.
+//! - [`sample`]: load of the machine, from `/proc`;
+//! - [`pressure`]: share of the processors while memory or disks run short;
+//! - [`links`]: speed of the links, from what was sent over them;
+//! - [`normal`]: number of normal reads and writes;
+//! - [`active`]: active requests, waiting and running;
+//! - [`pace`]: processor time of active requests, and the administrator's cap on it;
+//! - [`lane_queue`]: choice of the lanes that work during reads and writes;
+//! - [`priority`]: scheduling priority of lanes;
+//! - [`queue`]: length of the active work, and the time after which a refused client should try again;
+//! - [`counts`]: active requests that ended or were handed back since the node started;
+//! - [`decide`]: placement of each request, by `gristmill-schedule`;
+//! - [`sending`]: processor time that sending a byte costs;
+//! - [`options`]: options by which a node shares its machine;
+//! - [`backlog`]: work that was handed back and is not done yet;
+//! - [`prior`]: assumed speed of kernels before they are measured;
+//! - [`estimator`]: state of the estimator, and what the node reports of it;
+//! - [`admitted`]: registration of an active request until it ends;
+//! - [`decision_budget`]: time between decisions;
+//! - [`thread`]: the thread that takes samples and decides after each change.
 
 pub(crate) mod active;
 pub(crate) mod admitted;

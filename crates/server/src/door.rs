@@ -1,13 +1,14 @@
-//! The door: what every request passes before more is read of it than its head.
+//! Checks of every request before its body is read.
 //!
-//! 1. *For whom it was meant.* A page of another site, or of a name that was made to lead here, must not act as its reader:
-//!    `Host`, `:authority` and `Origin` are looked at, whatever the method.
-//! 2. *What it speaks.* gRPC comes over HTTP/2 and as `application/grpc`, which no page can send without being asked first.
-//! 3. *Who asks.* A token, a Unix socket, this machine, or a seal of the cluster: a pass or a grant. What needs none of
-//!    these is in [`OPEN`], and nothing else is.
+//! 1. *Host.* A page of another site, or of a name that was made to lead to this node, must not act for its reader. So
+//!    `Host`, `:authority` and `Origin` are checked for every method.
+//! 2. *Protocol.* gRPC must come over HTTP/2 as `application/grpc`. No page can send this without a request for
+//!    permission first.
+//! 3. *Principal.* A token, a Unix socket or this machine identifies it, or a seal of the cluster: a pass or a grant.
+//!    Only the paths in [`OPEN`] need none of these.
 //!
-//! Then the connection takes one of the places of its principal, and the body of a gRPC request is given a time, and memory of
-//! whoever asks.
+//! Then the connection takes a place of its principal, and the body of a gRPC request gets a time limit and memory of
+//! its principal.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,60 +29,64 @@ use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
 use crate::node::{Shared, blocking, now};
 
-/// Paths that answer everybody, and that say nothing of files or users.
+/// Paths without authentication. Their answers contain nothing about files or users.
 const OPEN: [&str; 6] = ["/health", "/", "/page.css", "/page.js", "/table.js", "/icon.svg"];
 
-/// The beginning of the path of every gRPC call.
+/// Beginning of the path of every gRPC call.
 pub(crate) const GRPC: &str = "/arrow.flight.protocol.FlightService/";
 
-/// How browsers say from where a page asks, and how.
+/// Headers in which browsers state the site of the page, and the mode of the request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// The principal that a token, a socket or this machine vouches for; a refusal where only a seal does.
+/// The principal that a token, a socket or this machine identifies, or the refusal without one.
 #[derive(Clone)]
-struct Who(Answer<Principal>);
+struct Identification(Answer<Principal>);
 
-/// The principal of a request. A seal alone names none.
+/// The principal of a request. A seal alone identifies none.
 ///
 /// # Errors
-/// Nobody who is known here asks.
-pub(crate) fn who(extensions: &http::Extensions) -> Answer<Principal> {
-    extensions.get::<Who>().map_or_else(|| Err(not_looked_at()), |who| who.0.clone())
+/// Returns the refusal if neither a token, a socket nor this machine identifies a principal.
+pub(crate) fn request_principal(extensions: &http::Extensions) -> Answer<Principal> {
+    extensions.get::<Identification>().map_or_else(|| Err(unchecked()), |found| found.0.clone())
 }
 
 /// A defect: every route lies behind [`enter`].
-fn not_looked_at() -> Refusal {
-    Refusal::new(ErrorKind::Failed, "nobody looked at who asks; please report it")
+fn unchecked() -> Refusal {
+    Refusal::new(ErrorKind::Failed, "the principal of the request was not checked; please report it")
 }
 
-/// Whose shares a gRPC request uses.
+/// Account whose memory and places a gRPC request uses.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The principal of its pass, or whoever asks.
+    /// Principal of its pass, or of the request.
     pub account: Arc<str>,
-    /// Memory for requests that this one holds until it ends.
+    /// Memory that the request holds until it ends.
     room: Arc<Mutex<Room>>,
 }
 
 impl Caller {
     /// The caller of a request.
-    pub fn of(extensions: &http::Extensions) -> Answer<Caller> {
-        extensions.get::<Caller>().cloned().ok_or_else(not_looked_at)
+    ///
+    /// # Errors
+    /// Returns an error if the request did not pass [`enter`], which is a defect.
+    pub fn from_extensions(extensions: &http::Extensions) -> Answer<Caller> {
+        extensions.get::<Caller>().cloned().ok_or_else(unchecked)
     }
 
     /// Takes more memory for the request.
     ///
     /// # Errors
-    /// There is no more memory for this principal now.
+    /// Returns an error if this principal can have no more memory now.
     pub fn grow(&self, bytes: usize) -> Answer<()> {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
     }
 
-    /// Reads a request of so many bytes, in memory that is taken before; a long one not on a thread of the network.
+    /// Decodes a request of this length with `read`, after taking memory for it. A long request is decoded on another
+    /// thread than those of the network.
     ///
     /// # Errors
-    /// There is no memory for it, or it makes no sense.
+    /// Returns an error if there is no memory for it, and the errors of `read`.
     pub async fn read<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -100,36 +105,36 @@ impl Caller {
     }
 }
 
-/// Lets a request in, or says why not.
+/// Checks a request and passes it on, or answers with the refusal.
 pub(crate) async fn enter(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let grpc = request.uri().path().starts_with(GRPC);
-    if grpc && let Err(refusal) = speaks_grpc(&request) {
+    if grpc && let Err(refusal) = check_grpc(&request) {
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, refusal).into_response();
     }
-    match admitted(&shared, request, grpc) {
+    match admit(&shared, request, grpc) {
         Ok(request) => next.run(request).await,
         Err(refusal) if grpc => tonic::Status::from(refusal).into_http(),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn admitted(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
-    meant_for_here(&request)?;
+fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
+    check_host(&request)?;
     let headers = request.headers();
-    let who = shared.identities.principal(request.extensions(), authority(&request), headers);
-    let who = who.map_err(|refusal| shared.naming_the_entry_node(refusal));
-    let pass = pass(shared, headers)?;
-    let account: Option<Arc<str>> = match (pass, &who) {
+    let principal = shared.identities.principal(request.extensions(), authority(&request), headers);
+    let principal = principal.map_err(|refusal| shared.add_entry_node(refusal));
+    let pass = pass_principal(shared, headers)?;
+    let account: Option<Arc<str>> = match (pass, &principal) {
         (Some(principal), _) => Some(principal.into()),
-        (None, Ok(who)) => Some(who.as_str().into()),
+        (None, Ok(principal)) => Some(principal.as_str().into()),
         (None, Err(refusal)) if grpc => return Err(refusal.clone()),
-        (None, Err(refusal)) if !OPEN.contains(&request.uri().path()) && !granted(shared, headers) => {
+        (None, Err(refusal)) if !OPEN.contains(&request.uri().path()) && !has_grant(shared, headers) => {
             return Err(refusal.clone());
         }
         (None, Err(_)) => None,
     };
     claim_connection(shared, &request, account.as_ref())?;
-    request.extensions_mut().insert(Who(who));
+    request.extensions_mut().insert(Identification(principal));
     let Some(account) = account.filter(|_| grpc) else { return Ok(request) };
     let room = Arc::new(Mutex::new(shared.requests.room(&account)));
     let caller = Caller { account, room };
@@ -140,11 +145,10 @@ fn admitted(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request
     Ok(request)
 }
 
-/// Gives the connection of a request one of the places of its principal: whoever asks or, where only a grant says who this is,
-/// the one who was given the grant.
+/// Takes a place for the connection of a request, for its account or, with a grant only, the principal of the grant.
 ///
 /// # Errors
-/// The principal has as many connections as it may.
+/// Returns an error if the principal can have no more connections.
 fn claim_connection(shared: &Shared, request: &Request, account: Option<&Arc<str>>) -> Answer<()> {
     let slot = request.extensions().get::<Arc<ConnectionSlot>>().filter(|slot| !slot.is_owned());
     let Some(slot) = slot else { return Ok(()) };
@@ -155,8 +159,8 @@ fn claim_connection(shared: &Shared, request: &Request, account: Option<&Arc<str
 }
 
 impl Shared {
-    /// A storage node knows no tokens, and says who does.
-    fn naming_the_entry_node(&self, refusal: Refusal) -> Refusal {
+    /// Adds the address of the entry node to a refusal of a storage node, which knows no tokens.
+    fn add_entry_node(&self, refusal: Refusal) -> Refusal {
         let Some(entry) = &self.entry else { return refusal };
         let text = format!("{}; files are at the entry node, {entry}", refusal.0.message);
         Refusal::new(ErrorKind::Denied, text)
@@ -169,8 +173,11 @@ fn authority(request: &Request) -> Option<&str> {
     request.uri().authority().map(http::uri::Authority::as_str).or(host)
 }
 
-/// Refuses what a page of somewhere else has a browser ask, and what names its host twice.
-fn meant_for_here(request: &Request) -> Answer<()> {
+/// Checks that a request does not come from a page of another site, and does not name two hosts.
+///
+/// # Errors
+/// Returns an error if it does.
+fn check_host(request: &Request) -> Answer<()> {
     let headers = request.headers();
     let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -180,7 +187,7 @@ fn meant_for_here(request: &Request) -> Answer<()> {
     {
         return Err(Refusal::new(ErrorKind::Usage, "the request names two hosts; name one"));
     }
-    let another = "a page of another site asked for this; only pages that come from this node may";
+    let another = "a page of another site sent this request; only pages that come from this node may send it";
     if let Some(origin) = headers.get(header::ORIGIN) {
         let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         let same =
@@ -193,14 +200,14 @@ fn meant_for_here(request: &Request) -> Answer<()> {
     let looks = matches!(*request.method(), Method::GET | Method::HEAD)
         && headers.get(FETCH_MODE).is_some_and(|mode| mode == "navigate");
     match site {
-        // Somebody who follows a link to this node sees what is there, and the page with the link does not.
+        // A user may follow a link to this node. The page with the link does not see the answer.
         None | Some(b"same-origin" | b"none") => Ok(()),
         Some(_) if looks => Ok(()),
         Some(_) => denied(another),
     }
 }
 
-fn speaks_grpc(request: &Request) -> Answer<()> {
+fn check_grpc(request: &Request) -> Answer<()> {
     let kind = request.headers().get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
     let grpc = kind.is_some_and(|kind| {
         kind == b"application/grpc"
@@ -211,32 +218,33 @@ fn speaks_grpc(request: &Request) -> Answer<()> {
         return Ok(());
     }
     let text =
-        "this takes gRPC only: HTTP/2 with the content type application/grpc; files are at /files/PATH";
+        "this path takes gRPC only: HTTP/2 with the content type application/grpc; files are at /files/PATH";
     Err(Refusal::new(ErrorKind::Usage, text))
 }
 
-/// The principal of a pass, if there is one.
-fn pass(shared: &Shared, headers: &HeaderMap) -> Answer<Option<String>> {
+/// The principal of the request's pass, if there is one.
+fn pass_principal(shared: &Shared, headers: &HeaderMap) -> Answer<Option<String>> {
     let Some(sealed) = headers.get(PASS_HEADER) else { return Ok(None) };
     let sealed = sealed.to_str().map_err(|_| Refusal::new(ErrorKind::Usage, "the pass is not text"))?;
     let pass = shared.key.open_pass(sealed, now()).map_err(|error| match error {
         WireError::Seal => Refusal::new(
             ErrorKind::Denied,
-            "whoever asks is of another cluster: give a node the key file of this one's entry node, or open the file again",
+            "the pass was sealed by another cluster: give the node the key file of this cluster's entry node, or open \
+             the file again",
         ),
         other => other.into(),
     });
     Ok(Some(pass?.principal))
 }
 
-/// The principal that was given the grant of a head.
+/// The principal of the grant in the headers.
 fn holder_of_grant(shared: &Shared, headers: &HeaderMap) -> Option<Arc<str>> {
     let sealed = headers.get(GRANT_HEADER)?.to_str().ok()?;
     Some(shared.key.open_pass(pass_of(sealed)?, now()).ok()?.principal.into())
 }
 
-/// Whether the head has a grant of this cluster. What it is for is looked at where it is used.
-fn granted(shared: &Shared, headers: &HeaderMap) -> bool {
+/// Whether the headers have a grant of this cluster. Its file and rights are checked later.
+fn has_grant(shared: &Shared, headers: &HeaderMap) -> bool {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
     sealed.is_some_and(|sealed| shared.key.sealed(sealed))
 }

@@ -1,4 +1,4 @@
-//! What the entry node does with files: the namespace, and grants.
+//! Operations of the entry node on files: the namespace, and grants.
 
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
@@ -15,11 +15,11 @@ use crate::limits::PUT_LEASE;
 use crate::node::{Shared, now};
 use crate::puts::outcome;
 
-/// Names of one answer to `list`.
+/// Largest number of names in one answer to `list`.
 const LIST_PAGE: usize = 1000;
 
 impl Shared {
-    /// The namespace; an error that names the entry node where this is none.
+    /// The namespace. On other nodes, returns an error with the address of the entry node.
     pub fn namespace(&self) -> Answer<&Namespace> {
         self.namespace.as_ref().ok_or_else(|| {
             let entry = self.entry.as_deref().unwrap_or("the entry node");
@@ -36,53 +36,53 @@ impl Shared {
     }
 
     /// Opens a file for a principal.
-    pub fn open(&self, who: &Principal, path: &str) -> Answer<Opened> {
+    pub fn open(&self, principal: &Principal, path: &str) -> Answer<Opened> {
         self.ready()?;
-        let info = self.stat(who, path)?;
-        let (principal, file) = (who.to_string(), info.file.clone());
+        let info = self.stat(principal, path)?;
+        let (principal, file) = (principal.to_string(), info.file.clone());
         let grant = Grant { principal, rights: Rights::Read, file, expires: now() + GRANT_SECONDS };
         Ok(Opened { info, grant: self.key.seal(&grant)? })
     }
 
-    /// Opens many files, each for itself.
-    pub fn open_many(&self, who: &Principal, many: &Many<Open>) -> Answer<Many<Outcome<Opened>>> {
-        let opened = many.each.iter().map(|open| self.open(who, &open.path));
+    /// Opens many files, each with its own outcome.
+    pub fn open_many(&self, principal: &Principal, many: &Many<Open>) -> Answer<Many<Outcome<Opened>>> {
+        let opened = many.each.iter().map(|open| self.open(principal, &open.path));
         Ok(Many { each: opened.map(outcome).collect() })
     }
 
-    /// What is known about a file that a principal may read.
-    pub fn stat(&self, who: &Principal, path: &str) -> Answer<FileInfo> {
-        let entry = self.namespace()?.lookup(who, &FilePath::parse(path)?, Access::Read)?;
+    /// Information about a file that the principal may read.
+    pub fn stat(&self, principal: &Principal, path: &str) -> Answer<FileInfo> {
+        let entry = self.namespace()?.lookup(principal, &FilePath::parse(path)?, Access::Read)?;
         Ok(info(&entry, &self.addresses()?))
     }
 
-    /// A put is still going on.
-    pub fn renew(&self, who: &Principal, attempt: &Attempt) -> Answer<()> {
-        Ok(self.namespace()?.renew(who, &attempt.id.parse()?, PUT_LEASE)?)
+    /// Renews the lease of a put.
+    pub fn renew(&self, principal: &Principal, attempt: &Attempt) -> Answer<()> {
+        Ok(self.namespace()?.renew(principal, &attempt.id.parse()?, PUT_LEASE)?)
     }
 
-    /// A put is given up.
-    pub fn abandon(&self, who: &Principal, attempt: &Attempt) -> Answer<()> {
+    /// Abandons a put.
+    pub fn abandon(&self, principal: &Principal, attempt: &Attempt) -> Answer<()> {
         let id = attempt.id.parse()?;
-        self.reserve.freeing(|| Ok(self.namespace()?.abandon(who, &id)?))?;
+        self.reserve.freeing(|| Ok(self.namespace()?.abandon(principal, &id)?))?;
         self.garbage.notify_one();
         Ok(())
     }
 
     /// Removes a file.
-    pub fn remove(&self, who: &Principal, path: &PathOf) -> Answer<()> {
+    pub fn remove(&self, principal: &Principal, path: &PathOf) -> Answer<()> {
         let path = FilePath::parse(&path.path)?;
-        self.reserve.freeing(|| Ok(self.namespace()?.remove(who, &path)?))?;
+        self.reserve.freeing(|| Ok(self.namespace()?.remove(principal, &path)?))?;
         self.garbage.notify_one();
         Ok(())
     }
 
     /// Changes permission bits.
-    pub fn chmod(&self, who: &Principal, change: &SetMode) -> Answer<()> {
-        Ok(self.namespace()?.set_mode(who, &FilePath::parse(&change.path)?, Mode::new(change.mode)?)?)
+    pub fn chmod(&self, principal: &Principal, change: &SetMode) -> Answer<()> {
+        Ok(self.namespace()?.set_mode(principal, &FilePath::parse(&change.path)?, Mode::new(change.mode)?)?)
     }
 
-    /// Names of a directory, and what is known about its files; whoever may not read a file sees all but its bytes.
+    /// Lists the names of a directory, with information about its files. This needs no right to read the files.
     pub fn list(&self, list: &List) -> Answer<Listing> {
         let found = self.namespace()?.list(&DirPath::parse(&list.path)?, list.after.as_deref(), LIST_PAGE)?;
         let addresses = self.addresses()?;
@@ -97,7 +97,7 @@ impl Shared {
         Ok(Listing { entries: found.into_iter().map(entry).collect(), more })
     }
 
-    /// The storage nodes.
+    /// Lists the storage nodes.
     pub fn nodes(&self) -> Answer<Nodes> {
         let targets = self.namespace()?.targets()?.into_iter();
         let node = |t: gristmill_namespace::TargetRecord| Node {

@@ -1,4 +1,4 @@
-//! What keeps a node from starting, and errors as they are sent.
+//! Errors of the start of a node, and errors as they are sent.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,16 +12,16 @@ use gristmill_transport::TransportError;
 use gristmill_wire::{ErrorBody, WireError};
 use http::{StatusCode, header};
 
-/// Why a node does not run.
+/// Error that prevents a node from starting or ends it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// The target's store cannot be used.
     #[error("target {}: {source}", target.display())]
     Store {
-        /// Its directory.
+        /// Directory of the target.
         target: PathBuf,
-        /// What the store said.
+        /// Error of the store.
         source: StoreError,
     },
     /// The namespace cannot be used.
@@ -30,38 +30,44 @@ pub enum ServerError {
     /// The address cannot be used.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The entry node did not take this node in.
+    /// The entry node refused this node.
     #[error("the entry node does not take this node in: {0}")]
     Join(#[source] RunError),
     /// Connections to other nodes cannot be made.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A message could not be made.
+    /// A message cannot be encoded or decoded.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A thread that the node needs cannot be had.
+    /// A thread that the node needs cannot be started.
     #[error("cannot start a thread: {source}")]
     Thread {
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A file that the node needs cannot be read or written.
     #[error("cannot {verb} {}: {source}", path.display())]
     File {
-        /// `read` or `write`.
+        /// What failed, for example `read`.
         verb: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The options do not make sense together, or a file says something that cannot be.
+    /// Something that cannot happen did, for example a panic.
+    #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
+    Internal {
+        /// What happened, as a clause.
+        what: String,
+    },
+    /// The options do not fit together, or a file has invalid content.
     #[error("{0}")]
     Usage(String),
 }
 
 impl ServerError {
-    /// Whether the options are at fault (exit code 2) rather than the machine (exit code 1).
+    /// Whether the options are wrong (exit code 2) and not the machine (exit code 1).
     pub fn is_usage(&self) -> bool {
         match self {
             ServerError::Usage(_) => true,
@@ -80,7 +86,7 @@ impl ServerError {
 /// The result of a request.
 pub(crate) type Answer<T> = Result<T, Refusal>;
 
-/// An error on its way out.
+/// An error as it is sent to a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal(pub ErrorBody);
 
@@ -89,7 +95,8 @@ impl Refusal {
         Refusal(ErrorBody::new(kind, message))
     }
 
-    /// Of a request of which nothing was begun, because the node has too much to do: why, and when to try again.
+    /// The error of a request that was not begun because the node is busy. `why`: the reason. `seconds`: time to try
+    /// again.
     pub fn busy(why: &str, seconds: u32) -> Refusal {
         let body = ErrorBody::new(ErrorKind::Busy, format!("{why}; try again in {seconds} s"));
         Refusal(ErrorBody { retry_after: Some(seconds), ..body })

@@ -1,4 +1,4 @@
-//! One member's side of an exchange: its messages over the network, its waiting bounded.
+//! One member's side of an exchange: its messages over the network, with bounded waits.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,12 @@ use crate::error::Refusal;
 use crate::group_work::{Event, Message, Participation};
 use crate::limits::{MEMBER_TICK, TELL_AGAIN, VALUE_TIME};
 
-/// What a member needs to talk to the others.
+/// Connections and job of a member.
 pub(crate) struct Exchange {
     peers: Peers,
     grant: String,
     job: String,
-    /// Where the others are, by rank.
+    /// Addresses of all members, by rank.
     places: Vec<MemberPlace>,
     rank: Rank,
     member: Mutex<Member>,
@@ -37,32 +37,32 @@ impl Exchange {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// All members' values combined in the order of their ranks. Blocks, and uses no clock of the network's runtime, which
-    /// may be shut down meanwhile.
+    /// Combines all members' values in the order of their ranks. Blocks. It uses no timers of the network's runtime,
+    /// which may be shut down meanwhile.
     pub fn allreduce(
         &self,
-        taking: &Participation,
+        participation: &Participation,
         value: Vec<u8>,
         operator: &mut dyn Operator,
         control: &Control,
     ) -> Result<Vec<u8>, RunError> {
-        // Nobody else has them: a member does one thing after the other.
+        // No other thread has this queue: a member takes part in one exchange at a time.
         let mut member = self.member.lock().unwrap_or_else(PoisonError::into_inner);
-        let happened = taking.happened.lock().unwrap_or_else(PoisonError::into_inner);
+        let happened = participation.happened.lock().unwrap_or_else(PoisonError::into_inner);
         let mut refused: Option<RunError> = None;
         let mut actions = member.start(self.now(), Collective::Allreduce, value, operator);
         let (mut done, mut sending) = (None, 0);
         loop {
             for action in actions.drain(..) {
                 sending += u32::from(matches!(action, Action::Send { .. }));
-                self.carry_out(action, taking.inbox.events.clone());
+                self.carry_out(action, participation.inbox.events.clone());
             }
             if done.is_none() {
                 done = member.outcome();
             }
             match done {
                 Some(Err(error)) => return Err(refused.unwrap_or_else(|| self.explained(&error))),
-                // What was sent must have arrived: others wait for it.
+                // The sent values must have arrived: other members wait for them.
                 Some(Ok(outcome)) if sending == 0 => return Ok(outcome.value),
                 _ => {}
             }
@@ -72,9 +72,9 @@ impl Exchange {
             }
             match happened.recv_timeout(MEMBER_TICK) {
                 Ok(Event::Arrived(message)) => {
-                    taking.inbox.taken();
+                    participation.inbox.taken();
                     let Message { number, from, value, .. } = message;
-                    // What came twice, because its receipt was lost, is refused and forgotten.
+                    // A value that arrived twice, because its receipt was lost, is refused and dropped.
                     actions = member.deliver(self.now(), number, from, value, operator).unwrap_or_default();
                 }
                 Ok(Event::Sent(Ok(()))) => sending -= 1,
@@ -88,17 +88,21 @@ impl Exchange {
                     reply.into_iter().for_each(|reply| member.heard(self.now(), from, reply));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panicked),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(RunError::Internal {
+                        what: "the messages of a collective ended before it did",
+                    });
+                }
             }
             actions.extend(member.tick(self.now()));
         }
     }
 
-    /// Sends or asks in the background; what comes of it is an event.
+    /// Sends or asks in the background. The outcome is an event.
     fn carry_out(&self, action: Action, events: Sender<Event>) {
         let (peers, grant) = (self.peers.clone(), self.grant.clone());
         let runtime = self.peers.runtime();
-        // Nobody takes the event any more once the work has ended.
+        // The event is dropped if the work has ended.
         match action {
             Action::Send { to, number, value } => {
                 let Some(place) = self.places.get(to as usize).cloned() else { return };
@@ -115,7 +119,7 @@ impl Exchange {
                         Ok(MemberReply::Here) => Some(Reply::Here),
                         Ok(MemberReply::Unknown) => Some(Reply::Unknown),
                         Ok(MemberReply::Gone(error)) => Some(Reply::Gone(reason(&Refusal::from(error).0))),
-                        // Silence: it is asked again until it was silent for too long.
+                        // A silent member is asked again until the limit.
                         Err(_) => None,
                     };
                     let _ = events.send(Event::Answered(to, reply));
@@ -124,7 +128,7 @@ impl Exchange {
         }
     }
 
-    /// Why the member gave up, with the names of nodes and what to do.
+    /// The error of a member that gave up, with the names of nodes and the advice.
     fn explained(&self, error: &CollectiveError) -> RunError {
         let unavailable = |rank: &Rank, why: String| {
             let node = self.places.get(*rank as usize).map_or("?", |place| place.node.as_str());
@@ -143,7 +147,7 @@ impl Exchange {
     }
 }
 
-/// Hands a value over, again and again while the other knows nothing of the work yet, or cannot be reached.
+/// Sends a value to a member. It repeats this while the member does not know the job yet, or cannot be reached.
 async fn tell(
     peers: &Peers,
     place: &MemberPlace,
@@ -154,7 +158,7 @@ async fn tell(
     let stall = Duration::from_millis(Limits::default().stall);
     let (begun, mut alive) = (Instant::now(), Instant::now());
     loop {
-        let told = match peers.tell_member(place, path, grant, value.clone()).await {
+        let failure = match peers.tell_member(place, path, grant, value.clone()).await {
             Ok(MemberReply::Here) => return Ok(()),
             Ok(MemberReply::Gone(error)) => return Err(error),
             Ok(MemberReply::Unknown) => gristmill_peers::unavailable(
@@ -164,18 +168,18 @@ async fn tell(
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Busy) => error,
             Err(error) => return Err(error),
         };
-        // A node without memory for the value lives, and other values of it are taken meanwhile.
-        if told.kind() == ErrorKind::Busy {
+        // A node without memory for the value is alive, and takes other values meanwhile.
+        if failure.kind() == ErrorKind::Busy {
             alive = Instant::now();
         }
         if alive.elapsed() >= stall || begun.elapsed() >= VALUE_TIME {
-            return Err(told);
+            return Err(failure);
         }
         tokio::time::sleep(TELL_AGAIN).await;
     }
 }
 
-/// An error as others are told of it.
+/// An error as it is sent to other members.
 pub(crate) fn as_body(error: &RunError) -> ErrorBody {
     ErrorBody::from(error)
 }

@@ -1,6 +1,6 @@
-//! Whole files over HTTP/1.1, by path, on the entry node: for `curl` and every program that reads URLs.
+//! Whole files over HTTP/1.1, by path, on the entry node, for `curl` and all programs that read URLs.
 //!
-//! - `GET /files/PATH`, with a byte range or without; `HEAD` the same without the bytes.
+//! - `GET /files/PATH` reads a file or a byte range; `HEAD` returns the same headers without the bytes.
 //! - `PUT /files/PATH` writes a file, `DELETE /files/PATH` removes it.
 //! - `GET /files/DIR/` (with a slash at the end) lists a directory as JSON.
 
@@ -20,7 +20,7 @@ use gristmill_transport::{FRAME, ReadBody};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, PathOf};
 use http::{HeaderMap, StatusCode, header};
 
-use crate::door::who;
+use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{PUT_LEASE, UPLOAD_STALL};
 use crate::listing::Pages;
@@ -29,7 +29,7 @@ use crate::node::{Shared, blocking};
 use crate::objects::{content_range, has_length, no_such_range};
 use crate::range::{RequestedRange, requested_range};
 
-/// Stripe unit of files that come this way.
+/// Stripe unit of files that are written over HTTP.
 const UNIT: u64 = 1 << 20;
 
 /// The routes.
@@ -40,16 +40,16 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn list_root(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    let who = who(request.extensions())?;
-    list(shared, &who, "/".into()).await
+    let principal = request_principal(request.extensions())?;
+    list(shared, &principal, "/".into()).await
 }
 
-async fn list(shared: Arc<Shared>, who: &Principal, path: String) -> Answer<Response> {
-    let body = Pages::of(shared, &who.as_str().into(), path, MAX_LISTED)?.json().await?;
+async fn list(shared: Arc<Shared>, principal: &Principal, path: String) -> Answer<Response> {
+    let body = Pages::new(shared, &principal.as_str().into(), path, MAX_LISTED)?.json().await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Names that one listing has.
+/// Largest number of names in one listing.
 const MAX_LISTED: usize = 100_000;
 
 fn json<T: serde::Serialize>(status: StatusCode, value: &T) -> Answer<Response> {
@@ -59,21 +59,21 @@ fn json<T: serde::Serialize>(status: StatusCode, value: &T) -> Answer<Response> 
 }
 
 async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
-    let who = who(request.extensions())?;
+    let principal = request_principal(request.extensions())?;
     let path = format!("/{path}");
     if path.ends_with('/') {
-        return list(shared, &who, path).await;
+        return list(shared, &principal, path).await;
     }
-    // Each takes a connection of every node of the file, this one's included.
-    let permit = shared.permit(&shared.file_reads, &who.as_str().into())?;
+    // Each read takes a connection to every node of the file, this node included.
+    let permit = shared.permit(&shared.file_reads, &principal.as_str().into())?;
     let state = shared.clone();
-    let opened = blocking(move || state.open(&who, &path)).await?;
+    let opened = blocking(move || state.open(&principal, &path)).await?;
     let length = opened.info.file.length;
     let tag = format!("\"{}\"", opened.info.file.id);
     if text(request.headers(), header::IF_NONE_MATCH) == Some(&tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    // The rest of another state of the file must not be joined to what the client has: it gets all of this one.
+    // A client with a part of an older version gets the whole file, not the rest of this version.
     let same = text(request.headers(), header::IF_RANGE).is_none_or(|wanted| wanted == tag);
     let wanted = text(request.headers(), header::RANGE).filter(|_| same);
     let (status, range) = match requested_range(wanted, length) {
@@ -89,7 +89,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
         let end = range.end.min(begins + FRAME as u64);
         move || {
             let file = whole_file(&shared.peers, &opened.info.file, &grant)?;
-            // Bytes that cannot be read are told instead of a body that ends before it began.
+            // Bytes that cannot be read are reported as an error instead of an empty body.
             let mut first = vec![0; usize::try_from(end - begins).unwrap_or(FRAME)];
             file.read(begins..end, &mut first)?;
             Ok::<_, Refusal>((file, Some(first)))
@@ -112,53 +112,58 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 }
 
 async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: Request) -> Answer<Response> {
-    let who = who(request.extensions())?;
+    let principal = request_principal(request.extensions())?;
     unconditional(request.headers())?;
     has_length(request.headers(), request.version())?;
     if request.headers().contains_key(header::CONTENT_RANGE) {
-        // A part, taken for the whole, would replace the file by its end.
+        // A part must not replace the whole file.
         let text = "a file is written whole; leave the range out (curl: without -C)";
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
-    let _permit = shared.permit(&shared.file_uploads, &who.as_str().into())?;
+    let _permit = shared.permit(&shared.file_uploads, &principal.as_str().into())?;
     let create = Create { path: format!("/{path}"), unit: UNIT, ..Create::default() };
-    let (state, by) = (shared.clone(), who.clone());
+    let (state, by) = (shared.clone(), principal.clone());
     let created = blocking(move || state.create(&by, &create)).await?;
-    let written = receive(&shared, &who, &created, request.into_body()).await;
+    let written = receive(&shared, &principal, &created, request.into_body()).await;
     let attempt = Attempt { id: created.file.id.clone() };
     let state = shared.clone();
     let info = match written {
         Ok(Written { length, receipts }) => {
             let commit = Commit { id: attempt.id, length, receipts };
-            blocking(move || state.commit(&who, &commit)).await?
+            blocking(move || state.commit(&principal, &commit)).await?
         }
         Err(refusal) => {
-            // What is not given up now runs out by itself.
-            let _ = blocking(move || state.abandon(&who, &attempt)).await;
+            // If this fails, the lease of the put expires.
+            let _ = blocking(move || state.abandon(&principal, &attempt)).await;
             return Err(refusal);
         }
     };
     json(StatusCode::CREATED, &info)
 }
 
-/// Takes the body in, and says meanwhile that the put goes on.
-async fn receive(shared: &Arc<Shared>, who: &Principal, created: &Created, body: Body) -> Answer<Written> {
+/// Writes the body, and renews the put meanwhile.
+async fn receive(
+    shared: &Arc<Shared>,
+    principal: &Principal,
+    created: &Created,
+    body: Body,
+) -> Answer<Written> {
     let stream = body.into_data_stream().map(|bytes| {
         bytes.map_err(|error| RunError::Remote {
             kind: ErrorKind::Usage,
             message: format!("the upload was cut off: {error}"),
         })
     });
-    // A client that stands still is given up, as it is by the nodes.
+    // A client that sends nothing for too long is refused, as on all nodes.
     let stream = impatient(stream);
     let mut put = std::pin::pin!(shared.peers.put_stream(created, stream));
     loop {
         match tokio::time::timeout(PUT_LEASE / 3, &mut put).await {
             Ok(written) => return Ok(written?),
             Err(_) => {
-                let (state, who) = (shared.clone(), who.clone());
+                let (state, principal) = (shared.clone(), principal.clone());
                 let attempt = Attempt { id: created.file.id.clone() };
-                blocking(move || state.renew(&who, &attempt)).await?;
+                blocking(move || state.renew(&principal, &attempt)).await?;
             }
         }
     }
@@ -182,7 +187,7 @@ where
     })
 }
 
-/// Refuses what would be done whatever the condition says.
+/// Refuses conditional requests whose condition would be ignored.
 fn unconditional(headers: &HeaderMap) -> Answer<()> {
     let conditions = [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_UNMODIFIED_SINCE];
     match conditions.iter().find(|name| headers.contains_key(*name)) {
@@ -199,10 +204,10 @@ async fn remove(
     Named(path): Named,
     request: Request,
 ) -> Answer<StatusCode> {
-    let who = who(request.extensions())?;
+    let principal = request_principal(request.extensions())?;
     unconditional(request.headers())?;
     let path = PathOf { path: format!("/{path}") };
-    blocking(move || shared.remove(&who, &path)).await?;
+    blocking(move || shared.remove(&principal, &path)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,4 +1,4 @@
-//! Arrow Flight: folds, requests by path, and management.
+//! Arrow Flight service: folds, requests by path, and management.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{ACTIONS, answer};
-use crate::door::{Caller, who};
+use crate::door::{Caller, request_principal};
 use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
 use crate::frames::frames;
@@ -36,33 +36,33 @@ use crate::node::{Shared, blocking};
 use crate::run::Run;
 use crate::sent::Sent;
 
-/// Room for what gRPC puts around a request.
+/// Bytes that gRPC may add around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;
 
-/// Files that one listing names.
+/// Largest number of files in one listing.
 const MAX_LISTED: usize = 10_000;
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// What a ticket asks for.
+/// Request in a ticket.
 enum TicketRequest {
     Fold(Box<FoldRequest>),
     Run(RunRequest),
 }
 
-/// The service, to be mounted.
+/// Creates the Flight service of a node.
 pub(crate) fn service(shared: Arc<Shared>) -> FlightServiceServer<Flight> {
     FlightServiceServer::new(Flight(shared))
         .max_decoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
         .max_encoding_message_size(usize::MAX)
 }
 
-/// Flight as a node speaks it.
+/// Flight service of a node.
 pub(crate) struct Flight(Arc<Shared>);
 
 fn unimplemented<T>(what: &str) -> Result<Response<T>, Status> {
     Err(Status::unimplemented(format!(
-        "{what} is not used here; ListActions and the documentation say what is"
+        "{what} is not supported; ListActions and the documentation list what is"
     )))
 }
 
@@ -78,7 +78,7 @@ impl Flight {
         let turn = shared.checks.turn(&caller.account).await?;
         let control = if request.together.is_some() {
             let check = move || {
-                // Until it was checked, also if whoever asked has gone.
+                // Held until the check ends, also if the client has gone.
                 let _turn = turn;
                 GroupFold::new(&shared, request, from, caller)
             };
@@ -112,17 +112,22 @@ impl Flight {
                 Some((batch, (waiting, guard)))
             }
         });
-        Ok(encoded(batches, Some(schema), &self.0.sent))
+        Ok(encode_batches(batches, Some(schema), &self.0.sent))
     }
 
-    async fn run(&self, who: Principal, request: RunRequest, caller: Caller) -> Answer<Boxed<FlightData>> {
+    async fn run(
+        &self,
+        principal: Principal,
+        request: RunRequest,
+        caller: Caller,
+    ) -> Answer<Boxed<FlightData>> {
         let shared = self.0.clone();
-        let principal: Arc<str> = who.as_str().into();
-        let permit = shared.permit(&shared.waiting_runs, &principal)?;
-        let check = shared.checks.turn(&principal).await?;
+        let account: Arc<str> = principal.as_str().into();
+        let permit = shared.permit(&shared.waiting_runs, &account)?;
+        let check = shared.checks.turn(&account).await?;
         let (run, held) = blocking(move || {
             let _check = check;
-            Ok::<_, Refusal>((Run::new(&shared, &who, &request)?, (permit, caller)))
+            Ok::<_, Refusal>((Run::new(&shared, &principal, &request)?, (permit, caller)))
         })
         .await?;
         let guard = StopOnDrop(run.control.clone());
@@ -134,20 +139,20 @@ impl Flight {
         tokio::spawn(async move {
             let _held = held;
             let turn = tokio::select! {
-                turn = shared.runs.turn(&principal) => turn,
+                turn = shared.runs.turn(&account) => turn,
                 () = sender.closed() => return,
             };
             let _turn = match turn {
                 Ok(turn) => turn,
                 Err(error) => {
-                    // Nobody listens if the client is gone.
+                    // Sending fails if the client is gone.
                     let _ = sender.send(Err(error.into())).await;
                     return;
                 }
             };
             let last = sender.clone();
             if tokio::task::spawn_blocking(move || run.run(&sender, done)).await.is_err() {
-                // Rows that just ended would be taken for all.
+                // Without an error the client would take these rows for all.
                 let text = "the request panicked; please report it";
                 let _ = last.send(Err(Refusal::new(ErrorKind::Failed, text))).await;
             }
@@ -157,34 +162,34 @@ impl Flight {
             let batch = batch.map_err(|refusal: Refusal| FlightError::Tonic(Box::new(refusal.into())));
             Some((batch, (batches, guard)))
         });
-        // A message of metadata alone, behind everything else.
+        // The last message has only metadata.
         let report = stream::once(report).filter_map(|report| async move {
             report.ok().map(|text| Ok(FlightData::new().with_app_metadata(text)))
         });
-        Ok(Box::pin(encoded(batches, schema, &sent).chain(report)))
+        Ok(Box::pin(encode_batches(batches, schema, &sent).chain(report)))
     }
 
-    fn described(&self, who: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
+    fn describe(&self, principal: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         match descriptor.r#type() {
             DescriptorType::Cmd => {
                 let request = RunRequest::decode(&descriptor.cmd)?;
-                // Says now what would be wrong later.
-                Run::new(&self.0, who, &request)?;
+                // This reports now the errors of a later DoGet.
+                Run::new(&self.0, principal, &request)?;
                 let ticket = Ticket { ticket: descriptor.cmd.clone() };
                 let endpoint = FlightEndpoint::new().with_ticket(ticket);
                 Ok(FlightInfo::new().with_descriptor(descriptor).with_endpoint(endpoint))
             }
             DescriptorType::Path => {
                 let path = format!("/{}", descriptor.path.join("/").trim_start_matches('/'));
-                Ok(file_info(&self.0.stat(who, &path)?))
+                Ok(file_info(&self.0.stat(principal, &path)?))
             }
             DescriptorType::Unknown => Err(usage("give a path, or a request as JSON in the command")),
         }
     }
 }
 
-/// A file as a flight: its length, and everything else as JSON in the metadata.
+/// Description of a file as a flight: its length, and everything else as JSON in the metadata.
 fn file_info(info: &FileInfo) -> FlightInfo {
     let path = info.file.path.trim_start_matches('/').split('/').map(str::to_owned).collect();
     let length = i64::try_from(info.file.length).unwrap_or(i64::MAX);
@@ -194,7 +199,7 @@ fn file_info(info: &FileInfo) -> FlightInfo {
         .with_app_metadata(action::encode(info).unwrap_or_default())
 }
 
-fn encoded(
+fn encode_batches(
     batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
     schema: Option<arrow_schema::SchemaRef>,
     sent: &Sent,
@@ -219,7 +224,8 @@ impl FlightService for Flight {
     type ListActionsStream = Boxed<ActionType>;
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let (who, caller) = (who(request.extensions()), Caller::of(request.extensions())?);
+        let (principal, caller) =
+            (request_principal(request.extensions()), Caller::from_extensions(request.extensions())?);
         let from = match request.extensions().get::<Peer>().map(|peer| peer.origin) {
             Some(Origin::Tcp(address)) => Some(address),
             Some(Origin::Unix { .. }) | None => None,
@@ -233,28 +239,33 @@ impl FlightService for Flight {
             })
         });
         let stream = match asked.await? {
-            // The grant says who asks.
+            // The grant names the principal.
             TicketRequest::Fold(fold) => self.fold(*fold, from, caller).await?,
-            TicketRequest::Run(run) => self.run(who?, run, caller).await?,
+            TicketRequest::Run(run) => self.run(principal?, run, caller).await?,
         };
         Ok(Response::new(stream))
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
-        let (who, caller) = (who(request.extensions()), Caller::of(request.extensions())?);
+        let (principal, caller) =
+            (request_principal(request.extensions()), Caller::from_extensions(request.extensions())?);
         let Action { r#type: name, body } = request.into_inner();
         let answer = if name == names::PING {
             Vec::new()
         } else {
-            // A node that joins proves who it is by its seal.
-            let who = if name == names::JOIN { who.unwrap_or_else(|_| Principal::anonymous()) } else { who? };
+            // A node that joins is identified by its seal.
+            let principal = if name == names::JOIN {
+                principal.unwrap_or_else(|_| Principal::anonymous())
+            } else {
+                principal?
+            };
             let shared = self.0.clone();
             caller.grow(body.len().saturating_mul(READ_FACTOR))?;
             let turn = shared.actions.turn(&caller.account).await.map_err(Refusal::from)?;
             let held = (turn, caller.clone());
             blocking(move || {
                 let (_turn, caller) = held;
-                let answer = answer(&shared, &who, &name, &body)?;
+                let answer = answer(&shared, &principal, &name, &body)?;
                 caller.grow(answer.len())?;
                 Ok::<_, Refusal>(answer)
             })
@@ -262,7 +273,7 @@ impl FlightService for Flight {
         };
         let result = ActionResult { body: answer.into() };
         Ok(Response::new(Box::pin(stream::once(async move {
-            // Until the answer is on its way.
+            // Held until the answer is sent.
             let _held = caller;
             Ok(result)
         }))))
@@ -272,13 +283,14 @@ impl FlightService for Flight {
         &self,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let (who, caller) = (who(request.extensions())?, Caller::of(request.extensions())?);
+        let (principal, caller) =
+            (request_principal(request.extensions())?, Caller::from_extensions(request.extensions())?);
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
         caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
         let turn = self.0.checks.turn(&caller.account).await.map_err(Refusal::from)?;
         let check = move || {
             let _held = (turn, caller);
-            flight.described(&who, descriptor)
+            flight.describe(&principal, descriptor)
         };
         Ok(Response::new(blocking(check).await?))
     }
@@ -287,13 +299,13 @@ impl FlightService for Flight {
         &self,
         request: Request<Criteria>,
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
-        who(request.extensions())?;
-        let caller = Caller::of(request.extensions())?;
+        request_principal(request.extensions())?;
+        let caller = Caller::from_extensions(request.extensions())?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let pages = Pages::of(self.0.clone(), &caller.account, path, MAX_LISTED)?.stream();
+        let pages = Pages::new(self.0.clone(), &caller.account, path, MAX_LISTED)?.stream();
         let files = pages.map_ok(move |page| {
-            // Until the listing was read to its end.
+            // Held until the listing is read to its end.
             let _held = &caller;
             let files = page.into_iter().filter_map(|entry| entry.info);
             stream::iter(files.map(|info| Ok::<_, Refusal>(file_info(&info))).collect::<Vec<_>>())

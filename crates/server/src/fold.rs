@@ -1,4 +1,4 @@
-//! Folding this node's part of a request, and passing on what other nodes make of theirs.
+//! Fold of this node's part of a request. It passes on the results of other nodes' parts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::contention::active::Work;
 use crate::contention::admitted::Admitted;
 use crate::door::Caller;
 use crate::error::{Answer, Refusal};
-use crate::frames::Frames;
+use crate::frames::FrameSender;
 use crate::hand_off::HandOff;
 use crate::keep::Output;
 use crate::limits::ANSWER_STALL;
@@ -27,36 +27,40 @@ use crate::turns::Yielding;
 use crate::units::FrameOutput;
 use crate::value_answer::{Turn, ValueAnswer};
 
-/// Units that a node's own fold may be ahead of what is sent, where other nodes' rows come between.
+/// Units that a node's own fold may be ahead of the sender while it merges rows of other nodes.
 const EVENTS_AHEAD: usize = 4;
 
-/// A fold that was checked and can run.
+/// A fold, checked and ready to run.
 pub(crate) struct Fold {
     shared: Arc<Shared>,
     job: ShardJob,
     path: String,
     file: FileMap,
-    /// Where the bytes that are made stay, if they do.
+    /// Object for the bytes of the fold, if they stay on this node.
     output: Option<Output>,
-    /// Nodes that are to be asked in turn.
+    /// Nodes that this node must ask.
     crew: Option<StorageCrew>,
-    /// How many nodes have passed the request on.
+    /// Number of nodes that have passed the request on.
     depth: usize,
     pub control: Arc<Control>,
-    /// This node's own part, and the targets it is of.
+    /// Control of this node's own part.
     hand_off: Arc<HandOff>,
+    /// Targets of this node's own part.
     targets: Vec<u32>,
-    /// For whom.
-    who: Arc<str>,
+    /// Principal of the grant.
+    principal: Arc<str>,
     admitted: Admitted,
-    /// Given back when the last thread that works at this is done.
+    /// Returned when the last thread of the fold is done.
     _held: (Permit, Caller),
 }
 
 impl Fold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
-    /// `from`: where the request comes from.
-    /// `caller`: whose memory the request has.
+    ///
+    /// `from`: address that the request comes from. `caller`: account whose memory the request has.
+    ///
+    /// # Errors
+    /// Returns an error if the request or its grant is invalid, or if the node is busy.
     pub fn new(
         shared: &Arc<Shared>,
         request: FoldRequest,
@@ -76,14 +80,14 @@ impl Fold {
         let output = request.output.as_deref();
         let output =
             output.map(|sealed| Output::new(shared, sealed, &grant, &request.targets)).transpose()?;
-        let work = Work::of(&request, &run, kernel, &grant.principal)?;
+        let work = Work::new(&request, &run, kernel, &grant.principal)?;
         let job = ShardJob::new(run, shard)?;
         let permits = if job.gives_rows() { &shared.row_folds } else { &shared.value_folds };
-        let who: Arc<str> = grant.principal.as_str().into();
-        let permit = shared.permit(permits, &who)?;
+        let principal: Arc<str> = grant.principal.as_str().into();
+        let permit = shared.permit(permits, &principal)?;
         let (targets, rest) = (request.targets.clone(), request.rest.clone());
         let movable = output.is_none() && job.can_save();
-        // What a node passed on comes from that node, and not from whoever would go on with it.
+        // A request that a node passed on comes from that node, not from the client.
         let from = from.filter(|_| request.depth <= 1);
         let work = Work { asker: work.asker.filter(|_| movable), from, ..work };
         check_rest(files.map(), &targets, &rest)?;
@@ -92,7 +96,7 @@ impl Fold {
         let crew = (!rest.is_empty()).then(|| StorageCrew::new(shared.peers.clone(), files, request, rest));
         let path = file.path.clone();
         let control = Arc::new(Control::new());
-        let hand_off = Arc::new(HandOff::new(&control, shared.pace(&who)));
+        let hand_off = Arc::new(HandOff::new(&control, shared.pace(&principal)));
         let admitted = shared.contention.admit(work, hand_off.clone(), &shared.address)?;
         let shared = shared.clone();
         Ok(Fold {
@@ -106,43 +110,43 @@ impl Fold {
             control,
             hand_off,
             targets,
-            who,
+            principal,
             admitted,
             _held: (permit, caller),
         })
     }
 
-    /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
-    /// `control` too.
-    pub async fn run(self, out: Frames) {
+    /// Runs the fold and sends frames to `out`. It ends early if the receiver of `out` is dropped; the code that drops
+    /// it also stops `control`.
+    pub async fn run(self, out: FrameSender) {
         let fold = Arc::new(self);
         let work = async {
-            fold.admitted.decided().await;
+            fold.admitted.wait_for_decision().await;
             if fold.job.gives_rows() {
-                fold.admitted.runs();
+                fold.admitted.set_running();
                 let out = out.clone();
                 return fold.on_thread(None, move |fold, _| fold.rows(&out)).await;
             }
-            fold.values().await?.send(&out, &fold.shared.answers, &fold.who, ANSWER_STALL).await
+            fold.values().await?.send(&out, &fold.shared.answers, &fold.principal, ANSWER_STALL).await
         };
         tokio::select! {
             () = out.closed() => {}
             result = work => if let Err(error) = result {
-                // Nobody listens if the client is gone.
+                // Sending fails if the client is gone.
                 let _ = out.send(Err(fold.refusal(error))).await;
             },
         }
     }
 
     fn refusal(&self, error: RunError) -> Refusal {
-        self.shared.of_run(&self.path, error).into()
+        self.shared.explain_run_error(&self.path, error).into()
     }
 
     fn order(&self) -> PassOrder<'_> {
         PassOrder { kernel: self.job.kernel(), ctx: self.job.ctx(), control: &self.control }
     }
 
-    /// Does what blocks on a thread of its own. The work has its turn for as long as it keeps it.
+    /// Runs blocking work on a thread of its own. The work owns its turn.
     async fn on_thread<T: Send + 'static>(
         self: &Arc<Fold>,
         turn: Turn,
@@ -154,14 +158,14 @@ impl Fold {
     }
 
     async fn turn(&self) -> Result<Turn, RunError> {
-        let turn = self.shared.folds.turn(&self.who).await?;
-        self.admitted.runs();
+        let turn = self.shared.folds.turn(&self.principal).await?;
+        self.admitted.set_running();
         let turn = Yielding::new(turn, self.shared.peers.runtime());
-        self.hand_off.pace.has_turn(&turn);
+        self.hand_off.pace.set_turn(&turn);
         Ok(Some(turn))
     }
 
-    /// A turn, or none if the work is handed back before there is one.
+    /// Waits for a turn. `None` if the work is handed back before its turn.
     async fn turn_unless_handed_off(&self) -> Result<Turn, RunError> {
         tokio::select! {
             biased;
@@ -170,7 +174,7 @@ impl Fold {
         }
     }
 
-    /// This node's own part, and the receipt for what it keeps.
+    /// Folds this node's own part. Returns also the receipt for the bytes that stay on this node.
     async fn own(self: &Arc<Fold>) -> Result<(ShardEnd, Option<(u32, Receipt)>), RunError> {
         let Some(output) = &self.output else {
             let turn = self.turn_unless_handed_off().await?;
@@ -178,13 +182,15 @@ impl Fold {
         };
         let unfinished = output.begin(&self.shared).await?;
         let work = move |fold: &Fold, _turn| {
-            let Some(output) = &fold.output else { return Err(RunError::Panicked) };
+            let Some(output) = &fold.output else {
+                return Err(RunError::Internal { what: "a fold that keeps its bytes has no output" });
+            };
             let (end, written) = output.keep(&fold.shared, &fold.job, unfinished, &fold.hand_off.own)?;
             Ok((end, Some(written)))
         };
         tokio::select! {
             biased;
-            error = output.over(&self.shared) => {
+            error = output.removed(&self.shared) => {
                 self.control.stop();
                 Err(error)
             }
@@ -192,7 +198,7 @@ impl Fold {
         }
     }
 
-    /// Folds this node's own part for a value, as far as it is let: not at all without a turn.
+    /// Folds this node's own part for a value until it is handed back. Without a turn nothing is folded.
     fn own_values(&self, turn: &Turn) -> Result<ShardEnd, RunError> {
         let mut end = match turn {
             Some(_) => self.job.values(&self.hand_off.own)?,
@@ -202,7 +208,7 @@ impl Fold {
         Ok(end)
     }
 
-    /// What is left of the own part, if it is handed back.
+    /// The hand-back of the rest of the own part, if it is handed back.
     fn handed_back(&self, left: Left) -> Option<HandBack> {
         let targets = self.targets.clone();
         self.hand_off.why().map(|why| HandBack { targets, left, why })
@@ -213,16 +219,16 @@ impl Fold {
             let work = |fold: &Fold, turn| fold.answer(fold.own_values(&turn)?, Vec::new(), turn);
             return self.on_thread(self.turn_unless_handed_off().await?, work).await;
         }
-        // Held until both parts are joined, so that only so many wait in memory for their other part.
+        // Held until both parts are joined. This bounds the number of parts in memory that wait for the other part.
         let _relay = match self.shared.relays.get(self.depth) {
-            Some(relays) => Some(relays.turn(&self.who).await?),
+            Some(relays) => Some(relays.turn(&self.principal).await?),
             None => None,
         };
-        // Who waits for other nodes has no turn of the folds, or nodes could wait for each other's for ever.
+        // A request that waits for other nodes has no turn of the folds, or nodes could wait for each other for ever.
         let own = self.own();
         let rest = self.on_thread(None, |fold, _turn| fold.rest());
         let both = async { tokio::try_join!(own, rest) }.await;
-        // Where one failed, nobody needs the other's part any more.
+        // If one part failed, the other is no longer needed.
         let ((mut end, written), (rest, others)) = both.inspect_err(|_| self.control.stop())?;
         let joined = move |fold: &Fold, turn| {
             fold.join(&mut end, rest)?;
@@ -231,7 +237,7 @@ impl Fold {
         self.on_thread(self.turn().await?, joined).await
     }
 
-    /// What a fold for values ends with.
+    /// Makes the answer of a fold for a value.
     fn answer(
         &self,
         end: ShardEnd,
@@ -258,12 +264,12 @@ impl Fold {
         Ok(ValueAnswer { partial, last: last.collect(), turn })
     }
 
-    /// What the nodes asked in turn made of theirs, and the receipts for what they keep.
+    /// Folds the parts of the nodes that this node asks. Returns also the receipts for the bytes that stay on them.
     fn rest(&self) -> Result<(ShardEnd, Vec<(u32, Receipt)>), RunError> {
         let mut all = ShardEnd::new(self.job.ctx().round, self.file.targets.len());
         let Some(crew) = &self.crew else { return Ok((all, Vec::new())) };
         crew.values(&self.order(), &mut |end| self.join(&mut all, end).map(|()| true))?;
-        // What nodes send each other crosses the network between them.
+        // Bytes that nodes send each other are moved between them.
         all.tally.moved += std::mem::take(&mut all.tally.sent);
         Ok((all, crew.written()))
     }
@@ -272,7 +278,7 @@ impl Fold {
         all.join(&**self.job.kernel(), self.job.ctx(), other)
     }
 
-    fn rows(&self, out: &Frames) -> Result<(), RunError> {
+    fn rows(&self, out: &FrameSender) -> Result<(), RunError> {
         let runtime = self.shared.peers.runtime();
         let mut output = FrameOutput { out, runtime };
         let Some(crew) = &self.crew else {
@@ -287,7 +293,7 @@ impl Fold {
             let (sender, events) = sync_channel(EVENTS_AHEAD);
             scope.spawn(move || {
                 let mut own = EventOutput(&sender);
-                // Nobody listens once enough is known.
+                // Sending fails once enough rows are known.
                 let _ = match self.job.rows(&mut own, &self.hand_off.own) {
                     Ok(RowsEnd { tally, left }) => {
                         let hand_back = left.and_then(|left| self.handed_back(left));
@@ -300,7 +306,7 @@ impl Fold {
             let order = self.order();
             let mut sources = crew.rows(&order)?;
             sources.push(Box::new(EventSource(events)));
-            // Whoever asked goes on, with what others hand back too.
+            // The client also continues the parts that other nodes hand back.
             let pass_on = &mut |hand_back| {
                 FrameOutput { out, runtime }.send(Frame::HandedBack(hand_back)).map(|()| None)
             };

@@ -1,5 +1,5 @@
-//! Frames on their way from the threads of a fold to the network. Those that wait go out together: a unit of few rows is
-//! three small frames, and a message for each costs more than folding the unit.
+//! Queue of frames between the threads of a fold and the network. Waiting frames are sent together: a unit of few rows
+//! is three small frames, and a message for each costs more than the fold of the unit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use tokio::time::Instant;
 use crate::error::Refusal;
 use crate::limits::{FRAME_BYTES_WAITING, FRAMES_WAITING, ROWS_STALL};
 
-/// Bytes that the shortest frame counts as.
+/// Smallest number of bytes that a frame counts as.
 const LEAST: usize = 256;
 
-/// Where a fold puts its frames.
+/// Sending end of the queue of frames.
 #[derive(Clone)]
-pub(crate) struct Frames {
+pub(crate) struct FrameSender {
     sender: mpsc::Sender<(Encoded, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
-/// A frame as bytes, or the refusal that the stream ends with.
+/// An encoded frame, or the refusal that ends the stream.
 type Encoded = Result<Vec<u8>, Refusal>;
 
-/// Where the network takes them from.
-pub(crate) struct Waiting {
+/// Receiving end of the queue of frames.
+pub(crate) struct FrameReceiver {
     receiver: mpsc::Receiver<(Encoded, OwnedSemaphorePermit)>,
-    /// Frames for the message that is being gathered, also by a call that was cancelled.
+    /// Frames for the next message, also from a call that was cancelled.
     gathered: Vec<Vec<u8>>,
     end: Option<Refusal>,
 }
 
-/// How long a message waits for more frames: what it costs to send one is some tenths of it.
+/// Longest wait of a message for more frames: sending one costs a few tenths of this time.
 const GATHER_TIME: Duration = Duration::from_millis(2);
 
-/// Bytes of frames that wait no longer.
+/// Bytes of frames from which a message is sent without more waiting.
 const GATHERED_BYTES: usize = 128 << 10;
 
-/// Nobody listens any more.
+/// Error of a send: the receiver was dropped, because the client is gone.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
@@ -50,23 +50,23 @@ impl From<Gone> for RunError {
     }
 }
 
-/// Both ends.
-pub(crate) fn frames() -> (Frames, Waiting) {
+/// Creates a queue of frames.
+pub(crate) fn frames() -> (FrameSender, FrameReceiver) {
     let (sender, receiver) = mpsc::channel(FRAMES_WAITING);
     (
-        Frames { sender, room: Arc::new(Semaphore::new(FRAME_BYTES_WAITING)) },
-        Waiting { receiver, gathered: Vec::new(), end: None },
+        FrameSender { sender, room: Arc::new(Semaphore::new(FRAME_BYTES_WAITING)) },
+        FrameReceiver { receiver, gathered: Vec::new(), end: None },
     )
 }
 
-impl Frames {
-    /// Sends a frame, or what the stream ends with, once there is room for it.
+impl FrameSender {
+    /// Sends a frame, or the refusal that ends the stream, once there is room for it.
     ///
     /// # Errors
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the receiver was dropped.
     pub async fn send(&self, frame: Result<Frame, Refusal>) -> Result<(), Gone> {
         let encoded = frame.map(|frame| frame.encode());
-        // One that is longer than all room goes alone.
+        // A frame that is longer than the whole room is sent alone.
         let bytes = encoded.as_ref().map_or(0, Vec::len).clamp(LEAST, FRAME_BYTES_WAITING);
         let room = tokio::select! {
             room = self.room.clone().acquire_many_owned(u32::try_from(bytes).unwrap_or(u32::MAX)) => room,
@@ -75,11 +75,11 @@ impl Frames {
         self.sender.send((encoded, room.map_err(|_| Gone)?)).await.map_err(|_| Gone)
     }
 
-    /// Sends a frame from a thread that may wait; but not for ever, as the thread and all that the request holds wait with
-    /// it.
+    /// Sends a frame from a thread that may block. The wait is bounded, because the thread and all that the request
+    /// holds wait too.
     ///
     /// # Errors
-    /// Nobody listens any more, or nobody took anything for [`ROWS_STALL`].
+    /// Returns an error if the receiver was dropped, or if the client read nothing for [`ROWS_STALL`].
     pub fn send_on_thread(&self, frame: Frame, runtime: &Handle) -> Result<(), RunError> {
         runtime.block_on(self.send_patiently(frame))
     }
@@ -89,24 +89,24 @@ impl Frames {
         Ok(sent.map_err(|_| stalled())??)
     }
 
-    /// Waits until nobody listens any more.
+    /// Waits until the receiver is dropped.
     pub async fn closed(&self) {
         self.sender.closed().await;
     }
 }
 
-/// That nobody reads the rows of a request.
+/// The error if no client reads the rows of a request.
 pub(crate) fn stalled() -> RunError {
     let message = format!(
-        "the client took no rows for {} s and was given up; ask again and read them as they come",
+        "the client took no rows for {} s, so the request was stopped; send it again, and read rows as they arrive",
         ROWS_STALL.as_secs()
     );
     RunError::Remote { kind: ErrorKind::Failed, message }
 }
 
-impl Waiting {
-    /// The next frames in their order: at least one, those that come within [`GATHER_TIME`] of it, and as many bytes as are
-    /// [`GATHERED_BYTES`]. `None` after the last. What the stream ends with comes alone.
+impl FrameReceiver {
+    /// The next frames in their order: at least one, and all that arrive within [`GATHER_TIME`] after it, up to
+    /// [`GATHERED_BYTES`]. `None` after the last. The refusal that ends the stream comes alone.
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<u8>>, Refusal>> {
         if let Some(refusal) = self.end.take() {
             return Some(Err(refusal));
@@ -152,7 +152,7 @@ mod tests {
         for n in 0..100 {
             frames.send(Ok(Frame::Begin(n))).await.unwrap();
         }
-        // A call that is given up takes nothing with it.
+        // A call that is cancelled loses no frame.
         assert!(tokio::time::timeout(GATHER_TIME / 4, waiting.next()).await.is_err());
         frames.send(Err(Refusal::new(ErrorKind::Failed, "over"))).await.unwrap();
         let all = decoded(waiting.next().await.unwrap().unwrap());

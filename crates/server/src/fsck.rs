@@ -1,8 +1,8 @@
-//! The namespace compared with the objects of a storage node, a page at a time: `POST /fsck` on the entry node.
+//! Comparison of the namespace with the objects of a storage node, page by page: `POST /fsck` on the entry node.
 //!
-//! Files are put and removed meanwhile, so what looks wrong is looked at twice. A put is in the namespace before its objects
-//! are made and until they are gone. So an object that no put names, and that is still there afterwards, belongs to nobody;
-//! and a file that is still there after its object was missed twice has lost it.
+//! Files are put and removed meanwhile, so each difference is checked twice. A put is in the namespace before its
+//! objects are created and until they are removed. So an object that no put names, and that still exists in the second
+//! check, belongs to no file. A file that still exists after its object was missing twice has lost the object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use gristmill_wire::{
 use http::header;
 
 use crate::collect;
-use crate::door::who;
+use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{BODY_TIME, JOIN_AGE};
 use crate::node::{Shared, blocking, now};
@@ -33,7 +33,7 @@ use crate::object_page;
 /// Longest time for a node to list a page of its objects.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
-/// Pages that are asked for once more, at most, to look at one page again. New objects come between those of the page.
+/// Largest number of pages that are listed to check one page again. New objects appear between the objects of the page.
 const MAX_PAGES_AGAIN: usize = 4;
 
 /// The route.
@@ -42,7 +42,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn fsck(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    let principal = who(request.extensions())?;
+    let principal = request_principal(request.extensions())?;
     shared.namespace()?;
     let _permit = shared.permit(&shared.scrubs, &principal.as_str().into())?;
     let step = body(request.into_body()).await?;
@@ -50,7 +50,7 @@ async fn fsck(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Res
         shared.namespace()?.check_administrator(&principal, "remove objects that no file has")?;
     }
     let _turn = shared.scrubbing.lock().await;
-    let text = serde_json::to_vec(&compared(&shared, &step).await?);
+    let text = serde_json::to_vec(&compare(&shared, &step).await?);
     let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
 }
@@ -64,8 +64,8 @@ async fn body(body: Body) -> Answer<FsckStep> {
     Ok(FsckStep::decode(&bytes)?)
 }
 
-/// One step.
-async fn compared(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
+/// Compares one page.
+async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
     let after = step.after.parse::<FileId>()?;
     let state = shared.clone();
     let targets = blocking(move || Ok::<_, Refusal>(state.namespace()?.targets()?)).await?;
@@ -75,13 +75,13 @@ async fn compared(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
     };
     let place = TargetPlace { number: target.number, address: target.address, version: 0 };
     let mut page = objects_behind(shared, &place, after.as_str()).await?;
-    let named = named(shared, &after, page.end.as_deref()).await?;
+    let named = list_named(shared, &after, page.end.as_deref()).await?;
     if let Some(last) = named.last().filter(|_| named.len() == MAX_NAMED_PAGE) {
         let last = last.id.to_string();
         page.objects.retain(|object| object.id <= last);
         page.end = Some(last);
     }
-    let suspects = Suspects::of(step.number, &page.objects, &named);
+    let suspects = Suspects::find(step.number, &page.objects, &named);
     let mut found = FsckFound {
         objects: page.objects.len() as u64,
         bytes: page.objects.iter().fold(0, |sum: u64, one| sum.saturating_add(one.state.length())),
@@ -92,24 +92,25 @@ async fn compared(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
         return Ok(found);
     }
     let again = objects_to(shared, &place, after.as_str(), page.end.as_deref()).await?;
-    let named = self::named(shared, &after, page.end.as_deref()).await?;
-    let sure = Suspects::of(step.number, &again, &named).that_are_in(&suspects);
-    found.lost = sure.lost;
-    for entry in sure.unnamed {
-        let removed = step.remove && removed(shared, &entry.id, &place).await?;
+    let named = list_named(shared, &after, page.end.as_deref()).await?;
+    let confirmed = Suspects::find(step.number, &again, &named).also_in(&suspects);
+    found.lost = confirmed.lost;
+    for entry in confirmed.unnamed {
+        let removed = step.remove && remove_object(shared, &entry.id, &place).await?;
         let bytes = entry.state.length();
         found.unnamed.push(UnnamedObject { object: format!("{OBJECT_PREFIX}{}", entry.id), bytes, removed });
     }
     Ok(found)
 }
 
-async fn named(shared: &Arc<Shared>, after: &FileId, end: Option<&str>) -> Answer<Vec<Named>> {
+/// The puts in the namespace after one id, up to another one.
+async fn list_named(shared: &Arc<Shared>, after: &FileId, end: Option<&str>) -> Answer<Vec<Named>> {
     let (state, after) = (shared.clone(), after.clone());
     let end = end.map(str::parse::<FileId>).transpose()?;
     blocking(move || Ok(state.namespace()?.named(Some(&after), end.as_ref(), MAX_NAMED_PAGE)?)).await
 }
 
-/// The objects that a node has behind those of a file.
+/// The objects of a node with ids after that of a file.
 async fn objects_behind(shared: &Arc<Shared>, place: &TargetPlace, after: &str) -> Answer<ObjectPage> {
     let object = format!("{OBJECT_PREFIX}{after}");
     if shared.number()? == place.number {
@@ -139,7 +140,10 @@ async fn objects_behind(shared: &Arc<Shared>, place: &TargetPlace, after: &str) 
     Ok(page)
 }
 
-/// The objects that a node has behind those of a file, up to those of another, as far as some pages go.
+/// The objects of a node with ids after that of a file, up to another id.
+///
+/// # Errors
+/// Returns an error if they fill more than [`MAX_PAGES_AGAIN`] pages.
 async fn objects_to(
     shared: &Arc<Shared>,
     place: &TargetPlace,
@@ -162,7 +166,7 @@ async fn objects_to(
     Err(Refusal::new(ErrorKind::Conflict, text))
 }
 
-async fn removed(shared: &Arc<Shared>, id: &str, place: &TargetPlace) -> Answer<bool> {
+async fn remove_object(shared: &Arc<Shared>, id: &str, place: &TargetPlace) -> Answer<bool> {
     let nobody = Garbage { id: id.parse()?, targets: vec![place.number] };
     collect::clear(shared, &nobody, vec![place.clone()], &std::sync::Mutex::default()).await
 }
@@ -175,8 +179,8 @@ struct Suspects {
 }
 
 impl Suspects {
-    /// The objects of a target beside the puts of the same range of ids.
-    fn of(number: u32, objects: &[ObjectEntry], named: &[Named]) -> Suspects {
+    /// Compares the objects of a target with the puts in the same range of ids.
+    fn find(number: u32, objects: &[ObjectEntry], named: &[Named]) -> Suspects {
         let mut left: HashMap<&str, &ObjectEntry> =
             objects.iter().map(|object| (object.id.as_str(), object)).collect();
         let mut lost = Vec::new();
@@ -197,8 +201,8 @@ impl Suspects {
         self.lost.is_empty() && self.unnamed.is_empty()
     }
 
-    /// Those that were suspects before, too.
-    fn that_are_in(self, before: &Suspects) -> Suspects {
+    /// The suspects that are in `before` too.
+    fn also_in(self, before: &Suspects) -> Suspects {
         let was_lost = |now: &LostObject| before.lost.iter().any(|then| then.object == now.object);
         let was_unnamed = |now: &ObjectEntry| before.unnamed.iter().any(|then| then.id == now.id);
         Suspects {
@@ -208,7 +212,7 @@ impl Suspects {
     }
 }
 
-/// What is wrong with the object that a file has on a target, if anything is.
+/// The fault of a file's object on a target, if there is one.
 fn fault(file: &FileEntry, number: u32, object: Option<&ObjectState>) -> Option<String> {
     let place = file.targets.iter().position(|target| *target == number)?;
     let expected = *file.versions.get(place)?;
@@ -225,7 +229,7 @@ fn fault(file: &FileEntry, number: u32, object: Option<&ObjectState>) -> Option<
     if version != expected {
         return Some(format!("has version {version} and should have {expected}"));
     }
-    // How long the objects of a segments file are is written in them alone.
+    // Only the objects of a segments file contain their lengths.
     let count = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
     let layout = Striped::new(file.unit, count, file.first).ok().filter(|_| !file.segments)?;
     let expected = layout.object_len(u32::try_from(place).unwrap_or(u32::MAX), file.length);

@@ -1,4 +1,4 @@
-//! Passes that the nodes of a file finish among themselves: this node's part, and passing the request on.
+//! Passes that the nodes of a file finish together: this node's part, and the requests to other nodes.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::contention::admitted::Admitted;
 use crate::door::Caller;
 use crate::error::{Answer, Refusal};
 use crate::exchange::{Exchange, as_body};
-use crate::frames::Frames;
+use crate::frames::FrameSender;
 use crate::group_work::Participation;
 use crate::hand_off::HandOff;
 use crate::limits::ANSWER_STALL;
@@ -28,12 +28,12 @@ use crate::permit::Permit;
 use crate::turns::Yielding;
 use crate::value_answer::ValueAnswer;
 
-/// A part that was checked and can run.
+/// This node's part of a job, checked and ready to run.
 pub(crate) struct GroupFold {
     shared: Arc<Shared>,
     work: Together,
     exchange: Exchange,
-    taking: Participation,
+    participation: Participation,
     crew: Option<StorageCrew>,
     members: Vec<NodeShard>,
     path: String,
@@ -42,18 +42,22 @@ pub(crate) struct GroupFold {
     /// The first failure.
     first: Mutex<Option<RunError>>,
     pub control: Arc<Control>,
-    /// This node's own part.
+    /// Control of this node's own part.
     hand_off: Arc<HandOff>,
-    /// For whom.
-    who: Arc<str>,
+    /// Principal of the grant.
+    principal: Arc<str>,
     admitted: Admitted,
     _held: (Permit, Caller),
 }
 
 impl GroupFold {
     /// Checks a request. Blocks: the store is asked for the state of the objects.
-    /// `from`: where the request comes from.
-    /// `caller`: whose memory the request has.
+    ///
+    /// `from`: address that the request comes from. `caller`: account whose memory the request has.
+    ///
+    /// # Errors
+    /// Returns an error if the request or its grant is invalid, if its members do not match the file, or if the node is
+    /// busy.
     pub fn new(
         shared: &Arc<Shared>,
         mut request: FoldRequest,
@@ -62,27 +66,29 @@ impl GroupFold {
     ) -> Answer<GroupFold> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         let (grant, files) = granted(shared, &request)?;
-        let together = request.together.take().ok_or_else(|| usage("nobody is named to work with"))?;
-        let who: Arc<str> = grant.principal.as_str().into();
+        let together = request.together.take().ok_or_else(|| usage("the request names no members"))?;
+        let principal: Arc<str> = grant.principal.as_str().into();
         let rank = together.members.iter().position(|member| member.targets == request.targets);
-        let rank = rank.ok_or_else(|| usage("this node is none of the members"))?;
+        let rank = rank.ok_or_else(|| usage("this node is not one of the members"))?;
         check_nodes(files.map(), &together.members)?;
         let job = match (together.job.is_empty(), rank) {
             (true, 0) => draw()?,
             (false, _) => together.job,
-            (true, _) => return Err(usage("the node of rank 0 is asked first")),
+            (true, _) => {
+                return Err(usage("the request has no job name; send it to the node of rank 0 first"));
+            }
         };
         let (run, kernel) = node_request(shared, &files, &request, &caller)?;
         let control = Arc::new(Control::new());
-        let hand_off = Arc::new(HandOff::at_passes(&control, shared.pace(&who)));
+        let hand_off = Arc::new(HandOff::at_passes(&control, shared.pace(&principal)));
         let can_save = run.kernel.spec().can_save;
-        let told = Work::of(&request, &run, kernel, &grant.principal)?;
+        let active_work = Work::new(&request, &run, kernel, &grant.principal)?;
         let from = from.filter(|_| request.depth <= 1);
-        let told = Work { asker: told.asker.filter(|_| can_save), from, ..told };
-        let admitted = shared.contention.admit(told, hand_off.clone(), &shared.address)?;
+        let active_work = Work { asker: active_work.asker.filter(|_| can_save), from, ..active_work };
+        let admitted = shared.contention.admit(active_work, hand_off.clone(), &shared.address)?;
         let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
-        let permit = shared.permit(&shared.group_permits, &who)?;
-        let taking = shared.group_work.begin(&job, &grant.file.id)?;
+        let permit = shared.permit(&shared.group_permits, &principal)?;
+        let participation = shared.group_work.begin(&job, &grant.file.id)?;
         let place = |member: &NodeShard| {
             let number = member.targets.first().and_then(|target| files.map().targets.get(*target as usize));
             let number = number.map_or(0, |target| target.number);
@@ -98,7 +104,7 @@ impl GroupFold {
             shared: shared.clone(),
             work,
             exchange,
-            taking,
+            participation,
             crew,
             members: together.members,
             path,
@@ -107,27 +113,27 @@ impl GroupFold {
             first: Mutex::default(),
             control,
             hand_off,
-            who,
+            principal,
             admitted,
             _held: (permit, caller),
         })
     }
 
-    /// Runs to the end; frames go to `out`. Ends early when nobody listens: whoever drops the other end of `out` stops
-    /// `control` too.
-    pub async fn run(self, out: Frames) {
+    /// Runs the part and sends frames to `out`. It ends early if the receiver of `out` is dropped; the code that drops
+    /// it also stops `control`.
+    pub async fn run(self, out: FrameSender) {
         let fold = Arc::new(self);
         let work = async {
             let answer = fold.clone().answer().await?;
-            answer.send(&out, &fold.shared.answers, &fold.who, ANSWER_STALL).await
+            answer.send(&out, &fold.shared.answers, &fold.principal, ANSWER_STALL).await
         };
         tokio::select! {
             () = out.closed() => {
-                let text = "whoever asked for it is gone";
-                fold.taking.fail(as_body(&RunError::Remote { kind: ErrorKind::Failed, message: text.into() }));
+                let text = "the client of the request is gone";
+                fold.participation.fail(as_body(&RunError::Remote { kind: ErrorKind::Failed, message: text.into() }));
             }
             result = work => if let Err(error) = result {
-                // Nobody listens if the client is gone.
+                // Sending fails if the client is gone.
                 let _ = out.send(Err(error.into())).await;
             },
         }
@@ -141,15 +147,15 @@ impl GroupFold {
         });
         let rest =
             tokio::task::spawn_blocking(move || passing.pass_on().map_err(|error| passing.failed(error)));
-        // A panic is a failure that nobody has told yet.
+        // A panic is a failure that was not recorded yet.
         let own = async { own.await.inspect_err(|_| self.failed(RunError::Panicked)) };
         let rest = async { rest.await.inspect_err(|_| self.failed(RunError::Panicked)) };
         let (own, rest) = tokio::join!(own, rest);
         let (Ok(Ok(end)), Ok(Ok(mut tally))) = (own, rest) else {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-            return Err(first.unwrap_or(RunError::Panicked));
+            return Err(first.unwrap_or(RunError::Internal { what: "a group failed without an error" }));
         };
-        // What nodes send each other crosses the network between them.
+        // Bytes that nodes send each other are moved between them.
         tally.moved += std::mem::take(&mut tally.sent);
         tally.add(&end.tally);
         let finished = Frame::Finished(TallyFrame::of(&tally));
@@ -162,25 +168,25 @@ impl GroupFold {
         Ok(ValueAnswer { partial: whole, last, turn: None })
     }
 
-    /// One's own part, or that of a node asked from here, failed: nobody needs the rest any more. What fails after the
-    /// first does so because of it, and says less.
+    /// Records that the own part, or the part of a node asked by this one, failed, and stops the rest. Only the first
+    /// failure is kept: later ones follow from it.
     fn failed(&self, error: RunError) {
-        self.taking.fail(as_body(&error));
+        self.participation.fail(as_body(&error));
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.control.stop();
     }
 
-    /// Asks the nodes that are to be asked from here.
+    /// Sends the request to the nodes that this node must ask.
     fn pass_on(&self) -> Result<Tally, RunError> {
         let Some(crew) = &self.crew else { return Ok(Tally::new(self.targets)) };
         let order = PassOrder { kernel: self.work.kernel(), ctx: self.work.ctx(), control: &self.control };
-        let (job, members) = (self.taking.job.clone(), self.members.clone());
+        let (job, members) = (self.participation.job.clone(), self.members.clone());
         let (_, tally) = crew.finish(&order, gristmill_wire::Together { job, members }, FAN_IN)?;
         Ok(tally)
     }
 }
 
-/// The name of a job, which nobody can guess.
+/// Draws a random name of a job, which cannot be guessed.
 fn draw() -> Answer<String> {
     let mut bytes = [0; 16];
     let drawn = SystemRandom::new().fill(&mut bytes);
@@ -200,7 +206,8 @@ impl Group for GroupFold {
                 CollectiveError::Operator(text)
             })
         };
-        let exchanged = self.exchange.allreduce(&self.taking, encode(&end), &mut operator, &self.control);
+        let exchanged =
+            self.exchange.allreduce(&self.participation, encode(&end), &mut operator, &self.control);
         match (broken, exchanged) {
             (Some(error), _) | (None, Err(error)) => Err(error),
             (None, Ok(bytes)) => decode(&bytes, self.targets),
@@ -213,13 +220,13 @@ impl Group for GroupFold {
     }
 
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
-        // Held for this node's own records only: nobody who waits for others has a turn.
-        let turn = Handle::current().block_on(self.shared.folds.turn(&self.who))?;
+        // The turn is for this node's own records only: a request that waits for other nodes has no turn.
+        let turn = Handle::current().block_on(self.shared.folds.turn(&self.principal))?;
         let turn = Yielding::new(turn, &Handle::current());
-        self.hand_off.pace.has_turn(&turn);
-        self.admitted.runs();
-        // Others cannot tell what this node's store meant.
-        let explained = |error| self.shared.of_run(&self.path, error);
+        self.hand_off.pace.set_turn(&turn);
+        self.admitted.set_running();
+        // Other nodes cannot explain the errors of this node's store.
+        let explained = |error| self.shared.explain_run_error(&self.path, error);
         let mut end = work().map_err(explained)?;
         end.failure = end.failure.map(|(at, error)| (at, explained(error)));
         drop(turn);
@@ -227,8 +234,8 @@ impl Group for GroupFold {
     }
 }
 
-/// A part of a pass as bytes: a frame for a failure and one for what is handed back, each behind its length, then the
-/// partial. Of several that are handed back the first tells why.
+/// Encodes a part of a pass: a frame for a failure and a frame for a hand-back, each after its length (u64,
+/// little-endian), then the partial. Only the first hand-back is encoded; it has the reason.
 fn encode(end: &ShardEnd) -> Vec<u8> {
     let failure = end.failure.as_ref().map(|(at, error)| Frame::Failed(*at, as_body(error)).encode());
     let handed_back = end.handed_back.first().map(|one| Frame::HandedBack(one.clone()).encode());
@@ -258,7 +265,7 @@ fn decode(bytes: &[u8], targets: usize) -> Result<ShardEnd, RunError> {
     Ok(end)
 }
 
-/// A frame behind its length, none if that is 0, and what follows.
+/// The frame after its length, `None` if the length is 0, and the bytes after it.
 fn framed(bytes: &[u8]) -> Result<(Option<Frame>, &[u8]), RunError> {
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut_short)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_short())?;
@@ -295,7 +302,7 @@ mod tests {
             let partial = Partial::of(round, ExtentSet::of(start..start + count), state);
             let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
             let failure = failure.map(|(at, message)| (at, error(message)));
-            let told = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
+            let expected = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
             let end = ShardEnd { partial: partial.clone(), failure, handed_back: handed_back.clone(), ..ShardEnd::new(0, 3) };
             let end = decode(&encode(&end), 3).unwrap();
             prop_assert_eq!(end.handed_back, handed_back);
@@ -304,7 +311,7 @@ mod tests {
                 assert_eq!(error.kind(), ErrorKind::Data);
                 (at, error.to_string())
             });
-            prop_assert_eq!(failure, told);
+            prop_assert_eq!(failure, expected);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! Jobs that this node does together with other nodes: the values that arrived, and the outcome.
+//! Jobs that this node does together with other nodes: their values and outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,17 +19,17 @@ pub(crate) struct Message {
     pub number: u64,
     pub from: Rank,
     pub value: Vec<u8>,
-    /// Room in memory for a large one, until it was taken in.
+    /// Room in memory for a large value, until the member has taken it.
     pub _room: Room,
 }
 
-/// What happens to a member while it waits.
+/// Event for a member that waits.
 pub(crate) enum Event {
     /// A value of another member.
     Arrived(Message),
-    /// A value was handed over, or could not be.
+    /// A value was sent, or could not be sent.
     Sent(Result<(), RunError>),
-    /// Another member said whether it is there; nothing if it did not.
+    /// Another member answered whether it knows the job. `None` without an answer.
     Answered(Rank, Option<Reply>),
 }
 
@@ -38,23 +38,23 @@ pub(crate) struct Inbox {
     /// File of the job. A sender must have a grant for it.
     pub file: String,
     pub events: Sender<Event>,
-    /// Values that wait.
+    /// Number of values that wait.
     waiting: AtomicUsize,
 }
 
 impl Inbox {
-    /// Takes a value in.
+    /// Adds a value of another member.
     pub fn put(&self, message: Message) -> Answer<()> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_EARLY {
             self.taken();
             return Err(Refusal::new(ErrorKind::Busy, "too many values wait for this member; try again"));
         }
-        // Nobody takes it any more if the work has just ended.
+        // The value is dropped if the work has just ended.
         let _ = self.events.send(Event::Arrived(message));
         Ok(())
     }
 
-    /// A value waits no longer.
+    /// Counts a value that was taken.
     pub fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ pub(crate) enum JobState {
     Unknown,
 }
 
-/// All work of this node with others, by the names of the jobs.
+/// All jobs of this node with other nodes, by their names.
 #[derive(Default)]
 pub(crate) struct GroupWork(Mutex<BTreeMap<String, State>>);
 
@@ -82,11 +82,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl GroupWork {
-    /// Begins a job about a file.
+    /// Begins a job over a file. It fails if the job is running or has failed here.
     pub fn begin(self: &Arc<Self>, job: &str, file: &str) -> Answer<Participation> {
         let mut jobs = locked(&self.0);
         if jobs.contains_key(job) {
-            return Err(Refusal::new(ErrorKind::Conflict, "this work is being done already; ask anew"));
+            return Err(Refusal::new(
+                ErrorKind::Conflict,
+                "this job was begun already; send the request again",
+            ));
         }
         jobs.retain(|_, state| !matches!(state, State::Failed(_, since) if since.elapsed() > REMEMBERED));
         let (events, happened) = channel();

@@ -1,10 +1,10 @@
-//! Stopping what nobody waits for any more.
+//! Guard that stops abandoned requests.
 
 use std::sync::Arc;
 
 use gristmill_runtime::Control;
 
-/// Stops a request when dropped: with the stream of its answer, when the client is gone or has all it wanted.
+/// Stops a request when dropped, together with the stream of its answer: the client is gone or has enough.
 pub(crate) struct StopOnDrop(pub Arc<Control>);
 
 impl Drop for StopOnDrop {

@@ -1,4 +1,4 @@
-//! Work that is handed back while it runs, and gone on with by whoever asked: the same answer to the last bit.
+//! Tests of work that is handed back while it runs and continued by the client: the answer is the same to the last bit.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use gristmill_wire::{InputSpec, grid};
 
 use crate::test_node::{TestNode, with_share};
 
-/// So slow that a request is caught at work. The processors' time for a block is well below a millisecond.
+/// A share so small that a test finds the request running. A block takes far less than a millisecond of processor time.
 const SHARE: f64 = 0.0005;
 
-/// The same where the node finishes its pass before it hands the work back.
+/// The share for nodes that finish their pass before the hand-back.
 const SHARE_OF_PASSES: f64 = 0.005;
 
-/// Bytes of the file: some blocks, and fewer than what is moved without being told to.
+/// Bytes of the file: several blocks, and too few for a hand-back without an order.
 const BYTES: u64 = 127 * 1024 * 8;
 
 fn ask(kernel: &str, dtype: Option<&str>, params: &[(&str, &str)]) -> Question {
@@ -40,7 +40,7 @@ impl TestNode {
         Files::from(&opened)
     }
 
-    /// Runs a request and tells the node to hand it back as soon as it has folded something.
+    /// Runs a request, and lets the node hand it back as soon as it has folded something.
     async fn caught(&self, question: &Question, opened: &Files) -> (Value, RowBatch, ClientShare) {
         let (peers, own, file) = (self.shared.peers.clone(), question.clone(), opened.clone());
         let running = tokio::task::spawn_blocking(move || {
@@ -81,7 +81,7 @@ impl TestNode {
     }
 }
 
-/// A reduction of the numbers as an array in chunks of 1,024.
+/// Reduction of the numbers as an array in chunks of 1,024.
 fn of_array(op: Op, axes: &[i64]) -> Question {
     let numbers = Arc::new(vec![0u8; BYTES as usize]);
     let raw = open_raw(numbers, DType::F64, ByteOrder::Little, &[127, 1024], 0).unwrap();
@@ -112,7 +112,7 @@ fn is_the_same(questions: Vec<Question>, content: Vec<u8>) {
             let (expected, expected_rows) = test.plainly(&question, &opened).await;
             assert_eq!((value, rows), (expected, expected_rows), "{name}");
             let read: u64 = here.tally.read.iter().sum();
-            assert!(0 < read && read < BYTES, "{name}: {read} bytes were folded by whoever asked");
+            assert!(0 < read && read < BYTES, "{name}: {read} bytes were folded by the client");
             assert_eq!(here.revisions[0].why, "for a test");
         }
     });
@@ -156,7 +156,7 @@ fn passes_go_on_elsewhere() {
             let name = question.kernel.clone();
             let (value, _, here) = test.caught(&question, &opened).await;
             assert_eq!(value, test.plainly(&question, &opened).await.0, "{name}");
-            // At least one pass was folded by the node, and at least one here.
+            // At least one pass was folded by the node, and at least one by the client.
             let read: u64 = here.tally.read.iter().sum();
             assert!(read >= BYTES && read.is_multiple_of(BYTES), "{name}: {read}");
         }
@@ -193,7 +193,7 @@ fn a_node_that_takes_nothing_says_so_or_hands_it_back() {
                 let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
                 run_on(request, &crew(movable), &mut RowBatch::default(), &Control::new())
             };
-            let Ok(Outcome::Done(answer)) = ask(true) else { panic!("it is folded by whoever asked") };
+            let Ok(Outcome::Done(answer)) = ask(true) else { panic!("the client folds it") };
             assert_eq!(answer.value, expected);
             assert!(answer.report.places.iter().any(|place| place.place == "client" && place.bytes == BYTES));
             let refused = ask(false).unwrap_err();

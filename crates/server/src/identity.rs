@@ -1,4 +1,4 @@
-//! Who asks: the peer of a Unix socket, the bearer of a token, or whoever is on this machine.
+//! Principal of a request: the user of a Unix socket, the user of a token, or any user of this machine.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::ServerError;
 use crate::error::{Answer, Refusal};
 use crate::tokens::TokenFile;
 
-/// Names by token, and what is done about those without.
+/// Names by token, and the rule for requests without a token.
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
     tokens: Option<TokenFile>,
@@ -19,13 +19,12 @@ pub(crate) struct Identities {
 }
 
 impl Identities {
-    /// Reads a file of tokens; it is read again when it changes.
+    /// Reads a file of tokens. It is read again when it changes.
     pub fn load(path: Option<&Path>, required: bool) -> Result<Identities, ServerError> {
         Ok(Identities { tokens: path.map(TokenFile::read).transpose()?, required })
     }
 
-    /// Who asks.
-    /// `authority`: the host that the request names.
+    /// The principal of a request. `authority`: the host that the request names.
     pub fn principal(
         &self,
         extensions: &Extensions,
@@ -34,7 +33,7 @@ impl Identities {
     ) -> Answer<Principal> {
         let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
         let Some(peer) = extensions.get::<Peer>() else {
-            return denied("the connection says nothing of its peer");
+            return denied("the peer of the connection is unknown; please report it");
         };
         let local = match &peer.origin {
             Origin::Unix { .. } => true,
@@ -70,7 +69,8 @@ impl Identities {
     }
 }
 
-/// Whether a host is this machine: a page of somewhere else, whose name was made to lead here, must not act as its reader.
+/// Whether a host is this machine. A page of another site, whose name was made to lead to this node, must not act for
+/// its reader.
 fn names_this_machine(host: &str) -> bool {
     let name = host
         .rsplit_once(':')

@@ -1,4 +1,4 @@
-//! Making a node known to the entry node, and keeping it known.
+//! Registration of a node with the entry node, and heartbeats.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Instant as Moment;
@@ -15,10 +15,10 @@ use crate::error::{Answer, Refusal};
 use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
 use crate::node::{Shared, blocking, now};
 
-/// The name in the pass of a node that joins. No user has it: names of users have no blanks.
+/// Principal in the pass of a node that joins. No user has this name: names of users have no blanks.
 const NODE: &str = "a storage node";
 
-/// Joins for the first time; the entry node may still be starting.
+/// Joins for the first time. The entry node may still be starting.
 pub(crate) async fn first(shared: &Arc<Shared>, id: &str) -> Result<(), ServerError> {
     let Some(entry) = &shared.entry else {
         let (state, id) = (shared.clone(), id.to_owned());
@@ -38,7 +38,7 @@ pub(crate) async fn first(shared: &Arc<Shared>, id: &str) -> Result<(), ServerEr
     }
 }
 
-/// Joins again and again, so that an entry node that lost us, or never heard our new address, knows us.
+/// Joins repeatedly, so that the entry node knows this node and its address after a restart of either.
 pub(crate) async fn keep(
     shared: Arc<Shared>,
     id: String,
@@ -56,7 +56,7 @@ pub(crate) async fn keep(
             Ok::<_, ServerError>(())
         })
         .await?;
-        // An entry node that is down is asked again at the next beat.
+        // If the entry node is down, the next heartbeat tries again.
         let _ = join(&shared, &entry, &id).await;
     }
 }
@@ -71,7 +71,7 @@ async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The entry node's side: takes a node in if it has the key.
+/// Registers a node on the entry node, if the node has the key of the cluster.
 pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
     let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
     if !shared.key.signed(join.signed_text().as_bytes(), &join.seal) {
@@ -87,7 +87,7 @@ pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
 
 fn take_in(shared: &Shared, id: &str, address: &str) -> Answer<u32> {
     let Some(namespace) = &shared.namespace else {
-        return Err(Refusal::new(ErrorKind::Usage, "this is no entry node; join its entry node"));
+        return Err(Refusal::new(ErrorKind::Usage, "this node is not the entry node; join the entry node"));
     };
     Ok(namespace.join(&id.parse::<TargetId>()?, address)?)
 }

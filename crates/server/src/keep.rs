@@ -1,4 +1,4 @@
-//! Bytes that a fold makes and that stay here: this node's object of a segments file.
+//! Output bytes of a fold that stay on this node: its object of a segments file.
 
 use std::sync::Arc;
 
@@ -15,28 +15,28 @@ use crate::node::Shared;
 use crate::objects::elsewhere;
 use crate::upload::{Creation, StoredObject, UnfinishedObject, create, receipt};
 
-/// A segments file, and this node's place in it.
+/// A segments file, and the index of this node's target in it.
 pub(crate) struct Output {
     grant: Grant,
     id: ObjectId,
     number: u32,
-    /// Place of this node's target in the layout.
+    /// Index of this node's target in the layout.
     place: u32,
 }
 
 impl Output {
-    /// Checks a grant to write what the fold of `reader` makes of these targets of its file.
+    /// Checks a grant to write the output of a fold over these targets. `reader`: grant of the fold.
     pub fn new(shared: &Shared, sealed: &str, reader: &Grant, targets: &[u32]) -> Answer<Output> {
         let grant = shared.grant(sealed, Rights::Write)?;
         if grant.principal != reader.principal {
-            return Err(Refusal::new(ErrorKind::Denied, "the two grants are of two people; ask as one"));
+            return Err(Refusal::new(ErrorKind::Denied, "the two grants have different principals; use one"));
         }
         if !grant.file.segments {
-            let text = "what folds make goes to a segments file; create it as one";
+            let text = "the output of a fold needs a segments file; create the file as one";
             return Err(Refusal::new(ErrorKind::Usage, text));
         }
         if targets.len() != 1 {
-            return Err(Refusal::new(ErrorKind::Usage, "what is kept is made of one target of each node"));
+            return Err(Refusal::new(ErrorKind::Usage, "a fold with output must name exactly one target"));
         }
         let number = shared.number()?;
         let place = (0..).zip(&grant.file.targets).find(|(_, place)| place.number == number);
@@ -45,25 +45,25 @@ impl Output {
         Ok(Output { grant, id, number, place })
     }
 
-    /// Makes the object. An error if it is there already: what it holds was told to somebody.
+    /// Creates the object. Returns an error if it exists already: a client may have its receipt.
     pub async fn begin(&self, shared: &Arc<Shared>) -> Result<UnfinishedObject, RunError> {
         match create(shared, &self.grant.file.path, &self.id).await.map_err(as_error)? {
             Creation::New(unfinished) => Ok(unfinished),
             Creation::Complete { .. } => {
-                let text = "this was made already, and the answer was lost; ask again from the beginning";
+                let text = "the output was written already, and the answer was lost; begin the request again";
                 Err(as_error(Refusal::new(ErrorKind::Conflict, text)))
             }
         }
     }
 
-    /// Ready once somebody removes the object.
-    pub async fn over(&self, shared: &Arc<Shared>) -> RunError {
+    /// Waits until the object is removed. Returns the error of the fold.
+    pub async fn removed(&self, shared: &Arc<Shared>) -> RunError {
         shared.active_uploads.begin(&self.id).ended().await;
-        let text = "nobody renewed what was to be made, or it was given up; ask again";
+        let text = "the put of the output was given up, or its lease expired; send the request again";
         as_error(Refusal::new(ErrorKind::Conflict, text))
     }
 
-    /// Folds, keeps the bytes, and gives the receipt once they are durable. Blocks.
+    /// Folds and writes the bytes. Returns the receipt when they are durable. Blocks.
     pub fn keep(
         &self,
         shared: &Arc<Shared>,
@@ -94,7 +94,7 @@ impl Output {
     }
 
     fn failed(&self, shared: &Shared, error: StoreError) -> RunError {
-        as_error(shared.of_store(&self.grant.file.path, error))
+        as_error(shared.store_refusal(&self.grant.file.path, error))
     }
 }
 
@@ -102,16 +102,16 @@ fn as_error(refusal: Refusal) -> RunError {
     refusal.0.into_error()
 }
 
-/// The object while it is made.
+/// The object while it is written.
 struct KeptObject<'a> {
     shared: &'a Shared,
     output: &'a Output,
     table: SegmentTable,
-    /// What is not written yet; at most [`KEEP_BYTES`] and one batch.
+    /// Bytes that are not written yet: at most [`KEEP_BYTES`] and one batch.
     buffer: Vec<u8>,
     /// Bytes written.
     at: u64,
-    /// Bytes of the unit under way.
+    /// Bytes of the current unit.
     made: u64,
 }
 
@@ -143,7 +143,7 @@ impl UnitOutput for KeptObject<'_> {
         match end.piece {
             Some((records, _)) if !records.is_empty() => Ok(self.table.push(records, self.made)?),
             _ if self.made == 0 => Ok(()),
-            _ => Err(RunError::BadPartial { why: "bytes were made of no record".into() }),
+            _ => Err(RunError::BadPartial { why: "there are bytes without a record".into() }),
         }
     }
 }

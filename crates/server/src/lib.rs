@@ -1,16 +1,16 @@
-//! The daemon of a storage node: folds what its target holds, serves bytes, and, on the entry node, the namespace.
+//! The daemon of a storage node. It folds records of its target, serves bytes and, on the entry node, the namespace.
 //!
 //! Every node has one target (a directory with an object store) and one port. The *entry node* also has the
 //! namespace: it gives out grants, and storage nodes join it. A node answers
 //! - Flight `DoGet`: a fold over its records ([`gristmill_wire::FoldRequest`]); on the entry node also a kernel
 //!   over a file by path ([`gristmill_wire::RunRequest`]), with the nodes' partials merged;
 //! - Flight `DoAction`, `ListFlights`, `GetFlightInfo`: management of files, on the entry node;
-//! - HTTP/1.1 `/objects/NAME`: bytes of objects, for whoever has a grant; `/files/PATH` on the entry node: whole
-//!   files with byte ranges, for `curl` and everybody; `/health`;
-//! - HTTP/1.1 for those who watch: `/metrics`; `/status` with a grant; on the entry node `/cluster`, what all nodes
-//!   say of themselves, and at `/` a page that shows it.
+//! - HTTP/1.1 `/objects/NAME`: bytes of objects, with a grant; `/files/PATH` on the entry node: whole files with byte
+//!   ranges, for `curl` and other programs; `/health`;
+//! - HTTP/1.1 for monitoring: `/metrics`; `/status` with a grant; on the entry node `/cluster`, the status of all
+//!   nodes, and `/`, a page that shows it.
 //!
-//! Memory is bounded whatever the size of a file: [`limits`] names every bound.
+//! Memory is bounded for every size of a file: [`limits`] names all bounds.
 //!
 //! ```
 //! use gristmill_server::{Node, NodeOptions};

@@ -1,4 +1,4 @@
-//! A node that measures its link, and counts what it reads and writes for others.
+//! Tests of a node that measures its link, and counts reads and writes for other nodes.
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
@@ -10,11 +10,11 @@ use http::{Request, StatusCode};
 use crate::NodeOptions;
 use crate::test_node::{TestNode, with_node, with_options};
 
-/// Bytes of the file that is read.
+/// Bytes of the file.
 const BYTES: usize = 64 << 20;
 
 impl TestNode {
-    fn said(&self) -> NodeLoad {
+    fn load(&self) -> NodeLoad {
         self.shared.contention.load("")
     }
 
@@ -33,19 +33,19 @@ async fn read(mut response: Response) -> usize {
 
 #[test]
 fn a_large_read_measures_the_link() {
-    // Slower than any machine, so that it is always found to be as fast as it was said to be.
-    let said = 1_000_000;
+    // Slower than any machine, so that the estimate is always the given speed.
+    let speed = 1_000_000;
     with_options(
-        |options| NodeOptions { link: Some(said), ..options },
+        |options| NodeOptions { link: Some(speed), ..options },
         async |test| {
-            assert_eq!((test.said().link, test.said().link_measured), (said as f64, false));
+            assert_eq!((test.load().link, test.load().link_measured), (speed as f64, false));
             assert_eq!(test.put("/files/large", vec![7; BYTES]).await.0, StatusCode::CREATED);
             assert_eq!(read(test.fetch("/files/large").await).await, BYTES);
-            // Looked at twice a second.
-            while !test.said().link_measured {
+            // Samples are taken twice per second.
+            while !test.load().link_measured {
                 tokio::task::yield_now().await;
             }
-            assert_eq!(test.said().link, said as f64, "and never faster than it was said to be");
+            assert_eq!(test.load().link, speed as f64, "and never faster than it was said to be");
             let metrics = test.fetch("/metrics").await.bytes(1 << 20).await.unwrap();
             let metrics = String::from_utf8(metrics.to_vec()).unwrap();
             assert!(metrics.contains("gristmill_link_measured 1.0"), "{metrics}");
@@ -58,7 +58,7 @@ fn a_large_read_measures_the_link() {
 fn reads_are_counted_as_long_as_they_last() {
     with_node(async |test| {
         assert_eq!(test.put("/files/large", vec![7; BYTES]).await.0, StatusCode::CREATED);
-        while test.said().normal > 0 {
+        while test.load().normal > 0 {
             tokio::task::yield_now().await;
         }
         let path = PathOf { path: "/large".into() };
@@ -66,11 +66,11 @@ fn reads_are_counted_as_long_as_they_last() {
         let object = Request::get(format!("/objects/{}", opened.info.file.object()));
         let object = object.header(GRANT_HEADER, opened.grant).body(Bytes::new()).unwrap();
         let mut begun = test.http().send(object).await.unwrap();
-        // Some of it came, and the rest is more than connections hold.
+        // A part arrived, and the rest is more than the buffers of connections hold.
         let some = begun.chunk().await.unwrap().unwrap().len();
-        assert_eq!(test.said().normal, 1);
+        assert_eq!(test.load().normal, 1);
         assert_eq!(some + read(begun).await, BYTES);
-        while test.said().normal > 0 {
+        while test.load().normal > 0 {
             tokio::task::yield_now().await;
         }
     });

@@ -1,4 +1,4 @@
-//! Listings page by page, so that one of a large directory that nobody reads takes the memory of a page.
+//! Listings page by page, so that a listing of a large directory needs the memory of only one page.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::limits::PAGE_BYTES;
 use crate::memory::Room;
 use crate::node::{Shared, blocking};
 
-/// The names of a directory, as many as a listing has.
+/// Pages of the names of a directory, up to the bound of a listing.
 pub(crate) struct Pages {
     shared: Arc<Shared>,
     path: String,
     after: Option<String>,
-    /// Names that it may have yet.
+    /// Number of names that may still follow.
     left: usize,
-    /// Whether there are more.
+    /// Whether the directory has more names.
     more: bool,
-    /// Memory for a page, as long as the listing is not read to its end.
+    /// Memory for a page, until the listing is read to its end.
     _room: Room,
 }
 
 impl Pages {
-    /// Of the names of a directory the first so many, about, for a principal.
+    /// Lists about the first `most` names of a directory, with memory of a principal.
     ///
     /// # Errors
-    /// There is no memory for a page.
-    pub fn of(shared: Arc<Shared>, who: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
-        let mut room = shared.requests.room(who);
+    /// Returns an error if there is no memory for a page.
+    pub fn new(shared: Arc<Shared>, principal: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
+        let mut room = shared.requests.room(principal);
         room.grow(PAGE_BYTES)?;
         Ok(Pages { shared, path, after: None, left: most, more: true, _room: room })
     }
 
-    /// The next names; `None` after the last.
+    /// The next names. `None` after the last.
     ///
     /// # Errors
-    /// Those of [`Shared::list`].
+    /// Returns the errors of [`Shared::list`].
     pub async fn next(&mut self) -> Answer<Option<Vec<Entry>>> {
         if !self.more || self.left == 0 {
             return Ok(None);
@@ -58,11 +58,11 @@ impl Pages {
         stream::try_unfold(self, |mut pages| async move { Ok(pages.next().await?.map(|page| (page, pages))) })
     }
 
-    /// The names as JSON, as [`Listing`](gristmill_wire::action::Listing) has them. A page is made when the one before was
-    /// taken.
+    /// The names as JSON in the form of [`Listing`](gristmill_wire::action::Listing). Each page is made after the page
+    /// before was read.
     ///
     /// # Errors
-    /// Those of the first page. One of a later page cuts the body.
+    /// Returns the errors of the first page. An error of a later page cuts the body.
     pub async fn json(mut self) -> Answer<Body> {
         let begun = json_of(self.next().await?.unwrap_or_default(), "{\"entries\":[")?;
         let first = stream::iter([Ok::<_, Refusal>(begun)]);
@@ -81,7 +81,7 @@ impl Pages {
     }
 }
 
-/// Names as the elements of a JSON list, behind what is written before them.
+/// Encodes names as elements of a JSON list, after the text `before`.
 fn json_of(entries: Vec<Entry>, before: &str) -> Answer<Bytes> {
     let text = serde_json::to_vec(&entries).map_err(|e| Refusal::new(ErrorKind::Failed, e.to_string()))?;
     let elements = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What this node says of its load, to whoever has a grant.
+//! Load of this node, for clients with a grant.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What members of a group say to each other; `gristmill_peers` says how.
+//! Messages between the members of a group. `gristmill_peers` documents the protocol.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::limits::{BODY_TIME, FREE_ANSWER_BYTES, ROOM_TIME};
 use crate::memory::Room;
 use crate::node::Shared;
 
-/// Longest value: a partial, what it may say of a failure, and lengths.
+/// Longest value, in bytes: a partial, the message of a failure, and their lengths.
 const MAX_VALUE_BYTES: usize = MAX_PARTIAL_BYTES + (64 << 10);
 
 /// The routes.
@@ -28,20 +28,21 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/collectives/{job}/{number}/{from}", post(tell))
 }
 
-/// An inbox, and for whom somebody writes to it.
+/// An inbox, and the principal of the message.
 type Member = (Arc<Inbox>, Arc<str>);
 
-/// The inbox of a job, for somebody with a grant for its file, and who that is; or what else there is to say.
+/// The inbox of a job and the principal of the grant, or the answer without an inbox. The request needs a grant for the
+/// file of the job.
 fn inbox(shared: &Shared, job: &str, headers: &HeaderMap) -> Answer<Result<Member, Response>> {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
     let sealed =
-        sealed.ok_or_else(|| Refusal::new(ErrorKind::Denied, "only members of the work may say this"))?;
+        sealed.ok_or_else(|| Refusal::new(ErrorKind::Denied, "only members of the job may send this"))?;
     let grant = shared.grant(sealed, Rights::Read)?;
     Ok(match shared.group_work.job_state(job) {
         JobState::Running(inbox) if inbox.file == grant.file.id => Ok((inbox, grant.principal.into())),
         JobState::Running(_) => return Err(Refusal::new(ErrorKind::Denied, "the grant is for another file")),
         JobState::Unknown => {
-            Err(Refusal::new(ErrorKind::NotFound, "no such work is done here").into_response())
+            Err(Refusal::new(ErrorKind::NotFound, "there is no such job on this node").into_response())
         }
         JobState::Failed(why) => {
             let mut response = Refusal(why).into_response();
@@ -68,7 +69,7 @@ async fn tell(
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Response> {
-    let (inbox, who) = match inbox(&shared, &job, &headers)? {
+    let (inbox, principal) = match inbox(&shared, &job, &headers)? {
         Ok(known) => known,
         Err(other) => return Ok(other),
     };
@@ -78,7 +79,7 @@ async fn tell(
     let length = length.filter(|length| *length <= MAX_VALUE_BYTES);
     let length =
         length.ok_or_else(|| usage(format!("send at most {MAX_VALUE_BYTES} bytes, and say how many")))?;
-    let room = shared.collectives.room(&who);
+    let room = shared.collectives.room(&principal);
     let arriving = tokio::time::timeout(BODY_TIME, arrive(body, length, room)).await;
     let (value, room) =
         arriving.map_err(|_| usage(format!("send the value within {} s", BODY_TIME.as_secs())))??;
@@ -86,24 +87,24 @@ async fn tell(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A value of so many bytes. Room for it is taken when the first of them arrive, so that what was only announced keeps none
-/// from others.
+/// Receives a value of `length` bytes. Its room is taken when the first bytes arrive, so that a value that is only
+/// announced holds none.
 async fn arrive(body: Body, length: usize, mut room: Room) -> Answer<(Vec<u8>, Room)> {
     let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
     let (mut value, mut stream) = (Vec::new(), body.into_data_stream());
     while let Some(bytes) = stream.next().await {
         let bytes = bytes.map_err(|error| usage(error.to_string()))?;
         if value.len() + bytes.len() > length {
-            return Err(usage(format!("more than the {length} bytes that were announced came")));
+            return Err(usage(format!("more than the announced {length} bytes arrived")));
         }
-        // For all of it, so that two values do not wait for each other's rest.
+        // The room is taken for the whole value, so that two values do not wait for each other.
         if value.is_empty() && length > FREE_ANSWER_BYTES {
             room.grow_within(length, ROOM_TIME).await?;
         }
         value.extend_from_slice(&bytes);
     }
     if value.len() < length {
-        return Err(usage(format!("{} bytes came of {length}", value.len())));
+        return Err(usage(format!("{} of {length} bytes arrived", value.len())));
     }
     Ok((value, room))
 }

@@ -1,5 +1,5 @@
-//! What a target remembers of the cluster that it belongs to. A node that is started in another way than before would make
-//! a cluster of its own out of a part of the old one, or put an entry node's files out of sight.
+//! Record of a target's cluster in the target. Without it, a node that is started with other options could make a new
+//! cluster from a part of the old one, or hide an entry node's files.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
 
-/// Name of the file: the address of the entry node, and a signature that tells the key of one cluster from another's.
+/// Name of the file. It contains the address of the entry node, and a signature that identifies the key of the cluster.
 const FILE: &str = "cluster.joined";
 
-/// What is signed with the key.
+/// Text that is signed with the key.
 const SIGNED: &[u8] = b"the cluster that a target joined";
 
-/// Refuses to make an entry node of a target that joined a cluster.
+/// Checks that a target of an entry node did not join another cluster.
 ///
 /// # Errors
-/// [`ServerError::Usage`] says how to start the node.
+/// Returns [`ServerError::Usage`] with the right options if it did.
 pub(crate) fn check_entry(dir: &Path, store: &LocalStore) -> Result<(), ServerError> {
     let known = std::fs::read_to_string(dir.join(FILE)).ok();
-    // A target of before there was such a file: parts of files, and no names.
+    // A target from before this file existed has parts of files, and no names.
     let parts = || store.list(OBJECT_PREFIX, None, 1).map(|objects| !objects.is_empty());
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
     let nameless = !Namespace::is_in(dir) && parts().map_err(failed)?;
@@ -36,10 +36,10 @@ pub(crate) fn check_entry(dir: &Path, store: &LocalStore) -> Result<(), ServerEr
     )))
 }
 
-/// Refuses to have an entry node's target join, or one that holds parts of the files of a cluster with another key.
+/// Checks that a target that joins does not belong to an entry node or to a cluster with another key.
 ///
 /// # Errors
-/// [`ServerError::Usage`] says how to start the node.
+/// Returns [`ServerError::Usage`] with the right options if it did.
 pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
     let usage = |why: &str| Err(ServerError::Usage(format!("{} {why}", dir.display())));
     if Namespace::is_in(dir) {
@@ -56,10 +56,10 @@ pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
     }
 }
 
-/// Remembers the cluster that was joined.
+/// Writes the record of the cluster that was joined.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub(crate) fn remember(dir: &Path, entry: &str, key: &Key) -> Result<(), ServerError> {
     let (path, text) = (dir.join(FILE), format!("{entry}\n{}\n", key.sign(SIGNED)));
     if std::fs::read_to_string(&path).is_ok_and(|known| known == text) {

@@ -1,4 +1,4 @@
-//! What a node does, for Prometheus: `GET /metrics`.
+//! Metrics of a node, for Prometheus: `GET /metrics`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::door::who;
+use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::node::Shared;
 
@@ -29,7 +29,7 @@ type Share = Gauge<f64, AtomicU64>;
 type Labels = [(&'static str, String); 1];
 
 async fn metrics(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    who(request.extensions())?;
+    request_principal(request.extensions())?;
     let mut text = String::new();
     let registry = registry(&shared);
     encode(&mut text, &registry).map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
@@ -37,7 +37,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, request: Request) -> Answer<
     Ok(([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response())
 }
 
-/// The figures of this moment. Names and units are those of the OpenMetrics conventions.
+/// The current values. Names and units follow the OpenMetrics conventions.
 fn registry(shared: &Shared) -> Registry {
     let mut registry = Registry::with_prefix("gristmill");
     let (load, counts) = (shared.contention.load(""), shared.contention.counts());
@@ -79,21 +79,21 @@ fn registry(shared: &Shared) -> Registry {
         active.get_or_create(&[("state", state.to_owned())]).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
     registry.register("active_requests", "Active requests that are here", active);
-    let of = |kernel: &str| [("kernel", kernel.to_owned())];
+    let labels = |kernel: &str| [("kernel", kernel.to_owned())];
     let ended = Family::<Labels, Counter>::default();
     let handed_back = Family::<Labels, Counter>::default();
     let bytes = Family::<Labels, Counter>::default();
     let rates = Family::<Labels, Share>::default();
     for (kernel, counts) in &counts.kernels {
-        ended.get_or_create(&of(kernel)).inc_by(counts.ended);
-        handed_back.get_or_create(&of(kernel)).inc_by(counts.handed_back);
-        bytes.get_or_create(&of(kernel)).inc_by(counts.bytes);
-        rates.get_or_create(&of(kernel)).set(shared.contention.rate(kernel).0);
+        ended.get_or_create(&labels(kernel)).inc_by(counts.ended);
+        handed_back.get_or_create(&labels(kernel)).inc_by(counts.handed_back);
+        bytes.get_or_create(&labels(kernel)).inc_by(counts.bytes);
+        rates.get_or_create(&labels(kernel)).set(shared.contention.rate(kernel).0);
     }
     registry.register("active_ended", "Active requests whose work ended here", ended);
     registry.register(
         "active_handed_back",
-        "Active requests that were handed back to those who asked",
+        "Active requests that were handed back to their clients",
         handed_back,
     );
     registry.register_with_unit("folded", "What active requests folded here", Unit::Bytes, bytes);

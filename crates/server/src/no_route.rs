@@ -1,4 +1,4 @@
-//! Requests that no route takes, refused as all others are: with an error as JSON.
+//! Answers to requests without a route: an error as JSON.
 
 use axum::extract::{FromRequestParts, Path};
 use gristmill_runtime::ErrorKind;
@@ -7,10 +7,10 @@ use http::{Method, StatusCode, Uri};
 
 use crate::error::Refusal;
 
-/// Bytes of a path that an error repeats.
+/// Largest number of bytes of a path that an error repeats.
 const MAX_PATH_SHOWN: usize = 200;
 
-/// Answers a path that is none.
+/// Answers an unknown path.
 pub(crate) async fn no_path(uri: Uri) -> Refusal {
     let text = format!(
         "there is nothing at {}; files are at /files/PATH of the entry node, directories at /files/DIR/",
@@ -19,10 +19,13 @@ pub(crate) async fn no_path(uri: Uri) -> Refusal {
     Refusal::new(ErrorKind::NotFound, text)
 }
 
-/// Answers a method that the path does not take.
+/// Answers a method that the path does not support.
 pub(crate) async fn no_method(method: Method, uri: Uri) -> (StatusCode, Refusal) {
     let method: String = method.as_str().chars().take(MAX_PATH_SHOWN).collect();
-    let text = format!("{method} is not for {}; the header Allow names the methods that are", shown(&uri));
+    let text = format!(
+        "{} does not support {method}; the header Allow names the methods that it supports",
+        shown(&uri)
+    );
     (StatusCode::METHOD_NOT_ALLOWED, Refusal::new(ErrorKind::Usage, text))
 }
 
@@ -31,7 +34,7 @@ fn shown(uri: &Uri) -> String {
     uri.path().chars().take(MAX_PATH_SHOWN).collect()
 }
 
-/// What a route's path names, without its escapes.
+/// Extractor of the name in a route's path, without percent escapes.
 pub(crate) struct Named(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {

@@ -1,4 +1,4 @@
-//! A running node: what its requests share, starting and stopping it.
+//! A running node: its start and stop, and the state that its requests share.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -49,31 +49,31 @@ use crate::{
 /// Number of a target that has not joined a cluster yet.
 const NOT_JOINED: u32 = u32::MAX;
 
-/// What all requests of a node share.
+/// State that all requests of a node share.
 pub(crate) struct Shared {
     pub store: Arc<LocalStore>,
-    /// Statistics of chunks, unless they are turned off.
+    /// Statistics of chunks, unless the option disables them.
     pub statistics: Option<Arc<StatisticsStore>>,
-    /// Room on the target's disk for removing.
+    /// Space on the target's disk for removals.
     pub reserve: Reserve,
     pub key: Key,
     pub peers: Peers,
     pub identities: Identities,
-    /// Where others reach this node.
+    /// Address at which others reach this node.
     pub address: String,
     /// The namespace, on the entry node.
     pub namespace: Option<Namespace>,
-    /// Where the entry node is, on the others.
+    /// Address of the entry node, on other nodes.
     pub entry: Option<String>,
-    /// Something may be cleared away.
+    /// Notified when there may be objects to remove.
     pub garbage: Notify,
     /// Turns of folds for values.
     pub folds: Arc<Turns>,
-    /// Turns to ask other nodes for folds, by how many nodes have passed the request on.
+    /// Turns to ask other nodes for folds, by the number of nodes that have passed the request on.
     pub relays: [Arc<Turns>; MAX_DEPTH as usize + 1],
     pub value_folds: Permits,
     pub row_folds: Permits,
-    /// Work with others on passes.
+    /// Jobs that this node does together with other nodes.
     pub group_work: Arc<GroupWork>,
     pub group_permits: Permits,
     /// Memory for larger values from other members.
@@ -81,18 +81,18 @@ pub(crate) struct Shared {
     /// Turns of requests by path.
     pub runs: Arc<Turns>,
     pub waiting_runs: Permits,
-    /// Objects that come in.
+    /// Permits of uploads of objects.
     pub uploads: Permits,
     pub active_uploads: Arc<ActiveUploads>,
     pub removed: Removed,
-    /// Whole files that come in.
+    /// Permits of uploads of whole files.
     pub file_uploads: Permits,
-    /// Whole files that are read over HTTP.
+    /// Permits of reads of whole files over HTTP.
     pub file_reads: Permits,
-    /// Connections of which it is known whose they are.
+    /// Permits of connections with a known principal.
     pub connections: Permits,
     pub scrubs: Permits,
-    /// Held while a stretch of an object is compared with its checksums.
+    /// Held while a part of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
     /// Memory for answers to messages of extents.
     pub extents: Arc<Memory>,
@@ -107,13 +107,13 @@ pub(crate) struct Shared {
     /// Turns of actions.
     pub actions: Arc<Turns>,
     pub contention: Arc<Contention>,
-    /// When each storage node last made itself known, on the entry node.
+    /// Time of the last heartbeat of each storage node, on the entry node.
     pub heard: Mutex<HashMap<u32, Instant>>,
-    /// Nodes that are being started and of which not all were there yet; 0: none.
+    /// Number of nodes that must join before files can be opened; 0 after all have joined.
     pub expected: AtomicU32,
-    /// What was last said of all nodes, on the entry node.
+    /// The last answer about all nodes, on the entry node.
     pub last_cluster: LastAnswer,
-    /// Bytes that were handed over.
+    /// Counter of the bytes that were sent.
     pub sent: Sent,
     started: Instant,
     lanes: Option<usize>,
@@ -135,12 +135,12 @@ impl Shared {
         }
     }
 
-    /// Whether a target's node has made itself known lately; just after the start nobody can have.
+    /// Whether a target's node has sent a heartbeat lately. Just after the start all nodes count as alive.
     pub fn alive(&self, number: u32) -> bool {
         self.started.elapsed() < SILENCE || self.silent(number).is_some_and(|silent| silent < SILENCE)
     }
 
-    /// How long ago a target's node made itself known; `None`: not since this one started.
+    /// Time since the last heartbeat of a target's node. `None` if there was none since this node started.
     pub fn silent(&self, number: u32) -> Option<Duration> {
         if self.number().is_ok_and(|own| own == number) {
             return Some(Duration::ZERO);
@@ -149,24 +149,24 @@ impl Shared {
         heard.get(&number).map(Instant::elapsed)
     }
 
-    /// Whether all nodes that are being started are there, on the entry node.
+    /// Checks that all nodes that are being started have joined, on the entry node.
     ///
     /// # Errors
-    /// Not yet.
+    /// Returns an error if some have not joined yet.
     pub fn ready(&self) -> Answer<()> {
         let expected = self.expected.load(Ordering::Relaxed);
         if expected == 0 {
             return Ok(());
         }
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let there = u32::try_from(heard).unwrap_or(u32::MAX).saturating_add(1);
-        if there >= expected {
-            // Once is enough: what is lost later is another matter.
+        let joined = u32::try_from(heard).unwrap_or(u32::MAX).saturating_add(1);
+        if joined >= expected {
+            // The check is done once: nodes that are lost later do not matter here.
             self.expected.store(0, Ordering::Relaxed);
             return Ok(());
         }
         let text = format!(
-            "the cluster is starting: {there} of its {expected} nodes are there; wait, with --wait 60"
+            "the cluster is starting: {joined} of its {expected} nodes are there; wait, with --wait 60"
         );
         Err(Refusal::new(ErrorKind::Unavailable, text))
     }
@@ -175,7 +175,7 @@ impl Shared {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// The grant behind a sealed one, with these rights.
+    /// Opens a sealed grant, and checks that it has these rights.
     pub fn grant(&self, sealed: &str, rights: Rights) -> Answer<Grant> {
         let grant = self.key.open(sealed, now())?;
         if grant.rights != rights {
@@ -187,15 +187,15 @@ impl Shared {
         Ok(grant)
     }
 
-    /// Takes a place for a principal, or says that the node is busy, and when to try again.
-    pub fn permit(&self, permits: &Permits, who: &Arc<str>) -> Answer<Permit> {
+    /// Takes a permit for a principal. Without one, returns an error that the node is busy, with the time to try again.
+    pub fn permit(&self, permits: &Permits, principal: &Arc<str>) -> Answer<Permit> {
         let again = |full| {
             Refusal::busy(&format!("storage node {} {full}", self.address), self.contention.retry_after())
         };
-        permits.take(who).map_err(again)
+        permits.take(principal).map_err(again)
     }
 
-    /// The places for requests of every kind.
+    /// The permits for requests of every kind.
     pub fn permits(&self) -> [&Permits; 8] {
         [
             &self.connections,
@@ -209,14 +209,14 @@ impl Shared {
         ]
     }
 
-    /// Refuses what needs room on a disk that has none left but for removing.
+    /// Refuses new objects if the disk has space only for removals.
     pub fn has_room(&self) -> Answer<()> {
         if self.reserve.is_whole() { Ok(()) } else { Err(full(self.number().ok(), &self.address)) }
     }
 
     /// The pace of a fold for a principal.
-    pub fn pace(&self, who: &Arc<str>) -> FoldPace {
-        FoldPace::new(self.contention.cap.clone(), self.chunks.clone(), who.clone())
+    pub fn pace(&self, principal: &Arc<str>) -> FoldPace {
+        FoldPace::new(self.contention.cap.clone(), self.chunks.clone(), principal.clone())
     }
 
     /// The memory for requests of every kind.
@@ -224,7 +224,7 @@ impl Shared {
         [&self.requests, &self.chunks, &self.extents, &self.collectives, &self.answers]
     }
 
-    /// How folds with this kernel run here.
+    /// Options of folds with this kernel on this node.
     pub fn options(&self, max_record: u64, kernel: &str) -> Options {
         let options = Options::default();
         Options {
@@ -253,11 +253,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node: returns once it listens and, if it is to join an entry node, was taken in.
+    /// Starts a node. Returns once it listens and, with an entry node, has joined it.
     ///
     /// # Errors
-    /// The options make no sense, the address is taken, the store or the namespace cannot be opened, or the entry node does not
-    /// take the node in.
+    /// Returns an error if the options do not fit together, the address is in use, the store or the namespace cannot be
+    /// opened, or the entry node refuses the node.
     pub async fn start(options: NodeOptions) -> Result<Node, ServerError> {
         let tls = match &options.tls {
             Some((cert, key)) => Some(ServerTls::load(cert, key)?),
@@ -281,7 +281,7 @@ impl Node {
             let (dir, threads, recovery) = (dir.clone(), Handle::current(), options.recovery.clone());
             move || {
                 let closed = close_to_others(&dir)?;
-                let reserve = Reserve::of(&dir);
+                let reserve = Reserve::open(&dir);
                 let tell = &mut |far| {
                     if let Some(recovery) = &recovery {
                         recovery.send_replace(Some(far));
@@ -335,7 +335,7 @@ impl Node {
         let contention =
             Contention::start(contention_options).map_err(|source| ServerError::Thread { source })?;
         let listener = listener.watched(contention.senders.clone());
-        // Last, so that what was opened found room.
+        // The reserve is made last, so that the store and the namespace find space.
         let reserve = blocking(move || {
             reserve.keep();
             Ok::<_, ServerError>(reserve)
@@ -387,7 +387,7 @@ impl Node {
         let (stop, stopped) = watch::channel(false);
         let mut node = Node { address, shared: shared.clone(), notice: closed, stop, tasks: Vec::new() };
         join::first(&shared, &id).await?;
-        // Whoever connected before waits, and finds a node of its cluster.
+        // Clients that connected before wait, and find a node of its cluster.
         for listener in [Some(listener), socket].into_iter().flatten() {
             let router = router(&shared);
             let stopped = stopped.clone();
@@ -410,12 +410,12 @@ impl Node {
         &self.shared
     }
 
-    /// Where it listens.
+    /// Address on which it listens.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A sentence about the start that the administrator should read, if there is one.
+    /// Message about the start for the administrator, if there is one.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
@@ -425,10 +425,10 @@ impl Node {
         self.shared.number().ok()
     }
 
-    /// Stops taking requests, lets those at work end for a few seconds, and closes the store.
+    /// Stops taking requests, waits a few seconds for running ones, and closes the store.
     ///
     /// # Errors
-    /// A task of the node ended with an error, or the store cannot be closed.
+    /// Returns an error if a task of the node ended with an error, or if the store cannot be closed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
         let _ = self.stop.send(true);
         let mut result = Ok(());
@@ -438,7 +438,8 @@ impl Node {
                 Ok(Err(error)) => result = Err(error),
                 Err(error) if error.is_cancelled() => {}
                 Err(error) => {
-                    result = Err(ServerError::Usage(format!("a part of the node panicked: {error}")))
+                    result =
+                        Err(ServerError::Internal { what: format!("a part of the node panicked: {error}") })
                 }
             }
         }
@@ -454,7 +455,7 @@ impl Drop for Node {
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {
-    // An error means that the node is gone, which is a stop too.
+    // An error means that the node was dropped, which is a stop too.
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
@@ -490,15 +491,13 @@ fn router(shared: &Arc<Shared>) -> Router {
         .layer(from_fn_with_state(shared.clone(), door::enter))
 }
 
-/// Does what may wait for a disk on a thread of its own.
+/// Runs work that may wait for a disk on a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static, E: From<ServerError> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => {
-            Err(ServerError::Usage(format!("a request panicked: {error}; please report it")).into())
-        }
+        Err(error) => Err(ServerError::Internal { what: format!("a request panicked: {error}") }.into()),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Which objects of files this node has, for the entry node: `GET /objects/NAME/next`, with a grant to manage.
+//! List of the objects of files on this node, for the entry node: `GET /objects/NAME/next`, with a grant to manage.
 //!
-//! The answer is the objects whose names come behind NAME, at most [`MAX_OBJECTS_LISTED`].
+//! The answer has the objects with names after NAME, at most [`MAX_OBJECTS_LISTED`].
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ async fn next(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
 }
 
-/// The objects of files behind this one. Blocks.
+/// Lists the objects of files after this one. Blocks.
 ///
 /// # Errors
-/// A store that cannot be read.
+/// Returns an error if the store cannot be read.
 pub(crate) fn page(shared: &Shared, after: &ObjectId) -> Answer<ObjectPage> {
     let names = shared.store.list(OBJECT_PREFIX, Some(after), MAX_OBJECTS_LISTED)?;
     let mut page = ObjectPage::default();

@@ -1,6 +1,6 @@
-//! Bytes of objects over HTTP/1.1, for whoever has a grant.
+//! Bytes of objects over HTTP/1.1, with a grant.
 //!
-//! - `GET /objects/NAME`, with a byte range or without: the object at the version of the grant.
+//! - `GET /objects/NAME`, with or without a byte range: the object at the version of the grant.
 //! - `POST /objects/NAME/extents`: the body is pairs of offset and length, 8 bytes each, little-endian; the answer
 //!   is their bytes, packed.
 //! - `PUT /objects/NAME`: writes an object; the answer is a receipt once it is durable.
@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/health", get(|| async { "ok\n" }))
 }
 
-/// The object that a request is about.
+/// Object of a request.
 pub(crate) struct Object {
     pub id: ObjectId,
     pub version: Version,
@@ -65,7 +65,7 @@ pub(crate) fn object(shared: &Shared, name: &str, headers: &HeaderMap, rights: R
     Ok(Object { id: ObjectId::new(name).map_err(StoreError::from)?, version, grant, number })
 }
 
-/// Reads of this version, as the asker wants them checked.
+/// Options to read this version, with the checks that the client wants.
 fn read_options(version: Version, headers: &HeaderMap) -> ReadOptions {
     ReadOptions { verify: headers.contains_key(VERIFY_HEADER), ..ReadOptions::at(version) }
 }
@@ -76,17 +76,17 @@ pub(crate) fn elsewhere(address: &str) -> Refusal {
 }
 
 impl Shared {
-    /// The same for an error of a fold over the file.
-    pub fn of_run(&self, path: &str, error: RunError) -> RunError {
+    /// The error of a fold over the file, with its meaning for the client.
+    pub fn explain_run_error(&self, path: &str, error: RunError) -> RunError {
         match error {
-            RunError::Store(error) => self.of_store(path, error).0.into_error(),
+            RunError::Store(error) => self.store_refusal(path, error).0.into_error(),
             other => other,
         }
     }
 
-    /// What an error of this node's store means to whoever uses the file: an object that is gone, or at another
-    /// version, was replaced or removed; any other is this node's, and the file's.
-    pub fn of_store(&self, path: &str, error: StoreError) -> Refusal {
+    /// The meaning of an error of this node's store for a client. An object that is missing or has another version was
+    /// replaced or removed. All other errors name this node and the file.
+    pub fn store_refusal(&self, path: &str, error: StoreError) -> Refusal {
         let kind = ErrorKind::of_store(&error);
         let text = match &error {
             StoreError::NotFound { .. } | StoreError::Stale { .. } | StoreError::Unflushed { .. } => {
@@ -109,10 +109,11 @@ impl Shared {
 }
 
 impl Shared {
-    /// Removes an object of this node's target; none is fine. Uploads of it end.
+    /// Removes an object of this node's target, if there is one, and ends its uploads.
     pub fn remove_object(&self, id: &ObjectId) -> Answer<()> {
         self.removed.add(id, Instant::now());
-        // Before, so that an upload ends with the reason, and behind, for one that began in between.
+        // Uploads end before the removal, so that they have the reason, and again after it, for uploads that began
+        // meanwhile.
         self.active_uploads.end(id);
         let removed = self.reserve.freeing(|| Ok(target::remove(&self.store, id)?));
         if let Some(books) = &self.statistics {
@@ -130,9 +131,9 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
     let path = object.grant.file.path.clone();
     let stat = {
         let (store, id) = (store.clone(), id.clone());
-        // Looks whether the object is at this version; the body's reads make sure that it stays so.
-        let looked = move || store.read_at(&id, 0, &mut [], at).and_then(|_| store.stat(&id));
-        tokio::task::block_in_place(looked).map_err(|e| shared.of_store(&path, e))?
+        // This checks the version of the object. The reads of the body check it again.
+        let check = move || store.read_at(&id, 0, &mut [], at).and_then(|_| store.stat(&id));
+        tokio::task::block_in_place(check).map_err(|e| shared.store_refusal(&path, e))?
     };
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let (status, range) = match requested_range(range, stat.length) {
@@ -140,10 +141,11 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
         RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
         RequestedRange::Nothing => return Ok(no_such_range(stat.length)),
     };
-    // Damage in the first frame is told instead of a body that ends before it began: also who asks for the rest of a body
-    // that was cut learns so why.
+    // Damage in the first frame is reported as an error instead of an empty body. So a client that asks for the rest of
+    // a cut body learns the reason.
     let first = range.start..range.end.min(range.start + gristmill_transport::FRAME as u64);
-    tokio::task::block_in_place(|| store.verify(&id, first, at)).map_err(|e| shared.of_store(&path, e))?;
+    tokio::task::block_in_place(|| store.verify(&id, first, at))
+        .map_err(|e| shared.store_refusal(&path, e))?;
     let described = content_range(status, &range, stat.length);
     let normal = shared.contention.normal.begin();
     let body = ReadBody::new(range, move |offset, buffer| {
@@ -157,7 +159,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: He
     Ok((status, AppendHeaders(described), shared.sent.body(body)).into_response())
 }
 
-/// The headers that say which bytes these are.
+/// The headers that describe the bytes of the answer.
 pub(crate) fn content_range(
     status: StatusCode,
     range: &std::ops::Range<u64>,
@@ -175,7 +177,7 @@ pub(crate) fn content_range(
 }
 
 pub(crate) fn no_such_range(length: u64) -> Response {
-    let text = format!("nothing lies in this range: there are {length} bytes; ask for some of these");
+    let text = format!("the range has no bytes: the object has {length}; ask for a range within them");
     let refusal = Refusal::new(ErrorKind::Usage, text);
     let length = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
     (StatusCode::RANGE_NOT_SATISFIABLE, length, refusal).into_response()
@@ -216,14 +218,14 @@ async fn extents(
     let mut room = shared.extents.room(&object.grant.principal.as_str().into());
     room.grow_within(total as usize, EXTENT_TIME).await?;
     let state = shared.clone();
-    // The room goes with the work: that goes on where whoever asked has gone.
+    // The room moves into the work, which continues if the client has gone.
     let (bytes, room) = blocking(move || {
         let mut buffer = vec![0; total as usize];
-        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| state.of_store(&path, e))?;
+        store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| state.store_refusal(&path, e))?;
         Ok::<_, Refusal>((buffer, room))
     })
     .await?;
-    // The room is given back when the last byte has left.
+    // The room is returned when the last byte is sent.
     let body = ReadBody::new(0..total, move |offset, buffer| {
         let _held = (&room, &normal);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -250,11 +252,11 @@ async fn write(
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// Refuses a body whose end could not be told from a cut.
+/// Refuses a body whose end cannot be distinguished from a broken connection.
 pub(crate) fn has_length(headers: &HeaderMap, version: http::Version) -> Answer<()> {
-    let told =
+    let has_end =
         headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
-    if told || version >= http::Version::HTTP_2 {
+    if has_end || version >= http::Version::HTTP_2 {
         return Ok(());
     }
     Err(Refusal::new(ErrorKind::Usage, "say how long the body is: Content-Length, or chunks"))

@@ -1,4 +1,4 @@
-//! How a node is started.
+//! Options of a node.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -10,56 +10,56 @@ use tokio::sync::watch;
 
 use crate::{ActivePriority, Objective};
 
-/// What a node needs to know.
+/// Options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Directory of the target; made where there is none.
+    /// Directory of the target. It is made if it does not exist.
     pub target: PathBuf,
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: Address,
-    /// The socket to listen on, if whoever started the node made it: nobody else can take its port while the node is away.
+    /// Socket to listen on, if the parent process made it: no other process can take its port while the node restarts.
     pub handed: Option<Arc<TcpListener>>,
     /// A Unix socket to listen on as well.
     pub socket: Option<PathBuf>,
-    /// Address of the entry node; `None`: this node is the entry node.
+    /// Address of the entry node. `None` on the entry node itself.
     pub join: Option<String>,
-    /// File with the key of the cluster. The entry node makes one in its target's directory where none is named.
+    /// File with the key of the cluster. Without it the entry node makes one in its target's directory.
     pub key: Option<PathBuf>,
-    /// Certificate and private key, PEM. Needed to listen beyond this machine.
+    /// Certificate and private key, PEM. Needed to listen on addresses other than this machine's.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Certificate authority that other nodes are checked against, PEM.
+    /// Certificate authority of other nodes' certificates, PEM.
     pub ca: Option<PathBuf>,
-    /// Names and tokens, `NAME TOKEN` a line, readable by its owner only.
+    /// File with `NAME TOKEN` on each line, readable by its owner only.
     pub tokens: Option<PathBuf>,
-    /// Threads of one fold; all cores where nothing is said.
+    /// Threads of one fold. All cores by default.
     pub lanes: Option<usize>,
-    /// Address that others reach this node by, if it is not the one it listens on.
+    /// Address at which others reach this node, if it differs from the address it listens on.
     pub advertise: Option<String>,
-    /// Refuse whoever cannot be told from others: connections over loopback without a token.
+    /// Refuse requests without an identity: connections over loopback without a token.
     pub require_identity: bool,
-    /// A principal who may do everything.
+    /// Principal with all rights.
     pub admin: Option<String>,
-    /// Share of the processors that active work may use, 0 to 1. With 0 all that can be is handed back.
+    /// Share of the processors that active work may use, 0 to 1. With 0 all requests are handed back if possible.
     pub active_share: f64,
-    /// How urgent active work is beside everything else.
+    /// Scheduling priority of active work.
     pub active_priority: ActivePriority,
-    /// Bytes a second of the link to clients, at most. Where nothing is said it is 10 Gbit/s until it was measured.
+    /// Largest speed of the link to clients, in bytes per second. By default it is 10 Gbit/s until a measurement.
     pub link: Option<u64>,
-    /// Bytes of memory for chunks that folds decode; a share of the machine's where nothing is said.
+    /// Bytes of memory for chunks that folds decode. By default a share of the machine's memory.
     pub chunk_memory: Option<u64>,
-    /// What is minimised when it is decided where active requests run.
+    /// Quantity that the placement of active requests minimises.
     pub objective: Objective,
-    /// Keep statistics of the chunks of array variables.
+    /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
-    /// Hears how far the node is while it recovers its store after a crash.
+    /// Callback with the progress of the recovery of the store after a crash.
     pub recovery: Option<watch::Sender<Option<Recovery>>>,
-    /// How many nodes of the cluster are being started, the entry node counted: until all of them are there it opens and
-    /// creates no files, of which a part would lie elsewhere than it should.
+    /// Number of nodes of the cluster that are being started, with the entry node. Until all have joined, it opens and
+    /// creates no files, since their parts would be on wrong nodes.
     pub expect: Option<u32>,
 }
 
 impl NodeOptions {
-    /// An entry node with nothing special about it.
+    /// Default options of an entry node.
     pub fn entry(target: &Path, listen: Address) -> NodeOptions {
         NodeOptions {
             target: target.to_owned(),
@@ -86,7 +86,7 @@ impl NodeOptions {
         }
     }
 
-    /// A storage node that joins the entry node at this address, with the key of its cluster.
+    /// Default options of a storage node that joins the entry node at this address, with the key of its cluster.
     pub fn storage(target: &Path, listen: Address, join: String, key: PathBuf) -> NodeOptions {
         NodeOptions { join: Some(join), key: Some(key), ..NodeOptions::entry(target, listen) }
     }

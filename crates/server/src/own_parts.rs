@@ -1,4 +1,4 @@
-//! The file of a fold request as this node sees it, and whether the request makes sense here.
+//! Files of a fold request on this node, and checks of the request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::node::Shared;
 use crate::objects::elsewhere;
 use crate::statistics;
 
-/// What this node runs for a request, and what that is called where its speed is measured.
+/// The request that this node runs, and the name under which its speed is measured.
 pub(crate) fn node_request(
     shared: &Arc<Shared>,
     files: &Files,
@@ -34,20 +34,20 @@ pub(crate) fn node_request(
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;
     let mut run = question.request_of(file, options).map_err(Refusal::from)?;
-    // Chunks that statistics settle are not read, and so not compared.
+    // Chunks that statistics settle are not read, and so their checksums are not compared.
     run.options.statistics = request.statistics && !request.verify;
     run.statistics = statistics::for_request(shared, files, &run);
     Ok((run, question.kernel))
 }
 
-/// Nodes to be asked in turn must be where the grant has them: nobody makes a node call on strangers.
+/// Checks that the nodes to ask have the addresses of the grant, so that no request makes a node contact others.
 pub(crate) fn check_rest(file: &FileMap, own: &[u32], rest: &[NodeShard]) -> Answer<()> {
     let named = own.iter().chain(rest.iter().flat_map(|shard| &shard.targets));
     check_once(named)?;
     check_places(file, rest)
 }
 
-/// The same for all nodes of a group.
+/// Checks that all members of a group have the addresses of the grant.
 pub(crate) fn check_nodes(file: &FileMap, nodes: &[NodeShard]) -> Answer<()> {
     check_rest(file, &[], nodes)
 }
@@ -71,13 +71,13 @@ fn check_places(file: &FileMap, rest: &[NodeShard]) -> Answer<()> {
     {
         None => Ok(()),
         Some(shard) => {
-            let text = format!("{} is no node of these targets; open the file again", shard.address);
+            let text = format!("{} is not the node of these targets; open the file again", shard.address);
             Err(Refusal::new(ErrorKind::Denied, text))
         }
     }
 }
 
-/// The files of a request, and the grant for the first: all are of one principal.
+/// Opens the grants of a request. Returns the grant of the first file, and all files. All grants have one principal.
 pub(crate) fn granted(shared: &Shared, request: &FoldRequest) -> Answer<(Grant, Files)> {
     let grant = shared.grant(&request.grant, Rights::Read)?;
     let first = (grant.file.clone(), Arc::from(request.grant.as_str()));
@@ -95,7 +95,7 @@ pub(crate) fn granted(shared: &Shared, request: &FoldRequest) -> Answer<(Grant, 
     Ok((grant, Files::several(each).map_err(Refusal::from)?))
 }
 
-/// The files as this node sees them: its own targets in its store, those of others over the network.
+/// The files on this node: its own targets are in its store, other targets are read over the network.
 fn own_parts(
     shared: &Arc<Shared>,
     files: &Files,
@@ -111,7 +111,7 @@ fn own_parts(
     files.parts_by(ON_STORAGE, parts).map_err(Refusal::from)
 }
 
-/// One of them.
+/// One of these files.
 fn own_file(
     shared: &Arc<Shared>,
     number: u32,
@@ -128,8 +128,8 @@ fn own_file(
         }
         let node = format!("{number} ({})", shared.address);
         let own = StorePart::open_at(shared.store.clone(), object.clone(), Version(place.version), node);
-        let own = own.map_err(|error| shared.of_run(&map.path, error))?;
-        // The object of a segments file has its table besides, which was read for the layout.
+        let own = own.map_err(|error| shared.explain_run_error(&map.path, error))?;
+        // The object of a segments file also has a table, which was read for the layout.
         if own.length() != expected && !map.segments {
             let message = format!(
                 "storage node {number} ({}) has {} bytes of {} instead of {expected}: its object is damaged; \

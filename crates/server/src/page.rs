@@ -1,4 +1,4 @@
-//! The page of the cluster: `GET /` on the entry node. It has no data of its own; it asks `/cluster` for it.
+//! The page of the cluster: `GET /` on the entry node. It gets its data from `/cluster`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use http::{HeaderName, StatusCode, header};
 
 use crate::node::Shared;
 
-/// Everything comes from this node, nothing is written into the page, and nobody puts it in a frame.
+/// Security policy of the page: all content comes from this node, there are no inline scripts, and no other page may
+/// show it in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -35,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     })
 }
 
-/// A part of the page; on other nodes, where it is.
+/// Returns a part of the page or, on other nodes, its address.
 fn part(shared: &Shared, kind: &'static str, text: &'static str) -> Response {
     if let Some(entry) = &shared.entry {
         let text = format!("This is a storage node. The page of its cluster is at the entry node: {entry}\n");

@@ -1,4 +1,4 @@
-//! Permits, which bound the requests of a kind at work or waiting.
+//! Permits, which bound the running and waiting requests of a kind.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,27 +12,27 @@ pub(crate) enum Full {
     /// All permits are taken.
     #[error("has {places} {what} already, as many as it takes")]
     All {
-        /// How many there are.
+        /// Number of all permits.
         places: usize,
-        /// The requests.
+        /// Name of the requests.
         what: &'static str,
     },
     /// The free permits are for other principals.
-    #[error("has {places} {what} of {who} already and keeps its other places for others")]
+    #[error("has {places} {what} of {principal} already and keeps its other places for others")]
     ForOthers {
-        /// How many the principal has.
+        /// Number of permits of the principal.
         places: usize,
-        /// The requests.
+        /// Name of the requests.
         what: &'static str,
         /// The principal.
-        who: Arc<str>,
+        principal: Arc<str>,
     },
 }
 
 /// Permit for a request of a kind. Dropping it returns it.
 pub(crate) struct Permit {
     taken: Arc<Mutex<Taken>>,
-    who: Arc<str>,
+    principal: Arc<str>,
 }
 
 /// Numbers of permits that are taken: in total, and by principal.
@@ -50,10 +50,10 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
         taken.all = taken.all.saturating_sub(1);
-        if let Some(places) = taken.of.get_mut(&self.who) {
+        if let Some(places) = taken.of.get_mut(&self.principal) {
             *places = places.saturating_sub(1);
             if *places == 0 {
-                taken.of.remove(&self.who);
+                taken.of.remove(&self.principal);
             }
         }
     }
@@ -64,7 +64,7 @@ pub(crate) struct Permits {
     taken: Arc<Mutex<Taken>>,
     refused: AtomicU64,
     most: usize,
-    /// The requests, as an error names them.
+    /// Name of the requests in an error.
     what: &'static str,
 }
 
@@ -80,23 +80,23 @@ impl Permits {
     ///
     /// # Errors
     /// Returns an error if no permit is free for this principal.
-    pub fn take(&self, who: &Arc<str>) -> Result<Permit, Full> {
+    pub fn take(&self, principal: &Arc<str>) -> Result<Permit, Full> {
         let mut taken = lock(&self.taken);
-        let (all, own) = (taken.all, taken.of.get(who).copied().unwrap_or(0));
+        let (all, own) = (taken.all, taken.of.get(principal).copied().unwrap_or(0));
         let free = self.most.saturating_sub(all);
         if own >= free.saturating_mul(PLACES_FOR_EACH_FREE) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(match free {
                 0 => Full::All { places: all, what: self.what },
-                _ => Full::ForOthers { places: own, what: self.what, who: who.clone() },
+                _ => Full::ForOthers { places: own, what: self.what, principal: principal.clone() },
             });
         }
         taken.all += 1;
-        *taken.of.entry(who.clone()).or_default() += 1;
-        Ok(Permit { taken: self.taken.clone(), who: who.clone() })
+        *taken.of.entry(principal.clone()).or_default() += 1;
+        Ok(Permit { taken: self.taken.clone(), principal: principal.clone() })
     }
 
-    /// The requests, as messages name them.
+    /// Name of the requests in messages.
     pub fn what(&self) -> &'static str {
         self.what
     }
@@ -106,14 +106,14 @@ impl Permits {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Takes all places once nobody has one.
+    /// Takes all permits once all are free.
     #[cfg(test)]
     pub async fn all(&self) -> Vec<Permit> {
         while lock(&self.taken).all > 0 {
             tokio::task::yield_now().await;
         }
         lock(&self.taken).all = self.most;
-        let permit = || Permit { taken: self.taken.clone(), who: Arc::from("all places") };
+        let permit = || Permit { taken: self.taken.clone(), principal: Arc::from("all places") };
         std::iter::repeat_with(permit).take(self.most).collect()
     }
 }
@@ -124,9 +124,9 @@ mod tests {
 
     use super::*;
 
-    fn fill(permits: &Permits, who: &str) -> Vec<Permit> {
-        let who = Arc::from(who);
-        std::iter::from_fn(|| permits.take(&who).ok()).collect()
+    fn fill(permits: &Permits, principal: &str) -> Vec<Permit> {
+        let principal = Arc::from(principal);
+        std::iter::from_fn(|| permits.take(&principal).ok()).collect()
     }
 
     #[test]
@@ -136,7 +136,10 @@ mod tests {
             let first = fill(&permits, "first");
             assert_eq!(first.len(), most_of_one);
             let refused = permits.take(&Arc::from("first")).err().unwrap();
-            assert!(matches!(&refused, Full::ForOthers { who, .. } if &**who == "first"), "{refused}");
+            assert!(
+                matches!(&refused, Full::ForOthers { principal, .. } if &**principal == "first"),
+                "{refused}"
+            );
             let second = fill(&permits, "second");
             assert!(!second.is_empty());
             // Given back, they are there again.
@@ -151,7 +154,8 @@ mod tests {
     #[test]
     fn all_places_are_given_back() {
         let permits = Permits::new(3, "uploads");
-        let all: Vec<Vec<Permit>> = ["one", "other", "third"].map(|who| fill(&permits, who)).into();
+        let all: Vec<Vec<Permit>> =
+            ["one", "other", "third"].map(|principal| fill(&permits, principal)).into();
         assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [3, 1, 0]);
         let refused = permits.take(&Arc::from("fourth")).err().unwrap();
         assert_eq!(refused, Full::All { places: 4, what: "uploads" });

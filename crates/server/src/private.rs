@@ -1,5 +1,5 @@
-//! A target belongs to the user of its node alone. Others on the machine reach its files through the doors of the node, which ask who
-//! they are; through the file system they would not be asked.
+//! Permissions of a target's files: only the user of its node has access. Other users of the machine use the node,
+//! which checks their identity.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -12,27 +12,28 @@ use crate::ServerError;
 use crate::limits::MAX_TARGET_LEVELS;
 use crate::target::ID_FILE;
 
-/// Permission bits of a target's directories, and of its files.
+/// Permission bits of a target's directories and files.
 const DIRECTORY: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-/// Permission bits of everybody but the owner, and those of them that let one write.
+/// Permission bits of all users but the owner, and the bits among them that allow writes.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Where the files of a target may lie on another disk, behind a symbolic link.
+/// Directories of a target that may be symbolic links to another disk.
 const LINKED: [&str; 2] = ["objects", "statistics"];
 
-/// The root of a file system has this directory. It is not ours, and only root may change it.
+/// Directory in the root of a file system. It does not belong to the target, and only root may change it.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
-/// Makes the directory of a target, or takes from all other users what they may do in one that is there.
+/// Makes the directory of a target, or removes all permissions of other users from an existing one.
 ///
-/// Answers with a sentence for the log where others could read what lies in it.
+/// Returns a message for the log if others could read its files.
 ///
 /// # Errors
-/// [`ServerError::Usage`] where others may write in the directory, since what lies in it may be theirs, and where they may read one
-/// that holds other things than a target. What cannot be read or changed.
+/// Returns [`ServerError::Usage`] if others may write in the directory, since its files may be theirs, or if others may
+/// read it and it has other content than a target. Returns [`ServerError::File`] if something cannot be read or
+/// changed.
 pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError> {
     let failed = |verb, path: &Path| {
         let path = path.to_owned();
@@ -55,7 +56,7 @@ pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError>
     };
     if meta.mode() & OTHERS_WRITE != 0 {
         return Err(ServerError::Usage(format!(
-            "others may write in {0}, and so change what is stored there; look at what lies in it, then close it: chmod 700 {0}",
+            "others may write in {0}, and so change stored files; check the files in it, then close it: chmod 700 {0}",
             dir.display()
         )));
     }
@@ -67,7 +68,7 @@ pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError>
         )));
     }
     if was_open {
-        // First, so that nobody gets in while the files are changed.
+        // The directory is closed first, so that no other user enters while the files are changed.
         fs::set_permissions(dir, Permissions::from_mode(DIRECTORY)).map_err(failed("close", dir))?;
     }
     let linked = LINKED.iter().map(|name| dir.join(name)).filter(|path| path.is_symlink());
@@ -83,7 +84,7 @@ pub(crate) fn close_to_others(dir: &Path) -> Result<Option<String>, ServerError>
     }))
 }
 
-/// Whether a node made this directory its target.
+/// Whether a node uses this directory as its target.
 fn is_target(dir: &Path) -> bool {
     [ID_FILE, "objects/meta.sqlite"].iter().any(|name| dir.join(name).exists())
 }
@@ -97,8 +98,8 @@ fn is_empty(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Gives a directory and all that lies in it the bits of a target. Symbolic links below it are left alone. Answers how many files it
-/// changed.
+/// Sets the permission bits of a directory and all files in it. Symbolic links in it are not followed. Returns the
+/// number of changed files.
 fn tighten(root: &Path) -> Result<u64, (PathBuf, io::Error)> {
     let failed = |path: &Path| {
         let path = path.to_owned();

@@ -1,5 +1,5 @@
-//! Puts, as the entry node sees them: where a file goes, and whether all of it is there. Many small ones share
-//! messages and commits.
+//! Puts on the entry node: choice of the targets of a file, and check that all of its bytes arrived. Many small puts
+//! share messages and commits.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
 use crate::node::{Shared, now};
 
-/// A put whose beginning is on its way to the disk.
+/// A put whose beginning is not durable yet.
 struct Beginning {
     path: String,
     file: NewFile,
@@ -23,20 +23,21 @@ struct Beginning {
 
 impl Shared {
     /// Begins a put.
-    pub fn create(&self, who: &Principal, create: &Create) -> Answer<Created> {
-        self.created(who, self.begin(who, create)?, &self.addresses()?)
+    pub fn create(&self, principal: &Principal, create: &Create) -> Answer<Created> {
+        self.created(principal, self.begin(principal, create)?, &self.addresses()?)
     }
 
-    /// Begins many.
-    pub fn create_many(&self, who: &Principal, many: &Many<Create>) -> Answer<Many<Outcome<Created>>> {
+    /// Begins many puts.
+    pub fn create_many(&self, principal: &Principal, many: &Many<Create>) -> Answer<Many<Outcome<Created>>> {
         let addresses = self.addresses()?;
-        // All are queued before the first is waited for.
-        let begun: Vec<Answer<Beginning>> = many.each.iter().map(|create| self.begin(who, create)).collect();
-        let created = begun.into_iter().map(|begun| self.created(who, begun?, &addresses));
+        // All puts are queued before a wait for the first one.
+        let begun: Vec<Answer<Beginning>> =
+            many.each.iter().map(|create| self.begin(principal, create)).collect();
+        let created = begun.into_iter().map(|begun| self.created(principal, begun?, &addresses));
         Ok(Many { each: created.map(outcome).collect() })
     }
 
-    fn begin(&self, who: &Principal, create: &Create) -> Answer<Beginning> {
+    fn begin(&self, principal: &Principal, create: &Create) -> Answer<Beginning> {
         self.ready()?;
         self.has_room()?;
         let unit = match create.record {
@@ -53,13 +54,13 @@ impl Shared {
             segments: create.segments,
             mode: create.mode.map(Mode::new).transpose()?,
         };
-        let id = self.namespace()?.begin_later(who, &file, PUT_LEASE)?;
+        let id = self.namespace()?.begin_later(principal, &file, PUT_LEASE)?;
         Ok(Beginning { path: create.path.clone(), file, id })
     }
 
     fn created(
         &self,
-        who: &Principal,
+        principal: &Principal,
         begun: Beginning,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Created> {
@@ -74,14 +75,15 @@ impl Shared {
             segments: file.segments,
             targets: file.targets.iter().map(|number| place(*number, addresses, 0)).collect(),
         };
-        // The same bounds hold for whoever reads it back.
+        // The same bounds apply to readers of the file.
         map.check()?;
         let expires = now() + GRANT_SECONDS;
-        let grant = Grant { principal: who.to_string(), rights: Rights::Write, file: map.clone(), expires };
+        let grant =
+            Grant { principal: principal.to_string(), rights: Rights::Write, file: map.clone(), expires };
         Ok(Created { file: map, grant: self.key.seal(&grant)?, lease_seconds: PUT_LEASE.as_secs() })
     }
 
-    /// Which targets a file goes to, and which of them has the first stripe.
+    /// Chooses the targets of a file, and the target of the first stripe unit.
     fn choose(&self, create: &Create) -> Answer<(Vec<u32>, u32)> {
         let usage = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
         if let Some(on) = &create.on {
@@ -91,7 +93,7 @@ impl Shared {
             return Ok((on.clone(), 0));
         }
         let targets = self.namespace()?.targets()?;
-        // A target that is lost, or was never started again, must not keep every file from being put.
+        // A lost target must not prevent puts of all files.
         let mut numbers: Vec<u32> =
             targets.iter().map(|target| target.number).filter(|number| self.alive(*number)).collect();
         let all = numbers.len();
@@ -99,7 +101,7 @@ impl Shared {
         if count == 0 || count > all {
             return usage(format!("{all} targets of the cluster are there; give --targets 1 to {all}"));
         }
-        // Small files begin, and mostly end, with their first stripe: it goes to another target each time.
+        // Most small files have only one stripe unit, so the first one goes to another target each time.
         let turn = fastrand::usize(..all);
         if count < all {
             numbers.rotate_left(turn);
@@ -109,20 +111,20 @@ impl Shared {
         Ok((numbers, u32::try_from(turn).unwrap_or(0)))
     }
 
-    /// Makes a file visible, if every node's word is there for what it must have.
-    pub fn commit(&self, who: &Principal, commit: &Commit) -> Answer<FileInfo> {
-        self.committed(self.swap(who, commit)?, &self.addresses()?)
+    /// Makes a file visible, if there are receipts of all nodes for their bytes.
+    pub fn commit(&self, principal: &Principal, commit: &Commit) -> Answer<FileInfo> {
+        self.committed(self.swap(principal, commit)?, &self.addresses()?)
     }
 
-    /// Makes many visible, each by itself.
-    pub fn commit_many(&self, who: &Principal, many: &Many<Commit>) -> Answer<Many<Outcome<FileInfo>>> {
+    /// Makes many files visible, each with its own outcome.
+    pub fn commit_many(&self, principal: &Principal, many: &Many<Commit>) -> Answer<Many<Outcome<FileInfo>>> {
         let addresses = self.addresses()?;
-        let swaps: Vec<_> = many.each.iter().map(|commit| self.swap(who, commit)).collect();
+        let swaps: Vec<_> = many.each.iter().map(|commit| self.swap(principal, commit)).collect();
         let committed = swaps.into_iter().map(|swap| self.committed(swap?, &addresses));
         Ok(Many { each: committed.map(outcome).collect() })
     }
 
-    fn swap(&self, who: &Principal, commit: &Commit) -> Answer<Pending<Committed>> {
+    fn swap(&self, principal: &Principal, commit: &Commit) -> Answer<Pending<Committed>> {
         let namespace = self.namespace()?;
         let id = commit.id.parse::<FileId>()?;
         let attempt = namespace.attempt(&id)?;
@@ -131,7 +133,7 @@ impl Shared {
         }
         let version = |receipt: &Option<Receipt>| receipt.as_ref().map_or(0, |receipt| receipt.version);
         let versions: Vec<u64> = commit.receipts.iter().map(version).collect();
-        Ok(namespace.commit_later(who, &id, commit.length, &versions)?)
+        Ok(namespace.commit_later(principal, &id, commit.length, &versions)?)
     }
 
     fn committed(&self, swap: Pending<Committed>, addresses: &HashMap<u32, String>) -> Answer<FileInfo> {
@@ -152,7 +154,7 @@ impl Shared {
             return refuse(format!("{} receipts for {} targets", commit.receipts.len(), targets.len()));
         }
         for ((place, number), receipt) in (0..).zip(&targets).zip(&commit.receipts) {
-            // What each target has of a segments file nobody knows before; together it must be the file.
+            // The length of each object of a segments file is not known before. The sum must be the length of the file.
             let expected = if segments { 0 } else { layout.object_len(place, commit.length) };
             let word = match receipt {
                 None if expected == 0 => continue,
@@ -161,7 +163,9 @@ impl Shared {
             };
             let text = word.signed_text(&commit.id, *number);
             if !self.key.signed(text.as_bytes(), &word.seal) {
-                return refuse(format!("the receipt of target {number} is not its own; put the file again"));
+                return refuse(format!(
+                    "the receipt of target {number} has a wrong seal; put the file again"
+                ));
             }
             if segments {
                 pieces = pieces.saturating_add(word.data.unwrap_or(0));

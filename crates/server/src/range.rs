@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// What a `Range` header asks of `length` bytes.
+/// The part of `length` bytes that a `Range` header names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// All of it: there is no header, or one that may be ignored (several ranges, other units).
+    /// All bytes: there is no header, or one that may be ignored (several ranges, other units).
     All,
     /// One range.
     Part(Range<u64>),
-    /// None of it exists.
+    /// No byte of the range exists.
     Nothing,
 }
 
-/// Reads a header.
+/// Parses a header.
 pub(crate) fn requested_range(header: Option<&str>, length: u64) -> RequestedRange {
     let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
         return RequestedRange::All;

@@ -1,8 +1,9 @@
-//! Objects that were removed here. Somebody who still has a grant to write one could make it again; nobody would see it, and it would
-//! take space until the grant expires. So this is refused. No file ever has the objects of an earlier one.
+//! Objects that were removed on this node. A client that still has a grant to write one could make it again. No file
+//! would refer to it, and it would take space until the grant expires. So this is refused. A file never has objects of
+//! an earlier one.
 //!
-//! The list is in memory. After a restart, or after more removals than it holds, what is written so is cleared away once the grants
-//! have run out (`collect`).
+//! The list is in memory. After a restart, or after too many removals, such objects are removed once the grants have
+//! expired (`collect`).
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +13,10 @@ use gristmill_store::ObjectId;
 
 use crate::limits::MAX_REMOVED;
 
-/// The objects that were removed in the time in which they may be written.
+/// Objects that were removed while a grant may still write them.
 pub(crate) struct Removed {
     state: Mutex<State>,
-    /// How long a grant to write lets an object be written.
+    /// Time for which a grant to write is valid.
     writable: Duration,
 }
 
@@ -30,7 +31,7 @@ impl Removed {
         Removed { state: Mutex::default(), writable }
     }
 
-    /// An object is removed.
+    /// Records the removal of an object.
     pub fn add(&self, id: &ObjectId, now: Instant) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = Arc::new(id.clone());

@@ -1,8 +1,8 @@
-//! Room that is kept back on the disk of a target, so that a full disk can be emptied.
+//! Reserved space on the disk of a target, so that files can be removed from a full disk.
 //!
-//! Whoever removes something writes first: SQLite notes each removal in its log. So a node keeps a file that does nothing but take
-//! room. When a removal finds the disk full, the node gives that room up and removes again; and it takes nothing new until it
-//! has all of the room again. A node that starts on a full disk does so before it opens its store.
+//! A removal writes first: SQLite records it in its log. So a node has a file that only takes space. If a removal finds
+//! the disk full, the node removes this file and repeats the removal. It refuses new objects until the file has its
+//! full length again. A node that starts on a full disk removes the file before it opens its store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,29 +16,29 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use crate::error::{Answer, Refusal};
 
-/// Name of the file in the folder of a target.
+/// Name of the file in the directory of a target.
 const RESERVE_FILE: &str = "reserve";
 
-/// One part of so many of a disk is kept back, within these bounds, in bytes. A removal takes some ten pages of 4 KiB.
+/// Divisor of the size of a disk: this part of it is reserved. A removal takes about ten pages of 4 KiB.
 const SHARE_OF_DISK: u64 = 64;
-/// See [`SHARE_OF_DISK`].
+/// Fewest bytes of the reserve of a target.
 const LEAST_BYTES: u64 = 1 << 20;
-/// See [`SHARE_OF_DISK`].
+/// Most bytes of the reserve of a target.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// The room of one target.
+/// Reserved space of one target.
 pub(crate) struct Reserve {
     path: PathBuf,
     bytes: u64,
-    /// Whether all of it is there, or cannot be made for another reason than want of room.
+    /// Whether the file has its full length, or cannot be made for another reason than a full disk.
     whole: AtomicBool,
-    /// Held while it is made or given up.
+    /// Held while the file is made or removed.
     changing: Mutex<()>,
 }
 
 impl Reserve {
-    /// That of the target in `dir`. On a disk with too little room left it is given up now.
-    pub fn of(dir: &Path) -> Reserve {
+    /// Opens the reserve of the target in `dir`. If the disk has too little space, its file is removed now.
+    pub fn open(dir: &Path) -> Reserve {
         let bytes = statvfs(dir).map_or(MOST_BYTES, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
         let bytes = (bytes / SHARE_OF_DISK).clamp(LEAST_BYTES, MOST_BYTES);
         let (path, changing) = (dir.join(RESERVE_FILE), Mutex::new(()));
@@ -49,18 +49,18 @@ impl Reserve {
         reserve
     }
 
-    /// Bytes that are free on the disk, if it says.
+    /// Free bytes on the disk, if known.
     fn free(&self) -> Option<u64> {
         let disk = statvfs(self.path.parent()?).ok()?;
         Some(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
-    /// Makes the file as long as it should be, or as long as there is room for. Blocks.
+    /// Makes the file with its full length, or as long as the free space allows. Blocks.
     pub fn keep(&self) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let has = fs::metadata(&self.path).map_or(0, |found| found.len());
         let free = self.free().map_or(u64::MAX, |free| free.saturating_add(has));
-        // Half of what is left, so that whatever else is written finds room too, and the file does not come and go.
+        // At most half of the free space, so that other writes find space too, and the file does not come and go.
         let length = self.bytes.min(free / 2).max(has);
         let made = if length > has { self.make(length) } else { Ok(()) };
         let full = made.is_err_and(|error| is_full(&error));
@@ -77,29 +77,30 @@ impl Reserve {
         }
     }
 
-    /// Gives the room up; says whether there was any.
+    /// Removes the file. Returns whether there was one.
     fn give_up(&self) -> bool {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.whole.store(false, Ordering::Relaxed);
         fs::remove_file(&self.path).is_ok()
     }
 
-    /// Whether something new may be taken in. Where not, removing makes room, or somebody else does.
+    /// Whether the node may take new objects. If not, a removal of files or free space on the disk changes it.
     pub fn is_whole(&self) -> bool {
         self.whole.load(Ordering::Relaxed)
     }
 
-    /// Makes the file again, if it is not there. Blocks.
+    /// Makes the file again if it lacks its full length. Blocks.
     pub fn mend(&self) {
         if !self.is_whole() {
             self.keep();
         }
     }
 
-    /// Does what frees room, and once more after giving the reserve up if the disk was too full for it. Blocks.
+    /// Does work that frees space. If the disk is too full for it, the reserve is removed and the work is done again.
+    /// Blocks.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Returns the errors of `work`.
     pub fn freeing<T>(&self, work: impl Fn() -> Answer<T>) -> Answer<T> {
         let done = match work() {
             Err(refusal) if ErrorKind::named(&refusal.0.kind) == ErrorKind::NoSpace && self.give_up() => {
@@ -114,11 +115,11 @@ impl Reserve {
     }
 }
 
-/// The refusal of something new on a disk without room.
+/// The refusal of a new object on a full disk.
 pub(crate) fn full(number: Option<u32>, address: &str) -> Refusal {
     let number = number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let text = format!(
-        "storage node {number} ({address}): its disk is full, and the room that is left is for removing; remove files, free \
+        "storage node {number} ({address}): its disk is full, and the space left is for removals; remove files, free \
          space there, or put the file on other targets with --on"
     );
     Refusal::new(ErrorKind::NoSpace, text)
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn room_is_given_up_for_a_removal_and_made_again() {
         let dir = tempfile::tempdir().unwrap();
-        let reserve = Reserve::of(dir.path());
+        let reserve = Reserve::open(dir.path());
         reserve.keep();
         let file = dir.path().join(RESERVE_FILE);
         assert!(
@@ -159,12 +160,12 @@ mod tests {
             })
         };
         assert!(removal(1).is_ok() && tries.get() == 1);
-        // The disk of the test has room, so the reserve is there again behind it.
+        // The disk of the test has space, so the reserve is made again.
         assert!(removal(2).is_ok() && tries.get() == 2 && reserve.is_whole() && file.exists());
         assert!(removal(3).is_err() && tries.get() == 2 && !reserve.is_whole() && !file.exists());
         reserve.mend();
         assert!(reserve.is_whole() && file.exists());
-        // Any other failure is no reason.
+        // Other failures do not remove the reserve.
         let other = reserve.freeing(|| Err::<(), _>(Refusal::new(ErrorKind::Failed, "no")));
         assert!(other.is_err() && file.exists());
     }
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_refuses_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let reserve = Reserve::of(&dir.path().join("nowhere"));
+        let reserve = Reserve::open(&dir.path().join("nowhere"));
         reserve.keep();
         assert!(reserve.is_whole());
     }

@@ -1,4 +1,4 @@
-//! A kernel over a file by path, coordinated here for clients that know nothing of layouts.
+//! A kernel over a file by path, coordinated by this node for clients without knowledge of layouts.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::frames::stalled;
 use crate::limits::ROWS_STALL;
 use crate::node::Shared;
 
-/// Where record batches go.
+/// Sender of record batches.
 pub(crate) type Batches = mpsc::Sender<Result<RecordBatch, Refusal>>;
 
-/// A request that was checked and can run.
+/// A request by path, checked and ready to run.
 pub(crate) struct Run {
     shared: Arc<Shared>,
     question: Question,
@@ -32,8 +32,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Checks a request. Blocks: the namespace is asked.
-    pub fn new(shared: &Arc<Shared>, who: &Principal, request: &RunRequest) -> Answer<Run> {
+    /// Checks a request. Blocks: it reads the namespace.
+    pub fn new(shared: &Arc<Shared>, principal: &Principal, request: &RunRequest) -> Answer<Run> {
         if request.place == Place::Client {
             let text =
                 "place client means that the client reads and folds itself; ask a node for storage or auto";
@@ -47,8 +47,8 @@ impl Run {
             array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
-        let opened = shared.open(who, &request.path)?;
-        // Whether or not it was asked for: this node would have to read what storage refuses.
+        let opened = shared.open(principal, &request.path)?;
+        // The fold always stays on storage: this node must not read the bytes itself.
         let files = Files::from(&opened);
         let layout = files.layout(&shared.peers)?;
         Plan::make(&question, files.map(), &layout, Place::Storage)?;
@@ -65,15 +65,15 @@ impl Run {
         Ok(Run { shared: shared.clone(), question, files, shape, control })
     }
 
-    /// Schema of the rows; `None` where the answer is a value, whose columns are known when it is.
+    /// Schema of the rows. `None` for a value, whose columns are known only with the value.
     pub fn schema(&self) -> Option<SchemaRef> {
         self.shape.as_ref().map(row_schema)
     }
 
-    /// Runs to the end; batches go to `out` and, behind rows, the report to `done`. Blocks.
+    /// Runs the request. Batches go to `out` and, after rows, the report to `done`. Blocks.
     pub fn run(&self, out: &Batches, done: oneshot::Sender<String>) {
         if let Err(refusal) = self.answer(out, done) {
-            // Nobody listens if the client is gone.
+            // Sending fails if the client is gone.
             let _ = out.blocking_send(Err(refusal));
         }
     }
@@ -91,26 +91,26 @@ impl Run {
         };
         let metadata = report(&answer.report);
         if rows.shape.is_some() {
-            // The schema went out long ago, so how it went follows the rows. Nobody listens if the client is gone.
+            // The schema was sent before, so the report follows the rows. Sending fails if the client is gone.
             let _ = done.send(metadata);
             return Ok(());
         }
-        let batch = value_batch(&answer.value).map_err(of_arrow)?;
+        let batch = value_batch(&answer.value).map_err(arrow_refusal)?;
         let schema = arrow_schema::Schema::new_with_metadata(
             batch.schema().fields().clone(),
             std::collections::HashMap::from([("gristmill.report".to_owned(), metadata)]),
         );
-        let batch = batch.with_schema(Arc::new(schema)).map_err(of_arrow)?;
+        let batch = batch.with_schema(Arc::new(schema)).map_err(arrow_refusal)?;
         let _ = out.blocking_send(Ok(batch));
         Ok(())
     }
 }
 
-fn of_arrow(error: ArrowError) -> Refusal {
+fn arrow_refusal(error: ArrowError) -> Refusal {
     Refusal::new(ErrorKind::Failed, error.to_string())
 }
 
-/// What a request reports about itself, as JSON.
+/// Report of a request, as JSON.
 fn report(report: &Report) -> String {
     json!({
         "elapsed_seconds": report.elapsed.as_secs_f64(),

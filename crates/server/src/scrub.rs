@@ -1,7 +1,7 @@
-//! A step of a scrub, for whoever may read the file: `POST /objects/NAME/scrub/BYTE`.
+//! A step of a scrub, with a grant to read the file: `POST /objects/NAME/scrub/BYTE`.
 //!
-//! The node keeps nothing about a scrub. Who scrubs asks step by step, and so sets how fast it goes; steps of all of them are
-//! done one after the other.
+//! The node stores nothing about a scrub. The client asks for each step, and so determines the speed. The steps of all
+//! scrubs run one after the other.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ async fn scrub(
     let step = blocking(move || {
         let at = ReadOptions::at(object.version);
         let path = &object.grant.file.path;
-        // The object at the version of the grant, and no other.
+        // Only the object at the version of the grant is compared.
         let found = state.store.read_at(&object.id, 0, &mut [], at);
         let found = found.and_then(|_| state.store.scrub(&object.id, from));
-        found.map_err(|error| state.of_store(path, error))
+        found.map_err(|error| state.store_refusal(path, error))
     });
     let step = step.await?;
     let step = ScrubStep {

@@ -1,4 +1,4 @@
-//! Bytes that a node hands over to clients and other nodes.
+//! Number of bytes that a node sends to clients and other nodes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use arrow_flight::FlightData;
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 
-/// Counts the bytes of bodies as they are handed over to the connection.
-/// [`BytesStatus`](gristmill_wire::BytesStatus) says which are counted.
+/// Counter of the bytes of bodies that are passed to connections. [`BytesStatus`](gristmill_wire::BytesStatus) defines
+/// which are counted.
 #[derive(Clone, Default)]
 pub(crate) struct Sent(Arc<AtomicU64>);
 
@@ -20,7 +20,7 @@ impl Sent {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The same body, counted.
+    /// Wraps a body so that its bytes are counted.
     pub fn body<B>(&self, body: B) -> Body
     where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,

@@ -1,13 +1,14 @@
-//! Statistics of the chunks of array variables, kept from one request to the next beside the objects that they are of.
+//! Statistics of the chunks of array variables, stored beside the objects and used by later requests.
 //!
-//! A node keeps what its folds tell of chunks ([`gristmill_kernel::Fold::summary`]): for each object one *book*, a small
-//! file in the directory `statistics` of the target. What is told of a chunk is filed under a SHA-256 of all that it depends
-//! on: the file and the versions of its objects, the array and what decodes it, the kernel's key, and where the chunk's
-//! stored bytes are. A request whose table says something else therefore finds nothing, and can spoil nothing for others.
+//! A node stores the summaries that folds make of chunks ([`gristmill_kernel::Fold::summary`]). Each object has one
+//! *book*, a small file in the directory `statistics` of the target. The key of a summary is a SHA-256 of all that the
+//! summary depends on: the file and the versions of its objects, the array and its codecs, the kernel's key, and the
+//! location of the chunk's stored bytes. A request with a different table therefore finds nothing, and cannot change
+//! what other requests find.
 //!
-//! A book is read when the first request asks for it and written after a request that added to it, whole or not at
-//! all; one that is damaged, or of another version, is as none. It goes with its object; what a killed node left of an object that is
-//! gone goes when it starts. Nothing depends on books being there: chunks are read then.
+//! The first request for an object reads its book. A request that added to a book writes it afterwards, whole or not at
+//! all. A book that is damaged or of another version is ignored. It is removed with its object; a node that starts
+//! removes the books of missing objects. Books are optional: without one the chunks are read.
 
 mod book;
 
@@ -29,7 +30,7 @@ use crate::limits::{MAX_ALL_STATISTICS, MAX_BOOKS};
 use crate::node::Shared;
 use crate::statistics::book::{Book, Key, Owner};
 
-/// Name of the directory in a target's.
+/// Name of the directory of books in the directory of a target.
 const DIRECTORY: &str = "statistics";
 
 /// Open books by the object that they describe, each with the time of its last use, and the clock of these times.
@@ -58,9 +59,9 @@ struct OpenBook {
 #[derive(Default)]
 struct State {
     book: Book,
-    /// There is something that the file has not.
+    /// Whether the book has entries that the file lacks.
     changed: bool,
-    /// Its object is gone.
+    /// Whether its object was removed, or the book is no longer in memory.
     gone: bool,
 }
 
@@ -69,7 +70,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl StatisticsStore {
-    /// The books of a target, without those of objects that are gone. Blocks; `threads` are for writing later.
+    /// Opens the books of a target, and removes the books of missing objects. Blocks. `threads`: runtime for later
+    /// writes.
+    ///
+    /// # Errors
+    /// Returns an error if the directory of books cannot be made or listed.
     pub fn open(
         target: &Path,
         store: Arc<LocalStore>,
@@ -86,7 +91,7 @@ impl StatisticsStore {
                 None => true,
             };
             if gone {
-                // Only space is lost where it stays.
+                // A book that stays only takes space.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
@@ -98,17 +103,17 @@ impl StatisticsStore {
         self.dir.join(id.as_str())
     }
 
-    /// How often a book could not be written.
+    /// Number of failed writes of books.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Bytes in memory.
+    /// Bytes of the books in memory.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The book of an object, read if it is not in memory. `None` where there is no room for it. Blocks.
+    /// Opens the book of an object. `None` if there is no room for it in memory. Blocks.
     fn open_book(&self, owner: Owner) -> Option<Arc<OpenBook>> {
         let mut open = lock(&self.open);
         let (books, clock) = &mut *open;
@@ -121,13 +126,13 @@ impl StatisticsStore {
             return Some(kept.clone());
         }
         if let Some((old, _)) = books.remove(&owner.object) {
-            self.closed(&old);
+            self.discard(&old);
         }
         while books.len() >= MAX_BOOKS || self.bytes() >= MAX_ALL_STATISTICS {
             let unused = books.iter().filter(|(_, (kept, _))| Arc::strong_count(kept) == 1);
             let oldest = unused.min_by_key(|(_, (_, used))| *used).map(|(id, _)| id.clone())?;
             if let Some((old, _)) = books.remove(&oldest) {
-                self.closed(&old);
+                self.discard(&old);
             }
         }
         let book = Book::read(&self.path(&owner.object), &owner).unwrap_or_default();
@@ -140,26 +145,26 @@ impl StatisticsStore {
     }
 
     /// Empties a book that is no longer in memory.
-    fn closed(&self, kept: &OpenBook) {
+    fn discard(&self, kept: &OpenBook) {
         let mut state = lock(&kept.book);
         self.bytes.fetch_sub(state.book.bytes(), Ordering::Relaxed);
-        // Whoever holds it still adds nothing, and its bytes count no more.
+        // A request that still holds it adds nothing, and its bytes no longer count.
         state.book = Book::default();
         (state.gone, state.changed) = (true, false);
     }
 
-    /// The object is gone, and its book goes too. Blocks.
+    /// Removes the book of a removed object. Blocks.
     pub fn forget(&self, id: &ObjectId) {
         let kept = lock(&self.open).0.remove(id).map(|(kept, _)| kept);
         let _written = kept.as_ref().map(|kept| {
-            self.closed(kept);
+            self.discard(kept);
             lock(&kept.file)
         });
-        // None is fine, and of another failure only space is lost.
+        // There may be no file. A file that stays only takes space.
         let _ = std::fs::remove_file(self.path(id));
     }
 
-    /// Writes what no file has.
+    /// Writes all changed books.
     #[cfg(test)]
     pub fn write_all(&self) {
         let all: Vec<Arc<OpenBook>> = lock(&self.open).0.values().map(|(kept, _)| kept.clone()).collect();
@@ -187,7 +192,7 @@ impl StatisticsStore {
 struct ForRequest {
     books: Arc<StatisticsStore>,
     kept: Arc<OpenBook>,
-    /// Of all that the statistics of any chunk depend on.
+    /// Hash of all that the summaries of every chunk depend on.
     seed: Context,
     chunks: Chunks,
 }
@@ -221,7 +226,7 @@ impl Statistics for ForRequest {
 }
 
 impl Drop for ForRequest {
-    /// The request is answered.
+    /// Writes the book after the request.
     fn drop(&mut self) {
         if lock(&self.kept.book).changed {
             let (books, kept) = (self.books.clone(), self.kept.clone());
@@ -230,14 +235,14 @@ impl Drop for ForRequest {
     }
 }
 
-/// Where statistics of the chunks of this request are kept, if they can be. Blocks: a book may have to be read.
+/// Statistics of the chunks of this request, if they can be stored. Blocks: a book may have to be read.
 pub(crate) fn for_request(shared: &Shared, files: &Files, run: &Request) -> Option<Arc<dyn Statistics>> {
     let books = shared.statistics.as_ref().filter(|_| run.options.statistics)?;
     let files: Vec<&FileMap> = files.each().iter().map(|(file, _)| file).collect();
     request_statistics(books, &files, shared.number().ok()?, run)
 }
 
-/// The same on the node of the target with this number.
+/// Statistics of the chunks of this request on the node of the target with this number.
 pub(crate) fn request_statistics(
     books: &Arc<StatisticsStore>,
     files: &[&FileMap],
@@ -249,7 +254,7 @@ pub(crate) fn request_statistics(
         let place = file.targets.iter().find(|place| place.number == number)?;
         Some(Owner { object: ObjectId::new(&file.object()).ok()?, version: place.version })
     };
-    // Of several files the first that has an object here.
+    // The book belongs to the first file with an object on this node.
     let owner = files.iter().find_map(here)?;
     let kept = books.open_book(owner)?;
     let mut seed = Context::new(&SHA256);
@@ -261,7 +266,7 @@ pub(crate) fn request_statistics(
     Some(Arc::new(ForRequest { books: books.clone(), kept, seed, chunks }))
 }
 
-/// All that the bytes of a file are told by: its objects, and how it is dealt to them.
+/// Bytes that identify the content of a file: its objects, their versions, and the layout.
 fn file_identity(file: &FileMap) -> Vec<u8> {
     let mut out = file.id.as_bytes().to_vec();
     for n in [file.length, file.unit, u64::from(file.first), u64::from(file.segments)] {
@@ -274,7 +279,7 @@ fn file_identity(file: &FileMap) -> Vec<u8> {
     out
 }
 
-/// Reads a file of at most so many bytes; `None` for a longer one.
+/// Reads a file of at most `most` bytes. `None` for a longer file.
 fn read_bounded(path: &Path, most: usize) -> io::Result<Option<Vec<u8>>> {
     use std::io::Read;
     let mut bytes = Vec::new();

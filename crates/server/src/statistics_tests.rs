@@ -1,4 +1,4 @@
-//! Statistics of chunks on a node: kept, found again, gone with their object, and never trusted where they are damaged.
+//! Tests of a node's statistics of chunks: they are stored, found, removed with their object, and ignored if damaged.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::statistics::{StatisticsStore, request_statistics};
 const ROWS: u64 = 40;
 const ROW: u64 = 8 * 10;
 
-/// A target with one object: 40 rows of 10 f64.
+/// Target with one object: 40 rows of 10 f64.
 struct World {
     runtime: Runtime,
     dir: tempfile::TempDir,
@@ -52,7 +52,7 @@ impl World {
         World { runtime, dir, store, file: FileMap { targets: vec![place], ..file } }
     }
 
-    /// As a node has them that has just started.
+    /// The statistics of a node that has just started.
     fn books(&self) -> Arc<StatisticsStore> {
         StatisticsStore::open(self.dir.path(), self.store.clone(), self.runtime.handle().clone()).unwrap()
     }
@@ -65,7 +65,7 @@ impl World {
         self.dir.path().join("statistics").join(self.file.object())
     }
 
-    /// A request over the file, from this byte on.
+    /// Request over the file, from this byte on.
     fn request(&self, op: Op, offset: u64) -> Request {
         let rows = ROWS - 1;
         let array = Array {
@@ -108,7 +108,7 @@ impl World {
         request
     }
 
-    /// The answer, and how many of the 39 chunks were not read. The book is written when this returns.
+    /// Runs a request. Returns the answer, and how many of the 39 chunks were not read. The book is written on return.
     fn ask(&self, books: &Arc<StatisticsStore>, op: Op, offset: u64) -> (f64, u64) {
         let name = op.name();
         let mut request = self.request(op, offset);
@@ -140,7 +140,7 @@ fn what_one_request_found_out_settles_the_next_also_after_a_start() {
 fn another_table_finds_nothing_and_spoils_nothing() {
     let world = World::new();
     let books = world.books();
-    // Somebody says that the array begins a row, or half a row, later.
+    // In this request the array begins a row, or half a row, later.
     assert_eq!(world.ask(&books, Op::Max, ROW), (399.0, 0));
     assert_eq!(world.ask(&books, Op::Max, ROW / 2), (394.0, 0));
     assert_eq!(world.ask(&books, Op::Max, 0), (389.0, 0));
@@ -173,7 +173,7 @@ fn a_book_goes_with_its_object() {
     world.store.remove(&world.id()).unwrap();
     books.forget(&world.id());
     assert!(!world.path().exists());
-    // A request that is still at work brings nothing back.
+    // A request that is still running adds nothing.
     statistics.learned(3, vec![1]);
     drop((held, statistics));
     books.write_all();
@@ -212,7 +212,7 @@ fn another_version_of_a_file_has_other_statistics() {
     let books = world.books();
     world.ask(&books, Op::Min, 0);
     let real = world.file.targets[0].version;
-    // The grant says what state of the object it is about; the request below reads it as it is.
+    // The grant names a version of the object. The request below reads it without a check.
     let mut request = world.request(Op::Min, 0);
     world.file.targets[0].version = real + 1;
     request.statistics = request_statistics(&books, &[&world.file], 0, &request);

@@ -1,4 +1,4 @@
-//! What this node says of itself to those who watch: `GET /status`, to whoever has a grant.
+//! Status of this node, for monitoring: `GET /status`, with a grant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/status", get(status))
 }
 
-/// Refuses whoever has no grant; any will do.
+/// Refuses requests without a grant. Any grant is enough.
 pub(crate) fn with_grant(shared: &Shared, headers: &HeaderMap) -> Answer<()> {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
     let sealed = sealed.ok_or_else(|| {
-        let text = format!("this needs a grant in the header {GRANT_HEADER}; /metrics says how a node does");
+        let text = format!("this needs a grant in the header {GRANT_HEADER}; /metrics needs none");
         Refusal::new(ErrorKind::Denied, text)
     })?;
     shared.grant(sealed, Rights::Read)?;
@@ -38,16 +38,16 @@ pub(crate) fn with_grant(shared: &Shared, headers: &HeaderMap) -> Answer<()> {
 
 async fn status(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Answer<Response> {
     with_grant(&shared, &headers)?;
-    let text = serde_json::to_vec(&of(&shared)?);
+    let text = serde_json::to_vec(&node_status(&shared)?);
     let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
 }
 
-/// What this node does now, and what it did since it started.
-pub(crate) fn of(shared: &Shared) -> Answer<NodeStatus> {
+/// The current work of this node, and its counts since it started.
+pub(crate) fn node_status(shared: &Shared) -> Answer<NodeStatus> {
     let (target, contention) = (shared.number()?, &shared.contention);
     let (counts, active) = contention.counts_and_active();
-    // Of the same moment as the list.
+    // The counts are taken at the same moment as the list.
     let load = gristmill_wire::NodeLoad {
         target,
         active: active.len() as u64,
@@ -59,7 +59,7 @@ pub(crate) fn of(shared: &Shared) -> Answer<NodeStatus> {
         let kernel = kernels.entry(one.work.kernel.clone()).or_default();
         kernel.bytes = kernel.bytes.saturating_add(one.folded_in_all());
     }
-    let kernels = of_kernels(contention, kernels);
+    let kernels = kernel_statuses(contention, kernels);
     let folded = kernels.iter().fold(0, |sum: u64, kernel| sum.saturating_add(kernel.folded));
     let handed_back = counts.handed_back.into_iter().map(|(mut gone, at)| {
         gone.ago_seconds = at.elapsed().as_secs_f64();
@@ -73,14 +73,14 @@ pub(crate) fn of(shared: &Shared) -> Answer<NodeStatus> {
         silent_seconds: None,
         up_seconds: contention.up().as_secs_f64(),
         kernels,
-        requests: active.iter().take(MAX_LISTED).map(|one| of_request(one)).collect(),
+        requests: active.iter().take(MAX_LISTED).map(|one| request_status(one)).collect(),
         handed_back: handed_back.collect(),
         bytes: BytesStatus { folded, sent: shared.sent.bytes() },
     }
     .listing(MAX_LISTED))
 }
 
-fn of_kernels(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) -> Vec<KernelStatus> {
+fn kernel_statuses(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) -> Vec<KernelStatus> {
     let of = |(kernel, counts): (String, KernelCounts)| {
         let (rate, measured) = contention.rate(&kernel);
         let KernelCounts { ended, handed_back, bytes } = counts;
@@ -89,7 +89,7 @@ fn of_kernels(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) 
     kernels.into_iter().map(of).collect()
 }
 
-fn of_request(active: &Active) -> RequestStatus {
+fn request_status(active: &Active) -> RequestStatus {
     let state = match (active.hand_off.why(), active.is_running()) {
         (Some(_), _) => RequestState::Leaving,
         (None, true) => RequestState::Running,

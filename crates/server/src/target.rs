@@ -1,4 +1,4 @@
-//! A node's target: its store, its id, and what interrupted puts left in it.
+//! A node's target: its store, its id, and the removal of objects of interrupted puts.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -16,13 +16,13 @@ pub(crate) const ID_FILE: &str = "target.id";
 /// Name of the key file that an entry node makes.
 pub(crate) const KEY_FILE: &str = "cluster.key";
 
-/// Names asked for at once.
+/// Names of objects that are listed at once.
 const LIST_PAGE: usize = 256;
 
-/// Opens the store and clears away objects that were not complete when the node last stopped: whoever wrote them
-/// has lost the connection.
+/// Opens the store, and removes objects that were not complete when the node last stopped: their clients have lost the
+/// connection.
 ///
-/// `tell` hears how far it is where the store has to be recovered.
+/// `tell` is called with the progress if the store must be recovered.
 pub(crate) fn open(dir: &Path, tell: &mut dyn FnMut(Recovery)) -> Result<Arc<LocalStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
     let store = LocalStore::open_telling(dir.join("objects"), tell).map_err(failed)?;
@@ -41,7 +41,7 @@ pub(crate) fn open(dir: &Path, tell: &mut dyn FnMut(Recovery)) -> Result<Arc<Loc
     }
 }
 
-/// Removes an object; none is fine.
+/// Removes an object, if there is one.
 pub(crate) fn remove(store: &LocalStore, id: &ObjectId) -> Result<(), StoreError> {
     match store.remove(id) {
         Err(StoreError::NotFound { .. }) => Ok(()),
@@ -49,7 +49,7 @@ pub(crate) fn remove(store: &LocalStore, id: &ObjectId) -> Result<(), StoreError
     }
 }
 
-/// The id of a target, made on the first start.
+/// The id of a target. It is made on the first start.
 pub(crate) fn id(dir: &Path) -> Result<String, ServerError> {
     let path = dir.join(ID_FILE);
     match std::fs::read_to_string(&path) {
@@ -64,7 +64,7 @@ pub(crate) fn id(dir: &Path) -> Result<String, ServerError> {
     }
 }
 
-/// Reads the key of the cluster; makes one where `make` is given and there is none.
+/// Reads the key of the cluster. Makes one if `make` is given and there is none.
 pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
     let read = |source| ServerError::File { verb: "read", path: path.to_owned(), source };
     match std::fs::read_to_string(path) {
@@ -82,9 +82,9 @@ pub(crate) fn key(path: &Path, make: bool) -> Result<Key, ServerError> {
             let bytes = Key::random_bytes()?;
             let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             let write = |source| ServerError::File { verb: "write", path: path.to_owned(), source };
-            // Whole or not at all: half a key would keep the node from ever starting.
+            // The file is written whole or not at all: with half a key the node could never start.
             let new = path.with_extension("new");
-            // One that is left from before may be open to others.
+            // An older file may be readable by others.
             match std::fs::remove_file(&new) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
                 _ => {}

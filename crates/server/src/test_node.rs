@@ -14,7 +14,7 @@ use crate::{ActivePriority, Node, NodeOptions};
 /// Threads for what blocks.
 pub(crate) const THREADS: usize = 4;
 
-/// A bound on a hang, not a measure of speed.
+/// Time after which a test counts as hanging.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Elements of the file `/numbers`, f64.
@@ -32,12 +32,12 @@ pub(crate) fn with_node(test: impl AsyncFnOnce(TestNode)) {
     with_share(1.0, test);
 }
 
-/// The same, where active work may use a share of the processors only.
+/// Runs a test against a node whose active work may use a share of the processors.
 pub(crate) fn with_share(active_share: f64, test: impl AsyncFnOnce(TestNode)) {
     with_options(|options| NodeOptions { active_share, ..options }, test);
 }
 
-/// The same, started with other options.
+/// Runs a test against a node with other options.
 pub(crate) fn with_options(
     change: impl FnOnce(NodeOptions) -> NodeOptions,
     test: impl AsyncFnOnce(TestNode),
@@ -51,7 +51,7 @@ pub(crate) fn with_options(
     let all = async {
         let dir = tempfile::tempdir().unwrap();
         let options = NodeOptions::entry(dir.path(), "127.0.0.1:0".parse().unwrap());
-        // Other tests run beside this one, and idle lanes would have what those leave.
+        // Other tests run at the same time, and idle lanes would get only the processor time that they leave.
         let options = NodeOptions { active_priority: ActivePriority::Low, ..options };
         let node = Node::start(change(NodeOptions { lanes: Some(1), ..options })).await.unwrap();
         let (shared, address) = (node.shared().clone(), node.address().to_string());
@@ -68,7 +68,7 @@ impl TestNode {
         self.shared.peers.dialer().http(self.node.address())
     }
 
-    /// Status and body of the answer.
+    /// Sends a request. Returns the status and the body of the answer.
     pub async fn put(&self, at: &str, content: Vec<u8>) -> (StatusCode, String) {
         let request = Request::put(at).body(Bytes::from(content)).unwrap();
         let response = self.http().send(request).await.unwrap();

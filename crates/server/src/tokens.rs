@@ -13,7 +13,7 @@ use ring::digest;
 use crate::ServerError;
 use crate::limits::{MAX_TOKENS_BYTES, TOKENS_LOOK, TOKENS_SETTLED};
 
-/// SHA-256 of a token: looking one up takes the same time whatever it shares with others.
+/// SHA-256 of a token. The time of a look-up does not depend on a common prefix with other tokens.
 type Hash = [u8; 32];
 
 fn hash(token: &str) -> Hash {
@@ -22,7 +22,7 @@ fn hash(token: &str) -> Hash {
     out
 }
 
-/// What tells one state of the file from another; an error of the system is a state too.
+/// State of the file, to notice changes. An error of the system is a state too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     File { device: u64, inode: u64, length: u64, changed: (i64, i64), mode: u32 },
@@ -30,21 +30,21 @@ enum State {
 }
 
 impl State {
-    fn of(path: &Path) -> State {
+    fn read(path: &Path) -> State {
         match std::fs::metadata(path) {
             Err(error) => State::Failed(error.raw_os_error()),
             Ok(meta) => State::File {
                 device: meta.dev(),
                 inode: meta.ino(),
                 length: meta.len(),
-                // It moves with every change of the bytes and of the mode, and no program sets it.
+                // It changes with the bytes and the mode, and no program can set it.
                 changed: (meta.ctime(), meta.ctime_nsec()),
                 mode: meta.mode(),
             },
         }
     }
 
-    /// Whether it is so old that a change from now on has another time. Clocks of file systems have ticks.
+    /// Whether it is so old that a later change has another time. Clocks of file systems have ticks.
     fn is_settled(&self) -> bool {
         let State::File { changed: (seconds, nanos), .. } = self else { return true };
         let since = Duration::new(u64::try_from(*seconds).unwrap_or(0), u32::try_from(*nanos).unwrap_or(0));
@@ -53,14 +53,14 @@ impl State {
     }
 }
 
-/// What was read last.
+/// The tokens that were read last.
 #[derive(Debug)]
 struct TokenTable {
     tokens: HashMap<Hash, Principal>,
     state: State,
-    /// Whether a change from now on is seen by the state.
+    /// Whether a later change has another state.
     settled: bool,
-    looked: Instant,
+    checked: Instant,
 }
 
 /// The tokens of a file.
@@ -71,21 +71,21 @@ pub(crate) struct TokenFile {
 }
 
 impl TokenFile {
-    /// Reads a file: `NAME TOKEN` a line; empty lines and those that begin with # count for nothing.
+    /// Reads a file with `NAME TOKEN` on each line. Empty lines and lines that begin with # are ignored.
     ///
     /// # Errors
-    /// A file that others may read, that is too long, or that holds something else.
+    /// Returns an error if others may read the file, or if it is too long or malformed.
     pub fn read(path: &Path) -> Result<TokenFile, ServerError> {
-        let state = State::of(path);
+        let state = State::read(path);
         let known =
-            TokenTable { tokens: parse(path)?, settled: state.is_settled(), state, looked: Instant::now() };
+            TokenTable { tokens: parse(path)?, settled: state.is_settled(), state, checked: Instant::now() };
         Ok(TokenFile { path: path.to_owned(), known: Mutex::new(known) })
     }
 
-    /// Whose token it is. Looks for a new state of the file at most every [`TOKENS_LOOK`].
+    /// The principal of a token. It checks the file for a change at most every [`TOKENS_LOOK`].
     pub fn principal(&self, token: &str) -> Option<Principal> {
         let mut known = self.lock();
-        if known.looked.elapsed() >= TOKENS_LOOK {
+        if known.checked.elapsed() >= TOKENS_LOOK {
             self.look(&mut known);
         }
         known.tokens.get(&hash(token)).cloned()
@@ -95,10 +95,10 @@ impl TokenFile {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what changed. A file that cannot be used leaves the tokens that are known, and is told of once.
+    /// Reads the file again if it changed. If it cannot be used, the known tokens stay, and the error is logged once.
     fn look(&self, known: &mut TokenTable) {
-        known.looked = Instant::now();
-        let state = State::of(&self.path);
+        known.checked = Instant::now();
+        let state = State::read(&self.path);
         if state == known.state && known.settled {
             return;
         }
@@ -107,7 +107,7 @@ impl TokenFile {
         match parse(&self.path) {
             Ok(tokens) => known.tokens = tokens,
             Err(error) if again => {
-                // Where nobody reads the log the line is lost, and nothing else.
+                // If the log cannot be written, only this line is lost.
                 let _ = writeln!(
                     std::io::stderr(),
                     "gristmill: {error}; the tokens that were read before stay in use"
@@ -126,7 +126,7 @@ fn parse(path: &Path) -> Result<HashMap<Hash, Principal>, ServerError> {
         return usage("others may read these tokens; make the file readable by its owner only (chmod 600)");
     }
     if meta.len() > MAX_TOKENS_BYTES {
-        return usage("a file of tokens is never so long; check its name");
+        return usage("the file is too long for a file of tokens; check its name");
     }
     let mut tokens = HashMap::new();
     for (n, line) in std::fs::read_to_string(path).map_err(failed)?.lines().enumerate() {
@@ -136,7 +136,7 @@ fn parse(path: &Path) -> Result<HashMap<Hash, Principal>, ServerError> {
         }
         let (name, token) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let Ok(principal) = name.parse::<Principal>() else {
-            return usage(&format!("line {}: the name is none; write NAME TOKEN", n + 1));
+            return usage(&format!("line {}: the name is not valid; write NAME TOKEN", n + 1));
         };
         if token.trim().len() < 16 {
             return usage(&format!("line {}: a token has at least 16 characters; write NAME TOKEN", n + 1));

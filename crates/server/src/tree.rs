@@ -1,4 +1,4 @@
-//! What the entry node does with files and directories as wholes.
+//! Operations of the entry node on whole files and directories.
 
 use std::time::UNIX_EPOCH;
 
@@ -9,22 +9,22 @@ use crate::error::Answer;
 use crate::node::Shared;
 
 impl Shared {
-    /// Removes a file, or all that lies in a directory.
-    pub fn remove_all(&self, who: &Principal, path: &PathOf) -> Answer<Amount> {
-        let removed = self.reserve.freeing(|| Ok(self.namespace()?.remove_all(who, &path.path)?))?;
+    /// Removes a file, or a directory with all its files.
+    pub fn remove_all(&self, principal: &Principal, path: &PathOf) -> Answer<Amount> {
+        let removed = self.reserve.freeing(|| Ok(self.namespace()?.remove_all(principal, &path.path)?))?;
         self.garbage.notify_one();
         Ok(amount(&removed))
     }
 
-    /// Gives a file, or all that lies in a directory, another path.
-    pub fn rename(&self, who: &Principal, rename: &Rename) -> Answer<Renamed> {
-        let moved = self.namespace()?.rename(who, &rename.from, &rename.to)?;
-        // Perhaps one was replaced.
+    /// Renames a file or a directory.
+    pub fn rename(&self, principal: &Principal, rename: &Rename) -> Answer<Renamed> {
+        let moved = self.namespace()?.rename(principal, &rename.from, &rename.to)?;
+        // A file may have been replaced.
         self.garbage.notify_one();
         Ok(Renamed { path: moved.path.to_string(), files: moved.files })
     }
 
-    /// How much a file is, or all that lies in a directory.
+    /// Amount of a file, or of all files in a directory.
     pub fn usage(&self, path: &PathOf) -> Answer<Amount> {
         Ok(amount(&self.namespace()?.usage(&path.path)?))
     }

@@ -1,6 +1,6 @@
-//! Turns to work that go to principals one after the other, so that nobody who asks for much keeps others waiting.
+//! Turns to work, which go to principals one after the other: a principal with many requests does not delay others.
 //!
-//! [`TurnQueue`] is the rule alone and knows no threads; [`Turns`] gives turns to those who await them.
+//! [`TurnQueue`] is the order without threads. [`Turns`] gives turns to the tasks that wait.
 
 mod queue;
 mod yielding;
@@ -15,67 +15,67 @@ use tokio::sync::oneshot;
 
 pub(crate) use yielding::Yielding;
 
-/// Turns of a kind: so many at once, and a bounded number of each principal that wait.
+/// Turns for one kind of work. The numbers of turns and of waiting requests of each principal are bounded.
 pub(crate) struct Turns {
     state: Mutex<State>,
-    /// Whether anybody waits.
+    /// Whether a request waits.
     crowded: AtomicBool,
 }
 
 struct State {
     queue: TurnQueue,
-    /// Those who await their turns. All are in the queue, and nobody else is.
+    /// Waiting requests: exactly the ones in the queue.
     awaiting: HashMap<Ticket, oneshot::Sender<Turn>>,
 }
 
-/// A turn of a principal; given back when dropped.
+/// A turn of a principal. Dropping it returns it.
 pub(crate) struct Turn {
     turns: Arc<Turns>,
-    who: Arc<str>,
+    principal: Arc<str>,
     ticket: Ticket,
 }
 
 impl Turn {
-    /// Whether somebody waits who has less at work than this principal would have without this turn.
+    /// Whether another principal waits that has fewer turns than this principal would have without this one.
     fn is_wanted(&self) -> bool {
-        self.turns.state().queue.is_wanted(&self.who)
+        self.turns.state().queue.is_wanted(&self.principal)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.turns.state().queue.end(&self.who);
+        self.turns.state().queue.end(&self.principal);
         self.turns.hand_out();
     }
 }
 
-/// One who waits. Its place is given up when it is dropped.
+/// A waiting request. Dropping it gives up its place.
 struct Waiter {
     turns: Arc<Turns>,
-    who: Arc<str>,
+    principal: Arc<str>,
     ticket: Ticket,
-    /// Dropped last: a turn that came too late for anybody is given back then.
+    /// Dropped last: this returns a turn that arrived too late.
     turn: oneshot::Receiver<Turn>,
 }
 
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut state = self.turns.state();
-        state.queue.leave(&self.who, self.ticket);
+        state.queue.leave(&self.principal, self.ticket);
         state.awaiting.remove(&self.ticket);
         self.turns.count(&state);
     }
 }
 
 impl Waiter {
-    /// The turn, once it comes. Nothing but a turn ends the wait: who is in the queue has its sender in the map.
-    async fn turn_of(mut self) -> Option<Turn> {
+    /// Waits for the turn. Only a turn ends the wait, because each request in the queue has its sender in the map.
+    async fn wait(mut self) -> Option<Turn> {
         (&mut self.turn).await.ok()
     }
 }
 
 impl Turns {
-    /// So many turns at once. Of one principal at most `most_waiting` wait.
+    /// Creates `most` turns. At most `most_waiting` requests of one principal wait.
     pub fn new(most: usize, most_waiting: usize) -> Arc<Turns> {
         let state = State { queue: TurnQueue::new(most, most_waiting), awaiting: HashMap::new() };
         Arc::new(Turns { state: Mutex::new(state), crowded: AtomicBool::new(false) })
@@ -85,17 +85,20 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn. Whoever stops waiting gives its place up.
+    /// Waits for a turn. A caller that stops waiting gives up its place.
     ///
     /// # Errors
-    /// As many requests of this principal wait as may.
-    pub async fn turn(self: &Arc<Self>, who: &Arc<str>) -> Result<Turn, RunError> {
-        let waiter = self.join(who)?;
+    /// Returns an error if the largest number of requests of this principal wait already.
+    pub async fn turn(self: &Arc<Self>, principal: &Arc<str>) -> Result<Turn, RunError> {
+        let waiter = self.join(principal)?;
         self.hand_out();
-        waiter.turn_of().await.ok_or(RunError::Panicked)
+        waiter
+            .wait()
+            .await
+            .ok_or(RunError::Internal { what: "a waiting request lost its place in the queue" })
     }
 
-    /// Whether anybody waits.
+    /// Whether a request waits.
     fn is_crowded(&self) -> bool {
         self.crowded.load(Ordering::Relaxed)
     }
@@ -104,37 +107,38 @@ impl Turns {
         self.crowded.store(!state.awaiting.is_empty(), Ordering::Relaxed);
     }
 
-    fn join(self: &Arc<Self>, who: &Arc<str>) -> Result<Waiter, RunError> {
+    fn join(self: &Arc<Self>, principal: &Arc<str>) -> Result<Waiter, RunError> {
         let (sender, turn) = oneshot::channel();
         let mut state = self.state();
-        let Some(ticket) = state.queue.join(who) else {
-            let message = format!("too many requests of {who} wait for their turns here; try again later");
+        let Some(ticket) = state.queue.join(principal) else {
+            let message =
+                format!("too many requests of {principal} wait for their turns here; try again later");
             return Err(RunError::Remote { kind: ErrorKind::Busy, message });
         };
         state.awaiting.insert(ticket, sender);
         self.count(&state);
         drop(state);
-        Ok(Waiter { turns: self.clone(), who: who.clone(), ticket, turn })
+        Ok(Waiter { turns: self.clone(), principal: principal.clone(), ticket, turn })
     }
 
-    /// Waits for a turn with the number of one that was given up, so before all others of the principal that came later.
-    fn join_again(self: &Arc<Self>, who: &Arc<str>, ticket: Ticket) -> Waiter {
+    /// Waits for a turn with the number of a turn that was given up, and so before all later requests of the principal.
+    fn join_again(self: &Arc<Self>, principal: &Arc<str>, ticket: Ticket) -> Waiter {
         let (sender, turn) = oneshot::channel();
         let mut state = self.state();
-        state.queue.join_again(who, ticket);
+        state.queue.join_again(principal, ticket);
         state.awaiting.insert(ticket, sender);
         self.count(&state);
         drop(state);
-        Waiter { turns: self.clone(), who: who.clone(), ticket, turn }
+        Waiter { turns: self.clone(), principal: principal.clone(), ticket, turn }
     }
 
-    /// Gives all turns that are free to those who are next.
+    /// Gives all free turns to the next requests.
     fn hand_out(self: &Arc<Self>) {
-        // A turn that nobody takes is given back when it is dropped, which needs the lock: after it was let go.
+        // Dropping an unused turn returns it, which needs the lock. So unused turns are dropped after the lock.
         let mut left = Vec::new();
         let mut state = self.state();
-        while let Some((who, ticket)) = state.queue.next() {
-            let turn = Turn { turns: self.clone(), who, ticket };
+        while let Some((principal, ticket)) = state.queue.next() {
+            let turn = Turn { turns: self.clone(), principal, ticket };
             match state.awaiting.remove(&ticket) {
                 Some(sender) => left.extend(sender.send(turn).err()),
                 None => left.push(turn),
@@ -144,26 +148,26 @@ impl Turns {
         drop(state);
     }
 
-    /// Turns that nobody has.
+    /// Number of free turns.
     #[cfg(test)]
     pub fn free(&self) -> usize {
         self.state().queue.free()
     }
 
-    /// Those who wait.
+    /// Number of waiting requests.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.state().awaiting.len()
     }
 
-    /// Takes all turns as soon as they are to be had, for principals of no other request.
+    /// Takes all turns, each for a principal without other requests.
     #[cfg(test)]
     pub async fn all(self: &Arc<Self>) -> Vec<Turn> {
         let most = self.state().queue.most();
         let mut turns = Vec::new();
         while turns.len() < most {
-            let who = Arc::from(format!("turn {}", turns.len()));
-            turns.push(self.turn(&who).await.unwrap_or_else(|_| unreachable!("one waits at a time")));
+            let principal = Arc::from(format!("turn {}", turns.len()));
+            turns.push(self.turn(&principal).await.unwrap_or_else(|_| unreachable!("one waits at a time")));
         }
         turns
     }
@@ -182,8 +186,8 @@ mod tests {
 
     use super::*;
 
-    fn name(who: &str) -> Arc<str> {
-        who.into()
+    fn name(principal: &str) -> Arc<str> {
+        principal.into()
     }
 
     #[tokio::test]
@@ -195,13 +199,13 @@ mod tests {
         let first = turns.turn(&flood).await.unwrap();
         let requests = std::iter::repeat_n(flood, FLOOD).chain(std::iter::repeat_n(other.clone(), 3));
         let requests: Vec<_> = requests
-            .map(|who| {
-                let waiter = turns.join(&who).unwrap();
+            .map(|principal| {
+                let waiter = turns.join(&principal).unwrap();
                 let done = done.clone();
                 async move {
                     let mut waiter = waiter;
                     let turn = (&mut waiter.turn).await.unwrap();
-                    done.send(turn.who.clone()).unwrap();
+                    done.send(turn.principal.clone()).unwrap();
                 }
             })
             .collect();
@@ -209,8 +213,8 @@ mod tests {
         join_all(requests).await;
         drop(done);
         let mut came = Vec::new();
-        while let Some(who) = order.recv().await {
-            came.push(who);
+        while let Some(principal) = order.recv().await {
+            came.push(principal);
         }
         assert_eq!(came.len(), FLOOD + 3);
         let at: Vec<usize> = (0..came.len()).filter(|n| came[*n] == other).collect();
@@ -236,10 +240,10 @@ mod tests {
     #[tokio::test]
     async fn a_turn_that_comes_while_its_waiter_goes_is_given_on() {
         let turns = Turns::new(1, 8);
-        let who = name("who");
-        let held = turns.turn(&who).await.unwrap();
-        // Given a turn that it never looks at.
-        let waiter = turns.join(&who).unwrap();
+        let principal = name("who");
+        let held = turns.turn(&principal).await.unwrap();
+        // This waiter gets a turn and never takes it.
+        let waiter = turns.join(&principal).unwrap();
         let next = turns.join(&name("next")).unwrap();
         drop(held);
         drop(waiter);
@@ -257,10 +261,10 @@ mod tests {
             .map(|n| {
                 let (turns, at_work, served) = (turns.clone(), at_work.clone(), served.clone());
                 tokio::spawn(async move {
-                    let who = name(["a", "b", "c", "d"][n % 4]);
+                    let principal = name(["a", "b", "c", "d"][n % 4]);
                     if n % 3 == 0 {
-                        // Goes after it was polled once or twice.
-                        let mut waiting = Box::pin(turns.turn(&who));
+                        // This request is dropped after one or two polls.
+                        let mut waiting = Box::pin(turns.turn(&principal));
                         for _ in 0..n % 2 + 1 {
                             let polled =
                                 |cx: &mut Context<'_>| Poll::Ready(waiting.as_mut().poll(cx).is_ready());
@@ -271,7 +275,7 @@ mod tests {
                         }
                         return;
                     }
-                    let turn = turns.turn(&who).await.unwrap();
+                    let turn = turns.turn(&principal).await.unwrap();
                     assert!(at_work.fetch_add(1, Ordering::SeqCst) < MOST);
                     for _ in 0..n % 5 {
                         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The units of a fold for rows on their way to the network.
+//! Output of a fold for rows: its units as frames.
 
 use gristmill_kernel::RowBatch;
 use gristmill_runtime::{RunError, UnitEnd, UnitOutput};
@@ -6,16 +6,16 @@ use gristmill_wire::Frame;
 
 use tokio::runtime::Handle;
 
-use crate::frames::Frames;
+use crate::frames::FrameSender;
 
 /// Sends units as frames.
 pub(crate) struct FrameOutput<'a> {
-    pub out: &'a Frames,
+    pub out: &'a FrameSender,
     pub runtime: &'a Handle,
 }
 
 impl FrameOutput<'_> {
-    /// Sends a frame; an error if nobody listens any more.
+    /// Sends a frame. Returns an error if no client listens.
     pub fn send(&self, frame: Frame) -> Result<(), RunError> {
         self.out.send_on_thread(frame, self.runtime)
     }

@@ -1,7 +1,7 @@
-//! Taking an object in: chunks are written as they come, and the receipt is given when all is durable.
+//! Upload of an object. Its bytes are written as they arrive, and the receipt is sent when all are durable.
 //!
-//! A client whose connection breaks cannot tell whether its object arrived and may send it once more. So an object that
-//! is complete may be sent again: it is compared, never changed, and the same receipt is given.
+//! A client whose connection breaks does not know whether its object arrived, and may send it again. So a complete
+//! object may be sent again. It is compared and never changed, and the client gets the same receipt.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::node::{Shared, blocking};
 use crate::objects::Object;
 use crate::target;
 
-/// Writes a body as an object. Without the client's word that this was all, nothing stays; nor where the object is
-/// removed meanwhile, as the entry node does with those of a put that is over.
+/// Writes a body as an object. Nothing stays if the client does not end the body properly, or if the object is removed
+/// meanwhile: the entry node removes the objects of a put that is over.
 pub(crate) async fn receive(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Receipt> {
-    // Before there is anything that could be removed.
+    // The upload begins before the object exists, so that a removal ends it.
     let arrival = shared.active_uploads.begin(&object.id);
     tokio::select! {
         biased;
         () = arrival.ended() => {
-            Err(over())
+            Err(put_over())
         }
         received = take_in(shared, object, body) => received,
     }
 }
 
-fn over() -> Refusal {
+fn put_over() -> Refusal {
     let text = "the put is over: it was given up, or its lease ran out; begin it again";
     Refusal::new(ErrorKind::Conflict, text)
 }
@@ -45,10 +45,10 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
         Creation::New(unfinished) => {
             let (length, sum) = write(shared, path, &id, body).await?;
             let (state, name) = (shared.clone(), path.clone());
-            // Where the connection ends meanwhile, the complete object stays: its receipt may have been given to who
-            // sent it again. The entry node has it removed if its put is over.
+            // If the connection ends meanwhile, the complete object stays: a second upload may have its receipt. The
+            // entry node removes it if its put is over.
             let close = move || {
-                let closed = state.store.close(&id).map_err(|error| state.of_store(&name, error))?;
+                let closed = state.store.close(&id).map_err(|error| state.store_refusal(&name, error))?;
                 unfinished.finish();
                 Ok::<_, Refusal>(closed)
             };
@@ -56,17 +56,18 @@ async fn take_in(shared: &Arc<Shared>, object: Object, body: Body) -> Answer<Rec
         }
         Creation::Complete { length, version } => {
             let sum = compare(shared, &id, (length, version), body).await?;
-            // Complete is said before all is durable.
+            // An object is complete before all of it is durable.
             let (state, name) = (shared.clone(), path.clone());
-            blocking(move || state.store.flush(&id).map_err(|error| state.of_store(&name, error))).await?;
+            blocking(move || state.store.flush(&id).map_err(|error| state.store_refusal(&name, error)))
+                .await?;
             (length, version, sum)
         }
     };
     Ok(receipt(shared, &grant.file.id, number, StoredObject { length, data: None, version, sum: Some(sum) }))
 }
 
-/// The object that a node has of a file: its length, how many of its bytes are the file's where not all are (`data`), and the
-/// CRC-32C of the bytes as they came (`sum`).
+/// The object of a file on a node: its length in bytes, the number of its bytes that belong to the file if not all do
+/// (`data`), and the CRC-32C of the bytes as they arrived (`sum`).
 pub(crate) struct StoredObject {
     pub length: u64,
     pub data: Option<u64>,
@@ -87,8 +88,8 @@ pub(crate) enum Creation {
     Complete { length: u64, version: Version },
 }
 
-/// Makes the object, or finds it complete. One that is on its way over another connection may be so because that is
-/// broken and this node has not seen it yet.
+/// Creates the object, or finds it complete. An upload over another connection may belong to a broken connection that
+/// the node has not noticed yet, so this waits for its end.
 pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> Answer<Creation> {
     let patience = tokio::time::Instant::now() + CUT_SEEN;
     loop {
@@ -96,15 +97,15 @@ pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> A
         let begun = blocking(move || {
             state.has_room()?;
             if state.removed.has(&new) {
-                return Err(over());
+                return Err(put_over());
             }
             let open = CreateOptions { open: Some(PUT_LEASE), ..CreateOptions::default() };
             match state.store.create(&new, &open) {
                 Ok(_) => {
                     let unfinished = UnfinishedObject { shared: state.clone(), id: Some(new.clone()) };
-                    // It may have been removed while it was made.
+                    // It may have been removed while it was created.
                     if state.removed.has(&new) {
-                        return Err(over());
+                        return Err(put_over());
                     }
                     Ok(Some(Creation::New(unfinished)))
                 }
@@ -113,24 +114,23 @@ pub(crate) async fn create(shared: &Arc<Shared>, path: &str, id: &ObjectId) -> A
                         Ok(Some(Creation::Complete { length: found.length, version: found.version }))
                     }
                     Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
-                    Err(error) => Err(state.of_store(&name, error)),
+                    Err(error) => Err(state.store_refusal(&name, error)),
                 },
-                Err(error) => Err(state.of_store(&name, error)),
+                Err(error) => Err(state.store_refusal(&name, error)),
             }
         });
         if let Some(begun) = begun.await? {
             return Ok(begun);
         }
         if tokio::time::Instant::now() >= patience {
-            let text =
-                "this object is being written over another connection; wait for that, or begin another put";
+            let text = "this object is being written over another connection; wait for its end, or begin another put";
             return Err(Refusal::new(ErrorKind::Conflict, text));
         }
         tokio::time::sleep(CUT_SEEN / 40).await;
     }
 }
 
-/// The next bytes, none at the end.
+/// The next bytes. `None` at the end.
 async fn next(stream: &mut BodyDataStream) -> Answer<Option<Bytes>> {
     let cut = |why: String| Refusal::new(ErrorKind::Usage, format!("the upload was cut off: {why}"));
     let next = tokio::time::timeout(OBJECT_STALL, stream.next()).await;
@@ -138,22 +138,22 @@ async fn next(stream: &mut BodyDataStream) -> Answer<Option<Bytes>> {
     next.transpose().map_err(|error| cut(error.to_string()))
 }
 
-/// Writes what comes, and gives its length and its CRC-32C.
+/// Writes a body. Returns its length and its CRC-32C.
 async fn write(shared: &Shared, path: &str, id: &ObjectId, body: Body) -> Answer<(u64, u32)> {
     let mut stream = body.into_data_stream();
     let (mut length, mut sum) = (0, 0);
     while let Some(bytes) = next(&mut stream).await? {
         shared.has_room()?;
-        // On this thread, whose cache has the bytes: handing them to another one costs a third of the speed.
+        // This thread has the bytes in its cache. Another thread would be a third slower.
         let write = || shared.store.write_at(id, length, &bytes, WriteOptions::default());
-        tokio::task::block_in_place(write).map_err(|error| shared.of_store(path, error))?;
+        tokio::task::block_in_place(write).map_err(|error| shared.store_refusal(path, error))?;
         length += bytes.len() as u64;
         sum = crc32c::crc32c_append(sum, &bytes);
     }
     Ok((length, sum))
 }
 
-/// Compares what comes with a complete object, and gives its CRC-32C.
+/// Compares a body with a complete object. Returns its CRC-32C.
 async fn compare(
     shared: &Shared,
     id: &ObjectId,
@@ -181,7 +181,7 @@ async fn compare(
     if at == length { Ok(sum) } else { Err(other()) }
 }
 
-/// Removes an object unless it was finished: also where the request ends because its connection does.
+/// An object that is removed on drop unless it was finished, also if the connection of the request ends.
 pub(crate) struct UnfinishedObject {
     shared: Arc<Shared>,
     id: Option<ObjectId>,
@@ -197,7 +197,7 @@ impl Drop for UnfinishedObject {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         let shared = self.shared.clone();
-        // Nothing points to it; if it cannot be removed now, the next start of the node does.
+        // Nothing refers to it. If it cannot be removed now, the next start of the node removes it.
         let remove = move || drop(shared.reserve.freeing(|| Ok(target::remove(&shared.store, &id)?)));
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(remove)),

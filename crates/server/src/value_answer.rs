@@ -1,4 +1,4 @@
-//! The answer of a fold for a value, and the room that it takes in memory until the client has it.
+//! The answer of a fold for a value, and its room in memory until the client has it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,38 +6,37 @@ use std::time::Duration;
 use gristmill_runtime::RunError;
 use gristmill_wire::Frame;
 
-use crate::frames::Frames;
+use crate::frames::FrameSender;
 use crate::limits::{ANSWER_TIME, FREE_ANSWER_BYTES, PARTIAL_STRETCH};
 use crate::memory::Memory;
 use crate::turns;
 
-/// A place among the folds that work; `None` for work that needs none.
+/// Turn of a fold. `None` for work without a turn.
 pub(crate) type Turn = Option<Arc<turns::Yielding>>;
 
-/// An encoded partial and what follows it.
+/// An encoded partial and the frames after it.
 pub(crate) struct ValueAnswer {
     pub partial: Vec<u8>,
     pub last: Vec<Frame>,
-    /// The turn of the fold. A large answer keeps it until there is room, so that only as many can wait as there are
-    /// turns. Room is given back by clients that read, or are cut off, and those need no turn for it: nobody waits in
-    /// a circle.
+    /// Turn of the fold. A large answer keeps it until there is room, so that only as many answers can wait as there
+    /// are turns. Clients that read, or are disconnected, return room without a turn: no wait is circular.
     pub turn: Turn,
 }
 
 impl ValueAnswer {
-    /// Sends all of it once there is room for it in the memory, for a principal. A large answer of which the client takes
-    /// nothing for `stall` is dropped.
+    /// Sends the answer once the memory has room for it, for this principal. A large answer is dropped if the client
+    /// reads nothing for `stall`.
     ///
     /// # Errors
-    /// There was no room within [`ANSWER_TIME`].
+    /// Returns an error if there was no room within [`ANSWER_TIME`].
     pub async fn send(
         mut self,
-        out: &Frames,
+        out: &FrameSender,
         memory: &Arc<Memory>,
-        who: &Arc<str>,
+        principal: &Arc<str>,
         stall: Duration,
     ) -> Result<(), RunError> {
-        let mut room = memory.room(who);
+        let mut room = memory.room(principal);
         let large = self.partial.len() > FREE_ANSWER_BYTES;
         if large {
             let taken = room.grow_within(self.partial.len(), ANSWER_TIME).await;
@@ -51,7 +50,7 @@ impl ValueAnswer {
                 true => tokio::time::timeout(stall, sending).await.is_ok_and(|sent| sent.is_ok()),
                 false => sending.await.is_ok(),
             };
-            // Nobody listens. Where the answer was dropped its end is missing, which the client sees.
+            // The client is gone. If the answer was dropped its end is missing, which the client notices.
             if !sent {
                 break;
             }
@@ -65,15 +64,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::frames::{Waiting, frames};
+    use crate::frames::{FrameReceiver, frames};
     use crate::limits::{ANSWER_MEMORY, ANSWER_STALL, FRAME_BYTES_WAITING};
 
     fn answer(bytes: usize) -> ValueAnswer {
         ValueAnswer { partial: vec![7; bytes], last: Vec::new(), turn: None }
     }
 
-    /// Bytes of the partial that come next.
-    async fn next(waiting: &mut Waiting) -> Option<usize> {
+    /// Next bytes of the partial.
+    async fn next(waiting: &mut FrameReceiver) -> Option<usize> {
         let frames = waiting.next().await?.unwrap();
         let bytes = |frame: &Vec<u8>| match Frame::decode(frame).unwrap() {
             Frame::Partial(stretch) => stretch.len(),
@@ -85,7 +84,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_large_answer_that_nobody_takes_gives_its_room_back() {
         let memory = Memory::new(ANSWER_MEMORY, "answers");
-        // Both ends are there, and nobody reads.
+        // Both ends exist, and the client does not read.
         let (out, mut waiting) = frames();
         let large = FRAME_BYTES_WAITING + 2 * PARTIAL_STRETCH;
         answer(large).send(&out, &memory, &"a".into(), ANSWER_STALL).await.unwrap();

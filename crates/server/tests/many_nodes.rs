@@ -1,4 +1,4 @@
-//! More nodes than one place may ask at once: they ask each other, and the answers are the same.
+//! Tests with more nodes than one node may ask at once: they ask each other, and the answers are the same.
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
@@ -66,7 +66,7 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
 
 #[test]
 fn passes_of_busy_nodes_go_on_with_whoever_asked() {
-    // So slow that every node would rather hand its passes back, by far.
+    // A share so small that every node wants to hand its passes back.
     let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0005, ..options });
     nodes.put("/numbers", &mixed(450_000), &stripes(64 << 10));
     let mut points = numbers("kmeans");
@@ -79,7 +79,7 @@ fn passes_of_busy_nodes_go_on_with_whoever_asked() {
         let (expected, _, plain) = nodes.ask("/numbers", question, Place::Client).unwrap();
         assert_eq!(value, expected, "{name}");
         assert_eq!(report.rounds, plain.rounds, "{name}");
-        // All nodes leave off after the same pass, whoever of them said so.
+        // All nodes stop after the same pass, whichever node decided it.
         let bytes = |place: &str| -> Vec<u64> {
             report.places.iter().filter(|one| one.place == place).map(|one| one.bytes).collect()
         };
@@ -91,7 +91,7 @@ fn passes_of_busy_nodes_go_on_with_whoever_asked() {
 
 #[test]
 fn passes_on_nodes_that_take_no_work_are_refused() {
-    // They are handed back at the end of a pass, and none would end.
+    // Passes are handed back at their end, which would never come.
     let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0, ..options });
     nodes.put("/numbers", &mixed(5_000), &stripes(512));
     let error = nodes.try_movable("/numbers", &numbers("median")).unwrap_err();
@@ -144,7 +144,7 @@ fn a_node_that_is_down_is_named() {
     let error = nodes.ask("/numbers", numbers("sum"), Place::Storage).unwrap_err();
     assert!(error.to_string().contains(&address), "{error}");
     assert!(error.to_string().contains("start it again"), "{error}");
-    // What does not lie there is answered all the same.
+    // A file without parts on the stopped node is still answered.
     nodes
         .cluster
         .put(
@@ -180,7 +180,7 @@ fn many_small_files_are_put_each_by_itself() {
     for n in 0..150 {
         files.push((nodes.file(&format!("s{n}"), &content(n)), format!("/many/{n:03}")));
     }
-    // Neither a path that cannot be, nor a source that is not there, keeps the others from arriving.
+    // An invalid path or a missing source does not prevent the other files from arriving.
     files.insert(40, (nodes.file("bad", b"x"), "/many/../x".into()));
     files.insert(70, (nodes.dir.path().join("missing"), "/many/missing".into()));
     let (mut done, mut failed) = (0, Vec::new());

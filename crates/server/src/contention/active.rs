@@ -16,36 +16,36 @@ use tokio::sync::Notify;
 
 use crate::hand_off::HandOff;
 
-/// What is known of an active request when it comes.
+/// Properties of an active request when it arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub kernel: String,
-    /// For whom: the principal of its grant.
+    /// Principal of its grant.
     pub principal: String,
-    /// The process that asked, as it names itself.
+    /// Name that the client's process gave itself.
     pub asked_by: Option<String>,
-    /// Who would go on with it, if it may be handed back.
+    /// The client, if the request may be handed back to it.
     pub asker: Option<Asker>,
-    /// Where its connection comes from, unless a node passed it on.
+    /// Address that its connection comes from, unless a node passed the request on.
     pub from: Option<IpAddr>,
-    /// Bytes that it is of here.
+    /// Bytes on this node that it reads.
     pub bytes: u64,
-    /// Seconds of a processor that it takes besides folding these.
-    pub besides: f64,
-    /// Bytes of its answer, about.
+    /// Seconds of one processor that it needs in addition to the fold of these bytes.
+    pub extra_seconds: f64,
+    /// Approximate bytes of its answer.
     pub result_bytes: u64,
-    /// Bytes of a position, to tell from positions how far it is.
+    /// Bytes of a position. The progress in bytes is computed from positions.
     pub record: u64,
-    /// Whether it is of several passes, each of which reads all of them.
+    /// Whether it has several passes, each of which reads all bytes.
     pub several: bool,
 }
 
 impl Work {
-    /// What is told of a request for this principal, whose speed is measured under this name.
+    /// Describes a request of this principal. `kernel` is the name under which its speed is measured.
     ///
     /// # Errors
-    /// Chunks that do not lie in the file.
-    pub fn of(
+    /// Returns an error if a chunk does not lie in the file.
+    pub fn new(
         request: &FoldRequest,
         run: &Request,
         kernel: String,
@@ -74,10 +74,10 @@ impl Work {
                 (bytes, bytes / chunks.max(1))
             }
         };
-        let besides = match &file.layout {
+        let extra_seconds = match &file.layout {
             Layout::Striped(striped) if spec.output != Output::Value && run.chunks.is_none() => {
                 let lines = run.input.record == RecordRule::Lines;
-                // As if each target had a node of its own.
+                // The estimate assumes a node for each target.
                 let nodes = u64::from(striped.targets());
                 let all = bytes.saturating_mul(nodes) / (request.targets.len() as u64).max(1);
                 ExtraWork::for_rows(all, striped.unit(), nodes, lines).shared_by(nodes).seconds()
@@ -95,49 +95,51 @@ impl Work {
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,
             several: spec.passes == Passes::Several,
-            besides,
+            extra_seconds,
         })
     }
 }
 
-/// An active request here.
+/// An active request on this node.
 pub(crate) struct Active {
     pub number: u64,
     pub work: Work,
     pub hand_off: Arc<HandOff>,
-    /// When it came.
+    /// Time of arrival.
     pub came: Instant,
     running: AtomicBool,
-    /// Told once it was looked at, with all that were there.
+    /// Notified after each decision about all active requests.
     pub decided: Notify,
     pub revision: Mutex<Revision>,
-    /// Bytes and seconds that the rate of its kernel was learned from.
+    /// Bytes and seconds that were used already to learn the rate of its kernel.
     learned: Mutex<(u64, f64)>,
 }
 
 impl Active {
-    /// Bytes that are still to be folded, about.
+    /// Approximate bytes that are not folded yet.
     pub fn left(&self) -> u64 {
         self.work.bytes.saturating_sub(self.folded())
     }
 
-    /// Seconds of a processor that it will take besides folding these.
-    pub fn besides_left(&self) -> f64 {
-        self.work.besides * self.left() as f64 / (self.work.bytes as f64).max(1.0)
+    /// Seconds of one processor that it still needs in addition to the fold of the bytes left.
+    pub fn extra_seconds_left(&self) -> f64 {
+        self.work.extra_seconds * self.left() as f64 / (self.work.bytes as f64).max(1.0)
     }
 
-    /// Bytes that were folded in this pass, about.
+    /// Approximate bytes that were folded in this pass.
     pub fn folded(&self) -> u64 {
         self.hand_off.own.progress().0.saturating_mul(self.work.record)
     }
 
-    /// Bytes that were folded in all passes, about; not what statistics settled, which says nothing of a speed.
+    /// Approximate bytes that were folded in all passes. Bytes that statistics settled do not count: they were not
+    /// folded and say nothing about the speed.
     pub fn folded_in_all(&self) -> u64 {
         let own = &self.hand_off.own;
         own.in_all().saturating_sub(own.settled_in_all()).saturating_mul(self.work.record)
     }
 
-    /// Bytes folded and processor time used since this told something last, once it is `least` bytes.
+    /// Bytes folded and seconds of processor time used since the last call that returned a value. `None` for fewer
+    /// than `least` bytes.
     pub fn progress(&self, least: u64) -> Option<(u64, f64)> {
         let now = (self.folded_in_all(), self.hand_off.pace.used());
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,12 +155,12 @@ impl Active {
         self.running.load(Ordering::Relaxed)
     }
 
-    pub fn runs(&self) {
+    pub fn set_running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
 }
 
-/// All of them.
+/// All active requests of a node.
 #[derive(Default)]
 pub(crate) struct ActiveList {
     list: Mutex<BTreeMap<u64, Arc<Active>>>,
@@ -170,7 +172,7 @@ impl ActiveList {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one. `now`: seconds on the clock of revisions.
+    /// Adds a request. `now`: seconds on the clock of revisions.
     pub fn add(&self, work: Work, hand_off: Arc<HandOff>, now: f64) -> Arc<Active> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let active = Arc::new(Active {
@@ -191,7 +193,7 @@ impl ActiveList {
         self.list().remove(&number);
     }
 
-    /// In the order in which they came.
+    /// All requests, in the order of their arrival.
     pub fn all(&self) -> Vec<Arc<Active>> {
         self.list().values().cloned().collect()
     }
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn speeds_are_learned_from_all_passes() {
         let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
-        let hand_off = Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::of_tests(&cap)));
+        let hand_off = Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::for_tests(&cap)));
         let work = Work {
             kernel: "median".into(),
             principal: "anonymous".into(),
@@ -220,7 +222,7 @@ mod tests {
             result_bytes: 8,
             record: 8,
             several: true,
-            besides: 0.0,
+            extra_seconds: 0.0,
         };
         let active = ActiveList::default().add(work, hand_off, 0.0);
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Active requests that are here, for as long as they are.
+//! Registration of an active request with the estimator until the request ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use super::estimator::{Contention, lock};
 use crate::error::{Answer, Refusal};
 use crate::hand_off::HandOff;
 
-/// How long a request waits at most to be decided on before it begins here.
+/// Longest time that a request waits for a decision before it begins on this node.
 const ADMIT: Duration = Duration::from_millis(100);
 
-/// A request that takes less time than this here is done before anything is gained elsewhere.
+/// Time on this node below which a request is not worth a decision.
 const SOON_DONE: Duration = Duration::from_millis(10);
 
-/// Fewer bytes than these are always folded where they lie.
+/// Smallest request, in bytes, that may be handed back. Smaller ones are always folded where they are stored.
 const LEAST_MOVED: u64 = 1 << 20;
 
-/// An active request for as long as this lives.
+/// An active request. Dropping it ends the registration.
 pub(crate) struct Admitted {
     contention: Arc<Contention>,
     active: Arc<Active>,
 }
 
 impl Admitted {
-    /// Waits until the node has decided where this request runs, at most [`ADMIT`]. It does not wait where the decision is
-    /// known, or costs more than it can gain.
-    pub async fn decided(&self) {
+    /// Waits until the node has decided where this request runs, for at most [`ADMIT`]. It does not wait if the
+    /// decision is known, or costs more than it can gain.
+    pub async fn wait_for_decision(&self) {
         if self.contention.may_hand_back(&self.active.work) {
-            // A request that is still undecided begins here.
+            // A request that is still undecided begins on this node.
             let _ = tokio::time::timeout(ADMIT, self.active.decided.notified()).await;
         }
     }
 
-    /// It has its turn.
-    pub fn runs(&self) {
-        self.active.runs();
+    /// Records that the request has its turn.
+    pub fn set_running(&self) {
+        self.active.set_running();
     }
 }
 
@@ -45,39 +45,39 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         self.contention.learn(&self.active);
         let mut counts = lock(&self.contention.counts);
-        counts.over(&self.active);
-        // Under the same lock, so that nobody sees it twice or not at all.
+        counts.count_ended(&self.active);
+        // The same lock, so that a reader sees the request exactly once.
         self.contention.active.remove(self.active.number);
         drop(counts);
-        self.contention.tell();
+        self.contention.wake();
     }
 }
 
 impl Contention {
-    /// Takes an active request in at the node of this address.
+    /// Registers an active request at the node with this address.
     ///
     /// # Errors
-    /// The node takes no active work, and nobody can go on with it. Passes are handed back when one of them is over, which
-    /// none would ever be here.
+    /// Returns an error if the node takes no active work and the client cannot take the request back. Requests of
+    /// several passes are handed back at the end of a pass, which they would never reach.
     pub fn admit(self: &Arc<Self>, mut work: Work, hand_off: Arc<HandOff>, node: &str) -> Answer<Admitted> {
         if self.options.share == 0.0 && (work.asker.is_none() || work.several) {
             let text = format!(
-                "storage node {node} takes no active work (--active-share 0), and this cannot be handed back; \
-                 ask with --place client"
+                "storage node {node} takes no active work (--active-share 0), and this request cannot be handed back; \
+                 use --place client"
             );
             return Err(Refusal::new(ErrorKind::Busy, text));
         }
         if work.bytes < LEAST_MOVED && self.options.share > 0.0 {
-            // Sooner done than decided.
+            // A decision would take longer than the work.
             work.asker = None;
         }
         let active = self.active.add(work, hand_off, self.now());
-        self.tell();
+        self.wake();
         Ok(Admitted { contention: self.clone(), active })
     }
 
-    /// Whether a request that has not begun may be better off with its asker. An asker on the processors of this node
-    /// gains nothing unless a cap keeps the node from using them.
+    /// Whether a request that has not begun may be faster at its client. A client on the processors of this node gains
+    /// nothing unless a cap keeps the node from using them.
     fn may_hand_back(&self, work: &Work) -> bool {
         let Some(asker) = &work.asker else { return false };
         let situation = self.situation();
@@ -115,21 +115,21 @@ mod tests {
             result_bytes: 64,
             record: 8,
             several: false,
-            besides: 0.0,
+            extra_seconds: 0.0,
         }
     }
 
     #[test]
     fn only_what_may_go_waits_for_a_decision() {
-        let (here, elsewhere) = (Allowance::now().processors, Some("fedcba9876543210".to_owned()));
-        assert!(here.is_some());
+        let (own, elsewhere) = (Allowance::now().processors, Some("fedcba9876543210".to_owned()));
+        assert!(own.is_some());
         for (share, bytes, asker, waits) in [
             (1.0, 1 << 40, elsewhere.clone(), true),
             (1.0, 1 << 12, elsewhere.clone(), false),
             (1.0, 1 << 40, None, true),
-            (1.0, 1 << 40, here.clone(), false),
-            (0.5, 1 << 40, here.clone(), true),
-            (0.0, 1 << 12, here, true),
+            (1.0, 1 << 40, own.clone(), false),
+            (0.5, 1 << 40, own.clone(), true),
+            (0.0, 1 << 12, own, true),
         ] {
             let listen = "127.0.0.1:0".parse().unwrap();
             let node = NodeOptions::entry(Path::new("target"), listen);

@@ -3,28 +3,28 @@
 use std::collections::HashMap;
 
 /// Largest number of clients in the backlog.
-const MAX_ASKERS: usize = 4096;
+const MAX_CLIENTS: usize = 4096;
 
 /// Work that clients and the link already have.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Time at which each client is done, in seconds.
-    askers: HashMap<String, f64>,
+    clients: HashMap<String, f64>,
     /// Time at which the link has sent its bytes, in seconds.
     link: f64,
 }
 
 impl Backlog {
-    /// Adds work that was handed back. It takes the client `there` seconds from `now`, and the link `link` more
-    /// seconds.
-    pub fn add(&mut self, asker: &str, now: f64, there: f64, link: f64) {
-        if self.askers.len() >= MAX_ASKERS {
-            self.askers.retain(|_, until| *until > now);
+    /// Adds work that was handed back. It takes the client `client_seconds` from `now`, and the link `link_seconds`
+    /// more.
+    pub fn add(&mut self, client: &str, now: f64, client_seconds: f64, link_seconds: f64) {
+        if self.clients.len() >= MAX_CLIENTS {
+            self.clients.retain(|_, until| *until > now);
         }
-        if self.askers.len() < MAX_ASKERS {
-            self.askers.insert(asker.to_owned(), now + there);
+        if self.clients.len() < MAX_CLIENTS {
+            self.clients.insert(client.to_owned(), now + client_seconds);
         }
-        self.link = self.link.max(now) + link;
+        self.link = self.link.max(now) + link_seconds;
     }
 
     /// Seconds for which the link still sends.
@@ -34,7 +34,7 @@ impl Backlog {
 
     /// Seconds for which each client still folds.
     pub fn clients(&self, now: f64) -> HashMap<String, f64> {
-        self.askers.iter().map(|(name, until)| (name.clone(), (until - now).max(0.0))).collect()
+        self.clients.iter().map(|(name, until)| (name.clone(), (until - now).max(0.0))).collect()
     }
 }
 
@@ -54,11 +54,11 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_askers_are_remembered() {
+    fn only_so_many_clients_are_remembered() {
         let mut backlog = Backlog::default();
-        (0..2 * MAX_ASKERS).for_each(|number| backlog.add(&number.to_string(), 0.0, 1.0, 0.0));
-        assert_eq!(backlog.clients(0.0).len(), MAX_ASKERS);
-        // Those who are done make room.
+        (0..2 * MAX_CLIENTS).for_each(|number| backlog.add(&number.to_string(), 0.0, 1.0, 0.0));
+        assert_eq!(backlog.clients(0.0).len(), MAX_CLIENTS);
+        // Clients that are done make room.
         backlog.add("late", 2.0, 1.0, 0.0);
         assert_eq!(backlog.clients(2.0).len(), 1);
     }

@@ -1,4 +1,4 @@
-//! What was done with active requests since the node started.
+//! Counts of active requests since the node started.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -7,20 +7,20 @@ use gristmill_wire::{HandedBack, MAX_HANDED_BACK};
 
 use super::active::Active;
 
-/// What was done since the node started.
+/// Counts since the node started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// By kernel; only kernels that there are come here.
+    /// Counts by kernel. Requests with an unknown kernel are refused before they are counted.
     pub kernels: BTreeMap<String, KernelCounts>,
-    /// Decisions, and seconds that they took.
+    /// Number of decisions.
     pub decisions: u64,
-    /// See [`decisions`](Counts::decisions).
+    /// Seconds that all decisions took.
     pub seconds: f64,
-    /// The last requests that were handed back, the latest first, and when.
+    /// The last requests that were handed back, the latest first, with their times.
     pub handed_back: VecDeque<(HandedBack, Instant)>,
 }
 
-/// Of one kernel: requests that ended here, that were handed back, and bytes folded.
+/// Counts of one kernel: requests that ended on this node, requests that were handed back, and bytes folded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelCounts {
     pub ended: u64,
@@ -29,8 +29,8 @@ pub(crate) struct KernelCounts {
 }
 
 impl Counts {
-    /// Counts a request whose work is over here.
-    pub fn over(&mut self, active: &Active) {
+    /// Counts a request whose work on this node has ended.
+    pub fn count_ended(&mut self, active: &Active) {
         let work = &active.work;
         let kernel = self.kernels.entry(work.kernel.clone()).or_default();
         kernel.bytes = kernel.bytes.saturating_add(active.folded_in_all());

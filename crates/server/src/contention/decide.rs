@@ -1,4 +1,4 @@
-//! Placement of a node's active requests: on this node, or at their clients.
+//! Placement of a node's active requests: on the node, or at their clients.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -16,10 +16,10 @@ use super::active::Active;
 /// Quantity that the placement minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
-    /// The largest of processor, link and client time: reading, folding and sending go on at once.
+    /// Maximum of processor, link and client time: reading, folding and sending overlap.
     #[default]
     Overlap,
-    /// The sum of all of them, as in equations 4 to 8 of DOSAS (Chen 2012).
+    /// Sum of processor, link and client time, as in equations 4 to 8 of DOSAS (Chen 2012).
     Paper,
 }
 
@@ -32,36 +32,36 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Seconds that it costs to go on with a part somewhere else: a question, an answer, opening the file.
+/// Seconds that a hand-back costs: a request, an answer, and opening the file.
 const HAND_BACK_SECONDS: f64 = 0.005;
 
-/// Bytes that a client's thread folds a second are believed up to so many times what a core here does, and down to one part
-/// in so many.
-const BELIEVED: f64 = 8.0;
+/// Largest ratio between the rate that a client states and the rate of a core of this node, and between the node's link
+/// and the client's. Values beyond it are clamped.
+const MAX_RATE_RATIO: f64 = 8.0;
 
-/// Threads of an asker that are believed.
+/// Largest number of threads of a client that counts.
 const MAX_LANES: u32 = 1024;
 
-/// The least part of a processor that a node is reckoned with: a time is finite.
+/// Smallest number of processors of a node in an estimate, so that times are finite.
 const LEAST_OWN_CORES: f64 = 1e-4;
 
-/// The smallest part of a processor that an asker's word is taken for.
+/// Smallest number of processors of a client in an estimate.
 const LEAST_CORES: f64 = 0.01;
 
-/// A node as decisions see it.
+/// State of a node on which decisions depend.
 #[derive(Clone, Debug)]
 pub(crate) struct Situation {
     /// Processors that active work may use now.
     pub cores: f64,
     /// Threads of a fold.
     pub lanes: f64,
-    /// Bytes a second of the link out.
+    /// Bytes per second of the outgoing link.
     pub link: f64,
-    /// Seconds for which it has to send already.
+    /// Seconds for which the link still sends handed-back bytes.
     pub link_busy: f64,
-    /// Seconds for which each asker has to fold already what was handed back to it.
+    /// Seconds for which each client still folds handed-back work.
     pub clients: HashMap<String, f64>,
-    /// Bytes a second that clients at these addresses take in, where that was measured.
+    /// Measured bytes per second that clients at these addresses receive.
     pub peers: HashMap<IpAddr, f64>,
     /// Processors of the node.
     pub machine: SharedProcessors,
@@ -90,34 +90,36 @@ impl SharedProcessors {
     }
 }
 
-/// Cores that a node needs to keep what is folded in several passes.
+/// Fewest processors with which a node keeps a request of several passes.
 const CORES_FOR_PASSES: f64 = 0.05;
 
 /// Decision about one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub place: Place,
-    /// Seconds until the request is done here and at its client, with all others placed as decided.
-    pub here: f64,
-    pub there: Option<f64>,
+    /// Seconds until the request is done on this node, with all others placed as decided.
+    pub storage_seconds: f64,
+    /// Seconds until the request is done at its client, with all others placed as decided. `None` without a client.
+    pub client_seconds: Option<f64>,
 }
 
-/// The shard of a request, and the client that it is of. `stays`: it is not moved, whatever is gained.
+/// Shard of a request of this client. `stays`: the request does not move.
 fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, stays: bool) -> Shard {
     let places = Places::ALL.without(Place::Data);
     let asker = active.work.asker.as_ref();
     let known = rates.get(&active.work.kernel);
     let rate = known.rate();
-    let said = asker.and_then(|asker| asker.rate).filter(|_| known.confidence() == 0.0);
+    let stated = asker.and_then(|asker| asker.rate).filter(|_| known.confidence() == 0.0);
     Shard {
         bytes: active.left(),
         result_bytes: active.work.result_bytes,
-        // A rate that the asker measured counts more than the node's guess.
-        storage_rate: said.map_or(rate, |said| (said as f64).clamp(rate, rate * BELIEVED)),
+        // A rate that the client measured counts more than the node's assumption.
+        storage_rate: stated.map_or(rate, |stated| (stated as f64).clamp(rate, rate * MAX_RATE_RATIO)),
         client_rate: asker.map_or(rate, |asker| client_rate(asker, rate, &situation.machine)),
         parallel: situation.lanes,
-        overhead: [active.besides_left(), 0.0, HAND_BACK_SECONDS],
-        // What is folded in several passes would be moved in each. Where there is next to no processor for it, it would not end.
+        overhead: [active.extra_seconds_left(), 0.0, HAND_BACK_SECONDS],
+        // A request of several passes would move its bytes in each pass. It moves only if the node has almost no
+        // processor for it, since it would not end there.
         places: match asker.is_some()
             && !stays
             && !(active.work.several && situation.cores >= CORES_FOR_PASSES)
@@ -129,17 +131,17 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
     }
 }
 
-/// Bytes a second that whoever asks takes in and folds with all its threads. Who runs on the node's own processors is no
-/// faster on them than the node is.
+/// Bytes per second that a client receives and folds with all its threads. A client on the node's own processors is no
+/// faster than the node.
 fn client_rate(asker: &Asker, rate: f64, shared: &SharedProcessors) -> f64 {
-    let here = received(rate, RECEIVING);
-    let said = asker.rate.map_or(here, |said| said as f64);
-    let most = if shared.includes(asker) { here } else { here * BELIEVED };
-    said.clamp(here / BELIEVED, most) * asker_cores(asker, shared)
+    let own_rate = received(rate, RECEIVING);
+    let stated = asker.rate.map_or(own_rate, |stated| stated as f64);
+    let most = if shared.includes(asker) { own_rate } else { own_rate * MAX_RATE_RATIO };
+    stated.clamp(own_rate / MAX_RATE_RATIO, most) * client_cores(asker, shared)
 }
 
 /// Processors with which the client folds.
-fn asker_cores(asker: &Asker, shared: &SharedProcessors) -> f64 {
+fn client_cores(asker: &Asker, shared: &SharedProcessors) -> f64 {
     let lanes = f64::from(asker.lanes.clamp(1, MAX_LANES));
     let cores = asker.millicores.map_or(lanes, |cores| f64::from(cores) / 1000.0).clamp(LEAST_CORES, lanes);
     if shared.includes(asker) { cores.min(shared.cores.max(LEAST_CORES)) } else { cores }
@@ -171,14 +173,14 @@ pub(crate) fn decide(
         let name = asker.map_or("", |asker| asker.name.as_str());
         let client = *clients.entry(name).or_insert_with(|| {
             let measured = active.work.from.and_then(|from| situation.peers.get(&from).copied());
-            let said = || asker.and_then(|asker| asker.link).map(|said| said as f64);
-            let known = measured.or_else(said).unwrap_or(link);
+            let stated = || asker.and_then(|asker| asker.link).map(|stated| stated as f64);
+            let known = measured.or_else(stated).unwrap_or(link);
             let busy = situation.clients.get(name).copied().unwrap_or(0.0);
-            // It takes in what this node sends at most.
+            // A client cannot receive more than this node sends.
             cluster.client(Client {
                 busy,
-                link: known.clamp(link / BELIEVED, link),
-                cores: asker.map_or(1.0, |asker| asker_cores(asker, shared)),
+                link: known.clamp(link / MAX_RATE_RATIO, link),
+                cores: asker.map_or(1.0, |asker| client_cores(asker, shared)),
                 machine: machine.filter(|_| asker.is_some_and(|asker| shared.includes(asker))),
                 ..Client::IDLE
             })
@@ -194,8 +196,8 @@ pub(crate) fn decide(
             let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
             Verdict {
                 place: *place,
-                here: seconds(Place::Storage).unwrap_or(0.0),
-                there: seconds(Place::Client),
+                storage_seconds: seconds(Place::Storage).unwrap_or(0.0),
+                client_seconds: seconds(Place::Client),
             }
         })
         .collect();
@@ -232,15 +234,15 @@ mod tests {
     use crate::contention::pace::{Cap, FoldPace};
     use crate::hand_off::HandOff;
 
-    /// The processors of the node.
-    const HERE: &str = "0123456789abcdef";
+    /// Name of the node's processors.
+    const NODE_PROCESSORS: &str = "0123456789abcdef";
 
-    /// Filters of 128 MB at the paper's rates: 80 MB/s a core, 118 MB/s a link, one core.
+    /// Filters of 128 MB at the paper's rates: 80 MB/s per core, 118 MB/s per link, one core.
     fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
         staying(count, objective, change, &HashSet::new())
     }
 
-    /// The same where these stay.
+    /// The same, with these requests staying.
     fn staying(
         count: u32,
         objective: Objective,
@@ -270,10 +272,10 @@ mod tests {
                 result_bytes: 64,
                 record: 1,
                 several: false,
-                besides: 0.0,
+                extra_seconds: 0.0,
             };
             change(number, &mut work);
-            list.add(work, Arc::new(HandOff::new(&Arc::new(Control::new()), FoldPace::of_tests(&cap))), 0.0);
+            list.add(work, Arc::new(HandOff::new(&Arc::new(Control::new()), FoldPace::for_tests(&cap))), 0.0);
         }
         let rates = Rates::new(80e6).unwrap();
         let situation = Situation {
@@ -283,7 +285,12 @@ mod tests {
             link_busy: 0.0,
             clients: HashMap::new(),
             peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
-            machine: SharedProcessors { processors: Some(HERE.into()), cores: 1.0, usable: 1.0, used: 0.0 },
+            machine: SharedProcessors {
+                processors: Some(NODE_PROCESSORS.into()),
+                cores: 1.0,
+                usable: 1.0,
+                used: 0.0,
+            },
             sends: 1e9,
             objective,
         };
@@ -296,7 +303,7 @@ mod tests {
             let verdicts = verdicts(count, Objective::Paper, |_, _| ());
             assert!(verdicts.iter().all(|one| (one.place == Place::Client) == goes), "{count}: {verdicts:?}");
         }
-        // Where both places work at once, some stay.
+        // If both places work at once, some requests stay.
         let crowd = verdicts(64, Objective::Overlap, |_, _| ());
         let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
         assert!((20..60).contains(&gone), "{gone}");
@@ -317,8 +324,9 @@ mod tests {
         for count in [1, 8, 64] {
             let crowd = verdicts(count, Objective::Overlap, |_, work| {
                 if let Some(asker) = &mut work.asker {
-                    // However fast it says it is.
-                    (asker.processors, asker.rate, asker.lanes) = (Some(HERE.into()), Some(u64::MAX), 64);
+                    // The speed that the client states has no effect.
+                    (asker.processors, asker.rate, asker.lanes) =
+                        (Some(NODE_PROCESSORS.into()), Some(u64::MAX), 64);
                 }
             });
             assert!(crowd.iter().all(|one| one.place == Place::Storage), "{count}: {crowd:?}");
@@ -368,7 +376,7 @@ mod tests {
         let measured = |last: u8| {
             verdicts(16, Objective::Overlap, move |_, work| {
                 work.from = Some(IpAddr::from([10, 0, 0, last]));
-                // What it says of itself does not count where it was measured.
+                // A measurement counts more than the speed that the client states.
                 if let Some(asker) = &mut work.asker {
                     (asker.name, asker.link) = ("one".into(), Some(118_000_000));
                 }
@@ -380,10 +388,10 @@ mod tests {
 
     #[test]
     fn a_client_that_lies_gets_no_more_than_one_that_is_eight_times_as_fast() {
-        let lies = |said: u64| {
+        let lies = |stated: u64| {
             verdicts(16, Objective::Overlap, move |_, work| {
                 if let Some(asker) = &mut work.asker {
-                    (asker.rate, asker.lanes) = (Some(said), 1);
+                    (asker.rate, asker.lanes) = (Some(stated), 1);
                 }
             })
         };

@@ -1,27 +1,28 @@
-//! How often a node decides: soon after each change, but with a small share of a core only, as long as a decision takes less than
-//! that share of [`MOST_REST`].
+//! Time between decisions of a node. It decides soon after each change, but uses only a small share of a core, as long
+//! as a decision takes less than that share of [`MOST_REST`].
 
 use std::time::{Duration, Instant};
 
-/// Decisions are at least so far apart: what comes meanwhile is decided together.
+/// Shortest time between two decisions. Requests that arrive meanwhile are decided together.
 pub(super) const DECIDE_EVERY: Duration = Duration::from_millis(1);
 
 /// Share of one core that decisions may take over a longer time.
 const DECIDING_SHARE: f64 = 0.01;
 
-/// Processor seconds of decisions that may be used at once after a time with few of them.
+/// Processor seconds that decisions may use at once after a time with few decisions.
 const MOST_SAVED: f64 = 0.01;
 
-/// Longest time between two decisions, whatever the first one took: the machine changes meanwhile.
+/// Longest time between two decisions, even after an expensive one: the machine changes meanwhile.
 const MOST_REST: Duration = Duration::from_millis(500);
 
-/// The time of a core that decisions may still take.
+/// Processor time that decisions may still use.
 ///
-/// It counts processor time of the thread, not time on the clock: a decision during which other processes ran did not cost more.
+/// It counts processor time of the thread, not time on the clock: a decision does not cost more because other processes
+/// ran meanwhile.
 pub(super) struct DecisionBudget {
-    /// Processor seconds; less than 0 if more was used than there was.
+    /// Processor seconds. Negative if decisions used too much.
     left: f64,
-    /// When this was looked at last.
+    /// Time of the last update.
     at: Instant,
 }
 
@@ -30,16 +31,16 @@ impl DecisionBudget {
         DecisionBudget { left: MOST_SAVED, at: now }
     }
 
-    /// A decision took so much processor time and is over now.
-    pub fn took(&mut self, processor: Duration, now: Instant) {
+    /// Subtracts the processor time of a decision that ended `now`.
+    pub fn spend(&mut self, processor: Duration, now: Instant) {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.left = (self.left + since * DECIDING_SHARE).min(MOST_SAVED) - processor.as_secs_f64();
-        // What is owed beyond the longest rest is forgotten: cheap decisions must not wait for dear ones of minutes ago.
+        // The debt is bounded by the longest rest: cheap decisions must not wait for expensive ones of minutes ago.
         self.left = self.left.max(-MOST_REST.as_secs_f64() * DECIDING_SHARE);
         self.at = now;
     }
 
-    /// How long to wait from `now` until the next decision.
+    /// Time to wait from `now` until the next decision.
     pub fn rest(&self, now: Instant) -> Duration {
         let owed = (-self.left).max(0.0) / DECIDING_SHARE;
         let rest = Duration::try_from_secs_f64(owed).unwrap_or(MOST_REST).clamp(DECIDE_EVERY, MOST_REST);
@@ -58,7 +59,7 @@ mod tests {
         for _ in 0..20 {
             assert!(budget.rest(now) <= DECIDE_EVERY);
             now += Duration::from_millis(5);
-            budget.took(Duration::from_micros(300), now);
+            budget.spend(Duration::from_micros(300), now);
         }
     }
 
@@ -71,7 +72,7 @@ mod tests {
         while now - begun < Duration::from_secs(100) {
             now += budget.rest(now) + each;
             used += each;
-            budget.took(each, now);
+            budget.spend(each, now);
         }
         let share = used.as_secs_f64() / (now - begun).as_secs_f64();
         assert!((0.009..0.0103).contains(&share), "{share}");
@@ -82,12 +83,12 @@ mod tests {
         let mut now = Instant::now();
         let mut budget = DecisionBudget::new(now);
         for _ in 0..100 {
-            budget.took(Duration::from_secs(3), now);
+            budget.spend(Duration::from_secs(3), now);
             assert_eq!(budget.rest(now), MOST_REST);
             assert_eq!(budget.rest(now + MOST_REST), Duration::ZERO);
             now += MOST_REST;
         }
-        budget.took(Duration::from_micros(100), now);
+        budget.spend(Duration::from_micros(100), now);
         assert!(budget.rest(now) < Duration::from_millis(50), "{:?}", budget.rest(now));
     }
 }

@@ -1,4 +1,4 @@
-//! What a node knows of itself, and what it says of that.
+//! State of the contention estimator, and what the node reports of it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,14 +24,15 @@ use super::queue::Queue;
 use super::sample::Sample;
 use super::sending::Sending;
 
-/// Bytes a second of a link of which nobody said anything and that was not measured: 10 Gbit/s.
+/// Assumed bytes per second of a link without a measurement or an option: 10 Gbit/s.
 const UNKNOWN_LINK: f64 = 1.25e9;
 
-/// What a lane folds before it looks whether somebody reads or writes, in seconds and bytes.
+/// Seconds for which a lane folds before it checks for reads and writes, and the fewest bytes.
 const BLOCK_SECONDS: f64 = 0.000_2;
 const LEAST_BLOCK: usize = 32 << 10;
 
-/// Bytes of a request that tell how fast its kernel is. Of fewer, most of the time goes into beginning: `first` would seem slow.
+/// Fewest bytes of a request from which the rate of its kernel is learned. With fewer, most of the time is the start:
+/// `first` would seem slow.
 const LEAST_LEARNED: u64 = 1 << 20;
 
 /// A node's contention estimator.
@@ -40,16 +41,16 @@ pub(crate) struct Contention {
     pub(super) cores: usize,
     pub active: ActiveList,
     pub cap: Arc<Cap>,
-    /// The connections of this node, to be measured.
+    /// Connections of this node, with what they sent.
     pub senders: Arc<Senders>,
-    /// Normal reads and writes.
+    /// Number of normal reads and writes.
     pub normal: NormalCount,
     pub(super) links: Mutex<Links>,
     pub(super) rates: Mutex<Rates>,
     pub(super) sample: Mutex<Sample>,
-    /// Processors that this process may use: those of the machine, or fewer if control groups say so.
+    /// Processors that this process may use: all of the machine, or fewer if control groups limit it.
     pub(super) usable: Mutex<f64>,
-    /// Which they are.
+    /// Name of the processors, if known.
     pub(super) processors: Mutex<Option<String>>,
     pub(super) sending: Mutex<Sending>,
     pub(super) backlog: Mutex<Backlog>,
@@ -57,8 +58,8 @@ pub(crate) struct Contention {
     pub(super) signal: Mutex<Signal>,
     pub(super) changed: Condvar,
     pub(super) counts: Mutex<Counts>,
-    /// Seconds after which to come again, as they were when the machine was looked at: a flood of refusals must not
-    /// cost more than the work that it is about.
+    /// Seconds after which a refused client should try again, as computed at the last sample. A flood of refusals must
+    /// not cost more than the work itself.
     pub(super) retry_after: AtomicU32,
 }
 
@@ -72,23 +73,23 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Processors of so many that this process may use.
+/// Processors that this process may use: `cores`, or the quota if that is less.
 pub(super) fn usable(cores: usize, quota: Option<f64>) -> f64 {
     let cores = cores as f64;
     quota.map_or(cores, |quota| quota.min(cores))
 }
 
 impl Contention {
-    /// Watches until it is told to stop.
+    /// Starts the estimator and its thread, which runs until [`stop`](Contention::stop).
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// Returns an error if the thread cannot be started.
     pub fn start(options: ContentionOptions) -> Result<Arc<Contention>, std::io::Error> {
         let cores = whole_cores();
         let Allowance { quota, processors } = Allowance::now();
         let usable = usable(cores, quota);
         let normal = NormalCount::default();
-        let unknown = || std::io::Error::other("a rate that no machine has");
+        let unknown = || std::io::Error::other("an assumed rate is out of range");
         let contention = Arc::new(Contention {
             options,
             cores,
@@ -120,7 +121,8 @@ impl Contention {
         self.changed.notify_all();
     }
 
-    pub(super) fn tell(&self) {
+    /// Lets the thread decide again.
+    pub(super) fn wake(&self) {
         lock(&self.signal).changed = true;
         self.changed.notify_all();
     }
@@ -130,32 +132,32 @@ impl Contention {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// What a running request tells of the speed of its kernel.
+    /// Learns the rate of a kernel from the progress of a request.
     pub(super) fn learn(&self, active: &Active) {
         let Some((bytes, seconds)) = active.progress(LEAST_LEARNED) else { return };
         lock(&self.rates).observe(&active.work.kernel, bytes, seconds);
     }
 
-    /// What was done since the node started.
+    /// Counts since the node started.
     pub fn counts(&self) -> Counts {
         lock(&self.counts).clone()
     }
 
-    /// The same, and the active requests that are not in it yet.
+    /// Counts since the node started, and the active requests, which are not counted yet.
     pub fn counts_and_active(&self) -> (Counts, Vec<Arc<Active>>) {
         let counts = lock(&self.counts);
         (counts.clone(), self.active.all())
     }
 
-    /// Bytes a second of one core with a kernel, and whether that was measured.
+    /// Bytes per second of one core with a kernel, and whether this rate was measured.
     pub fn rate(&self, kernel: &str) -> (f64, bool) {
         let rates = lock(&self.rates);
         let known = rates.get(kernel);
         (known.rate(), known.confidence() > 0.0)
     }
 
-    /// Bytes of a block that a lane folds at once, `usual` or fewer: where a kernel is slow, so many that reads need not
-    /// wait for it.
+    /// Bytes of a block that a lane folds at once: `usual`, or fewer for a slow kernel so that reads need not wait for
+    /// the end of the block.
     pub fn block_bytes(&self, kernel: &str, usual: usize) -> usize {
         let (rate, measured) = self.rate(kernel);
         if !measured {
@@ -174,14 +176,14 @@ impl Contention {
         let sample = *lock(&self.sample);
         let free = cores * (1.0 - sample.others).max(self.options.priority.least_share());
         let usable = *lock(&self.usable);
-        let short = pressure::left(&sample, self.normal.now());
+        let short = pressure::available_share(&sample, self.normal.now());
         let link = lock(&self.links).link();
         let backlog = lock(&self.backlog);
         Situation {
             cores: free.min(usable * self.options.share) * short,
             machine: SharedProcessors {
                 processors: lock(&self.processors).clone(),
-                // Who folds beside it is short of the same.
+                // Clients on the same machine have the same shortage.
                 cores: free.min(usable) * short,
                 used: sample.ours * cores,
                 usable,
@@ -196,23 +198,24 @@ impl Contention {
         }
     }
 
-    /// The active work that is here.
+    /// The active work on this node.
     pub(super) fn queue(&self) -> Queue {
         let cores = self.situation().cores;
         let rates = lock(&self.rates);
         let actives = self.active.all();
-        let seconds =
-            |one: &Arc<Active>| one.left() as f64 / rates.get(&one.work.kernel).rate() + one.besides_left();
+        let seconds = |one: &Arc<Active>| {
+            one.left() as f64 / rates.get(&one.work.kernel).rate() + one.extra_seconds_left()
+        };
         let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
         Queue { seconds: if cores > 0.0 { work / cores } else { 0.0 }, requests: actives.len() }
     }
 
-    /// Seconds after which somebody who was refused had better come again.
+    /// Seconds after which a refused client should try again.
     pub fn retry_after(&self) -> u32 {
         self.retry_after.load(Ordering::Relaxed)
     }
 
-    /// What is said to those who ask where to run a kernel.
+    /// Load of the node, for clients that choose where to run a kernel.
     pub fn load(&self, kernel: &str) -> NodeLoad {
         let situation = self.situation();
         let sample = *lock(&self.sample);

@@ -1,48 +1,49 @@
 //! Choice of the lanes that may work. During reads and writes one processor is left to each of them. Under a cap as
 //! many lanes work as the cap has processors.
 //!
-//! That lanes are less urgent than what serves reads is not enough: a scheduler that is fair gives even the least urgent
-//! its share now and then, for a whole time slice, and that is longer than a read. So lanes wait at the ends of their
-//! blocks. And lanes that wait for a cap in turns, block by block, find their caches full of what the others had there; a
-//! few that have their turns for longer do the same work in half the time. Everywhere else all lanes work.
+//! A low priority of lanes is not enough. A fair scheduler gives even the thread of lowest priority a whole time slice
+//! now and then, which is longer than a read. So lanes wait at the ends of their blocks. Under a cap, lanes that take
+//! turns block by block find the data of other lanes in the caches; a few lanes with longer turns do the same work in
+//! half the time. Otherwise all lanes work.
 //!
-//! The next turn goes to a lane of the principal that has the fewest at work, so that a small request of one does not wait for all
-//! lanes of another.
+//! The next turn goes to a lane of the principal with the fewest lanes at work. So a small request of one principal
+//! does not wait for all lanes of another.
 //!
-//! The caller gives the time.
+//! The caller passes the time.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a lane works before others that wait have their turn.
+/// Time that a lane works before a waiting lane has its turn.
 const TURN: Duration = Duration::from_millis(50);
 
-/// How long a lane works while another principal waits that has no lane at work: a small request needs a few turns on each node.
+/// Time that a lane works while another principal without a lane at work waits: a small request needs a few turns on
+/// each node.
 const SHORT_TURN: Duration = Duration::from_millis(10);
 
-/// A lane that was not heard of for so long waits for something else than a processor, and nobody waits for it.
+/// Time without a call after which a lane no longer counts as at work: it waits for something else than a processor.
 pub(super) const AWAY: Duration = Duration::from_millis(100);
 
-/// Principals that are remembered although none of their lanes is here.
+/// Largest number of principals that are remembered without lanes at work or waiting.
 const MOST_SERVED: usize = 64;
 
 /// Number of a lane.
 pub(super) type Lane = u64;
 
-/// Lanes at work and those that wait, in the order in which they came, each with its principal.
+/// Lanes at work, and waiting lanes in the order of their arrival, each with its principal.
 #[derive(Debug, Default)]
 pub(super) struct LaneQueue {
     lanes: HashMap<Lane, Turn>,
     queue: VecDeque<(Lane, Arc<str>)>,
-    /// When principals last had a turn, by the number of turns until then.
+    /// Number of the last turn of each principal.
     served: HashMap<Arc<str>, u64>,
     turns: u64,
 }
 
 #[derive(Debug)]
 struct Turn {
-    who: Arc<str>,
+    principal: Arc<str>,
     begun: Instant,
     heard: Instant,
 }
@@ -59,68 +60,70 @@ pub(super) fn max_lanes(cores: f64, normal: u64, rate: f64) -> Option<usize> {
 }
 
 impl LaneQueue {
-    /// Whether a lane of a principal may work now: one that begins, has ended a block, or waits. Where it may not it asks again.
-    pub fn may(&mut self, lane: Lane, who: &Arc<str>, now: Instant, most: Option<usize>) -> bool {
+    /// Whether a lane of a principal may work now. Lanes call this when they begin, after each block, and while they
+    /// wait. A lane that may not work is in the queue afterwards and calls again.
+    pub fn may_work(&mut self, lane: Lane, principal: &Arc<str>, now: Instant, most: Option<usize>) -> bool {
         let turn = self.lanes.remove(&lane);
-        let others = self.others(now);
+        let others = self.working(now);
         let goes = match (most, &turn) {
             (None, _) => true,
             (Some(most), Some(turn)) => {
                 let worked = now.saturating_duration_since(turn.begun);
                 let over = worked >= TURN && !self.queue.is_empty()
-                    || worked >= SHORT_TURN && self.another_waits(&turn.who, now);
+                    || worked >= SHORT_TURN && self.another_waits(&turn.principal, now);
                 others < most && !(over && others + 1 == most)
             }
             (Some(most), None) => {
-                self.join(lane, who);
+                self.join(lane, principal);
                 let before = self.waiting(now).iter().position(|other| *other == lane);
                 others.saturating_add(before.unwrap_or(0)) < most
             }
         };
         if !goes {
-            self.join(lane, who);
+            self.join(lane, principal);
             return false;
         }
         self.queue.retain(|(other, _)| *other != lane);
         if turn.is_none() {
-            self.serve(who);
+            self.serve(principal);
         }
         let begun = turn.map_or(now, |turn| turn.begun);
-        self.lanes.insert(lane, Turn { who: who.clone(), begun, heard: now });
+        self.lanes.insert(lane, Turn { principal: principal.clone(), begun, heard: now });
         true
     }
 
-    /// Whether a lane waits of a principal other than this one that has none at work.
-    fn another_waits(&self, who: &Arc<str>, now: Instant) -> bool {
-        let at_work: HashSet<&str> = self.here(now).map(|turn| &*turn.who).collect();
-        self.queue.iter().any(|(_, other)| other != who && !at_work.contains(&**other))
+    /// Whether a lane of another principal without lanes at work waits.
+    fn another_waits(&self, principal: &Arc<str>, now: Instant) -> bool {
+        let at_work: HashSet<&str> = self.at_work(now).map(|turn| &*turn.principal).collect();
+        self.queue.iter().any(|(_, other)| other != principal && !at_work.contains(&**other))
     }
 
-    /// A principal has a turn.
-    fn serve(&mut self, who: &Arc<str>) {
+    /// Records a turn of a principal.
+    fn serve(&mut self, principal: &Arc<str>) {
         self.turns += 1;
-        self.served.insert(who.clone(), self.turns);
+        self.served.insert(principal.clone(), self.turns);
         if self.served.len() > MOST_SERVED {
             let (lanes, queue) = (&self.lanes, &self.queue);
-            self.served.retain(|who, _| {
-                lanes.values().any(|turn| turn.who == *who) || queue.iter().any(|(_, other)| other == who)
+            self.served.retain(|principal, _| {
+                lanes.values().any(|turn| turn.principal == *principal)
+                    || queue.iter().any(|(_, other)| other == principal)
             });
         }
     }
 
     /// Puts a lane at the end of the queue, unless the queue contains it.
-    fn join(&mut self, lane: Lane, who: &Arc<str>) {
+    fn join(&mut self, lane: Lane, principal: &Arc<str>) {
         if self.queue.iter().all(|(other, _)| *other != lane) {
-            self.queue.push_back((lane, who.clone()));
+            self.queue.push_back((lane, principal.clone()));
         }
     }
 
-    /// Whether this lane is at work, as far as is known here.
+    /// Whether this lane is at work, as far as its last call shows.
     pub fn works(&self, lane: Lane) -> bool {
         self.lanes.contains_key(&lane)
     }
 
-    /// A lane is over, or does not wait any longer.
+    /// Removes a lane that ends or no longer waits.
     pub fn leave(&mut self, lane: Lane) {
         self.lanes.remove(&lane);
         self.queue.retain(|(other, _)| *other != lane);
@@ -131,32 +134,33 @@ impl LaneQueue {
         !self.queue.is_empty()
     }
 
-    /// Lanes that wait.
+    /// Number of waiting lanes.
     pub fn count(&self) -> usize {
         self.queue.len()
     }
 
-    /// Those who may work next: by how many of their principal are at work or before them; then by when their principal was served
-    /// last; then first come first.
+    /// Waiting lanes in the order of their turns: first by the number of lanes of the same principal at work or before
+    /// the lane, then by the last turn of the principal, then by arrival.
     pub fn waiting(&self, now: Instant) -> Vec<Lane> {
         let mut of_principal: HashMap<&str, usize> = HashMap::new();
-        self.here(now).for_each(|turn| *of_principal.entry(&*turn.who).or_default() += 1);
+        self.at_work(now).for_each(|turn| *of_principal.entry(&*turn.principal).or_default() += 1);
         let mut ranked = Vec::with_capacity(self.queue.len());
-        for (lane, who) in self.queue.iter() {
-            let before = of_principal.entry(&**who).or_default();
-            ranked.push((*before, self.served.get(who).copied().unwrap_or(0), *lane));
+        for (lane, principal) in self.queue.iter() {
+            let before = of_principal.entry(&**principal).or_default();
+            ranked.push((*before, self.served.get(principal).copied().unwrap_or(0), *lane));
             *before += 1;
         }
         ranked.sort_by_key(|(before, served, _)| (*before, *served));
         ranked.into_iter().map(|(_, _, lane)| lane).collect()
     }
 
-    /// Lanes at work.
-    fn others(&self, now: Instant) -> usize {
-        self.here(now).count()
+    /// Number of lanes at work.
+    fn working(&self, now: Instant) -> usize {
+        self.at_work(now).count()
     }
 
-    fn here(&self, now: Instant) -> impl Iterator<Item = &Turn> {
+    /// Lanes at work.
+    fn at_work(&self, now: Instant) -> impl Iterator<Item = &Turn> {
         self.lanes.values().filter(move |turn| now.saturating_duration_since(turn.heard) < AWAY)
     }
 }
@@ -169,7 +173,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn who() -> Arc<str> {
+    fn principal() -> Arc<str> {
         "who".into()
     }
 
@@ -189,23 +193,27 @@ mod tests {
     #[test]
     fn all_work_where_nobody_reads() {
         let (mut lanes, now) = (LaneQueue::default(), Instant::now());
-        assert!((0..100).all(|lane| lanes.may(lane, &who(), now, None)));
-        // Somebody reads: at the ends of their blocks all but one leave.
-        let stays: Vec<bool> = (0..100).map(|lane| lanes.may(lane, &who(), now, Some(1))).collect();
+        assert!((0..100).all(|lane| lanes.may_work(lane, &principal(), now, None)));
+        // During a read all lanes but one leave at the ends of their blocks.
+        let stays: Vec<bool> =
+            (0..100).map(|lane| lanes.may_work(lane, &principal(), now, Some(1))).collect();
         assert_eq!(stays.iter().filter(|stays| **stays).count(), 1);
-        assert!((0..100).all(|lane| lanes.may(lane, &who(), now, None)));
+        assert!((0..100).all(|lane| lanes.may_work(lane, &principal(), now, None)));
         assert_eq!(lanes.count(), 0);
     }
 
     #[test]
     fn those_who_wait_have_their_turns_in_the_order_in_which_they_came() {
         let (mut lanes, mut now) = (LaneQueue::default(), Instant::now());
-        assert!(lanes.may(0, &who(), now, Some(1)));
-        assert!(!lanes.may(1, &who(), now, Some(1)) && !lanes.may(2, &who(), now, Some(1)));
+        assert!(lanes.may_work(0, &principal(), now, Some(1)));
+        assert!(
+            !lanes.may_work(1, &principal(), now, Some(1)) && !lanes.may_work(2, &principal(), now, Some(1))
+        );
         let mut worked = Vec::new();
         for _ in 0..60 {
             now += 10 * MS;
-            let at_work: Vec<Lane> = (0..3).filter(|lane| lanes.may(*lane, &who(), now, Some(1))).collect();
+            let at_work: Vec<Lane> =
+                (0..3).filter(|lane| lanes.may_work(*lane, &principal(), now, Some(1))).collect();
             assert!(at_work.len() <= 1);
             worked.extend(at_work);
         }
@@ -217,34 +225,36 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_lane_that_waits_for_a_slow_reader() {
         let (mut lanes, now) = (LaneQueue::default(), Instant::now());
-        assert!(lanes.may(0, &who(), now, Some(1)));
-        assert!(!lanes.may(1, &who(), now, Some(1)));
-        assert!(lanes.may(1, &who(), now + AWAY, Some(1)));
-        // It comes back, and waits like all others.
-        assert!(!lanes.may(0, &who(), now + AWAY, Some(1)));
+        assert!(lanes.may_work(0, &principal(), now, Some(1)));
+        assert!(!lanes.may_work(1, &principal(), now, Some(1)));
+        assert!(lanes.may_work(1, &principal(), now + AWAY, Some(1)));
+        // The lane returns, and waits like all others.
+        assert!(!lanes.may_work(0, &principal(), now + AWAY, Some(1)));
         lanes.leave(1);
-        assert!(lanes.may(0, &who(), now + AWAY, Some(1)));
+        assert!(lanes.may_work(0, &principal(), now + AWAY, Some(1)));
     }
 
     #[test]
     fn a_small_request_does_not_wait_for_all_lanes_of_another_principal() {
         let (mut lanes, mut now) = (LaneQueue::default(), Instant::now());
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
-        let of = |lane: Lane| if lane < 100 { &greedy } else { &other };
+        let principal_of = |lane: Lane| if lane < 100 { &greedy } else { &other };
         for lane in 0..16 {
-            lanes.may(lane, of(lane), now, Some(1));
+            lanes.may_work(lane, principal_of(lane), now, Some(1));
         }
         let mut worked = Vec::new();
         for step in 0..200 {
             now += 10 * MS;
-            // It comes when the others have had some turns.
+            // The small request arrives after some turns of the others.
             let small = if step < 20 { 0..0 } else { 100..102 };
-            worked.extend((0..16).chain(small).filter(|lane| lanes.may(*lane, of(*lane), now, Some(1))));
+            worked.extend(
+                (0..16).chain(small).filter(|lane| lanes.may_work(*lane, principal_of(*lane), now, Some(1))),
+            );
         }
         worked.dedup();
         let first = worked.iter().position(|lane| *lane >= 100).unwrap();
         assert!(first <= 6, "{worked:?}");
-        // From then on each of the two has every second turn, and both lanes of the small one have theirs.
+        // From then on each principal has every second turn, and both lanes of the small request have turns.
         assert!(worked[first..].windows(2).all(|two| (two[0] < 100) != (two[1] < 100)), "{worked:?}");
         assert!(worked.contains(&100) && worked.contains(&101));
         let greedy: HashSet<_> = worked.iter().filter(|lane| **lane < 100).collect();
@@ -255,12 +265,12 @@ mod tests {
     fn a_turn_is_short_while_another_principal_has_none_at_work() {
         let (mut lanes, now) = (LaneQueue::default(), Instant::now());
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
-        assert!(lanes.may(0, &greedy, now, Some(1)));
-        assert!(!lanes.may(1, &greedy, now, Some(1)));
-        assert!(lanes.may(0, &greedy, now + SHORT_TURN, Some(1)));
-        assert!(!lanes.may(2, &other, now + SHORT_TURN, Some(1)));
-        assert!(!lanes.may(0, &greedy, now + SHORT_TURN, Some(1)));
-        assert!(lanes.may(2, &other, now + SHORT_TURN, Some(1)));
+        assert!(lanes.may_work(0, &greedy, now, Some(1)));
+        assert!(!lanes.may_work(1, &greedy, now, Some(1)));
+        assert!(lanes.may_work(0, &greedy, now + SHORT_TURN, Some(1)));
+        assert!(!lanes.may_work(2, &other, now + SHORT_TURN, Some(1)));
+        assert!(!lanes.may_work(0, &greedy, now + SHORT_TURN, Some(1)));
+        assert!(lanes.may_work(2, &other, now + SHORT_TURN, Some(1)));
     }
 
     proptest! {
@@ -276,17 +286,17 @@ mod tests {
                 if what == 0 {
                     lanes.leave(lane);
                     at_work.remove(&lane);
-                } else if lanes.may(lane, &who(), now, Some(most)) {
+                } else if lanes.may_work(lane, &principal(), now, Some(most)) {
                     at_work.insert(lane);
                 } else {
                     at_work.remove(&lane);
                 }
-                prop_assert!(lanes.others(now) <= most);
+                prop_assert!(lanes.working(now) <= most);
                 let waiting = lanes.waiting(now);
                 prop_assert!(waiting.iter().all(|lane| !at_work.contains(lane)));
-                // Whoever is first is let in when it asks, if there is room.
-                if let Some(first) = waiting.first().filter(|_| lanes.others(now) < most) {
-                    prop_assert!(lanes.may(*first, &who(), now, Some(most)));
+                // The first waiting lane may work at once if there is room.
+                if let Some(first) = waiting.first().filter(|_| lanes.working(now) < most) {
+                    prop_assert!(lanes.may_work(*first, &principal(), now, Some(most)));
                     at_work.insert(*first);
                 }
             }

@@ -1,10 +1,10 @@
-//! How fast the link of a node and those of its clients are, by what is sent over them. Pure: it is told what was sent
-//! and what time it is.
+//! Speed of a node's link and of its clients' links, estimated from the bytes that were sent. The caller passes the
+//! bytes and the time.
 //!
-//! What a connection sent in the time in which it had something under way is a rate that the link *can* do, whatever
-//! kept it from doing more. So a larger rate raises the figure at once. A smaller one lowers it only where the network
-//! was the limit: the connection had always more to send, whoever read had room for it, and all that for so long that
-//! its beginning and end do not count. Of a client it does not matter whether it is slow or its link is.
+//! The bytes of a connection, divided by the time with bytes under way, are a rate that the link *can* reach. So a
+//! larger rate raises the estimate at once. A smaller rate lowers it only if the network was the limit: the connection
+//! always had more to send, the reader had room, and this lasted so long that its beginning and end do not matter. For
+//! a client it does not matter whether the client or its link is slow.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,27 +15,27 @@ use gristmill_transport::Sent;
 /// Largest number of clients whose rates are remembered.
 pub(crate) const MAX_PEERS: usize = 1024;
 
-/// Bytes that a connection must have sent to tell anything.
+/// Fewest bytes of a connection that count as a measurement.
 const LARGE: u64 = 1 << 20;
 
-/// Seconds for which a connection must have had something under way to tell that a link is slow. The last
-/// acknowledgement may come 40 ms late.
+/// Fewest seconds with bytes under way after which a connection shows that a link is slow. The last acknowledgement may
+/// be 40 ms late.
 const LONG: f64 = 0.2;
 
-/// Seconds below which a time under way is too short for the clock that the system measures it with, in steps of 4 ms.
+/// Fewest seconds with bytes under way that can be measured: the system's clock has steps of 4 ms.
 const SHORT: f64 = 0.012;
 
-/// Share of a new, smaller figure in what is believed of the link, and of any figure in what is believed of a client.
+/// Weight of a new, smaller rate in the estimate of the link, and of every rate in the estimate of a client.
 const LOWERED: f64 = 0.1;
 const SMOOTHED: f64 = 0.5;
 
-/// Seconds in which a figure that nothing confirms goes two thirds of the way back to what was said of the link.
+/// Seconds in which an estimate that nothing confirms returns two thirds of the way to the first estimate.
 const DECAY: f64 = 600.0;
 
-/// Seconds for which a figure counts as measured, and a client is remembered.
+/// Seconds for which an estimate counts as measured, and a client is remembered.
 const RECENT: f64 = 1800.0;
 
-/// Shortest time between two looks, in seconds, that what was sent is divided by.
+/// Fewest seconds by which the bytes of all connections between two calls are divided.
 const LEAST_TIME: f64 = 0.1;
 
 /// Speeds of this node's link and of its clients' links.
@@ -74,7 +74,7 @@ fn link_sample(sent: &Sent) -> Option<LinkSample> {
     let (rate, long, room) = match sent.busy.map(|busy| busy as f64 / 1e6) {
         Some(busy) if busy < SHORT => return None,
         Some(busy) => (sent.bytes as f64 / busy, busy >= LONG, no_room <= busy / 2.0),
-        // Where the system does not say how long it took, its own rate is all there is.
+        // If the system does not report the time, only its own rate is known.
         None => (sent.delivery_rate as f64, true, true),
     };
     let pressed = long && !sent.app_limited;
@@ -83,11 +83,11 @@ fn link_sample(sent: &Sent) -> Option<LinkSample> {
 }
 
 impl Links {
-    /// Creates an estimate. `said` is the administrator's figure: the first estimate and its upper bound. Without it
-    /// the first estimate is `unknown`.
-    pub fn new(said: Option<f64>, unknown: f64) -> Links {
-        let prior = said.unwrap_or(unknown);
-        let most = said.unwrap_or(MAX_RATE);
+    /// Creates an estimate. `configured` is the administrator's figure: the first estimate and its upper bound. Without
+    /// it the first estimate is `unknown`.
+    pub fn new(configured: Option<f64>, unknown: f64) -> Links {
+        let prior = configured.unwrap_or(unknown);
+        let most = configured.unwrap_or(MAX_RATE);
         Links { prior, most, link: prior, measured: None, peers: BTreeMap::new(), now: 0.0 }
     }
 
@@ -106,33 +106,33 @@ impl Links {
         self.peers.get(&address).map(|peer| peer.rate)
     }
 
-    /// Learns from what connections sent since the last time. `now`: seconds on a clock; if it jumps, nothing is
-    /// worse than that figures are believed for longer or shorter.
+    /// Learns from the bytes that connections sent since the last call. `now`: seconds on a clock. If it jumps,
+    /// estimates last longer or shorter.
     pub fn learn(&mut self, now: f64, sent: &[Sent]) {
         let passed = if now.is_finite() { (now - self.now).clamp(0.0, RECENT) } else { 0.0 };
-        // Its own clock, which never runs backwards.
+        // This clock never runs backwards.
         self.now += passed;
         let samples: Vec<(IpAddr, LinkSample)> =
             sent.iter().filter_map(|sent| Some((sent.peer, link_sample(sent)?))).collect();
         self.learn_peers(&samples);
         let bytes: f64 = sent.iter().map(|sent| sent.bytes as f64).sum();
         let fastest = samples.iter().map(|(_, sample)| sample.rate).fold(0.0, f64::max);
-        // What was sent in all is a rate too.
+        // The sum over all connections is a rate too.
         let at_least = fastest.max(if bytes < LARGE as f64 { 0.0 } else { bytes / passed.max(LEAST_TIME) });
         let together: f64 = samples.iter().map(|(_, sample)| sample.rate).sum();
         if at_least >= self.link {
-            self.believe(at_least);
+            self.set_measured(at_least);
         } else if samples.iter().any(|(_, sample)| sample.by_network) {
             let first = self.measured.is_none();
             let part = if first { 1.0 } else { LOWERED };
-            self.believe(self.link + (together.min(self.link) - self.link) * part);
+            self.set_measured(self.link + (together.min(self.link) - self.link) * part);
         } else {
             let on_its_way = self.prior + (self.link - self.prior) * (-passed / DECAY).exp();
             self.link = on_its_way.clamp(MIN_RATE, self.most);
         }
     }
 
-    fn believe(&mut self, rate: f64) {
+    fn set_measured(&mut self, rate: f64) {
         self.link = rate.clamp(MIN_RATE, self.most);
         self.measured = Some(self.now);
     }
@@ -197,7 +197,7 @@ mod tests {
         links.learn(1.0, &[sent(1, 59e6), sent(2, 59e6)]);
         assert!(close(links.link(), 118e6), "{links:?}");
         assert!(close(links.peer(peer(2)).unwrap(), 59e6));
-        // It turns out that it was the first client's link that is slow.
+        // The first client's link is the slow one.
         links.learn(1.5, &[sent(1, 118e6), sent(2, 400e6)]);
         assert!(close(links.link(), 518e6), "{links:?}");
     }
@@ -219,7 +219,7 @@ mod tests {
         let mut links = Links::new(None, UNKNOWN);
         links.learn(0.5, &[slow, little, short]);
         assert_eq!((links.link(), links.is_measured()), (UNKNOWN, false));
-        // But the client that is slow is known as that.
+        // The slow client keeps its estimate.
         assert!(close(links.peer(peer(1)).unwrap(), 5e6));
         assert_eq!((links.peer(peer(2)), links.peer(peer(3))), (None, None));
         // The same figures raise the estimate of a slower link.
@@ -276,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn odd_figures_and_clocks_that_jump_do_no_harm(
-            said in prop::option::of(1e3..1e12f64),
+            configured in prop::option::of(1e3..1e12f64),
             looks in prop::collection::vec(
                 (
                     prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::NEG_INFINITY), 0.0..1e6f64],
@@ -285,10 +285,10 @@ mod tests {
                 0..20,
             ),
         ) {
-            let mut links = Links::new(said, UNKNOWN);
+            let mut links = Links::new(configured, UNKNOWN);
             for (now, sent) in looks {
                 links.learn(now, &sent);
-                prop_assert!((MIN_RATE..=said.unwrap_or(MAX_RATE)).contains(&links.link()), "{links:?}");
+                prop_assert!((MIN_RATE..=configured.unwrap_or(MAX_RATE)).contains(&links.link()), "{links:?}");
                 prop_assert!((0..5).filter_map(|n| links.peer(peer(n))).all(|rate| (MIN_RATE..=MAX_RATE).contains(&rate)));
             }
         }

@@ -1,23 +1,23 @@
-//! The normal reads and writes that a node serves: they have no turns and no estimates, but they are counted.
+//! Number of the normal reads and writes that a node serves. They have no turns and no estimates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// For so long after the last one more are expected.
+/// Time after the end of the last read or write for which another one is expected.
 pub(crate) const EXPECTED: Duration = Duration::from_millis(20);
 
-/// How many there are.
+/// Number of normal reads and writes.
 #[derive(Clone, Debug)]
 pub(crate) struct NormalCount(Arc<Count>);
 
 #[derive(Debug)]
 struct Count {
     now: AtomicU64,
-    /// When the last one ended, in microseconds since `begun`; 0 if none did.
+    /// End of the last read or write, in microseconds since `begun`; 0 before the first end.
     ended: AtomicU64,
     begun: Instant,
-    /// Writes that began or ended, and those that are on.
+    /// Beginnings and ends of writes, and writes under way.
     writes: AtomicU64,
     writing: AtomicU64,
 }
@@ -29,7 +29,7 @@ impl Default for NormalCount {
     }
 }
 
-/// One of them, for as long as this lives.
+/// A read or write, counted until dropped.
 #[derive(Debug)]
 pub(crate) struct Normal {
     count: NormalCount,
@@ -37,12 +37,12 @@ pub(crate) struct Normal {
 }
 
 impl NormalCount {
-    /// One more, until what is given is dropped.
+    /// Counts a read until the returned value is dropped.
     pub fn begin(&self) -> Normal {
         self.one(false)
     }
 
-    /// One more, that writes.
+    /// Counts a write until the returned value is dropped.
     pub fn begin_write(&self) -> Normal {
         self.0.writing.fetch_add(1, Ordering::Relaxed);
         self.0.writes.fetch_add(1, Ordering::Relaxed);
@@ -54,24 +54,25 @@ impl NormalCount {
         Normal { count: self.clone(), write }
     }
 
-    /// How many writes are on, and a number that was another one before if any was since.
+    /// Number of writes under way, and a number that changes with each beginning and end of a write.
     pub fn writes(&self) -> (u64, u64) {
         (self.0.writing.load(Ordering::Relaxed), self.0.writes.load(Ordering::Relaxed))
     }
 
-    /// How many there are now.
+    /// Number of reads and writes now.
     pub fn now(&self) -> u64 {
         self.0.now.load(Ordering::Relaxed)
     }
 
-    /// How many there are or will soon be: somebody who reads in a row is no less there between two reads.
+    /// Number of reads and writes now, and at least 1 shortly after one ended: a client that reads in a row still
+    /// counts between two reads.
     pub fn expected(&self) -> u64 {
         let ended = self.0.ended.load(Ordering::Relaxed);
         let lately = ended > 0 && self.up().saturating_sub(ended) < EXPECTED.as_micros() as u64;
         self.now().max(u64::from(lately))
     }
 
-    /// Microseconds for which this has counted.
+    /// Microseconds since this count began.
     fn up(&self) -> u64 {
         u64::try_from(self.0.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }

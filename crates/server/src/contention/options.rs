@@ -1,11 +1,11 @@
-//! How a node shares its machine with active work.
+//! Options by which a node shares its machine with active work.
 
 use gristmill_schedule::{MAX_RATE, MIN_RATE};
 
 use super::decide::Objective;
 use crate::{ActivePriority, NodeOptions, ServerError};
 
-/// How a node shares its machine with active work.
+/// Options by which a node shares its machine with active work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentionOptions {
     /// Share of the processors that active work may use, 0 to 1.
@@ -32,7 +32,7 @@ impl ContentionOptions {
         }
         let link = options.link.map(|link| link as f64);
         if let Some(link) = link.filter(|link| !(MIN_RATE..=MAX_RATE).contains(link)) {
-            let text = format!("no link has {link} bytes a second; give --link 125MB for 1 Gbit/s");
+            let text = format!("no link has {link} bytes per second; give --link 125MB for 1 Gbit/s");
             return Err(ServerError::Usage(text));
         }
         Ok(ContentionOptions {

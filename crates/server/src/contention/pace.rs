@@ -1,4 +1,4 @@
-//! What active work takes of the processors, and the administrator's cap on it.
+//! Processor time of active work, and the administrator's cap on it.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,38 +15,38 @@ use super::priority::ActivePriority;
 use crate::memory::Memory;
 use crate::turns::Yielding;
 
-/// Work that was not done may be done later, but not more than of so long.
+/// Time whose unused share of the processors may be used later.
 const SAVED: Duration = Duration::from_millis(20);
 
-/// Who has used everything up waits until so much is there again: fewer and longer pauses, as every one of them costs what
-/// was in the caches.
+/// Time whose share must be available again before lanes continue after they used up their share. Pauses are few and
+/// long, because each one costs the content of the caches.
 const REFILL: Duration = Duration::from_millis(10);
 
-/// Processor time for which a lane folds before it checks whether others are to work.
+/// Processor time for which a lane folds before it checks whether other lanes should work.
 const PIECE_TIME: Duration = Duration::from_micros(200);
 
-/// Positions that a lane folds first, before it is known how long one takes: k-means with tens of thousands of centres takes
-/// 60 us for each. A piece becomes at most so many times as large as the one before.
+/// Positions that a lane folds first, while the time of one is unknown: k-means with tens of thousands of centres takes
+/// 60 us for each. A piece is at most [`GROWTH`] times as large as the piece before.
 const FIRST_PIECE: u64 = 64;
 const GROWTH: u64 = 8;
 
-/// Longest that a lane waits before it looks again.
+/// Longest wait of a lane before it checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// Processor time of this thread that is counted already.
+    /// Processor time of this thread that was counted already.
     static COUNTED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    /// Whether this thread was made less urgent.
+    /// Whether the priority of this thread was set.
     static YIELDS: Cell<bool> = const { Cell::new(false) };
     /// The lane of this thread.
     static LANE: Lane = LANES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Lanes that there were.
+/// Number of lanes so far.
 static LANES: AtomicU64 = AtomicU64::new(0);
 
-/// Lets lanes work as long as all of them together stay below a share of the processors, and leave some to reads and
-/// writes. What they use is counted in processor time, so it holds whatever the kernel is and however fast the disks are.
+/// Cap on the lanes of a node: together they use at most a share of the processors, and leave some to reads and writes.
+/// It counts processor time, so it holds for every kernel and every speed of the disks.
 pub(crate) struct Cap {
     share: f64,
     priority: ActivePriority,
@@ -54,11 +54,11 @@ pub(crate) struct Cap {
     changed: Condvar,
     normal: NormalCount,
     turns: Mutex<LaneTurns>,
-    /// Lanes that wait for somebody who reads or writes.
+    /// Number of lanes that wait for their turn.
     waiting: AtomicUsize,
 }
 
-/// Who works while somebody reads or writes.
+/// Turns of lanes during reads and writes and under a cap.
 struct LaneTurns {
     cores: f64,
     lanes: LaneQueue,
@@ -66,19 +66,19 @@ struct LaneTurns {
 }
 
 struct State {
-    /// Seconds of processor time that may be used in a second.
+    /// Seconds of processor time per second that lanes may use.
     rate: f64,
-    /// Seconds that may be used now; less than none after a long block.
+    /// Seconds that lanes may use now. Negative after a long block.
     balance: f64,
     at: Instant,
-    /// Whether it was used up and is filled again.
+    /// Whether the balance was used up and is not refilled yet.
     refills: bool,
-    /// Seconds that were used in all.
+    /// Seconds used since the start.
     used: f64,
 }
 
 impl Cap {
-    /// A share of so many processors; 1 or more is no cap.
+    /// Creates a cap: this share of `cores` processors. A share of 1 or more is no cap.
     pub fn new(share: f64, cores: f64, priority: ActivePriority, normal: NormalCount) -> Cap {
         let state =
             State { rate: rate(share, cores), balance: 0.0, at: Instant::now(), refills: false, used: 0.0 };
@@ -94,13 +94,13 @@ impl Cap {
         }
     }
 
-    /// The processors that this process may use are so many from now on.
+    /// Sets the number of processors that this process may use.
     pub fn set_cores(&self, cores: f64) {
         self.state().rate = rate(self.share, cores);
         self.turns().cores = cores;
     }
 
-    /// Seconds of processor time that lanes have used.
+    /// Seconds of processor time that all lanes have used.
     pub fn used(&self) -> f64 {
         self.state().used
     }
@@ -113,7 +113,7 @@ impl Cap {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Books what was used, at this moment, and says how long to wait.
+    /// Subtracts the used seconds. Returns the time to wait, if any.
     fn book(&self, state: &mut State, used: f64, now: Instant) -> Option<Duration> {
         state.used += used;
         if state.rate.is_infinite() {
@@ -121,7 +121,7 @@ impl Cap {
         }
         let passed = now.saturating_duration_since(state.at).as_secs_f64();
         state.at = now;
-        // What is saved is what is left after the block: a long one has its own time to be earned in.
+        // The bound applies after the block is paid: a long block earns during its own time.
         let earned = passed * state.rate;
         state.balance = (state.balance + earned - used).min(SAVED.as_secs_f64() * state.rate);
         state.refills |= state.balance < 0.0;
@@ -135,13 +135,14 @@ impl Cap {
     }
 }
 
-/// Seconds of processor time a second that a share of so many processors is.
+/// Seconds of processor time per second of this share of `cores` processors. Infinite without a cap.
 fn rate(share: f64, cores: f64) -> f64 {
     if share >= 1.0 { f64::INFINITY } else { share.max(0.0) * cores }
 }
 
 impl Cap {
-    /// Counts what the calling thread has used since it came here last, and waits until it may go on. Gives what it used.
+    /// Counts the processor time of the calling thread since the last call, and waits until the thread may continue.
+    /// Returns this time.
     fn spend(&self, stopped: &dyn Fn() -> bool) -> Duration {
         let now = thread_time();
         let used = COUNTED.with(|counted| now.saturating_sub(counted.replace(now)));
@@ -158,8 +159,8 @@ impl Cap {
         used
     }
 
-    /// Waits until the lane of the calling thread may work beside those who read and write.
-    fn give_way(&self, who: &Arc<str>, stopped: &dyn Fn() -> bool) {
+    /// Waits until the lane of the calling thread may work.
+    fn give_way(&self, principal: &Arc<str>, stopped: &dyn Fn() -> bool) {
         let lane = LANE.with(|lane| *lane);
         loop {
             let normal = self.normal.expected();
@@ -169,21 +170,21 @@ impl Cap {
             let mut turns = self.turns();
             let most = lane_queue::max_lanes(turns.cores, normal, rate(self.share, turns.cores));
             if stopped() {
-                self.over(&mut turns, lane);
+                self.leave(&mut turns, lane);
                 return;
             }
             let worked = turns.lanes.works(lane);
-            if turns.lanes.may(lane, who, Instant::now(), most) {
+            if turns.lanes.may_work(lane, principal, Instant::now(), most) {
                 turns.asleep.remove(&lane);
                 if most.is_none() {
                     turns.asleep.values().for_each(Thread::unpark);
                 } else if !worked {
-                    // There may be room for more.
+                    // Another lane may find room too.
                     wake_first(&turns, lane);
                 }
                 self.count(&turns);
                 drop(turns);
-                // A scheduler that is fair may owe this thread a little, and would pay it with a time slice.
+                // A fair scheduler may owe this thread some time, and would give it a whole time slice.
                 std::thread::yield_now();
                 return;
             }
@@ -192,15 +193,15 @@ impl Cap {
                 wake_first(&turns, lane);
             }
             self.count(&turns);
-            // Nobody wakes the first one when a lane at work falls silent.
+            // No lane wakes the first one when a lane at work is silent.
             let first = turns.lanes.waiting(Instant::now()).first() == Some(&lane);
             drop(turns);
             std::thread::park_timeout(if first { lane_queue::AWAY } else { LOOK_AGAIN });
         }
     }
 
-    /// A lane works no longer.
-    fn over(&self, turns: &mut LaneTurns, lane: Lane) {
+    /// Ends the turn of a lane, or its wait.
+    fn leave(&self, turns: &mut LaneTurns, lane: Lane) {
         turns.lanes.leave(lane);
         turns.asleep.remove(&lane);
         wake_first(turns, lane);
@@ -212,7 +213,7 @@ impl Cap {
     }
 }
 
-/// Lets the first look again that is not this one.
+/// Wakes the first waiting lane other than `not`.
 fn wake_first(turns: &LaneTurns, not: Lane) {
     if !turns.lanes.is_crowded() {
         return;
@@ -223,44 +224,44 @@ fn wake_first(turns: &LaneTurns, not: Lane) {
     }
 }
 
-/// The next piece of work, where so many positions took so long.
+/// Positions of the next piece, if the last `positions` took the time `used`.
 fn next_piece(piece: u64, positions: u64, used: Duration) -> u64 {
     let each = used.as_secs_f64() / positions.max(1) as f64;
     let wanted = PIECE_TIME.as_secs_f64() / each.max(1e-12);
     (wanted as u64).min(piece.saturating_mul(GROWTH)).max(1)
 }
 
-/// The pace of one request: that of the node, with a count of its own.
+/// The pace of one request: the node's cap, and a count of the request's own processor time.
 pub(crate) struct FoldPace {
     cap: Arc<Cap>,
-    /// Memory for what its lanes decode, and for whom.
+    /// Memory for chunks that its lanes decode.
     memory: Arc<Memory>,
-    who: Arc<str>,
-    /// The turn that its lanes work in, if they need one.
+    principal: Arc<str>,
+    /// Turn of its lanes, if they need one.
     turn: Mutex<Weak<Yielding>>,
     /// Nanoseconds of processor time that its lanes have used.
     used: AtomicU64,
-    /// Positions that a lane folds before it looks whether others are to work.
+    /// Positions that a lane folds before it checks whether other lanes should work.
     piece: AtomicU64,
 }
 
 impl FoldPace {
-    pub fn new(cap: Arc<Cap>, memory: Arc<Memory>, who: Arc<str>) -> FoldPace {
+    pub fn new(cap: Arc<Cap>, memory: Arc<Memory>, principal: Arc<str>) -> FoldPace {
         let (used, piece) = (AtomicU64::new(0), AtomicU64::new(FIRST_PIECE));
-        FoldPace { cap, memory, who, turn: Mutex::default(), used, piece }
+        FoldPace { cap, memory, principal, turn: Mutex::default(), used, piece }
     }
 
     #[cfg(test)]
-    pub fn of_tests(cap: &Arc<Cap>) -> FoldPace {
+    pub fn for_tests(cap: &Arc<Cap>) -> FoldPace {
         FoldPace::new(cap.clone(), Memory::new(1 << 20, "tests"), "who".into())
     }
 
-    /// Its lanes work in this turn from now on.
-    pub fn has_turn(&self, turn: &Arc<Yielding>) {
+    /// Sets the turn of its lanes.
+    pub fn set_turn(&self, turn: &Arc<Yielding>) {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(turn);
     }
 
-    /// Gives the turn to somebody else where it is due, and waits for the next one.
+    /// Gives the turn to another principal if it is due, and waits for the next turn.
     fn give_turn(&self, stopped: &dyn Fn() -> bool) {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         if let Some(turn) = turn.filter(|turn| turn.is_due()) {
@@ -279,7 +280,7 @@ impl Pace for FoldPace {
         if !YIELDS.replace(true) {
             self.cap.priority.set();
         }
-        self.cap.give_way(&self.who, stopped);
+        self.cap.give_way(&self.principal, stopped);
     }
 
     fn piece(&self) -> u64 {
@@ -292,22 +293,22 @@ impl Pace for FoldPace {
         let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
         self.give_turn(stopped);
-        self.cap.give_way(&self.who, stopped);
+        self.cap.give_way(&self.principal, stopped);
     }
 
     fn ends(&self) {
         let lane = LANE.with(|lane| *lane);
-        self.cap.over(&mut self.cap.turns(), lane);
+        self.cap.leave(&mut self.cap.turns(), lane);
     }
 
     fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<Held> {
-        let mut room = self.memory.room(&self.who);
+        let mut room = self.memory.room(&self.principal);
         let time = if waits { LOOK_AGAIN } else { Duration::ZERO };
         while !room.grow_on_thread(bytes, time) {
             if !waits || stopped() {
                 return None;
             }
-            // Whoever has the memory may wait for this turn.
+            // The request that has the memory may wait for this turn.
             self.ends();
             self.give_turn(stopped);
         }
@@ -326,7 +327,7 @@ mod tests {
         let cap = Cap::new(0.25, 4.0, ActivePriority::Low, NormalCount::default());
         let begin = cap.state().at;
         let (mut now, mut used) = (begin, 0.0_f64);
-        // Blocks of 30 ms, each followed by the wait that is asked for.
+        // Blocks of 30 ms, each with its wait.
         while now < begin + Duration::from_secs(60) {
             let mut state = cap.state();
             now += Duration::from_millis(30);
@@ -337,7 +338,7 @@ mod tests {
                 wait = cap.book(&mut state, 0.0, now);
             }
         }
-        // One lane is just what a quarter of four cores allows; two would be too much.
+        // A quarter of four cores is one lane.
         assert!((used - 60.0).abs() < 0.5, "{used}");
         let mut state = cap.state();
         assert!(cap.book(&mut state, 10.0, now).is_some());
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(next_piece(64, 64, 64 * micros(60)), 3);
         assert_eq!(next_piece(3, 3, 3 * micros(60)), 3);
         assert_eq!(next_piece(3, 3, 3 * micros(6000)), 1);
-        // A fast one has whole blocks soon.
+        // A fast kernel reaches whole blocks soon.
         let mut piece = FIRST_PIECE;
         for _ in 0..8 {
             piece = next_piece(piece, piece.min(32_768), Duration::ZERO);
@@ -391,7 +392,7 @@ mod tests {
             for count in &blocks {
                 let (cap, stop) = (&cap, &stop);
                 scope.spawn(move || {
-                    let pace = FoldPace::of_tests(cap);
+                    let pace = FoldPace::for_tests(cap);
                     let stopped = || stop.load(Ordering::Relaxed);
                     pace.begins(&stopped);
                     while !stopped() {
@@ -402,7 +403,7 @@ mod tests {
                     pace.ends();
                 });
             }
-            // All of them have their turns while the read goes on.
+            // All lanes have turns during the read.
             while blocks.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
                 std::thread::yield_now();
             }

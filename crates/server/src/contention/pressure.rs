@@ -1,23 +1,23 @@
-//! Fewer processors for active work where something else than processors runs short.
+//! Share of the processors that active work has while memory or disks run short.
 
 use super::sample::Sample;
 
-/// Share of the memory below which active work gets fewer processors: folds hold blocks, and what they take of the page
-/// cache is missing to those who read and write.
+/// Share of available memory below which active work gets fewer processors. Folds hold blocks, and take page cache from
+/// reads and writes.
 pub(crate) const MEMORY_LOW: f64 = 0.10;
 
-/// Share of the last ten seconds in which something waited for I/O from which active work gets fewer processors while
-/// somebody reads or writes here: lanes that wait for the same disks stand in their way. Without them only folds wait, and
-/// whoever folded elsewhere would wait for the same disks.
+/// Share of the last ten seconds with a wait for I/O, from which active work gets fewer processors during reads and
+/// writes: lanes that wait for the same disks slow them down. Without reads and writes only folds wait, and a fold at a
+/// client would wait for the same disks.
 pub(crate) const IO_HIGH: f64 = 0.6;
 
-/// Share of its processors that active work has left at least, so that what is here comes to an end.
+/// Smallest share of its processors that active work keeps, so that the work on the node ends.
 pub(crate) const LEAST: f64 = 0.25;
 
-/// Share of the processors that active work may use of those it else could: all as long as nothing runs short, then less
-/// in proportion, [`LEAST`] where there is no memory or everything waits for I/O. The worse of the two counts; what is not
-/// known counts for nothing. `normal`: reads and writes that are served.
-pub(crate) fn left(sample: &Sample, normal: u64) -> f64 {
+/// Share of its processors that active work may use, [`LEAST`] to 1. It is 1 while nothing runs short, falls in
+/// proportion, and is [`LEAST`] without available memory or if everything waits for I/O. The lower of the two values
+/// counts. Unknown values have no effect. `normal`: reads and writes under way.
+pub(crate) fn available_share(sample: &Sample, normal: u64) -> f64 {
     let memory = match sample.memory {
         Some((available, total)) if total > 0 => available as f64 / total as f64 / MEMORY_LOW,
         _ => 1.0,
@@ -35,20 +35,26 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn of(available: u64, waits: f64) -> f64 {
-        left(&Sample { memory: Some((available, 100 * GIB)), io: Some(waits), ..Sample::default() }, 1)
+    fn share(available: u64, waits: f64) -> f64 {
+        available_share(
+            &Sample { memory: Some((available, 100 * GIB)), io: Some(waits), ..Sample::default() },
+            1,
+        )
     }
 
     #[test]
     fn all_of_them_until_something_runs_short() {
-        assert_eq!(left(&Sample::default(), 1), 1.0);
-        assert_eq!(of(10 * GIB, IO_HIGH), 1.0);
-        assert_eq!(of(5 * GIB, 0.0), LEAST + (1.0 - LEAST) / 2.0);
-        assert!((of(100 * GIB, 0.8) - of(5 * GIB, 0.0)).abs() < 1e-9);
-        assert_eq!(of(0, 0.0), LEAST);
-        assert_eq!(of(100 * GIB, 1.0), LEAST);
-        assert_eq!(left(&Sample { memory: Some((0, 0)), io: Some(f64::NAN), ..Sample::default() }, 1), 1.0);
-        assert_eq!(left(&Sample { io: Some(1.0), ..Sample::default() }, 0), 1.0);
+        assert_eq!(available_share(&Sample::default(), 1), 1.0);
+        assert_eq!(share(10 * GIB, IO_HIGH), 1.0);
+        assert_eq!(share(5 * GIB, 0.0), LEAST + (1.0 - LEAST) / 2.0);
+        assert!((share(100 * GIB, 0.8) - share(5 * GIB, 0.0)).abs() < 1e-9);
+        assert_eq!(share(0, 0.0), LEAST);
+        assert_eq!(share(100 * GIB, 1.0), LEAST);
+        assert_eq!(
+            available_share(&Sample { memory: Some((0, 0)), io: Some(f64::NAN), ..Sample::default() }, 1),
+            1.0
+        );
+        assert_eq!(available_share(&Sample { io: Some(1.0), ..Sample::default() }, 0), 1.0);
     }
 
     proptest! {
@@ -58,8 +64,8 @@ mod tests {
         ) {
             let (less, more) = (less.min(more) * GIB, less.max(more) * GIB);
             let (waits, longer) = (waits.min(longer), waits.max(longer));
-            prop_assert!(of(less, longer) <= of(more, waits));
-            prop_assert!((LEAST..=1.0).contains(&of(less, longer)));
+            prop_assert!(share(less, longer) <= share(more, waits));
+            prop_assert!((LEAST..=1.0).contains(&share(less, longer)));
         }
     }
 }

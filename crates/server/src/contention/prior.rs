@@ -1,12 +1,12 @@
-//! How fast the built-in kernels are taken to be before any was measured.
+//! Assumed rates of the built-in kernels before a measurement.
 
 use gristmill_schedule::{Rates, ScheduleError};
 
-/// Bytes a second of one core for a kernel of which nothing is known.
+/// Bytes per second of one core with any other kernel.
 const UNKNOWN_RATE: f64 = 1e9;
 
-/// Bytes a second of one core of an ordinary server, rounded: what counts is which kernels are far faster or slower than a
-/// link. What a kernel does here first counts more than this.
+/// Rounded bytes per second of one core of an ordinary server. They show which kernels are much faster or slower than a
+/// link. The first measurement on a node counts more.
 const RATES: [(&str, f64); 16] = [
     ("count", 5e9),
     ("first", 5e9),
@@ -26,10 +26,10 @@ const RATES: [(&str, f64); 16] = [
     ("var", 3e9),
 ];
 
-/// Nothing measured yet.
+/// Rates without a measurement.
 ///
 /// # Errors
-/// A rate that no machine has.
+/// Returns an error if an assumed rate is out of range.
 pub(super) fn rates() -> Result<Rates, ScheduleError> {
     let mut rates = Rates::new(UNKNOWN_RATE)?;
     for (kernel, rate) in RATES {

@@ -1,4 +1,4 @@
-//! How urgent active work is beside everything else on the machine.
+//! Scheduling priority of active work on the machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,23 +9,23 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// How urgent lanes are.
+/// Scheduling priority of lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActivePriority {
-    /// Only what nobody else wants (`SCHED_IDLE`): a thread that wakes to serve a read has its core at once, and where
-    /// other programs take all cores hardly anything is folded.
+    /// Processor time that no other thread wants (`SCHED_IDLE`). A thread that wakes to serve a read has its core at
+    /// once. If other programs take all cores, folds make little progress.
     #[default]
     Idle,
-    /// A tenth of a core that another thread wants too (`nice` 10); reads may wait some milliseconds for a core.
+    /// A tenth of a core that another thread wants too (`nice` 10). Reads may wait some milliseconds for a core.
     Low,
 }
 
-/// How much less urgent lanes of low priority are, as `nice` counts.
+/// `nice` value of lanes of low priority.
 const LESS_URGENT: i32 = 10;
 
 impl ActivePriority {
-    /// Share of a machine that others use wholly, that lanes get all the same: the weights of Linux's scheduler are 1024 for
-    /// other threads, 110 for these and 3 for idle ones.
+    /// Share of the processors that lanes get while other programs want all of them. The weights of Linux's scheduler
+    /// are 1024 for other threads, 110 at `nice` 10 and 3 for idle threads.
     pub(crate) fn least_share(self) -> f64 {
         match self {
             ActivePriority::Idle => 0.003,
@@ -33,7 +33,7 @@ impl ActivePriority {
         }
     }
 
-    /// Makes the calling thread so urgent. Who may not change it works on as before.
+    /// Gives the calling thread this priority. A thread that may not change its priority keeps the old one.
     pub(crate) fn set(self) {
         match self {
             ActivePriority::Idle => {
@@ -41,7 +41,7 @@ impl ActivePriority {
                 let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
             }
             ActivePriority::Low => {
-                // On Linux the priority of a thread.
+                // On Linux this sets the priority of the thread.
                 let _ = setpriority_process(None, LESS_URGENT);
             }
         }

@@ -1,22 +1,22 @@
-//! How long the active work of a node is, and when somebody who was refused had better come again.
+//! Length of a node's active work, and the time after which a refused client should try again.
 
 use gristmill_wire::MAX_RETRY_AFTER;
 
-/// The active work that is here.
+/// Active work on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Queue {
-    /// Seconds for which the processors that active work may use have some.
+    /// Seconds that it takes on the processors for active work.
     pub seconds: f64,
-    /// Requests that it is of, each of which has a place.
+    /// Number of its requests. Each has a place.
     pub requests: usize,
 }
 
 impl Queue {
-    /// Seconds after which a place is free, about: as they end one after the other, the queue divided by its requests.
-    /// Whole ones from 1 to [`MAX_RETRY_AFTER`].
+    /// Approximate seconds until a place is free: the seconds divided by the requests, since requests end one after the
+    /// other. A whole number from 1 to [`MAX_RETRY_AFTER`].
     pub fn retry_after(&self) -> u32 {
         let seconds = (self.seconds / self.requests.max(1) as f64).ceil();
-        // What is no number is as good as unknown, and the cast takes it for 0.
+        // The cast makes 0 of NaN.
         (seconds.min(f64::from(MAX_RETRY_AFTER)) as u32).clamp(1, MAX_RETRY_AFTER)
     }
 }

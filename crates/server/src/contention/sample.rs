@@ -1,31 +1,31 @@
-//! What the machine does, from `/proc`. What is not there is not known; nothing fails for it.
+//! Load of the machine, from `/proc`. A value whose file is missing is unknown. Nothing fails.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Longest file of `/proc` that is read, in bytes. The lines that are looked for stand at the beginning.
+/// Bytes of a file of `/proc` that are read. The needed lines are at its beginning.
 const MAX_BYTES: u64 = 16 << 10;
 
-/// What the machine did since the sample before.
+/// Load of the machine since the sample before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     /// Share of all processors that was used, 0 to 1.
     pub cpu: f64,
-    /// Of these, what is not active work of this node, and what is.
+    /// Share of all processors that was used by anything but active work of this node.
     pub others: f64,
-    /// See [`others`](Sample::others).
+    /// Share of all processors that was used by active work of this node.
     pub ours: f64,
-    /// Bytes of memory that can be had, and all of them.
+    /// Bytes of available memory, and of all memory.
     pub memory: Option<(u64, u64)>,
-    /// Share of the last ten seconds in which something waited for I/O, 0 to 1.
+    /// Share of the last ten seconds in which some thread waited for I/O, 0 to 1.
     pub io: Option<f64>,
 }
 
 /// Takes samples.
 pub(crate) struct Sampler {
     proc: PathBuf,
-    /// Ticks that were used and all ticks, at the last sample.
+    /// Used ticks and all ticks at the last sample.
     ticks: Option<(u64, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl Sampler {
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let fields: Vec<u64> =
         stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().map_while(|n| n.parse().ok()).collect();
-    // Guests' time is in that of users already.
+    // The time of users includes that of guests.
     let all = fields.get(..8)?.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
     let idle = fields.get(3)?.saturating_add(*fields.get(4)?);
     Some((all.saturating_sub(idle), all))

@@ -1,43 +1,43 @@
-//! What it costs a node to send a byte: processor time of everything but lanes, divided by what was sent meanwhile.
+//! Cost of sending for a node: processor time of everything but lanes, divided by the bytes that were sent meanwhile.
 
 use gristmill_schedule::cluster::SENDING;
 use gristmill_schedule::{Learned, MAX_RATE, MIN_RATE, ScheduleError};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes that one core reads and sends in a second, before it was measured.
+/// Assumed bytes per second that one core reads and sends, before a measurement.
 const UNKNOWN: f64 = 1.0 / SENDING;
 
-/// Bytes that must have been sent since the last look to tell anything.
+/// Fewest bytes between two calls that count as a measurement.
 const LEAST_SENT: u64 = 8 << 20;
 
-/// What sending costs, as far as is known.
+/// Estimate of the cost of sending.
 #[derive(Debug)]
 pub(super) struct Sending {
     rate: Learned,
     last: SendingCounters,
 }
 
-/// What was counted at a look.
+/// Counters of the process at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SendingCounters {
     /// Seconds of processor time of this process.
     pub process: f64,
-    /// Those of its lanes.
+    /// Seconds of processor time of its lanes.
     pub lanes: f64,
-    /// Writes that are on, and a number that changes with each.
+    /// Number of writes under way, and a number that changes with each write.
     pub writes: (u64, u64),
 }
 
 impl Sending {
-    /// Nothing measured yet.
+    /// Creates an estimate without a measurement.
     ///
     /// # Errors
-    /// None: a rate that machines have is believed.
+    /// Returns an error if the assumed rate is out of range, which it is not.
     pub fn new() -> Result<Sending, ScheduleError> {
         Ok(Sending { rate: Learned::new(UNKNOWN)?, last: SendingCounters::default() })
     }
 
-    /// So many bytes were sent since the last look. What is written meanwhile costs time too, so nothing is learned then.
+    /// Learns from `sent` bytes since the last call. Writes cost time too, so nothing is learned while there are any.
     pub fn learn(&mut self, sent: u64, now: SendingCounters) {
         let last = std::mem::replace(&mut self.last, now);
         let seconds = (now.process - last.process) - (now.lanes - last.lanes);
@@ -47,7 +47,7 @@ impl Sending {
         }
     }
 
-    /// Bytes a second that one core sends.
+    /// Bytes per second that one core sends.
     pub fn rate(&self) -> f64 {
         self.rate.rate().clamp(MIN_RATE, MAX_RATE)
     }
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(sending.rate(), UNKNOWN);
         for n in 1..50 {
             let n = f64::from(n);
-            // A second for a gigabyte, and two for lanes.
+            // One second for a gigabyte, and two for lanes.
             sending.learn(1_000_000_000, at(1.0 + 3.0 * n, 0.5 + 2.0 * n, 0));
         }
         assert!((sending.rate() / 1e9 - 1.0).abs() < 0.05, "{sending:?}");

@@ -1,4 +1,4 @@
-//! The thread that watches a node and decides anew whenever something has changed.
+//! The thread that takes samples of a node and decides after each change.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,18 +16,18 @@ use super::estimator::{Contention, Signal, lock, usable};
 use super::sample::{Sample, Sampler};
 use super::sending::{SendingCounters, process_seconds};
 
-/// How often the machine is looked at, and running work decided anew.
+/// Time between samples of the machine, and between decisions about running work.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
-/// How often it is looked what control groups let this process use, while anything is decided.
+/// Time between readings of the limits of control groups while there are decisions.
 const QUOTA_EVERY: Duration = Duration::from_millis(50);
 
-/// Seconds over which it is averaged what others take of the machine: work that is handed back for a burst of half a second
-/// does not come back when it is over.
+/// Seconds over which the load of other programs is averaged. Work that is handed back because of a burst of half a
+/// second does not return after the burst.
 const OTHERS_SECONDS: f64 = 5.0;
 
 impl Contention {
-    /// Watches until it is told to stop.
+    /// Takes samples and decides until [`stop`](Contention::stop). Blocks.
     pub(super) fn watch(&self) {
         let mut sampler = Sampler::new(Path::new("/proc"));
         let (mut sampled, mut quota_read): (Option<Instant>, Option<Instant>) = (None, None);
@@ -66,9 +66,9 @@ impl Contention {
                 quota_read = Some(Instant::now());
             }
             let before = thread_time();
-            // A node without work decides at once when some comes.
+            // Without work the budget is not used, so the first request is decided at once.
             if self.decide() {
-                budget.took(thread_time().saturating_sub(before), Instant::now());
+                budget.spend(thread_time().saturating_sub(before), Instant::now());
             }
             let signal = lock(&self.signal);
             let quiet = |signal: &mut Signal| !signal.changed && !signal.stop;
@@ -79,14 +79,15 @@ impl Contention {
                 return;
             }
             if std::mem::take(&mut signal.changed) {
-                // A burst is decided together.
+                // The requests of a burst are decided together.
                 drop(signal);
                 std::thread::sleep(budget.rest(Instant::now()));
             }
         }
     }
 
-    /// Decides for all that are here, and hands back what had better go. False if nothing is here.
+    /// Decides about all active requests, and hands back the ones that are faster at their clients. Returns false if
+    /// there are no active requests.
     fn decide(&self) -> bool {
         let actives = self.active.all();
         if actives.is_empty() {
@@ -134,8 +135,8 @@ impl Contention {
             return decide(actives, &rates, &situation, staying);
         }
         let place = |active: &Arc<Active>| match active.work.asker {
-            Some(_) => Verdict { place: Place::Client, here: f64::INFINITY, there: None },
-            None => Verdict { place: Place::Storage, here: f64::INFINITY, there: None },
+            Some(_) => Verdict { place: Place::Client, storage_seconds: f64::INFINITY, client_seconds: None },
+            None => Verdict { place: Place::Storage, storage_seconds: f64::INFINITY, client_seconds: None },
         };
         Ok(actives.iter().map(place).collect())
     }
@@ -147,18 +148,18 @@ impl Contention {
         if stays_anyway(active, verdict, now) {
             return;
         }
-        let there = verdict.there.unwrap_or(0.0);
+        let client_seconds = verdict.client_seconds.unwrap_or(0.0);
         if active.is_running() {
             lock(&active.revision).moved(now, Place::Client);
         }
         let Some(asker) = &active.work.asker else { return };
         let link = lock(&self.links).link();
-        lock(&self.backlog).add(&asker.name, now, there, active.left() as f64 / link);
+        lock(&self.backlog).add(&asker.name, now, client_seconds, active.left() as f64 / link);
         let why = if self.options.share > 0.0 {
             format!(
-                "the node has {count} active requests; here it would take {:.2} s, where it was asked {there:.2} s with \
-                 all that is moved for it",
-                verdict.here
+                "the node has {count} active requests; this one would take {:.2} s here, and {client_seconds:.2} s at \
+                 its client with all bytes that move there",
+                verdict.storage_seconds
             )
         } else {
             "the node takes no active work (--active-share 0)".to_owned()
@@ -167,17 +168,17 @@ impl Contention {
     }
 }
 
-/// What was believed and what was seen in the last `lasted` seconds, together.
+/// Average of an estimate and of the value in the last `lasted` seconds.
 fn smoothed(believed: f64, seen: f64, lasted: f64) -> f64 {
     believed + (seen - believed) * (1.0 - (-lasted / OTHERS_SECONDS).exp())
 }
 
-/// Whether a request stays that had better go: it runs, and too little is gained.
+/// Whether a request stays although the verdict is its client: it runs, and the gain is too small.
 fn stays_anyway(active: &Active, verdict: &Verdict, now: f64) -> bool {
-    let there = [(Place::Client, verdict.there.unwrap_or(0.0))];
+    let client_seconds = [(Place::Client, verdict.client_seconds.unwrap_or(0.0))];
     verdict.place == Place::Client
         && active.is_running()
-        && lock(&active.revision).consider(now, verdict.here, &there).is_none()
+        && lock(&active.revision).consider(now, verdict.storage_seconds, &client_seconds).is_none()
 }
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
-// Asks the entry node once a second what all nodes do, and shows it. All text goes in as text, never as HTML: names of
-// askers and addresses are whatever somebody called them.
+// Asks the entry node for the status of all nodes once per second, and shows it. All text is inserted as text, never as
+// HTML: clients choose their names.
 'use strict';
 
-const EVERY = 1000; // ms between two questions
-const SLOWEST = 30000; // ms at most, while there is no answer
-const PATIENCE = 10000; // ms that an answer may take
-const HISTORY = 180; // rates that are shown at most
-const RECENT = 30; // seconds for which a request that was handed back is shown
-const SHORT = 60; // for so many a curve has room from the beginning
+const EVERY = 1000; // ms between two requests
+const SLOWEST = 30000; // largest interval in ms, while there is no answer
+const PATIENCE = 10000; // longest time of an answer, in ms
+const HISTORY = 180; // largest number of rates in a curve
+const RECENT = 30; // seconds for which a handed-back request is shown
+const SHORT = 60; // number of rates for which a new curve has room
 const PLACES = { waiting: 'waiting', running: 'running', leaving: 'being handed back' };
 
 let token = null; // in memory only
 let wait = EVERY;
 let timer = null;
 let asking = false;
-const known = new Map(); // by target: what a node last said, and its rates
+const known = new Map(); // by target: the last status of a node, and its rates
 const curves = { kept: [], moved: [] };
 
-// --- What changed since the last answer
+// --- Changes since the last answer
 
-/** The rates of a node, in bytes a second by its own clock; what was counted before it was started again is over. */
+/** The rates of a node, in bytes per second of its own clock. Counts from before a restart are ignored. */
 function rates(node) {
   const before = known.get(node.target);
   if (!node.load) return before && { ...before, kept: 0, moved: 0, answers: false };
@@ -180,7 +180,7 @@ function render(cluster) {
   fill(at('kernels'), kernelRows(answering), 'No kernel was asked for yet.');
 }
 
-// --- Asking
+// --- Requests
 
 function banner(text) {
   const place = at('banner');

@@ -25,7 +25,7 @@ function seconds(value) {
 
 const percent = (share) => `${Math.round(100 * number(share))} %`;
 
-/** Shows rows: arrays of cells with a key each. Rows and cells that are there are kept, so that a selection stays. */
+/** Shows rows: arrays of cells with a key each. Existing rows and cells are reused, so that a selection stays. */
 function fill(table, rows, none) {
   const labels = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];

@@ -1,10 +1,10 @@
-//! A book: what is known of the chunks of one object, and its bytes.
+//! A book: the summaries of the chunks of one object, and the format of its file.
 //!
 //! ```text
-//! head       8 bytes: `grstats` and the version of this form
+//! head       8 bytes: `grstats` and the version of the format
 //! object     its name: length u8, bytes; its version, u64
 //! entries    each: key 16 bytes, length u16, summary
-//! digest     SHA-256 of all that is before it
+//! digest     SHA-256 of all bytes before it
 //! ```
 //! Everything is little-endian.
 
@@ -18,29 +18,29 @@ use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use crate::limits::MAX_BOOK_BYTES;
 use crate::statistics::read_bounded;
 
-/// What a summary is filed under.
+/// Key of a summary.
 pub(crate) type Key = [u8; 16];
 
 const HEAD: [u8; 8] = *b"grstats\x01";
 
-/// What an entry takes in memory beside its summary, about.
+/// Approximate bytes of memory of an entry in addition to its summary.
 const ENTRY_BYTES: usize = 96;
 
-/// Most bytes of a file: of entries no more than in memory, and a head and an end.
+/// Largest length of a file: the entries, which take no more than in memory, the head and the digest.
 const MAX_FILE_BYTES: usize = MAX_BOOK_BYTES + 512;
 
-/// The object that a book is of.
+/// Object of a book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub object: ObjectId,
     pub version: u64,
 }
 
-/// Summaries by their keys. Beyond [`MAX_BOOK_BYTES`] the first that were put go.
+/// Summaries by their keys. Beyond [`MAX_BOOK_BYTES`] the oldest are removed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Book {
     entries: HashMap<Key, Box<[u8]>>,
-    /// Keys in the order in which they came.
+    /// Keys in the order of their insertion.
     order: VecDeque<Key>,
     bytes: usize,
 }
@@ -50,12 +50,12 @@ impl Book {
         self.entries.get(key).map(|summary| &**summary)
     }
 
-    /// Bytes that it takes in memory.
+    /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Puts a summary in, in place of one that is there. Whether that changed anything.
+    /// Inserts or replaces a summary. Returns whether the book changed.
     pub fn put(&mut self, key: Key, summary: Vec<u8>) -> bool {
         if summary.len() > MAX_SUMMARY_BYTES || self.get(&key) == Some(&summary) {
             return false;
@@ -91,7 +91,7 @@ impl Book {
         out
     }
 
-    /// What [`encode`](Book::encode) wrote for this object; `None` for anything else.
+    /// Decodes the bytes that [`encode`](Book::encode) made for this object. `None` for any other bytes.
     pub fn decode(bytes: &[u8], owner: &Owner) -> Option<Book> {
         let (content, found) = bytes.split_last_chunk::<SHA256_OUTPUT_LEN>()?;
         if digest(&SHA256, content).as_ref() != found {
@@ -109,7 +109,7 @@ impl Book {
         Some(book)
     }
 
-    /// The one in a file, if there is one of this object.
+    /// Reads the book of this object from a file. `None` if there is none.
     pub fn read(path: &Path, owner: &Owner) -> Option<Book> {
         Book::decode(&read_bounded(path, MAX_FILE_BYTES).ok()??, owner)
     }

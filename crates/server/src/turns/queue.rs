@@ -10,28 +10,28 @@ pub(crate) type Ticket = u64;
 
 /// Requests of several principals that wait for turns.
 ///
-/// The next turn goes to the principal that waits and has the fewest at work; of several to the one that was served
-/// longest ago; of one principal's requests to the one that came first. Nobody has more than [`PLACES_FOR_EACH_FREE`]
-/// turns for each that is free, so that somebody who comes finds one. A principal of which nothing is here is
-/// forgotten, and one that comes counts as served just now: a new name gains nothing, and whoever waits has the
-/// longest time behind it after each of the others was served once.
+/// The next turn goes to the waiting principal with the fewest turns. Among equals it goes to the principal whose last
+/// turn began first, and among requests of one principal to the first that arrived. A principal has at most
+/// [`PLACES_FOR_EACH_FREE`] turns for each free one, so that a new principal finds one. A principal without requests is
+/// forgotten, and a new one counts as served just now. So a new name gains nothing, and a waiting principal is next
+/// after each of the others had one turn.
 pub(crate) struct TurnQueue {
     most: usize,
     /// Largest number of waiting requests of one principal.
     most_waiting: usize,
     at_work: usize,
-    /// Principals with requests that wait or work.
+    /// Principals with requests that wait or have turns.
     principals: HashMap<Arc<str>, PrincipalState>,
-    /// Those of whom something waits, by what they have at work and when they were served.
+    /// Principals with waiting requests, by their number of turns and the time of their last turn.
     order: BTreeMap<(usize, u64), Arc<str>>,
-    /// Grows with everything that happens, so that no two have the same.
+    /// Counter of events: each event has its own time.
     clock: u64,
 }
 
 /// Requests of a principal.
 struct PrincipalState {
     at_work: usize,
-    /// When it was given its last turn, or came.
+    /// Time of its last turn, or of its arrival.
     served: u64,
     waiting: BTreeSet<Ticket>,
 }
@@ -47,7 +47,7 @@ impl PrincipalState {
 }
 
 impl TurnQueue {
-    /// For so many turns at once, and at most so many of one principal that wait.
+    /// Creates a queue for `most` turns. At most `most_waiting` requests of one principal wait.
     pub fn new(most: usize, most_waiting: usize) -> TurnQueue {
         let (principals, order) = (HashMap::new(), BTreeMap::new());
         TurnQueue { most, most_waiting, at_work: 0, principals, order, clock: 0 }
@@ -58,82 +58,82 @@ impl TurnQueue {
         self.clock
     }
 
-    /// One more of this principal waits; `None` if as many do as may.
-    pub fn join(&mut self, who: &Arc<str>) -> Option<Ticket> {
+    /// Adds a waiting request. `None` if the largest number of requests of this principal wait already.
+    pub fn join(&mut self, principal: &Arc<str>) -> Option<Ticket> {
         let (ticket, now) = (self.tick(), self.tick());
         let new = || PrincipalState { at_work: 0, served: now, waiting: BTreeSet::new() };
-        let state = self.principals.entry(who.clone()).or_insert_with(new);
+        let state = self.principals.entry(principal.clone()).or_insert_with(new);
         if state.waiting.len() < self.most_waiting {
             state.waiting.insert(ticket);
-            self.order.insert(state.rank(), who.clone());
+            self.order.insert(state.rank(), principal.clone());
             return Some(ticket);
         }
-        self.forget_if_idle(who);
+        self.forget_if_idle(principal);
         None
     }
 
-    /// One that had its turn and gave it up waits again, with the same number. It was let in before.
-    pub fn join_again(&mut self, who: &Arc<str>, ticket: Ticket) {
+    /// Adds a request that gave up its turn, with the same number. The bound does not apply to it.
+    pub fn join_again(&mut self, principal: &Arc<str>, ticket: Ticket) {
         let now = self.tick();
         let new = || PrincipalState { at_work: 0, served: now, waiting: BTreeSet::new() };
-        let state = self.principals.entry(who.clone()).or_insert_with(new);
-        // Behind those who have as many at work.
+        let state = self.principals.entry(principal.clone()).or_insert_with(new);
+        // Its place is behind the principals with as many turns.
         self.order.remove(&state.rank());
         state.served = now;
         state.waiting.insert(ticket);
-        self.order.insert(state.rank(), who.clone());
+        self.order.insert(state.rank(), principal.clone());
     }
 
-    /// Whether somebody waits who has fewer at work than this principal without one of its own.
-    pub fn is_wanted(&self, who: &str) -> bool {
-        let own = self.principals.get(who).map_or(0, |state| state.at_work);
-        self.order.first_key_value().is_some_and(|((least, _), first)| &**first != who && *least < own)
+    /// Whether another principal waits that has fewer turns than this principal would have with one less.
+    pub fn is_wanted(&self, principal: &str) -> bool {
+        let own = self.principals.get(principal).map_or(0, |state| state.at_work);
+        self.order.first_key_value().is_some_and(|((least, _), first)| &**first != principal && *least < own)
     }
 
-    /// One that waits goes; nothing is done for one that had its turn.
-    pub fn leave(&mut self, who: &str, ticket: Ticket) {
-        let Some(state) = self.principals.get_mut(who) else { return };
+    /// Removes a waiting request. Nothing happens if it has its turn already.
+    pub fn leave(&mut self, principal: &str, ticket: Ticket) {
+        let Some(state) = self.principals.get_mut(principal) else { return };
         if state.waiting.remove(&ticket) && state.waiting.is_empty() {
             self.order.remove(&state.rank());
-            self.forget_if_idle(who);
+            self.forget_if_idle(principal);
         }
     }
 
-    /// Gives a turn that is free to the one that is next, if there is one.
+    /// Gives a free turn to the next request, if there is one.
     pub fn next(&mut self) -> Option<(Arc<str>, Ticket)> {
         let free = self.most.saturating_sub(self.at_work);
-        // Whoever is first has the fewest: where it may have no more, nobody may.
+        // The first principal has the fewest turns. If it may have no more, no principal may.
         let (least, _) = *self.order.first_key_value()?.0;
         if least >= free.saturating_mul(PLACES_FOR_EACH_FREE) {
             return None;
         }
         let now = self.tick();
-        let (_, who) = self.order.pop_first()?;
-        let state = self.principals.get_mut(&who)?;
+        let (_, principal) = self.order.pop_first()?;
+        let state = self.principals.get_mut(&principal)?;
         let ticket = state.waiting.pop_first()?;
         (state.at_work, state.served) = (state.at_work + 1, now);
         if !state.waiting.is_empty() {
-            self.order.insert(state.rank(), who.clone());
+            self.order.insert(state.rank(), principal.clone());
         }
         self.at_work += 1;
-        Some((who, ticket))
+        Some((principal, ticket))
     }
 
-    /// One of this principal's that had a turn is done with it.
-    pub fn end(&mut self, who: &str) {
-        let Some(state) = self.principals.get_mut(who) else { return };
+    /// Ends a turn of this principal.
+    pub fn end(&mut self, principal: &str) {
+        let Some(state) = self.principals.get_mut(principal) else { return };
         let waits = self.order.remove(&state.rank());
         state.at_work = state.at_work.saturating_sub(1);
-        if let Some(who) = waits {
-            self.order.insert(state.rank(), who);
+        if let Some(principal) = waits {
+            self.order.insert(state.rank(), principal);
         }
         self.at_work = self.at_work.saturating_sub(1);
-        self.forget_if_idle(who);
+        self.forget_if_idle(principal);
     }
 
-    fn forget_if_idle(&mut self, who: &str) {
-        if self.principals.get(who).is_some_and(PrincipalState::is_idle) {
-            self.principals.remove(who);
+    fn forget_if_idle(&mut self, principal: &str) {
+        if self.principals.get(principal).is_some_and(PrincipalState::is_idle) {
+            self.principals.remove(principal);
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// What is done to a queue: by a principal, or to the one at this place of all that wait or work.
+    /// Step of a test: a request of a principal joins, or the request at an index leaves or ends.
     #[derive(Clone, Debug)]
     enum Step {
         Join(usize),
@@ -178,11 +178,11 @@ mod tests {
         prop::collection::vec(step, 0..200)
     }
 
-    fn name(who: usize) -> Arc<str> {
-        ["a", "b", "c", "d", "e"][who].into()
+    fn name(principal: usize) -> Arc<str> {
+        ["a", "b", "c", "d", "e"][principal].into()
     }
 
-    /// The rule in the plainest words: lists, looked through from the beginning.
+    /// The same order as simple searches through lists.
     #[derive(Default)]
     struct Model {
         waiting: Vec<(Arc<str>, Ticket)>,
@@ -192,13 +192,15 @@ mod tests {
     }
 
     impl Model {
-        fn count(&self, who: &Arc<str>) -> usize {
-            self.working.iter().filter(|one| *one == who).count()
+        fn count(&self, principal: &Arc<str>) -> usize {
+            self.working.iter().filter(|one| *one == principal).count()
         }
 
         fn next(&mut self, most: usize) -> Option<(Arc<str>, Ticket)> {
             let free = most - self.working.len();
-            let rank = |(who, ticket): &(Arc<str>, Ticket)| (self.count(who), self.served[who], *ticket);
+            let rank = |(principal, ticket): &(Arc<str>, Ticket)| {
+                (self.count(principal), self.served[principal], *ticket)
+            };
             let next = self.waiting.iter().min_by_key(|one| rank(one)).cloned()?;
             if self.count(&next.0) >= 3 * free {
                 return None;
@@ -212,7 +214,9 @@ mod tests {
 
         fn forget(&mut self) {
             let (waiting, working) = (&self.waiting, &self.working);
-            self.served.retain(|who, _| waiting.iter().any(|one| one.0 == *who) || working.contains(who));
+            self.served.retain(|principal, _| {
+                waiting.iter().any(|one| one.0 == *principal) || working.contains(principal)
+            });
         }
     }
 
@@ -222,29 +226,29 @@ mod tests {
             let (mut queue, mut model) = (TurnQueue::new(most, most_waiting), Model::default());
             for step in steps {
                 match step {
-                    Step::Join(who) => {
-                        let who = name(who);
-                        let ticket = queue.join(&who);
-                        let many = model.waiting.iter().filter(|one| one.0 == who).count();
+                    Step::Join(principal) => {
+                        let principal = name(principal);
+                        let ticket = queue.join(&principal);
+                        let many = model.waiting.iter().filter(|one| one.0 == principal).count();
                         prop_assert_eq!(ticket.is_some(), many < most_waiting);
                         if let Some(ticket) = ticket {
                             model.step += 1;
-                            model.served.entry(who.clone()).or_insert(model.step);
-                            model.waiting.push((who, ticket));
+                            model.served.entry(principal.clone()).or_insert(model.step);
+                            model.waiting.push((principal, ticket));
                         }
                     }
                     Step::Leave(at) if !model.waiting.is_empty() => {
-                        let (who, ticket) = model.waiting.remove(at % model.waiting.len());
-                        queue.leave(&who, ticket);
+                        let (principal, ticket) = model.waiting.remove(at % model.waiting.len());
+                        queue.leave(&principal, ticket);
                     }
                     Step::End(at) if !model.working.is_empty() => {
-                        let who = model.working.remove(at % model.working.len());
-                        queue.end(&who);
+                        let principal = model.working.remove(at % model.working.len());
+                        queue.end(&principal);
                     }
                     Step::Leave(_) | Step::End(_) => {}
                 }
                 model.forget();
-                // All that are free are given at once, and none else.
+                // All free turns are given at once.
                 loop {
                     let (next, expected) = (queue.next(), model.next(most));
                     prop_assert_eq!(&next, &expected);
@@ -255,11 +259,11 @@ mod tests {
                 prop_assert_eq!(queue.free(), most - model.working.len());
                 prop_assert!(model.waiting.is_empty() || queue.free() <= most / 4);
             }
-            for who in model.working {
-                queue.end(&who);
+            for principal in model.working {
+                queue.end(&principal);
             }
-            for (who, ticket) in model.waiting {
-                queue.leave(&who, ticket);
+            for (principal, ticket) in model.waiting {
+                queue.leave(&principal, ticket);
             }
             prop_assert!(queue.is_empty());
         }
@@ -269,11 +273,11 @@ mod tests {
             before in 0usize..5,
             ends in prop::collection::vec(any::<usize>(), 1..60),
         ) {
-            // All others have more than enough that waits, and names that come anew.
+            // The other principals always have waiting requests, and new principals arrive.
             let mut queue = TurnQueue::new(1, 1000);
             let mut at_work = Vec::new();
-            for who in 0..=before {
-                let _ = queue.join(&name(who.min(3)));
+            for principal in 0..=before {
+                let _ = queue.join(&name(principal.min(3)));
             }
             at_work.extend(queue.next());
             let waits: Arc<str> = "waits".into();
@@ -282,17 +286,17 @@ mod tests {
             for (n, end) in ends.into_iter().enumerate() {
                 let _ = queue.join(&name(end % 4));
                 let _ = queue.join(&Arc::from(format!("new {n}")));
-                at_work.drain(..).for_each(|(who, _): (Arc<str>, Ticket)| queue.end(&who));
-                let (who, number) = queue.next().unwrap();
-                if who == waits {
+                at_work.drain(..).for_each(|(principal, _): (Arc<str>, Ticket)| queue.end(&principal));
+                let (principal, number) = queue.next().unwrap();
+                if principal == waits {
                     prop_assert_eq!(number, ticket);
                     return Ok(());
                 }
-                prop_assert!(!who.starts_with("new"));
-                let times = served.entry(who.clone()).or_default();
+                prop_assert!(!principal.starts_with("new"));
+                let times = served.entry(principal.clone()).or_default();
                 *times += 1;
-                prop_assert!(*times < 2, "{} is served again", who);
-                at_work.push((who, number));
+                prop_assert!(*times < 2, "{} is served again", principal);
+                at_work.push((principal, number));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A turn of work in blocks, which goes to somebody else between two of them when that one has less at work.
+//! A turn of work in blocks. Between two blocks it goes to another principal that has fewer turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,21 +9,21 @@ use tokio::task::JoinHandle;
 
 use super::{Turn, Turns};
 
-/// How long a turn lasts at least before it is given to somebody else: what was in the caches is lost with it.
+/// Shortest time of a turn before another principal gets it: the content of the caches is lost with it.
 pub(crate) const SLICE: Duration = Duration::from_millis(200);
 
-/// Longest that a thread waits before it looks whether its work was stopped.
+/// Longest wait of a thread before it checks whether its work was stopped.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A turn that its work has, or waits to have again. It is given back, or its place in the line given up, when dropped.
+/// A turn that its work has, or waits for again. Dropping it returns the turn, or gives up the place in the queue.
 pub(crate) struct Yielding {
     turns: Arc<Turns>,
     phase: Mutex<Phase>,
-    /// Whether the turn is with somebody else.
+    /// Whether another principal has the turn.
     away: AtomicBool,
     back: Condvar,
     runtime: Handle,
-    /// For those who bring the turn back.
+    /// Reference for the task that waits for the turn.
     this: Weak<Yielding>,
 }
 
@@ -35,7 +35,7 @@ enum Phase {
 }
 
 impl Yielding {
-    /// Of a turn that begins now.
+    /// Begins with this turn now.
     pub fn new(turn: Turn, runtime: &Handle) -> Arc<Yielding> {
         Arc::new_cyclic(|this| Yielding {
             turns: turn.turns.clone(),
@@ -51,8 +51,8 @@ impl Yielding {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Between two blocks of a thread of the work: gives the turn up if it is due, and waits until it is back or the work
-    /// was stopped. `leaves` is called before it waits.
+    /// Gives the turn up if it is due, and waits until it is back or the work is stopped. Each thread of the work calls
+    /// this between two blocks. `leaves` is called before a wait.
     pub fn at_block(&self, stopped: &dyn Fn() -> bool, leaves: &dyn Fn()) {
         let mut phase = self.phase();
         if let Phase::Working(turn, since) = &*phase
@@ -70,28 +70,29 @@ impl Yielding {
         }
     }
 
-    /// Whether [`at_block`](Yielding::at_block) may have something to do. It takes no lock: every block asks.
+    /// Whether [`at_block`](Yielding::at_block) may have something to do. It takes no lock, since it runs after each
+    /// block.
     pub fn is_due(&self) -> bool {
         self.away.load(Ordering::Relaxed) || self.turns.is_crowded()
     }
 
     fn give_up(&self, phase: &mut Phase) {
         let Phase::Working(turn, _) = std::mem::replace(phase, Phase::Over) else { return };
-        // Before all others of the principal, so that it has no more works begun than it may have turns.
-        let waiter = self.turns.join_again(&turn.who, turn.ticket);
+        // Its place is before all others of the principal, so that a principal has no more requests begun than turns.
+        let waiter = self.turns.join_again(&turn.principal, turn.ticket);
         drop(turn);
         let this = self.this.clone();
         let back = self.runtime.spawn(async move {
-            let Some(turn) = waiter.turn_of().await else { return };
+            let Some(turn) = waiter.wait().await else { return };
             if let Some(this) = this.upgrade() {
-                this.comes_back(turn);
+                this.resume(turn);
             }
         });
         self.away.store(true, Ordering::Relaxed);
         *phase = Phase::Away(back);
     }
 
-    fn comes_back(&self, turn: Turn) {
+    fn resume(&self, turn: Turn) {
         let mut phase = self.phase();
         *phase = Phase::Working(turn, Instant::now());
         self.away.store(false, Ordering::Relaxed);
@@ -116,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Work until it is told to stop; counts how often it waited.
+    /// Works until it is stopped, and counts its waits.
     fn work(turn: Arc<Yielding>, stop: Arc<AtomicBool>, waited: Arc<AtomicUsize>) -> JoinHandle<()> {
         std::thread::spawn(move || {
             while !stop.load(Ordering::SeqCst) {
@@ -139,7 +140,7 @@ mod tests {
         let stop = Arc::new(AtomicBool::new(false));
         let waited: [Arc<AtomicUsize>; 2] = Default::default();
         let lanes = waited.clone().map(|waited| work(turn.clone(), stop.clone(), waited));
-        // Each of several small requests in turn, while the long one is nowhere near its end, and all of its lanes wait.
+        // Several small requests have turns one after the other while all lanes of the long one wait.
         for times in 1..=3 {
             let held = turns.turn(&small).await.unwrap();
             while waited.iter().any(|waited| waited.load(Ordering::SeqCst) < times) {
@@ -147,7 +148,7 @@ mod tests {
             }
             drop(held);
         }
-        // One of the same principal gains nothing by waiting.
+        // A request of the same principal gets no turn.
         let same = turns.turn(&long);
         assert!(tokio::time::timeout(2 * SLICE, same).await.is_err());
         stop.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Nodes in this process, and a client of them.
+//! Nodes and a client in the process of the test.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use gristmill_transport::{Dialer, DialerOptions};
 use gristmill_wire::{InputSpec, Place};
 use tokio::runtime::Runtime;
 
-/// Nodes that end with the test.
+/// Nodes that stop at the end of the test.
 pub struct Nodes {
     pub dir: tempfile::TempDir,
     pub nodes: Vec<Option<Node>>,
@@ -25,14 +25,14 @@ impl Nodes {
         Nodes::started(count, |options| options)
     }
 
-    /// Nodes that are started in their own way.
+    /// Starts nodes with options of their own.
     pub fn started(count: usize, how: impl Fn(NodeOptions) -> NodeOptions) -> Nodes {
         let dir = tempfile::tempdir().unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
         let mut nodes = Vec::new();
         for number in 0..count {
-            // Other tests run beside this one, and idle lanes would have what those leave.
+            // Other tests run at the same time, and idle lanes would get only the processor time that they leave.
             let options = options(dir.path(), number, nodes.first());
             let options = how(NodeOptions { active_priority: ActivePriority::Low, ..options });
             nodes.push(runtime.block_on(Node::start(options)).unwrap());
@@ -71,7 +71,7 @@ impl Nodes {
         }
     }
 
-    /// Has the nodes of a file fold, which may hand back what they like to.
+    /// Folds on the nodes of a file, which may hand work back.
     pub fn ask_movable(&self, path: &str, question: &Question) -> (Value, RowBatch, Report) {
         self.try_movable(path, question).unwrap()
     }
@@ -138,7 +138,7 @@ pub fn text(kernel: &str, params: &[(&str, &str)]) -> Question {
     Question { kernel: kernel.into(), params, ..Question::default() }
 }
 
-/// Numbers whose plain sum depends on how they are cut.
+/// Numbers whose plain sum depends on their division into parts.
 pub fn mixed(count: u64) -> Vec<u8> {
     let value = |n: u64| {
         let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
