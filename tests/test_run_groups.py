@@ -220,7 +220,7 @@ def test_labels_are_printed(grist, days):
     [
         (["--groupby", "time"], "time.month"),
         (["--groupby", "time.decade"], "dayofyear"),
-        (["--groupby", "time=decade"], "no variable"),
+        (["--groupby", "time=decade"], "neither a variable"),
         (["--groupby", "lat.month"], "days since"),
         (["--groupby", "lat=lat.month"], "days since"),
         (["--groupby", "lat=mask"], "one dimension lat"),
@@ -235,7 +235,7 @@ def test_labels_are_printed(grist, days):
         (["--resample", "time=M"], "QS-DEC"),
         (["--resample", "lat=MS"], "days since"),
         (["--resample", "lon=MS"], "days since"),
-        (["--weights", "lat=hole"], "make missing ones 0"),
+        (["--weights", "lat=hole"], "make missing elements 0"),
         (["--weights", "time=coslat"], "latitudes are in degrees"),
         (["--weights", "lon=coslat"], "no coordinate"),
         (["--weights", "lat=mask"], "one dimension lat"),
