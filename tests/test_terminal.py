@@ -111,7 +111,7 @@ def test_ctrl_c_in_a_put(up, tmp_path):
         code, left = putting.end()
     finally:
         up.send(1, signal.SIGCONT)
-    assert (code, left) == (130, ["gristmill: stopped; a file that was not complete is not stored"])
+    assert (code, left) == (130, ["gristmill: stopped; an incomplete file is not stored"])
     until(up.works, "the nodes go on")
 
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Answer, Refusal};
 use crate::join::admit;
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// A management action.
 pub(crate) struct Action {

@@ -19,11 +19,12 @@ use gristmill_wire::{ClusterStatus, FIRST_ID, Grant, MAX_CLUSTER_BYTES, NodeStat
 use http::header;
 use tokio::sync::Mutex;
 
+use crate::blocking::blocking;
 use crate::collect::{ENTRY, objects_of};
 use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CLUSTER};
-use crate::node::{Shared, blocking, now};
+use crate::shared::{Shared, now};
 use crate::status;
 
 /// The last answer and its time. A request that finds it too old makes a new one, and all others wait for it.

@@ -14,9 +14,10 @@ use http::{Method, Request, StatusCode};
 use tokio::sync::watch;
 
 use crate::ServerError;
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::{CLEAR_AT_ONCE, COLLECT_AT_ONCE, COLLECT_EVERY, JOIN_AGE};
-use crate::node::{Shared, blocking, now};
+use crate::shared::{Shared, now};
 
 /// Time for which a grant to remove objects is valid, in seconds.
 const GRANT_HOLDS: u64 = 300;

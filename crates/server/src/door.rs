@@ -24,10 +24,11 @@ use http::header::{self, HeaderName};
 use http::{HeaderMap, Method, StatusCode, Version};
 
 use crate::arriving_body::ArrivingBody;
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
-use crate::node::{Shared, blocking, now};
+use crate::shared::{Shared, now};
 
 /// Paths without authentication. Their answers contain nothing about files or users.
 const OPEN: [&str; 6] = ["/health", "/", "/page.css", "/page.js", "/table.js", "/icon.svg"];

@@ -12,8 +12,8 @@ use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
-use crate::node::{Shared, now};
 use crate::puts::outcome;
+use crate::shared::{Shared, now};
 
 /// Largest number of names in one answer to `list`.
 const LIST_PAGE: usize = 1000;

@@ -109,6 +109,12 @@ impl From<RunError> for Refusal {
     }
 }
 
+impl From<ServerError> for Refusal {
+    fn from(error: ServerError) -> Refusal {
+        Refusal::new(ErrorKind::Failed, error.to_string())
+    }
+}
+
 impl From<WireError> for Refusal {
     fn from(error: WireError) -> Refusal {
         Refusal(ErrorBody::from(&error))

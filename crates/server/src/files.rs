@@ -20,14 +20,15 @@ use gristmill_transport::{FRAME, ReadBody};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, PathOf};
 use http::{HeaderMap, StatusCode, header};
 
+use crate::blocking::blocking;
 use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{PUT_LEASE, UPLOAD_STALL};
 use crate::listing::Pages;
 use crate::no_route::Named;
-use crate::node::{Shared, blocking};
 use crate::objects::{content_range, has_length, no_such_range};
 use crate::range::{RequestedRange, requested_range};
+use crate::shared::Shared;
 
 /// Stripe unit of files that are written over HTTP.
 const UNIT: u64 = 1 << 20;

@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{ACTIONS, answer};
+use crate::blocking::blocking;
 use crate::door::{Caller, request_principal};
 use crate::error::{Answer, Refusal};
 use crate::fold::Fold;
@@ -32,9 +33,9 @@ use crate::group_fold::GroupFold;
 use crate::guard::StopOnDrop;
 use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
 use crate::listing::Pages;
-use crate::node::{Shared, blocking};
 use crate::run::Run;
 use crate::sent::Sent;
+use crate::shared::Shared;
 
 /// Bytes that gRPC may add around a request.
 const ENVELOPE_BYTES: usize = 64 << 10;

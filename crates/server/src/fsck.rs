@@ -23,12 +23,13 @@ use gristmill_wire::{
 };
 use http::header;
 
+use crate::blocking::blocking;
 use crate::collect;
 use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
 use crate::limits::{BODY_TIME, JOIN_AGE};
-use crate::node::{Shared, blocking, now};
 use crate::object_page;
+use crate::shared::{Shared, now};
 
 /// Longest time for a node to list a page of its objects.
 const PAGE_TIME: Duration = Duration::from_secs(10);

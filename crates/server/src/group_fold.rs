@@ -22,9 +22,9 @@ use crate::frames::FrameSender;
 use crate::group_work::Participation;
 use crate::hand_off::HandOff;
 use crate::limits::ANSWER_STALL;
-use crate::node::Shared;
 use crate::own_parts::{check_nodes, granted, node_request};
 use crate::permit::Permit;
+use crate::shared::Shared;
 use crate::turns::Yielding;
 use crate::value_answer::ValueAnswer;
 

@@ -11,9 +11,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::ServerError;
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
-use crate::node::{Shared, blocking, now};
+use crate::shared::{Shared, now};
 
 /// Principal in the pass of a node that joins. No user has this name: names of users have no blanks.
 const NODE: &str = "a storage node";

@@ -11,8 +11,8 @@ use gristmill_wire::{Grant, Rights};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::KEEP_BYTES;
-use crate::node::Shared;
 use crate::objects::elsewhere;
+use crate::shared::Shared;
 use crate::upload::{Creation, StoredObject, UnfinishedObject, create, receipt};
 
 /// A segments file, and the index of this node's target in it.

@@ -27,6 +27,7 @@ mod actions;
 mod active_uploads;
 mod answer;
 mod arriving_body;
+mod blocking;
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
@@ -74,9 +75,11 @@ mod puts;
 mod range;
 mod removed;
 mod reserve;
+mod routes;
 mod run;
 mod scrub;
 mod sent;
+mod shared;
 mod statistics;
 #[cfg(test)]
 mod statistics_tests;

@@ -7,10 +7,11 @@ use futures_util::stream::{self, Stream};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{Entry, List};
 
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::PAGE_BYTES;
 use crate::memory::Room;
-use crate::node::{Shared, blocking};
+use crate::shared::Shared;
 
 /// Pages of the names of a directory, up to the bound of a listing.
 pub(crate) struct Pages {

@@ -12,7 +12,7 @@ use gristmill_wire::NodeLoad;
 use http::{HeaderMap, header};
 
 use crate::error::{Answer, Refusal};
-use crate::node::Shared;
+use crate::shared::Shared;
 use crate::status::with_grant;
 
 /// The route.

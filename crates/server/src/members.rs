@@ -16,7 +16,7 @@ use crate::error::{Answer, Refusal};
 use crate::group_work::{Inbox, JobState, Message};
 use crate::limits::{BODY_TIME, FREE_ANSWER_BYTES, ROOM_TIME};
 use crate::memory::Room;
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// Longest value, in bytes: a partial, the message of a failure, and their lengths.
 const MAX_VALUE_BYTES: usize = MAX_PARTIAL_BYTES + (64 << 10);

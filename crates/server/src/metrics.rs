@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::door::request_principal;
 use crate::error::{Answer, Refusal};
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {

@@ -1,247 +1,41 @@
-//! A running node: its start and stop, and the state that its requests share.
+//! A running node: its start and stop.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use axum::Router;
-use axum::middleware::from_fn_with_state;
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
 use gristmill_peers::{Peers, PeersOptions};
-use gristmill_runtime::{ErrorKind, Options};
-use gristmill_store::LocalStore;
+use gristmill_runtime::Options;
 use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls, TransportError};
-use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::active_uploads::ActiveUploads;
+use crate::blocking::blocking;
 use crate::cluster::LastAnswer;
 use crate::collect::WRITABLE;
 use crate::contention::Contention;
 use crate::contention::options::ContentionOptions;
-use crate::contention::pace::FoldPace;
-use crate::error::{Answer, Refusal};
-use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_CONNECTIONS_OF_ONE,
     MAX_FILE_READS, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS,
     MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
-    ROW_BYTES, ROWS_AHEAD, SILENCE, STOP_GRACE,
+    STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
-use crate::permit::{Permit, Permits};
+use crate::permit::Permits;
 use crate::private::close_to_others;
 use crate::removed::Removed;
-use crate::reserve::{Reserve, full};
+use crate::reserve::Reserve;
+use crate::routes::router;
 use crate::sent::Sent;
+use crate::shared::{NOT_JOINED, Shared};
 use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
-use crate::{
-    NodeOptions, ServerError, cluster, door, files, flight, fsck, join, load, members, membership, metrics,
-    no_route, object_page, objects, page, scrub, status, target,
-};
-
-/// Number of a target that has not joined a cluster yet.
-const NOT_JOINED: u32 = u32::MAX;
-
-/// State that all requests of a node share.
-pub(crate) struct Shared {
-    pub store: Arc<LocalStore>,
-    /// Statistics of chunks, unless the option disables them.
-    pub statistics: Option<Arc<StatisticsStore>>,
-    /// Space on the target's disk for removals.
-    pub reserve: Reserve,
-    pub key: Key,
-    pub peers: Peers,
-    pub identities: Identities,
-    /// Address at which others reach this node.
-    pub address: String,
-    /// The namespace, on the entry node.
-    pub namespace: Option<Namespace>,
-    /// Address of the entry node, on other nodes.
-    pub entry: Option<String>,
-    /// Notified when there may be objects to remove.
-    pub garbage: Notify,
-    /// Turns of folds for values.
-    pub folds: Arc<Turns>,
-    /// Turns to ask other nodes for folds, by the number of nodes that have passed the request on.
-    pub relays: [Arc<Turns>; MAX_DEPTH as usize + 1],
-    pub value_folds: Permits,
-    pub row_folds: Permits,
-    /// Jobs that this node does together with other nodes.
-    pub group_work: Arc<GroupWork>,
-    pub group_permits: Permits,
-    /// Memory for larger values from other members.
-    pub collectives: Arc<Memory>,
-    /// Turns of requests by path.
-    pub runs: Arc<Turns>,
-    pub waiting_runs: Permits,
-    /// Permits of uploads of objects.
-    pub uploads: Permits,
-    pub active_uploads: Arc<ActiveUploads>,
-    pub removed: Removed,
-    /// Permits of uploads of whole files.
-    pub file_uploads: Permits,
-    /// Permits of reads of whole files over HTTP.
-    pub file_reads: Permits,
-    /// Permits of connections with a known principal.
-    pub connections: Permits,
-    pub scrubs: Permits,
-    /// Held while a part of an object is compared with its checksums.
-    pub scrubbing: tokio::sync::Mutex<()>,
-    /// Memory for answers to messages of extents.
-    pub extents: Arc<Memory>,
-    /// Memory for answers of folds for values.
-    pub answers: Arc<Memory>,
-    /// Memory for gRPC requests.
-    pub requests: Arc<Memory>,
-    /// Memory for chunks that are decoded.
-    pub chunks: Arc<Memory>,
-    /// Turns to check a fold or a request by path.
-    pub checks: Arc<Turns>,
-    /// Turns of actions.
-    pub actions: Arc<Turns>,
-    pub contention: Arc<Contention>,
-    /// Time of the last heartbeat of each storage node, on the entry node.
-    pub heard: Mutex<HashMap<u32, Instant>>,
-    /// Number of nodes that must join before files can be opened; 0 after all have joined.
-    pub expected: AtomicU32,
-    /// The last answer about all nodes, on the entry node.
-    pub last_cluster: LastAnswer,
-    /// Counter of the bytes that were sent.
-    pub sent: Sent,
-    started: Instant,
-    lanes: Option<usize>,
-    number: AtomicU32,
-}
-
-impl Shared {
-    /// Number of this node's target.
-    pub fn number(&self) -> Answer<u32> {
-        match self.number.load(Ordering::Relaxed) {
-            NOT_JOINED => Err(Refusal::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "storage node {} has not joined its cluster yet; wait for its entry node",
-                    self.address
-                ),
-            )),
-            number => Ok(number),
-        }
-    }
-
-    /// Whether a target's node has sent a heartbeat lately. Just after the start all nodes count as alive.
-    pub fn alive(&self, number: u32) -> bool {
-        self.started.elapsed() < SILENCE || self.silent(number).is_some_and(|silent| silent < SILENCE)
-    }
-
-    /// Time since the last heartbeat of a target's node. `None` if there was none since this node started.
-    pub fn silent(&self, number: u32) -> Option<Duration> {
-        if self.number().is_ok_and(|own| own == number) {
-            return Some(Duration::ZERO);
-        }
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.get(&number).map(Instant::elapsed)
-    }
-
-    /// Checks that all nodes that are being started have joined, on the entry node.
-    ///
-    /// # Errors
-    /// Returns an error if some have not joined yet.
-    pub fn ready(&self) -> Answer<()> {
-        let expected = self.expected.load(Ordering::Relaxed);
-        if expected == 0 {
-            return Ok(());
-        }
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let joined = u32::try_from(heard).unwrap_or(u32::MAX).saturating_add(1);
-        if joined >= expected {
-            // The check is done once: nodes that are lost later do not matter here.
-            self.expected.store(0, Ordering::Relaxed);
-            return Ok(());
-        }
-        let text = format!(
-            "the cluster is starting: {joined} of its {expected} nodes are there; wait, with --wait 60"
-        );
-        Err(Refusal::new(ErrorKind::Unavailable, text))
-    }
-
-    pub fn set_number(&self, number: u32) {
-        self.number.store(number, Ordering::Relaxed);
-    }
-
-    /// Opens a sealed grant, and checks that it has these rights.
-    pub fn grant(&self, sealed: &str, rights: Rights) -> Answer<Grant> {
-        let grant = self.key.open(sealed, now())?;
-        if grant.rights != rights {
-            return Err(Refusal::new(
-                ErrorKind::Denied,
-                "the grant is for something else; open the file again",
-            ));
-        }
-        Ok(grant)
-    }
-
-    /// Takes a permit for a principal. Without one, returns an error that the node is busy, with the time to try again.
-    pub fn permit(&self, permits: &Permits, principal: &Arc<str>) -> Answer<Permit> {
-        let again = |full| {
-            Refusal::busy(&format!("storage node {} {full}", self.address), self.contention.retry_after())
-        };
-        permits.take(principal).map_err(again)
-    }
-
-    /// The permits for requests of every kind.
-    pub fn permits(&self) -> [&Permits; 8] {
-        [
-            &self.connections,
-            &self.value_folds,
-            &self.row_folds,
-            &self.group_permits,
-            &self.waiting_runs,
-            &self.uploads,
-            &self.file_uploads,
-            &self.file_reads,
-        ]
-    }
-
-    /// Refuses new objects if the disk has space only for removals.
-    pub fn has_room(&self) -> Answer<()> {
-        if self.reserve.is_whole() { Ok(()) } else { Err(full(self.number().ok(), &self.address)) }
-    }
-
-    /// The pace of a fold for a principal.
-    pub fn pace(&self, principal: &Arc<str>) -> FoldPace {
-        FoldPace::new(self.contention.cap.clone(), self.chunks.clone(), principal.clone())
-    }
-
-    /// The memory for requests of every kind.
-    pub fn memories(&self) -> [&Memory; 5] {
-        [&self.requests, &self.chunks, &self.extents, &self.collectives, &self.answers]
-    }
-
-    /// Options of folds with this kernel on this node.
-    pub fn options(&self, max_record: u64, kernel: &str) -> Options {
-        let options = Options::default();
-        Options {
-            lanes: self.lanes.unwrap_or(options.lanes),
-            block_bytes: self.contention.block_bytes(kernel, options.block_bytes),
-            row_bytes: ROW_BYTES,
-            rows_ahead: ROWS_AHEAD,
-            max_record,
-            ..options
-        }
-    }
-}
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
+use crate::{NodeOptions, ServerError, join, membership, target};
 
 /// A storage node that runs until it is stopped or dropped.
 pub struct Node {
@@ -470,39 +264,4 @@ fn set_up(listener: Listener) -> Listener {
             false => gristmill_transport::CLIENT_STALL,
         }
     })
-}
-
-fn router(shared: &Arc<Shared>) -> Router {
-    objects::routes()
-        .merge(scrub::routes())
-        .merge(files::routes())
-        .merge(members::routes())
-        .merge(load::routes())
-        .merge(metrics::routes())
-        .merge(status::routes())
-        .merge(cluster::routes())
-        .merge(fsck::routes())
-        .merge(object_page::routes())
-        .merge(page::routes())
-        .fallback(no_route::no_path)
-        .method_not_allowed_fallback(no_route::no_method)
-        .with_state(shared.clone())
-        .route_service(&format!("{}{{*method}}", door::GRPC), flight::service(shared.clone()))
-        .layer(from_fn_with_state(shared.clone(), door::enter))
-}
-
-/// Runs work that may wait for a disk on a thread of its own.
-pub(crate) async fn blocking<T: Send + 'static, E: From<ServerError> + Send + 'static>(
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, E> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(ServerError::Internal { what: format!("a request panicked: {error}") }.into()),
-    }
-}
-
-impl From<ServerError> for Refusal {
-    fn from(error: ServerError) -> Refusal {
-        Refusal::new(ErrorKind::Failed, error.to_string())
-    }
 }

@@ -14,10 +14,11 @@ use gristmill_store::{ArrivalState, ObjectId, ObjectStore, StoreError};
 use gristmill_wire::{MAX_OBJECTS_LISTED, OBJECT_PREFIX, ObjectEntry, ObjectPage, ObjectState, Rights};
 use http::{HeaderMap, header};
 
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::no_route::Named;
-use crate::node::{Shared, blocking};
 use crate::objects::object;
+use crate::shared::Shared;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {

@@ -21,11 +21,12 @@ use gristmill_transport::ReadBody;
 use gristmill_wire::{GRANT_HEADER, Grant, Rights, VERIFY_HEADER};
 use http::{HeaderMap, StatusCode, header};
 
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::{BODY_TIME, EXTENT_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
 use crate::no_route::Named;
-use crate::node::{Shared, blocking};
 use crate::range::{RequestedRange, requested_range};
+use crate::shared::Shared;
 use crate::{target, upload};
 
 /// The routes.

@@ -10,8 +10,8 @@ use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard, Rights};
 use crate::door::Caller;
 use crate::error::{Answer, Refusal};
 use crate::limits::MAX_MAX_RECORD;
-use crate::node::Shared;
 use crate::objects::elsewhere;
+use crate::shared::Shared;
 use crate::statistics;
 
 /// The request that this node runs, and the name under which its speed is measured.

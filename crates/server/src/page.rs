@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderName, StatusCode, header};
 
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// Security policy of the page: all content comes from this node, there are no inline scripts, and no other page may
 /// show it in a frame.

@@ -12,7 +12,7 @@ use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, MAX_FILE_TARGETS, Rights};
 use crate::entry::{info, place};
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
-use crate::node::{Shared, now};
+use crate::shared::{Shared, now};
 
 /// A put whose beginning is not durable yet.
 struct Beginning {

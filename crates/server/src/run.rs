@@ -17,7 +17,7 @@ use crate::answer::{row_batch, row_schema, value_batch};
 use crate::error::{Answer, Refusal};
 use crate::frames::stalled;
 use crate::limits::ROWS_STALL;
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// Sender of record batches.
 pub(crate) type Batches = mpsc::Sender<Result<RecordBatch, Refusal>>;

@@ -15,9 +15,10 @@ use gristmill_store::{ObjectStore, ReadOptions};
 use gristmill_wire::{Rights, ScrubStep};
 use http::{HeaderMap, header};
 
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
-use crate::node::{Shared, blocking};
 use crate::objects::object;
+use crate::shared::Shared;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {

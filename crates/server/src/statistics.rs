@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 
 use crate::ServerError;
 use crate::limits::{MAX_ALL_STATISTICS, MAX_BOOKS};
-use crate::node::Shared;
+use crate::shared::Shared;
 use crate::statistics::book::{Book, Key, Owner};
 
 /// Name of the directory of books in the directory of a target.

@@ -18,7 +18,7 @@ use crate::contention::Contention;
 use crate::contention::active::Active;
 use crate::contention::counts::KernelCounts;
 use crate::error::{Answer, Refusal};
-use crate::node::Shared;
+use crate::shared::Shared;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use gristmill_transport::HttpClient;
 use http::{Request, StatusCode};
 
-use crate::node::Shared;
+use crate::shared::Shared;
 use crate::{ActivePriority, Node, NodeOptions};
 
 /// Threads for what blocks.

@@ -6,7 +6,7 @@ use gristmill_namespace::Principal;
 use gristmill_wire::action::{Amount, PathOf, Rename, Renamed};
 
 use crate::error::Answer;
-use crate::node::Shared;
+use crate::shared::Shared;
 
 impl Shared {
     /// Removes a file, or a directory with all its files.

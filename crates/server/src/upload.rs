@@ -13,10 +13,11 @@ use gristmill_store::{
 };
 use gristmill_wire::action::Receipt;
 
+use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::{CUT_SEEN, OBJECT_STALL, PUT_LEASE};
-use crate::node::{Shared, blocking};
 use crate::objects::Object;
+use crate::shared::Shared;
 use crate::target;
 
 /// Writes a body as an object. Nothing stays if the client does not end the body properly, or if the object is removed
