@@ -82,11 +82,11 @@ def test_what_was_made_is_not_made_again(nodes):
     begun = create(nodes)
     receipts = [receipt(fold(nodes, place, begun["grant"])) for place in (0, 1)]
     for _ in range(2):
-        with pytest.raises(REFUSED, match="made already"):
+        with pytest.raises(REFUSED, match="written already"):
             fold(nodes, 0, begun["grant"])
         action(nodes, "commit", {"id": begun["file"]["id"], "length": IMAGE.size, "receipts": receipts})
     before = nodes.get("/made")
-    with pytest.raises(REFUSED, match="made already"):
+    with pytest.raises(REFUSED, match="written already"):
         fold(nodes, 1, begun["grant"], params=[["shape", "40,100"], ["sigma", "3"]])
     assert nodes.get("/made") == before
 
@@ -101,7 +101,7 @@ def test_grants_that_do_not_fit(nodes):
         ("x.y", "grant"),
         (opened(nodes)["grant"], "grant"),
         (striped["grant"], "segments"),
-        (seal(nodes, grant | {"principal": "mallory"}), "two people"),
+        (seal(nodes, grant | {"principal": "mallory"}), "different principals"),
         (seal(nodes, grant | {"rights": "read"}), "grant"),
         (seal(nodes, grant | {"expires": 1}), "grant"),
         (seal(nodes, elsewhere), "no part"),

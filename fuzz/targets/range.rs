@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((length, header)) = bytes.split_first_chunk::<8>() else { return };
     let length = u64::from_le_bytes(*length) >> (length[0] % 64);
     let Ok(header) = std::str::from_utf8(header) else { return };
-    if let range::Asked::Part(part) = range::asked(Some(header), length) {
+    if let range::RequestedRange::Part(part) = range::requested_range(Some(header), length) {
         assert!(part.start < part.end && part.end <= length, "{part:?} of {length}");
     }
 });
