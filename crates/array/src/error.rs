@@ -9,7 +9,7 @@ pub enum ArrayError {
     /// The shape or the chunks of the array make no sense.
     #[error("the array cannot be used: {why}")]
     Grid {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// A selection cannot be read.
@@ -17,7 +17,7 @@ pub enum ArrayError {
     Selection {
         /// The selection, or its part.
         text: String,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// An index outside its axis.
@@ -57,7 +57,7 @@ pub enum ArrayError {
     /// A request cannot be encoded, or its bytes cannot be decoded.
     #[error("this is not a request over an array: {why}")]
     Encoding {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// A reduction cannot be done on such an array.

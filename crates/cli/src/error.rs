@@ -51,7 +51,7 @@ pub enum CliError {
     /// Something that cannot happen did.
     #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
     Internal {
-        /// What happened, as a clause.
+        /// A clause that says what happened.
         what: &'static str,
     },
     #[error("{0}")]

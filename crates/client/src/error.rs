@@ -44,7 +44,7 @@ pub enum ClientError {
     Descriptor {
         /// The layout file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// A copy was stopped.

@@ -29,7 +29,7 @@ pub enum FormatError {
     Damaged {
         /// Format of the file.
         format: &'static str,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
 
@@ -47,7 +47,7 @@ pub enum FormatError {
     Unsupported {
         /// The variable.
         variable: String,
-        /// What is not supported, and what would help.
+        /// The unsupported feature, and a remedy.
         what: String,
     },
 
@@ -82,14 +82,14 @@ pub enum FormatError {
     /// A chunk table is invalid.
     #[error("the chunk table is not valid: {why}; make it again from the file")]
     Table {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
 
     /// A stored chunk cannot be decoded as its table says.
     #[error("the chunk is damaged: {why}")]
     Chunk {
-        /// What is wrong with the chunk.
+        /// Description of the fault of the chunk.
         why: String,
     },
 

@@ -184,7 +184,7 @@ pub enum LayoutError {
     /// Files that cannot be read as one.
     #[error("the files cannot be read as one: {why}")]
     Joined {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
 

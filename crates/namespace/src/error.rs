@@ -140,7 +140,7 @@ pub enum NamespaceError {
     /// The stored state contradicts itself or cannot be read.
     #[error("the namespace is damaged: {what}. Restore its directory from a copy")]
     Damaged {
-        /// What is wrong.
+        /// Description of the fault.
         what: String,
     },
     /// The thread that writes has ended; only a defect ends it early.

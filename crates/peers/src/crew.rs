@@ -65,8 +65,8 @@ impl StorageCrew {
         self
     }
 
-    /// Lets nodes hand their parts back, which are then folded by this process with these options. What is to be kept
-    /// on the nodes is folded there all the same.
+    /// Lets nodes hand their parts back. This process then folds them with these options. A request whose output stays on
+    /// the nodes is still folded there.
     pub fn taking_over(mut self, asker: Asker, options: Options) -> StorageCrew {
         if self.request.output.is_none() {
             self.request.asker = Some(asker);

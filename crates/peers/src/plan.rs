@@ -29,7 +29,7 @@ pub struct Plan {
     pub bytes: Range<u64>,
     /// Bytes that the selection has, which a plain read moves to the client.
     pub client_bytes: u64,
-    /// What storage nodes do in addition to folding, in total: pulled bytes and their messages.
+    /// Work of all storage nodes in addition to folding: pulled bytes and their messages.
     pub extra_work: ExtraWork,
     /// Bytes of partial results, or, for kernels that give rows, `None`: that depends on the data.
     pub answer_bytes: Option<u64>,

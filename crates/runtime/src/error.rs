@@ -27,13 +27,13 @@ pub enum RunError {
     Chunk {
         /// Its number, in C order in the grid of chunks.
         number: u64,
-        /// What is wrong.
+        /// Description of the fault.
         source: FormatError,
     },
     /// Variables cannot be read side by side.
     #[error("the variables cannot be read side by side: {why}")]
     Beside {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// The store that holds a target's part failed.
@@ -133,7 +133,7 @@ pub enum RunError {
     /// Encoded partials or checkpoints that make no sense.
     #[error("a saved partial result cannot be used: {why}; start the request again without it")]
     BadPartial {
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// A checkpoint of one request is to go on with another.
@@ -178,7 +178,7 @@ pub enum RunError {
     SecondInput {
         /// The kernel.
         kernel: &'static str,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// Bytes that cannot be kept where they are made.
@@ -217,7 +217,7 @@ pub enum RunError {
     /// Something that cannot happen did.
     #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
     Internal {
-        /// What happened, as a clause.
+        /// A clause that says what happened.
         what: &'static str,
     },
     /// An element size or a count is beyond what can be addressed.

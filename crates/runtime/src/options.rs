@@ -27,7 +27,7 @@ pub const MAX_ROUNDS: u32 = 100_000;
 pub struct Options {
     /// Threads that fold, 1 to [`MAX_LANES`].
     pub lanes: usize,
-    /// Bytes read and folded at once; a record that is longer is read whole all the same.
+    /// Bytes read and folded at once; a longer record is read whole.
     pub block_bytes: usize,
     /// Bytes of a target that a lane takes at a time.
     pub unit_bytes: u64,

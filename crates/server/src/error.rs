@@ -58,7 +58,7 @@ pub enum ServerError {
     /// Something that cannot happen did, for example a panic.
     #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
     Internal {
-        /// What happened, as a clause.
+        /// A clause that says what happened.
         what: String,
     },
     /// The options do not fit together, or a file has invalid content.

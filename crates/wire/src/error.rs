@@ -12,7 +12,7 @@ pub enum WireError {
     Malformed {
         /// What was expected.
         what: &'static str,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
     /// Of another version.

@@ -118,8 +118,8 @@ pub struct NodeArgs {
     /// Memory for decoding chunks, for example 4GiB [default: an eighth of the machine's, at least 256 MiB]
     #[arg(long, value_name = "SIZE")]
     pub chunk_memory: Option<Size>,
-    /// What a node minimises when it decides where requests run: 'overlap' the time of the busiest of processors, links
-    /// and clients, 'paper' the sum of all times as in DOSAS
+    /// Time that a node minimises when it decides where requests run. 'overlap': that of the busiest of processors, links and
+    /// clients. 'paper': the sum of all, as in DOSAS
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
     pub objective: Objective,
     /// Keep no statistics of the chunks of variables, and use none

@@ -93,7 +93,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
                 false => Ok(cluster.remove(&url.path)?),
             }),
         };
-        // After a failure the other files are removed all the same.
+        // After a failure, the other files are still removed.
         if let Err(error) = removed
             && let Some(earlier) = failed.replace(error)
         {

@@ -33,7 +33,7 @@ const HELP: [&str; 16] = [
     "All counters begin at the start of each node.",
 ];
 
-/// What to do after a key.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
     Continue,

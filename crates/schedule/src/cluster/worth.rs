@@ -43,7 +43,7 @@ pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, Sch
     if soon < late - LEAST_GAIN && soon < (1.0 - LEAST_SHARE) * late {
         return Ok(best);
     }
-    // What the other places would take is told all the same.
+    // The costs at the other places are still returned.
     Ok(Placement { places: stayed.places, makespan: stayed.makespan, ..best })
 }
 
