@@ -12,10 +12,10 @@
 //! at its own. A fold uses at most `parallel` cores, so alone it takes longer than its share of them. What it
 //! takes besides is done by one thread: alone it takes `overhead / min(cores, 1)`. All rates are bytes a second.
 //!
-//! **Machines.** Nodes and clients that run on the same processors say so, and what they take of these is a
-//! load of one more resource, so no core is counted twice. Where node and client share a machine it has to
-//! send and to receive what is moved between them too: `bytes * (sending + receiving)` for a shard at the
-//! client. Elsewhere what sends goes before what folds, and only limits how fast a link is ([`sendable`]).
+//! **Machines.** A machine is a set of processors. Nodes and clients that run on the same processors name the same machine.
+//! Everything that they do on its cores is a load of one more resource, so no core is counted twice. On its machine a node
+//! folds and also sends the bytes that move: `bytes * sending`. A client on a machine receives them there:
+//! `bytes * receiving`. In addition a link is no faster than the cores that send ([`sendable`]).
 
 mod costs;
 mod shard;
@@ -208,10 +208,9 @@ impl Cluster {
             let alone = bytes / (rate * node.cores.min(shard.parallel)) + overhead / node.cores.min(1.0);
             (bytes / (rate * node.cores) + overhead / node.cores, alone)
         };
-        // Seconds of cores, and whose; what has a machine of its own has nobody to share them with.
+        // Seconds of cores, and the machine that has these cores. A node sends with the cores of its machine, on which it also
+        // folds.
         let mut on: [(Option<usize>, f64); 4] = [(None, 0.0); 4];
-        let near = node.machine.is_some() && node.machine == client.machine;
-        let sending = if near { node.sending } else { 0.0 };
         let alone = match place {
             Place::Storage => {
                 let (cores, alone) = fold(node, rate(shard.storage_rate, "storage")?);
@@ -219,7 +218,7 @@ impl Cluster {
                 add(node_at + 1, (result + pulled) / node.link);
                 add(client_at + 1, result / client.link);
                 on[0] = (node.machine, cores * node.cores + pulled * (node.sending + client.receiving));
-                on[1] = (node.machine, result * sending);
+                on[1] = (node.machine, result * node.sending);
                 on[2] = (client.machine, result * client.receiving);
                 alone
             }
@@ -232,6 +231,7 @@ impl Cluster {
                 add(data_at + 2 * number + 1, (bytes + result) / data.link);
                 add(client_at + 1, result / client.link);
                 on[0] = (data.machine, cores * data.cores);
+                on[1] = (node.machine, bytes * node.sending);
                 alone
             }
             Place::Client => {
@@ -241,7 +241,7 @@ impl Cluster {
                 add(node_at + 1, bytes / node.link);
                 add(client_at, alone);
                 add(client_at + 1, bytes / client.link);
-                on[0] = (node.machine, bytes * sending);
+                on[0] = (node.machine, bytes * node.sending);
                 on[1] = (client.machine, alone * client.cores);
                 alone
             }

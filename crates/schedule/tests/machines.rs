@@ -1,6 +1,8 @@
 //! Nodes and clients on the same processors: each core is counted once, and what is moved costs.
 
-use gristmill_schedule::cluster::{Client, Cluster, Machine, Node, Shard, sendable, worth_while};
+use gristmill_schedule::cluster::{
+    Client, Cluster, LEAST_SHARE, Machine, Node, Shard, sendable, worth_while,
+};
 use gristmill_schedule::{Place, Places};
 use proptest::prelude::*;
 
@@ -46,7 +48,7 @@ fn nodes_on_one_machine_have_its_cores_together() {
 #[test]
 fn a_client_on_the_machine_adds_no_cores_and_one_elsewhere_does() {
     let (cluster, shards) = up(true, 1e9, 0.5e-9, 0.0);
-    let placed = worth_while(&cluster, &shards).unwrap();
+    let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Storage; 4]);
     near(placed.makespan, 2.0);
     // Folding one of them here takes as long, and sending and receiving it half a second besides.
@@ -54,16 +56,16 @@ fn a_client_on_the_machine_adds_no_cores_and_one_elsewhere_does() {
     near(storage.unwrap().queued, 2.0);
     near(client.unwrap().queued, 2.5);
     let (cluster, shards) = up(false, 1e9, 0.1e-9, 0.0);
-    assert!(worth_while(&cluster, &shards).unwrap().places.contains(&Place::Client));
+    assert!(worth_while(&cluster, &shards, LEAST_SHARE).unwrap().places.contains(&Place::Client));
 }
 
 #[test]
 fn who_shares_the_machine_waits_for_its_queue_too() {
     let (cluster, shards) = up(true, 1e9, 0.0, 3.0);
-    let placed = worth_while(&cluster, &shards).unwrap();
+    let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Storage; 4]);
     let (cluster, shards) = up(false, 1e9, 0.0, 3.0);
-    assert_eq!(worth_while(&cluster, &shards).unwrap().places, [Place::Client; 4]);
+    assert_eq!(worth_while(&cluster, &shards, LEAST_SHARE).unwrap().places, [Place::Client; 4]);
 }
 
 #[test]
@@ -74,10 +76,27 @@ fn a_node_that_may_use_little_has_it_done_by_a_client_beside_it() {
     let client = Client { cores: 2.0, receiving: 0.5e-9, link: 1e12, machine, ..Client::IDLE };
     let client = cluster.client(client);
     let shard = Shard { client_rate: 2e9, parallel: 2.0, ..Shard::of(node, client, GB) };
-    let placed = worth_while(&cluster, &[shard]).unwrap();
+    let placed = worth_while(&cluster, &[shard], LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Client]);
     // One core second to fold, one to move, on two cores.
     near(placed.costs[0][2].unwrap().queued, 1.0);
+}
+
+#[test]
+fn a_node_that_sends_has_less_time_to_fold() {
+    // Nine requests, each of a client elsewhere with a fast link. To send a byte takes as long as to fold it.
+    let place = |sending: f64| {
+        let mut cluster = Cluster::default();
+        let machine = Some(cluster.machine(Machine { cores: 1.0, busy: 0.0 }));
+        let node = cluster.storage_node(Node { cores: 1.0, sending, link: 1e12, machine, ..Node::IDLE });
+        let shards = [(); 9].map(|()| {
+            let client = Client { cores: 1.0, link: 1e12, ..Client::IDLE };
+            Shard::of(node, cluster.client(client), GB)
+        });
+        worth_while(&cluster, &shards, 0.1).unwrap()
+    };
+    assert_eq!(place(1e-9).places, [Place::Storage; 9]);
+    assert_eq!(place(0.01e-9).places, [Place::Client; 9]);
 }
 
 #[test]
@@ -95,7 +114,7 @@ proptest! {
         queued in 0.0f64..100.0,
     ) {
         let (cluster, shards) = up(true, rate, moving, queued);
-        let placed = worth_while(&cluster, &shards).unwrap();
+        let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
         prop_assert_eq!(placed.places, [Place::Storage; 4]);
     }
 }

@@ -178,7 +178,7 @@ pub(crate) fn content_range(
 }
 
 pub(crate) fn no_such_range(length: u64) -> Response {
-    let text = format!("the range has no bytes: the object has {length}; ask for a range within them");
+    let text = format!("the range begins behind the end: the object has {length} bytes");
     let refusal = Refusal::new(ErrorKind::Usage, text);
     let length = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
     (StatusCode::RANGE_NOT_SATISFIABLE, length, refusal).into_response()

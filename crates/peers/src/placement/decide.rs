@@ -101,7 +101,7 @@ pub(super) fn decide(
             ..Shard::of(node, client, 0)
         });
     }
-    let placement = worth_while(&cluster, &ordered)?;
+    let placement = worth_while(&cluster, &ordered, LEAST_SHARE)?;
     for ((part, place), costs) in parts.iter_mut().zip(&placement.places).zip(&placement.costs) {
         let seconds = |place: Place| costs.get(place.number()).copied().flatten().map(|cost| cost.queued);
         (part.storage_seconds, part.client_seconds) = (seconds(Place::Storage), seconds(Place::Client));

@@ -5,17 +5,23 @@ use std::collections::HashSet;
 use super::{Cluster, Placement, Shard};
 use crate::{Place, Places, ScheduleError};
 
-/// What a placement must gain over one where everything stays on its storage node: seconds, and a share of these. What is
-/// predicted is not so exact that a little counts.
+/// Seconds that a placement must save, compared with the one where every shard that may stay does stay. Predictions are not
+/// exact enough for less.
 pub const LEAST_GAIN: f64 = 0.02;
-/// See [`LEAST_GAIN`].
+
+/// Share of the seconds that a request must save before its client takes it from the nodes.
 pub const LEAST_SHARE: f64 = 0.25;
 
-/// [`Cluster::place`], unless the shards are done about as soon if all that may stays on its storage node: then that.
+/// [`Cluster::place`] if that saves at least [`LEAST_GAIN`] seconds and the share `least_share` of the time. Otherwise every
+/// shard that may stay on its storage node stays there.
 ///
 /// # Errors
-/// What [`Cluster::problem`] refuses.
-pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, ScheduleError> {
+/// Returns an error for everything that [`Cluster::problem`] refuses.
+pub fn worth_while(
+    cluster: &Cluster,
+    shards: &[Shard],
+    least_share: f64,
+) -> Result<Placement, ScheduleError> {
     let best = cluster.place(shards)?;
     // Of those that run together none stays if one of them cannot.
     let goes: HashSet<u64> = shards
@@ -40,7 +46,7 @@ pub fn worth_while(cluster: &Cluster, shards: &[Shard]) -> Result<Placement, Sch
         })
     };
     let (soon, late) = (done(&best), done(&stayed));
-    if soon < late - LEAST_GAIN && soon < (1.0 - LEAST_SHARE) * late {
+    if soon < late - LEAST_GAIN && soon < (1.0 - least_share) * late {
         return Ok(best);
     }
     // The costs at the other places are still returned.
@@ -65,7 +71,7 @@ mod tests {
             Shard { storage_rate: 80e6, client_rate: 80e6, ..Shard::of(node, client, *bytes) }
         };
         let shards: Vec<Shard> = bytes.iter().map(shard).collect();
-        worth_while(&cluster, &shards).unwrap()
+        worth_while(&cluster, &shards, LEAST_SHARE).unwrap()
     }
 
     #[test]
@@ -84,7 +90,7 @@ mod tests {
         let (node, client) = (cluster.storage_node(Node::IDLE), cluster.client(Client::IDLE));
         let shard = Shard { together: Some(0), ..Shard::of(node, client, 1 << 20) };
         let moves = Shard { places: Places::NONE.with(Place::Client), ..shard };
-        assert_eq!(worth_while(&cluster, &[shard, moves]).unwrap().places, [Place::Client; 2]);
+        assert_eq!(worth_while(&cluster, &[shard, moves], LEAST_SHARE).unwrap().places, [Place::Client; 2]);
     }
 
     proptest! {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use gristmill_kernel::{Output, Passes, Record, RecordRule};
 use gristmill_layout::Layout;
@@ -15,6 +15,10 @@ use gristmill_wire::{Asker, FoldRequest};
 use tokio::sync::Notify;
 
 use crate::hand_off::HandOff;
+
+/// Time for which a running request still moves as easily as one that waits. Requests of a burst come one after another, and
+/// a request keeps what it has folded when it moves.
+const YOUNG: Duration = Duration::from_millis(100);
 
 /// Properties of an active request when it arrives.
 #[derive(Clone, Debug)]
@@ -107,7 +111,7 @@ pub(crate) struct Active {
     pub hand_off: Arc<HandOff>,
     /// Time of arrival.
     pub came: Instant,
-    running: AtomicBool,
+    running: OnceLock<Instant>,
     /// Notified after each decision about all active requests.
     pub decided: Notify,
     pub revision: Mutex<Revision>,
@@ -152,11 +156,16 @@ impl Active {
     }
 
     pub fn is_running(&self) -> bool {
-        self.running.load(Ordering::Relaxed)
+        self.running.get().is_some()
+    }
+
+    /// Whether it has run for less than [`YOUNG`].
+    pub fn is_young(&self) -> bool {
+        self.running.get().is_some_and(|begun| begun.elapsed() < YOUNG)
     }
 
     pub fn set_running(&self) {
-        self.running.store(true, Ordering::Relaxed);
+        self.running.get_or_init(Instant::now);
     }
 }
 
@@ -180,7 +189,7 @@ impl ActiveList {
             work,
             hand_off,
             came: Instant::now(),
-            running: AtomicBool::new(false),
+            running: OnceLock::new(),
             decided: Notify::new(),
             revision: Mutex::new(Revision::new(Place::Storage, now)),
             learned: Mutex::new((0, 0.0)),

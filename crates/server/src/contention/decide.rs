@@ -35,6 +35,11 @@ impl fmt::Display for Objective {
 /// Seconds that a hand-back costs: a request, an answer, and opening the file.
 const HAND_BACK_SECONDS: f64 = 0.005;
 
+/// Share of the time that a hand-back must save. Requests come one after another, and each is decided as it comes: one of ten
+/// equal requests can save no more than a tenth. A request that runs must save more, see
+/// [`Revision`](gristmill_schedule::Revision).
+const HAND_BACK_SHARE: f64 = 0.1;
+
 /// Largest ratio between the rate that a client states and the rate of a core of this node, and between the node's link
 /// and the client's. Values beyond it are clamped.
 const MAX_RATE_RATIO: f64 = 8.0;
@@ -162,9 +167,11 @@ pub(crate) fn decide(
     let (cores, shared) = (situation.cores.max(LEAST_OWN_CORES), &situation.machine);
     let sending = 1.0 / situation.sends;
     let link = sendable(situation.link, shared.usable.max(LEAST_OWN_CORES), sending);
-    let machine = Machine { cores: shared.cores.max(LEAST_OWN_CORES), busy: 0.0 };
-    let machine = Some(cluster.machine(machine));
     let link_busy = situation.link_busy;
+    let machine_cores = shared.cores.max(LEAST_OWN_CORES);
+    // Bytes that are still sent take processor time as well.
+    let busy = link_busy * situation.link * sending / machine_cores;
+    let machine = Some(cluster.machine(Machine { cores: machine_cores, busy }));
     cluster.storage_node(Node { cores, busy: 0.0, link, link_busy, sending, machine });
     let mut clients: HashMap<&str, usize> = HashMap::new();
     let mut shards = Vec::with_capacity(actives.len());
@@ -187,7 +194,7 @@ pub(crate) fn decide(
         });
         shards.push(shard(active, client, rates, situation, staying.contains(&active.number)));
     }
-    let placement = worth_while(&cluster, &shards)?;
+    let placement = worth_while(&cluster, &shards, HAND_BACK_SHARE)?;
     let mut verdicts: Vec<Verdict> = placement
         .places
         .iter()

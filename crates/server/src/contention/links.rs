@@ -3,8 +3,10 @@
 //!
 //! The bytes of a connection, divided by the time with bytes under way, are a rate that the link *can* reach. So a
 //! larger rate raises the estimate at once. A smaller rate lowers it only if the network was the limit: the connection
-//! always had more to send, the reader had room, and this lasted so long that its beginning and end do not matter. For
-//! a client it does not matter whether the client or its link is slow.
+//! always had more to send, the reader had room, and this lasted so long that its beginning and end do not matter.
+//!
+//! For a client it does not matter whether the client or its link is slow. But the rate of a client that shares a full
+//! link of the node with other clients is only a lower bound of what it can receive.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,6 +30,12 @@ const SHORT: f64 = 0.012;
 /// Weight of a new, smaller rate in the estimate of the link, and of every rate in the estimate of a client.
 const LOWERED: f64 = 0.1;
 const SMOOTHED: f64 = 0.5;
+
+/// Share of the node's link from which the link counts as full.
+const FULL: f64 = 0.8;
+
+/// Share of an equal part of a full link below which a client counts as slow itself.
+const SLOW: f64 = 0.5;
 
 /// Seconds in which an estimate that nothing confirms returns two thirds of the way to the first estimate.
 const DECAY: f64 = 600.0;
@@ -114,7 +122,6 @@ impl Links {
         self.now += passed;
         let samples: Vec<(IpAddr, LinkSample)> =
             sent.iter().filter_map(|sent| Some((sent.peer, link_sample(sent)?))).collect();
-        self.learn_peers(&samples);
         let bytes: f64 = sent.iter().map(|sent| sent.bytes as f64).sum();
         let fastest = samples.iter().map(|(_, sample)| sample.rate).fold(0.0, f64::max);
         // The sum over all connections is a rate too.
@@ -130,6 +137,7 @@ impl Links {
             let on_its_way = self.prior + (self.link - self.prior) * (-passed / DECAY).exp();
             self.link = on_its_way.clamp(MIN_RATE, self.most);
         }
+        self.learn_peers(&samples);
     }
 
     fn set_measured(&mut self, rate: f64) {
@@ -138,18 +146,26 @@ impl Links {
     }
 
     fn learn_peers(&mut self, samples: &[(IpAddr, LinkSample)]) {
-        let mut sums: BTreeMap<IpAddr, f64> = BTreeMap::new();
+        let mut sums: BTreeMap<IpAddr, (f64, bool)> = BTreeMap::new();
         for (peer, sample) in samples.iter().filter(|(_, sample)| sample.pressed) {
-            *sums.entry(*peer).or_default() += sample.rate;
+            let (sum, by_network) = sums.entry(*peer).or_insert((0.0, true));
+            *sum += sample.rate;
+            *by_network &= sample.by_network;
         }
         let now = self.now;
         self.peers.retain(|_, peer| now - peer.at < RECENT);
-        for (address, sum) in sums {
+        let full = sums.values().map(|(sum, _)| sum).sum::<f64>() >= FULL * self.link;
+        let slow = SLOW * self.link / sums.len().max(1) as f64;
+        for (address, (sum, by_network)) in sums {
             let sum = sum.min(MAX_RATE);
-            if let Some(peer) = self.peers.get_mut(&address) {
-                *peer = Peer { rate: peer.rate + (sum - peer.rate) * SMOOTHED, at: now };
-            } else if self.peers.len() < MAX_PEERS {
-                self.peers.insert(address, Peer { rate: sum, at: now });
+            let is_limited_by_others = full && by_network && sum >= slow;
+            let known = self.peers.get(&address).map(|peer| peer.rate);
+            if is_limited_by_others && known.is_none_or(|rate| sum <= rate) {
+                continue;
+            }
+            if known.is_some() || self.peers.len() < MAX_PEERS {
+                let rate = known.map_or(sum, |rate| rate + (sum - rate) * SMOOTHED);
+                self.peers.insert(address, Peer { rate, at: now });
             }
         }
     }
@@ -196,10 +212,27 @@ mod tests {
         // Two clients share it.
         links.learn(1.0, &[sent(1, 59e6), sent(2, 59e6)]);
         assert!(close(links.link(), 118e6), "{links:?}");
-        assert!(close(links.peer(peer(2)).unwrap(), 59e6));
-        // The first client's link is the slow one.
+        // More than one client uses it.
         links.learn(1.5, &[sent(1, 118e6), sent(2, 400e6)]);
         assert!(close(links.link(), 518e6), "{links:?}");
+    }
+
+    #[test]
+    fn a_client_that_shares_a_full_link_is_not_slow() {
+        let mut links = Links::new(Some(118e6), UNKNOWN);
+        let rates = |links: &Links| [1, 2, 3].map(|n| links.peer(peer(n)));
+        links.learn(0.5, &[sent(1, 59e6), sent(2, 59e6)]);
+        assert_eq!(rates(&links), [None; 3]);
+        // One client has much less than an equal part: it is slow itself.
+        links.learn(1.0, &[sent(1, 57e6), sent(2, 57e6), sent(3, 4e6)]);
+        assert!(rates(&links)[..2] == [None; 2] && close(links.peer(peer(3)).unwrap(), 4e6), "{links:?}");
+        // The link has room, so the first client is slow. Later it shows that it can receive more.
+        links.learn(1.5, &[sent(1, 30e6)]);
+        assert!(close(links.peer(peer(1)).unwrap(), 30e6), "{links:?}");
+        links.learn(2.0, &[sent(1, 20e6), sent(2, 98e6)]);
+        assert!(close(links.peer(peer(1)).unwrap(), 25e6), "{links:?}");
+        links.learn(2.5, &[sent(1, 59e6), sent(2, 59e6)]);
+        assert!(close(links.peer(peer(1)).unwrap(), 42e6), "{links:?}");
     }
 
     #[test]
@@ -252,7 +285,9 @@ mod tests {
     #[test]
     fn only_so_many_clients_are_remembered() {
         let mut links = Links::new(None, UNKNOWN);
-        let all: Vec<Sent> = (0..2 * MAX_PEERS as u32).map(|n| sent(n, 50e6)).collect();
+        // All read slowly.
+        let slow = |n: u32| Sent { no_room: 400_000, ..sent(n, 50e6) };
+        let all: Vec<Sent> = (0..2 * MAX_PEERS as u32).map(slow).collect();
         links.learn(0.5, &all);
         assert_eq!(links.peers.len(), MAX_PEERS);
         links.learn(0.5 + 2.0 * RECENT, &[sent(7_000_000, 50e6)]);
