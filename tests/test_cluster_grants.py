@@ -137,7 +137,7 @@ def test_a_grant_that_has_run_out(nodes):
     old = seal(nodes, unsealed(found["grant"]) | {"expires": int(time.time()) - 5})
     for target in targets:
         message = refused(409, ask(target["address"], "GET", f"/objects/{name}", old))
-        assert "run out" in message
+        assert "has expired" in message
     good = seal(nodes, unsealed(found["grant"]))  # so it is not for want of a good seal
     assert ask(targets[0]["address"], "GET", f"/objects/{name}", good)[0] == 200
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use gristmill_fuzz as _;
 use gristmill_wire::action::{self, decode, encode};
-use gristmill_wire::{ErrorBody, FileMap, FsckFound, FsckStep, ObjectPage};
+use gristmill_wire::{ErrorBody, FileMap, FsckResult, FsckStep, ObjectPage};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,7 @@ fn check(file: &FileMap) {
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, body)) = bytes.split_first() else { return };
     match kind % 19 {
-        0 => drop(round_trip::<action::PathOf>(body)),
+        0 => drop(round_trip::<action::PathRequest>(body)),
         1 => drop(round_trip::<action::FileInfo>(body).inspect(|info| check(&info.file))),
         2 => drop(round_trip::<action::Opened>(body).inspect(|opened| check(&opened.info.file))),
         3 => drop(round_trip::<action::Create>(body)),
@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
         14 => drop(round_trip::<ErrorBody>(body).map(ErrorBody::into_error)),
         15 => drop(round_trip::<action::Entry>(body)),
         16 => drop(round_trip::<FsckStep>(body)),
-        17 => drop(round_trip::<FsckFound>(body)),
+        17 => drop(round_trip::<FsckResult>(body)),
         _ => drop(round_trip::<ObjectPage>(body)),
     }
 });

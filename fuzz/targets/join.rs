@@ -24,7 +24,7 @@ fn partial(kernel: &dyn Kernel, ctx: &Ctx, description: &[u8]) -> Option<Partial
         }
         let mut fold = kernel.begin(ctx).ok()?;
         fold.update(&Block::new(start, at - start, &data), &mut RowBuffer::new(usize::MAX)).ok()?;
-        partial.pieces.push(Piece { covered: ExtentSet::of(start..at), state: saved(&*fold) });
+        partial.pieces.push(Piece { covered: ExtentSet::from_range(start..at), state: saved(&*fold) });
     }
     let mut bytes = Vec::new();
     partial.encode(&mut bytes);

@@ -4,7 +4,7 @@
 use gristmill_fuzz as _;
 use gristmill_layout::Layout;
 use gristmill_peers::{Plan, Question};
-use gristmill_wire::{FileMap, InputSpec, Place, TargetPlace};
+use gristmill_wire::{FileMap, InputSpec, FoldPlace, TargetPlace};
 use libfuzzer_sys::fuzz_target;
 
 /// The next eight bytes as a number: the first says how many bits of the others count, so that small ones are common.
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
         range: (next() % 2 == 0).then(|| (next(), Some(next()))),
         array: None,
     };
-    for place in [Place::Auto, Place::Storage, Place::Client] {
+    for place in [FoldPlace::Auto, FoldPlace::Storage, FoldPlace::Client] {
         if let Ok(plan) = Plan::make(&question, &file, &layout, place) {
             assert!(plan.client_bytes <= file.length);
             plan.storage_bytes();

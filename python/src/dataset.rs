@@ -11,7 +11,7 @@ use gristmill_client::{
 use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
 use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -85,7 +85,7 @@ impl Found {
     fn reduce(
         &self,
         plan: &ReductionPlan,
-        place: Place,
+        place: FoldPlace,
         options: Options,
         control: &Control,
         told: &Progress,
@@ -94,7 +94,7 @@ impl Found {
         let bytes = plan.chunks.table().stored_bytes() + others.sum::<u64>();
         let mut none = Collected::new(plan.kernel.spec().output);
         let here = |file: FileParts, none: &mut Collected| {
-            told.begins(named(Place::Client), bytes);
+            told.begins(named(FoldPlace::Client), bytes);
             let request = Request { options: options.clone(), ..plan.request(file) };
             run(request, none, control)
         };
@@ -107,7 +107,7 @@ impl Found {
                     let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
                     told.begins(named(planned.plan.place), bytes);
                     let outcome = cluster.run(&planned, options.clone(), &mut none, control)?;
-                    (outcome, planned.plan.place == Place::Client)
+                    (outcome, planned.plan.place == FoldPlace::Client)
                 }
             },
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gristmill_array::{Boundary, Constant, Groups, Op, Reduction, Weights, Windows};
 use gristmill_client::Operands;
 use gristmill_kernel::{ArrayType, DType};
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
 
 use crate::dataset::{Taken, selection};
@@ -42,7 +42,7 @@ pub struct Reduce {
 }
 
 impl Reduce {
-    pub fn place(&self) -> Result<Place, Failure> {
+    pub fn place(&self) -> Result<FoldPlace, Failure> {
         crate::run::place(&self.place)
     }
 

@@ -77,7 +77,7 @@ impl RowOutput for Collected {
             return Ok(());
         };
         for at in batch.positions() {
-            self.positions.extend_from_slice(&shape.shown(*at).to_ne_bytes());
+            self.positions.extend_from_slice(&shape.display_number(*at).to_ne_bytes());
         }
         if shape.value == RowValue::Line {
             let before = self.bytes.len();

@@ -8,7 +8,7 @@ use gristmill_client::Cluster;
 use gristmill_kernel::{MAX_FILE_PARAM, ParamKind, Value, catalog, inline_files};
 use gristmill_peers::Question;
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, Report, Request, Selection};
-use gristmill_wire::{InputSpec, Place};
+use gristmill_wire::{FoldPlace, InputSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -120,11 +120,11 @@ pub fn limit(timeout: Option<f64>) -> Result<Option<Duration>, Failure> {
 }
 
 /// The place where a request runs.
-pub fn place(text: &str) -> Result<Place, Failure> {
+pub fn place(text: &str) -> Result<FoldPlace, Failure> {
     match text {
-        "storage" => Ok(Place::Storage),
-        "client" => Ok(Place::Client),
-        "auto" => Ok(Place::Auto),
+        "storage" => Ok(FoldPlace::Storage),
+        "client" => Ok(FoldPlace::Client),
+        "auto" => Ok(FoldPlace::Auto),
         _ => Err(Failure::usage(format!("place={text:?} is no place; use 'storage', 'client' or 'auto'"))),
     }
 }
@@ -137,17 +137,22 @@ struct Job {
 }
 
 impl Job {
-    fn on_cluster(self, cluster: &Cluster, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
+    fn on_cluster(
+        self,
+        cluster: &Cluster,
+        path: &std::path::Path,
+        place: FoldPlace,
+    ) -> Result<Found, Failure> {
         let (mut rows, numerics) = self.output()?;
         let planned =
             cluster.plan(&crate::files::remote(path)?, self.question.clone(), place, &self.options)?;
         self.told.begins(named(planned.plan.place), selected(&self.question, planned.files.map().length));
         let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
-        found(outcome, rows, planned.plan.place == Place::Client, numerics)
+        found(outcome, rows, planned.plan.place == FoldPlace::Client, numerics)
     }
 
-    fn here(self, path: &std::path::Path, place: Place) -> Result<Found, Failure> {
-        if place == Place::Storage {
+    fn here(self, path: &std::path::Path, place: FoldPlace) -> Result<Found, Failure> {
+        if place == FoldPlace::Storage {
             let text =
                 format!("{} is a file of this machine and is folded here; leave place out", path.display());
             return Err(Failure::usage(text));

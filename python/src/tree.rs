@@ -152,7 +152,7 @@ fn put_files(
     let (small, large): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, _, length)| *length <= SMALL);
     let mut done = 0u64;
     let small = small.into_iter().map(|(path, to, _)| (path, to)).collect();
-    let (mut failed, over) = (None, Control::under(stop.clone()));
+    let (mut failed, over) = (None, Control::part_of(stop.clone()));
     cluster.put_many(small, &planned(how, gristmill_client::DEFAULT_UNIT), &over, &mut |_, result| {
         match result {
             Ok(info) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gristmill_runtime::Control;
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -51,8 +51,8 @@ impl Progress {
 }
 
 /// The name of a place in reports.
-pub fn named(place: Place) -> &'static str {
-    if place == Place::Client { "client" } else { "storage" }
+pub fn named(place: FoldPlace) -> &'static str {
+    if place == FoldPlace::Client { "client" } else { "storage" }
 }
 
 #[pymethods]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gristmill_peers::Question;
-use gristmill_wire::{InputSpec, Place};
+use gristmill_wire::{FoldPlace, InputSpec};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ pub struct Asked {
     pub range: Option<(u64, u64)>,
     /// Threads that fold at the client.
     pub lanes: Option<usize>,
-    pub place: Place,
+    pub place: FoldPlace,
     #[serde(default)]
     pub rows: Rows,
 }

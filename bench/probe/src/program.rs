@@ -13,10 +13,10 @@ use gristmill_kernel::{Ctx, Next, Output, RecordRule};
 use gristmill_layout::{Layout, Striped};
 use gristmill_peers::Question;
 use gristmill_runtime::{
-    Control, ErrorKind, FileParts, Group, JoinEnds, MAX_LANES, Options, Part, Partial, Placement, Request,
-    RunError, ShardEnd, Together,
+    Control, ErrorKind, FileParts, Group, GroupJob, JoinEnds, MAX_LANES, Options, Part, Partial, Placement,
+    Request, RunError, ShardEnd,
 };
-use gristmill_wire::{MAX_PARTIAL_BYTES, Place};
+use gristmill_wire::{FoldPlace, MAX_PARTIAL_BYTES};
 
 use crate::answer::{Answer, json};
 use crate::command::Program;
@@ -56,13 +56,14 @@ pub fn program(clusters: &mut Clusters, program: &Program) -> Result<Answer, Str
     };
     let cluster = clusters.one(cluster)?;
     let question = what.question();
-    let planned = cluster.plan(file, question.clone(), Place::Client, &Options::default()).map_err(text)?;
+    let planned =
+        cluster.plan(file, question.clone(), FoldPlace::Client, &Options::default()).map_err(text)?;
     let remote = cluster.parts_of(&planned.files).map_err(text)?;
     let (held, request, records) = read(&question, &remote, rank, ranks)?;
     let read_seconds = begun.elapsed().as_secs_f64();
     let lanes = what.lanes.unwrap_or(1).clamp(1, MAX_LANES);
     let options = Options { lanes, ..Options::default() };
-    let together = Together::new(Request { options, ..request }, vec![rank], 0..records).map_err(text)?;
+    let together = GroupJob::new(Request { options, ..request }, vec![rank], 0..records).map_err(text)?;
     let ranks = Ranks::meet(listener, rank, ranks, root).map_err(|e| format!("{root}: {e}"))?;
     let end = together.run(&ranks, &Control::new()).map_err(text)?;
     let ctx = Ctx { round: end.round, shared: end.shared, ..together.ctx().clone() };

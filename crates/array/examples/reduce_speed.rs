@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             let kernel = ArrayReduce::bind(request)?;
             let ctx = Ctx::first(0..grid.chunks());
-            let welcome = |thorough| Summary::Welcome { known: None, thorough };
+            let welcome = |thorough| Summary::Requested { known: None, thorough };
             let mut best = [f64::INFINITY; 3];
             for _ in 0..REPEATS {
                 for (best, summary) in best.iter_mut().zip([Summary::None, welcome(false), welcome(true)]) {

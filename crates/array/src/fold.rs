@@ -137,7 +137,7 @@ impl ArrayFold {
 impl Fold for ArrayFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         self.learnt = None;
-        if let Summary::Instead(bytes) = block.summary() {
+        if let Summary::Substitute(bytes) = block.summary() {
             let number = block.first();
             let settled = self.plan.settle(number, bytes).filter(|_| block.count() == 1);
             let (single_cell, column) = settled.ok_or_else(|| {
@@ -153,7 +153,7 @@ impl Fold for ArrayFold {
                 return Err(domain(format!("chunk {number} has {} bytes instead of {bytes}", rest.len())));
             };
             match block.summary() {
-                Summary::Welcome { known, thorough } => self.learn(number, data, known, thorough)?,
+                Summary::Requested { known, thorough } => self.learn(number, data, known, thorough)?,
                 _ => self.plain(number, data)?,
             }
             rest = after;

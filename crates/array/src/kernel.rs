@@ -141,7 +141,7 @@ impl Kernel for ArrayReduce {
         Ok(Next::Done(self.plan.answer(&fold.rule, &fold.tiles)?))
     }
 
-    fn settled(&self, record: u64, summary: &[u8]) -> bool {
+    fn summary_suffices(&self, record: u64, summary: &[u8]) -> bool {
         self.plan.settle(record, summary).is_some()
     }
 

@@ -224,7 +224,7 @@ pub(crate) fn domain(why: impl Into<String>) -> KernelError {
 }
 
 /// Appends a float of an answer: as f32 if the column is f32, else as f64.
-fn put_float(column: ArrayType, x: &gristmill_exact::Exactly, out: &mut Vec<u8>) {
+fn put_float(column: ArrayType, x: &gristmill_exact::ExactNumber, out: &mut Vec<u8>) {
     use crate::values::Number;
     match column {
         ArrayType::Number(DType::F32) => x.to_f32().put(out),

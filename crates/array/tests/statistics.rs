@@ -45,14 +45,14 @@ impl World {
         let mut settled = 0;
         for number in kernel.chunks() {
             let known = asked(number).and_then(|_| kept.get(&number).cloned());
-            let instead = known.as_deref().filter(|bytes| kernel.settled(number, bytes));
+            let instead = known.as_deref().filter(|bytes| kernel.summary_suffices(number, bytes));
             let block = match (instead, asked(number)) {
                 (Some(bytes), _) => {
                     settled += 1;
-                    Block::new(number, 1, &[]).with_summary(Summary::Instead(bytes))
+                    Block::new(number, 1, &[]).with_summary(Summary::Substitute(bytes))
                 }
                 (None, Some(thorough)) => Block::new(number, 1, &self.chunks[number as usize])
-                    .with_summary(Summary::Welcome { known: known.as_deref(), thorough }),
+                    .with_summary(Summary::Requested { known: known.as_deref(), thorough }),
                 (None, None) => Block::new(number, 1, &self.chunks[number as usize]),
             };
             // Some variances take no huge values.
@@ -274,8 +274,8 @@ proptest! {
             let at = at % summary.len();
             summary[at] = byte;
             let mut fold = kernel.begin(&Ctx::first(0..world.grid.chunks())).unwrap();
-            if kernel.settled(*number, summary) {
-                let block = Block::new(*number, 1, &[]).with_summary(Summary::Instead(summary));
+            if kernel.summary_suffices(*number, summary) {
+                let block = Block::new(*number, 1, &[]).with_summary(Summary::Substitute(summary));
                 fold.update(&block, &mut NoRows).unwrap();
             }
         }

@@ -6,7 +6,7 @@ use gristmill_client::Planned;
 use gristmill_kernel::{Array, Numerics, Position, RowShape, RowValue, Value};
 use gristmill_peers::NodeDecision;
 use gristmill_runtime::{Report, RevisionReport};
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 
 use crate::size::readable;
 
@@ -164,7 +164,7 @@ fn rows(out: &mut dyn Write, array: &Array, columns: usize) -> io::Result<()> {
 
 /// Writes a row: `index value`, or `offset:line` as `grep -b` does.
 pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) -> io::Result<()> {
-    out.write_all(itoa::Buffer::new().format(shape.shown(at)).as_bytes())?;
+    out.write_all(itoa::Buffer::new().format(shape.display_number(at)).as_bytes())?;
     match shape.value {
         RowValue::Element(dtype) => {
             out.write_all(b"\t")?;
@@ -197,10 +197,10 @@ pub fn plan(planned: &Planned, stays: bool) -> String {
             readable(plan.extra_work.pulled_bytes)
         ),
     };
-    let each = if plan.several { " in each of its passes" } else { "" };
+    let each = if plan.several_passes { " in each of its passes" } else { "" };
     let client = format!("a plain read would move {} to the client{each}", readable(plan.client_bytes));
     let mut text = match plan.place {
-        Place::Client => format!("place: client ({}); {client}; {storage}", plan.why),
+        FoldPlace::Client => format!("place: client ({}); {client}; {storage}", plan.why),
         _ => format!("place: storage ({}); {storage}; {client}", plan.why),
     };
     for node in planned.decision.iter().flat_map(|decision| &decision.nodes) {

@@ -49,7 +49,7 @@ pub fn value(value: &Value) -> Json {
 /// A row: `{"index": 3, "value": 4.5}` or `{"offset": 10, "line": "text"}`.
 pub fn row(shape: &RowShape, at: Position, bytes: &[u8]) -> Json {
     let mut out = Map::new();
-    out.insert(shape.position.to_owned(), integer(i128::from(shape.shown(at))));
+    out.insert(shape.position.to_owned(), integer(i128::from(shape.display_number(at))));
     match (shape.value, gristmill_kernel::Value::text_or_bytes(bytes)) {
         (RowValue::Element(dtype), _) => out.insert("value".into(), value(&dtype.value(bytes))),
         (RowValue::Line, Value::Text(text)) => out.insert("line".into(), json!(text)),

@@ -257,7 +257,7 @@ impl ArrayPlan {
     /// # Errors
     /// Returns an error if there are more chunks than a request can name.
     pub fn question(&self) -> Result<Question, ClientError> {
-        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
+        Ok(Question::for_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
     }
 
     /// Returns the selected part of the coordinate of an axis of the answer, or `None` if the axis has no coordinate.

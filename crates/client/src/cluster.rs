@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_layout::Layout;
-use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions, Received};
+use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions, ReceiveCounter};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
-use gristmill_wire::action::{Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathOf, SetMode, names};
+use gristmill_wire::action::{
+    Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathRequest, SetMode, names,
+};
 use gristmill_wire::{ClusterStatus, FileMap};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -126,12 +128,12 @@ impl Cluster {
     /// [`ClientError::Run`] if the token has characters that no token has, and [`ClientError::Usage`] if no threads can
     /// be started.
     pub fn connect(options: ClusterOptions) -> Result<Cluster, ClientError> {
-        let received = Received::default();
+        let received = ReceiveCounter::default();
         let drove = received.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(NETWORK_THREADS)
             .thread_name("gristmill net")
-            .on_thread_park(move || drove.drove())
+            .on_thread_park(move || drove.count_driving())
             .enable_all()
             .build()
             .map_err(|e| {
@@ -150,7 +152,7 @@ impl Cluster {
             let _inside = runtime.enter();
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?
         };
-        let peers = peers.owning(Arc::new(RuntimeGuard(Some(runtime))));
+        let peers = peers.with_owner(Arc::new(RuntimeGuard(Some(runtime))));
         let rates = OwnRates::of_user();
         Ok(Cluster { peers, entry: entry.to_string(), wait: options.wait, tls, rates })
     }
@@ -168,7 +170,7 @@ impl Cluster {
     ) -> Result<R, RunError> {
         let retries = EntryRetries::for_action(name, self.wait);
         loop {
-            let failure = match self.peers.ask(&self.entry, name, body).await {
+            let failure = match self.peers.try_action(&self.entry, name, body).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -254,7 +256,7 @@ impl Cluster {
     /// It fails if there is no such file, if it is a directory, if the client may not read it, and if the entry node
     /// cannot be reached, does not answer or refuses.
     pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
-        self.about(names::OPEN, path, &PathOf { path: path.to_owned() })
+        self.about(names::OPEN, path, &PathRequest { path: path.to_owned() })
     }
 
     /// Returns the metadata of a file.
@@ -263,7 +265,7 @@ impl Cluster {
     /// It fails if there is no such file, if it is a directory, and if the entry node cannot be reached, does not
     /// answer or refuses.
     pub fn stat(&self, path: &str) -> Result<FileInfo, ClientError> {
-        self.about(names::STAT, path, &PathOf { path: path.to_owned() })
+        self.about(names::STAT, path, &PathRequest { path: path.to_owned() })
     }
 
     /// Returns the entries of a directory, in ascending order of their names.
@@ -302,7 +304,7 @@ impl Cluster {
     /// It fails if there is no such file, if it is a directory, if the client may not write it, and if the entry node
     /// cannot be reached, does not answer or refuses.
     pub fn remove(&self, path: &str) -> Result<(), ClientError> {
-        self.about(names::REMOVE, path, &PathOf { path: path.to_owned() })
+        self.about(names::REMOVE, path, &PathRequest { path: path.to_owned() })
     }
 
     /// Changes the permission bits of a file, as in `0o640`.
@@ -364,7 +366,7 @@ impl Cluster {
             return error;
         }
         let now: Result<FileInfo, _> =
-            self.peers.wait(self.ask(names::STAT, &PathOf { path: file.path.clone() }));
+            self.peers.wait(self.ask(names::STAT, &PathRequest { path: file.path.clone() }));
         let gone = match now {
             Ok(info) => info.file.id != file.id,
             Err(error) => error.kind() == ErrorKind::NotFound,

@@ -10,8 +10,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gristmill_peers::{ClientCapacity, Receipts};
-use gristmill_schedule::{Learned, MAX_KERNELS};
+use gristmill_peers::{ClientCapacity, ReceiveCounts};
+use gristmill_schedule::{MAX_KERNELS, MeasuredRate};
 use serde::{Deserialize, Serialize};
 
 /// Longest file that is read, in bytes.
@@ -51,8 +51,8 @@ struct Rates {
     path: Option<PathBuf>,
     /// Whether the file was read.
     read: bool,
-    receives: Option<Learned>,
-    kernels: BTreeMap<String, Learned>,
+    receives: Option<MeasuredRate>,
+    kernels: BTreeMap<String, MeasuredRate>,
 }
 
 /// Measurements of one request that the client folded.
@@ -62,8 +62,8 @@ pub(crate) struct ClientFold {
     pub bytes: u64,
     /// Seconds of all lanes, including their waits for bytes.
     pub seconds: f64,
-    /// Receipts of this request and of all others in the same time.
-    pub received: Receipts,
+    /// Counts of this request and of all others in the same time.
+    pub received: ReceiveCounts,
 }
 
 impl OwnRates {
@@ -88,7 +88,7 @@ impl OwnRates {
         if !std::mem::replace(&mut known.read, true)
             && let Some(content) = known.path.as_deref().and_then(read_file)
         {
-            let learned = |kept: StoredRate| Learned::remembered(kept.rate, kept.seconds).ok();
+            let learned = |kept: StoredRate| MeasuredRate::from_measurement(kept.rate, kept.seconds).ok();
             known.receives = content.receives.and_then(learned);
             let each = content.kernels.into_iter().take(MAX_KERNELS);
             known.kernels = each
@@ -102,7 +102,7 @@ impl OwnRates {
     /// Describes this process, with `lanes` threads, as a client that may fold with a kernel.
     pub fn asking(&self, kernel: &str, lanes: usize) -> ClientCapacity {
         let known = self.rates();
-        let rate = known.kernels.get(kernel).map(Learned::rate);
+        let rate = known.kernels.get(kernel).map(MeasuredRate::rate);
         ClientCapacity::now(lanes, rate, known.receives.map(|receives| 1.0 / receives.rate()))
     }
 
@@ -131,10 +131,12 @@ impl OwnRates {
 }
 
 /// Adds a measurement. The first one sets the rate; later ones are weighted by their time.
-fn observe(known: &mut Option<Learned>, bytes: u64, seconds: f64) {
+fn observe(known: &mut Option<MeasuredRate>, bytes: u64, seconds: f64) {
     match known {
         Some(rate) => rate.observe(bytes, seconds),
-        None if seconds > 0.0 => *known = Learned::remembered(bytes as f64 / seconds, seconds).ok(),
+        None if seconds > 0.0 => {
+            *known = MeasuredRate::from_measurement(bytes as f64 / seconds, seconds).ok()
+        }
         None => {}
     }
 }
@@ -144,7 +146,7 @@ impl Rates {
     fn save(&self) -> std::io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let Some(folder) = path.parent() else { return Ok(()) };
-        let kept = |rate: &Learned| StoredRate { rate: rate.rate(), seconds: rate.seconds() };
+        let kept = |rate: &MeasuredRate| StoredRate { rate: rate.rate(), seconds: rate.seconds() };
         let kernels = self.kernels.iter().map(|(name, rate)| (name.clone(), kept(rate))).collect();
         let content = RatesFile { version: VERSION, receives: self.receives.as_ref().map(kept), kernels };
         let text = serde_json::to_vec(&content)?;
@@ -181,7 +183,7 @@ mod tests {
     /// A gigabyte folded in one second of lanes, of which a quarter was waiting; connections took another quarter.
     fn folded() -> ClientFold {
         let quarter = Duration::from_millis(250);
-        let received = Receipts { bytes: GB, driving: quarter, waiting: quarter };
+        let received = ReceiveCounts { bytes: GB, driving: quarter, waiting: quarter };
         ClientFold { bytes: GB, seconds: 1.0, received }
     }
 
@@ -200,7 +202,7 @@ mod tests {
         let asking = second.asking("sum", 2);
         near(asking.rate, 1e9 / 0.75);
         near(Some(asking.receiving), 0.5e-9);
-        near(asking.taken_in(), 0.8e9);
+        near(asking.rate_with_receiving(), 0.8e9);
         assert_eq!(second.asking("grep", 2).rate, None);
         // Nothing else is left in the folder.
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
@@ -211,7 +213,7 @@ mod tests {
         let rates = OwnRates::at(None);
         rates.learn("sum", ClientFold { bytes: 1000, ..folded() });
         assert_eq!(rates.asking("sum", 1).rate, None);
-        let both = Receipts { bytes: 2 * GB, ..folded().received };
+        let both = ReceiveCounts { bytes: 2 * GB, ..folded().received };
         rates.learn("sum", ClientFold { received: both, ..folded() });
         near(rates.asking("sum", 1).rate, 1e9 / 0.875);
         near(Some(rates.asking("sum", 1).receiving), 0.25e-9);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 
 use gristmill_runtime::{Control, RunError};
-use gristmill_wire::action::{Opened, PathOf, names};
+use gristmill_wire::action::{Opened, PathRequest, names};
 
 use crate::remote_put::TICK;
 use crate::remote_tree::join;
@@ -279,7 +279,7 @@ impl Cluster {
         directory: &str,
         batch: &'a [(String, u64)],
     ) -> Vec<(&'a str, Result<Opened, RunError>)> {
-        let paths = batch.iter().map(|(name, _)| PathOf { path: join(directory, name) }).collect();
+        let paths = batch.iter().map(|(name, _)| PathRequest { path: join(directory, name) }).collect();
         let opened = self.peers.wait(self.each_of(names::OPEN_MANY, paths));
         batch.iter().map(|(name, _)| name.as_str()).zip(opened).collect()
     }

@@ -109,7 +109,7 @@ impl Cluster {
                 let mut to = run.file.start;
                 while to < run.file.end {
                     let left = usize::try_from(run.file.end - to).unwrap_or(usize::MAX);
-                    let bytes = object.at_most(left).await?;
+                    let bytes = object.chunk_of_at_most(left).await?;
                     out.write_all_at(&bytes, to).map_err(Failure::Write)?;
                     to += bytes.len() as u64;
                     done_now.set(done_now.get() + bytes.len() as u64);
@@ -120,7 +120,7 @@ impl Cluster {
             while let Some(more) = object.chunk().await? {
                 at += if file.segments { 0 } else { more.len() as u64 };
             }
-            object.complete(at, bytes_on(&target))?;
+            object.check_length(at, bytes_on(&target))?;
             Ok::<(), Failure>(())
         });
         let mut copies = stream::iter(copies).buffer_unordered(FAN_IN);
@@ -184,7 +184,7 @@ impl Cluster {
             };
             let mut left = stripe;
             while left > 0 {
-                let bytes = object.at_most(usize::try_from(left).unwrap_or(usize::MAX)).await?;
+                let bytes = object.chunk_of_at_most(usize::try_from(left).unwrap_or(usize::MAX)).await?;
                 out.write_all(&bytes).map_err(Failure::Write)?;
                 left -= bytes.len() as u64;
             }

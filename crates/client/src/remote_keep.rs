@@ -7,7 +7,7 @@ use futures_util::stream;
 use gristmill_kernel::DEFAULT_MAX_RECORD;
 use gristmill_peers::ON_STORAGE;
 use gristmill_runtime::{Control, Discard, ErrorKind, Options, Outcome, RunError, keeps_bytes, run_on};
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ impl Planned {
     /// The error is [`ClientError::Run`] if the kernel cannot be bound.
     pub fn keeps_bytes(&self) -> Result<bool, ClientError> {
         let kernel = self.question.bind().map_err(RunError::from)?;
-        Ok(self.plan.place == Place::Storage && keeps_bytes(&kernel.spec()))
+        Ok(self.plan.place == FoldPlace::Storage && keeps_bytes(&kernel.spec()))
     }
 }
 

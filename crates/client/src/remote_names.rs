@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::stream::{self, StreamExt};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::FAN_IN;
-use gristmill_wire::action::{Amount, PathOf, Rename, Renamed, SetMode, names};
+use gristmill_wire::action::{Amount, PathRequest, Rename, Renamed, SetMode, names};
 
 use crate::remote_tree::join;
 use crate::{ClientError, Cluster};
@@ -27,7 +27,7 @@ impl Cluster {
     /// Returns an error if nothing is at `path`, or if the client may not write one of the files. Nothing is removed
     /// then.
     pub fn remove_all(&self, path: &str) -> Result<Amount, ClientError> {
-        self.wait(names::REMOVE_ALL, &PathOf { path: path.to_owned() })
+        self.wait(names::REMOVE_ALL, &PathRequest { path: path.to_owned() })
     }
 
     /// Changes the permission bits of a file, or of each file in a directory, as in `0o640`.
@@ -55,7 +55,7 @@ impl Cluster {
     /// # Errors
     /// Returns an error if nothing is at `path`.
     pub fn usage(&self, path: &str) -> Result<Amount, ClientError> {
-        self.wait(names::USAGE, &PathOf { path: path.to_owned() })
+        self.wait(names::USAGE, &PathRequest { path: path.to_owned() })
     }
 
     /// Returns the path of a copy of `from` to `to`. If `to` is an existing directory or ends with a slash, the copy

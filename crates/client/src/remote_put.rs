@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use gristmill_peers::Written;
+use gristmill_peers::WrittenFile;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
@@ -206,7 +206,7 @@ impl Cluster {
         &self,
         create: &Create,
         tick: &mut dyn FnMut(),
-        write: impl AsyncFnOnce(&Created) -> Result<Written, RunError>,
+        write: impl AsyncFnOnce(&Created) -> Result<WrittenFile, RunError>,
     ) -> Result<FileInfo, RunError> {
         let created: Created = self.ask(names::CREATE, create).await?;
         let attempt = Attempt { id: created.file.id.clone() };
@@ -224,7 +224,7 @@ impl Cluster {
         };
         tick();
         match written {
-            Ok(Written { length, receipts }) => {
+            Ok(WrittenFile { length, receipts }) => {
                 // A commit is repeated if its answer is lost, because a repeated commit gives the same answer.
                 self.ask(names::COMMIT, &Commit { id: attempt.id, length, receipts }).await
             }

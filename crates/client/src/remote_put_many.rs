@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_peers::Written;
+use gristmill_peers::WrittenFile;
 use gristmill_runtime::{Control, RunError};
 use gristmill_wire::FAN_IN;
-use gristmill_wire::action::{Attempt, Commit, Created, FileInfo, Many, Outcome, names};
+use gristmill_wire::action::{Attempt, Batch, Commit, Created, FileInfo, Outcome, names};
 
 use crate::remote_put::{RemotePut, Source};
 use crate::{ClientError, Cluster};
@@ -104,7 +104,9 @@ impl Cluster {
         let written =
             self.peers.put_file(created, source.file.clone(), source.state.0, Default::default()).await;
         match source.unchanged().and(written) {
-            Ok(Written { length, receipts }) => Ok(Commit { id: created.file.id.clone(), length, receipts }),
+            Ok(WrittenFile { length, receipts }) => {
+                Ok(Commit { id: created.file.id.clone(), length, receipts })
+            }
             Err(error) => {
                 // A put that cannot be abandoned now expires.
                 let attempt = Attempt { id: created.file.id.clone() };
@@ -125,7 +127,7 @@ impl Cluster {
             return Vec::new();
         }
         let failed = |kind, message: &str| RunError::Remote { kind, message: message.to_owned() };
-        let answer: Result<Many<Outcome<R>>, RunError> = self.ask(name, &Many { each: requests }).await;
+        let answer: Result<Batch<Outcome<R>>, RunError> = self.ask(name, &Batch { each: requests }).await;
         match answer {
             Ok(many) if many.each.len() == count => many
                 .each

@@ -8,7 +8,7 @@ use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Plan, Question, Re
 use gristmill_runtime::{
     Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, resume, run, run_on,
 };
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 
 use crate::own_rates::ClientFold;
 use crate::remote_keep::given_up;
@@ -69,13 +69,13 @@ impl Cluster {
     /// Opens a file and plans a request over it.
     ///
     /// # Errors
-    /// Returns an error if the request is invalid or the file cannot be opened; for [`Place::Storage`] also if records
+    /// Returns an error if the request is invalid or the file cannot be opened; for [`FoldPlace::Storage`] also if records
     /// fit stripes so badly that the nodes would move more than a plain read.
     pub fn plan(
         &self,
         path: &str,
         question: Question,
-        place: Place,
+        place: FoldPlace,
         options: &Options,
     ) -> Result<Planned, ClientError> {
         question.bind().map_err(RunError::from)?;
@@ -92,14 +92,14 @@ impl Cluster {
         &self,
         files: Files,
         question: Question,
-        place: Place,
+        place: FoldPlace,
         options: &Options,
     ) -> Result<Planned, ClientError> {
         let spec = question.bind().map_err(RunError::from)?.spec();
         question.check_files(&files)?;
         let layout = files.layout(&self.peers)?;
         let mut plan = Plan::make(&question, files.map(), &layout, place)?;
-        let mut movable = place == Place::Auto && plan.place == Place::Storage;
+        let mut movable = place == FoldPlace::Auto && plan.place == FoldPlace::Storage;
         let decision = match movable {
             true => self.peers.decide(
                 (&question.kernel, &spec),
@@ -111,7 +111,7 @@ impl Cluster {
             false => None,
         };
         if decision.as_ref().is_some_and(Decision::all_at_client) {
-            (plan.place, movable) = (Place::Client, false);
+            (plan.place, movable) = (FoldPlace::Client, false);
             plan.why = "the nodes have more to do than this process".into();
         }
         Ok(Planned { question, files, plan, movable, decision, identity: String::new() })
@@ -159,7 +159,7 @@ impl Cluster {
         let before = self.peers.received().now();
         let outcome = self.run_where_planned(planned, options, by_parts, rows, control)?;
         if let Outcome::Done(answer) = &outcome {
-            let (bytes, time) = answer.report.folded_here;
+            let (bytes, time) = answer.report.folded_locally;
             let received = self.peers.received().now().since(before);
             let folded = ClientFold { bytes, seconds: time.as_secs_f64(), received };
             self.rates.learn(&planned.question.kernel, folded);
@@ -176,7 +176,7 @@ impl Cluster {
         control: &Control,
     ) -> Result<Outcome, RunError> {
         let Planned { question, files, plan, movable, decision, .. } = planned;
-        if plan.place == Place::Client {
+        if plan.place == FoldPlace::Client {
             run(self.at_client(planned, options)?, rows, control)
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
@@ -187,13 +187,13 @@ impl Cluster {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
                     let here = decision.as_ref().map(Decision::client_targets).unwrap_or_default();
                     let why = "its node has more to do than this process".to_owned();
-                    let rate = self.rates.asking(&question.kernel, options.lanes).taken_in();
+                    let rate = self.rates.asking(&question.kernel, options.lanes).rate_with_receiving();
                     let asker = self.peers.asker(options.lanes, rate);
-                    crew.taking_over(asker, own).folding_at_client(here, why)
+                    crew.accepting_hand_backs(asker, own).folding_at_client(here, why)
                 }
                 false => crew,
             });
-            let crew = crew.map(|crew| if by_parts { crew.patient() } else { crew });
+            let crew = crew.map(|crew| if by_parts { crew.with_busy_retries() } else { crew });
             request.and_then(|request| run_on(request, &crew?, rows, control))
         }
     }

@@ -9,7 +9,7 @@ use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_FILES, Sou
 use gristmill_peers::Files;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::TargetPlace;
-use gristmill_wire::action::{MAX_MANY, Opened, PathOf, names};
+use gristmill_wire::action::{MAX_BATCH, Opened, PathRequest, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
 use crate::file_states::FileStates;
@@ -71,7 +71,7 @@ impl RemoteDataset {
     /// # Errors
     /// Returns an error if a file does not exist any more.
     pub fn shares(&self, table: &ChunkTable) -> Result<Option<Vec<(TargetPlace, Share)>>, ClientError> {
-        if self.opened.is_none() && table.files.len() > MAX_MANY {
+        if self.opened.is_none() && table.files.len() > MAX_BATCH {
             return Ok(None);
         }
         let Some(files) = self.files(&table.files)? else { return Ok(None) };
@@ -129,9 +129,9 @@ impl Cluster {
     /// Returns the error of the first file that cannot be opened, and an error if there are more files than a request
     /// takes.
     pub fn open_many(&self, paths: Vec<String>) -> Result<Files, ClientError> {
-        let paths: Vec<PathOf> = paths.into_iter().map(|path| PathOf { path }).collect();
+        let paths: Vec<PathRequest> = paths.into_iter().map(|path| PathRequest { path }).collect();
         let opened = self.peers.wait(async {
-            let asked = paths.chunks(MAX_MANY).map(|some| self.each_of(names::OPEN_MANY, some.to_vec()));
+            let asked = paths.chunks(MAX_BATCH).map(|some| self.each_of(names::OPEN_MANY, some.to_vec()));
             let answers: Vec<Vec<Result<Opened, RunError>>> =
                 stream::iter(asked).buffered(OPENING).collect().await;
             answers.into_iter().flatten().collect::<Result<Vec<Opened>, RunError>>()

@@ -1,18 +1,18 @@
-//! What a collective costs, in theory.
+//! Theoretical cost of a collective.
 
 use crate::{Collective, Size};
 
-/// Rounds and messages.
+/// Number of rounds and messages of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Rounds of messages: with equal delays, and members that send and take one message after the other, how many
-    /// delays it takes.
+    /// Rounds of messages: the duration in delays, if all delays are equal and members send and receive one message
+    /// after the other.
     pub rounds: u64,
     /// Messages of all members.
     pub messages: u64,
 }
 
-/// What a collective of `size` members (at least 1) costs, by the formulas of the textbook.
+/// Computes the cost of a collective of `size` members (at least 1) by the formulas of the textbook.
 pub fn cost(collective: Collective, size: Size) -> Cost {
     let n = u64::from(size.max(1));
     let ceil = u64::from(n.next_power_of_two().trailing_zeros());

@@ -1,45 +1,47 @@
-//! Why a collective came to nothing.
+//! Reasons why a collective fails.
 
 use crate::Rank;
 
-/// Why a member gave up.
+/// Reason why a member gave up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectiveError {
-    /// Somebody who is waited for gave no sign of life.
+    /// A member gave no sign of life while this one waited for it.
     #[error("member {rank} gave no sign of life for {seconds} s")]
     Silent {
-        /// Who.
+        /// Rank of the silent member.
         rank: Rank,
-        /// For how long.
+        /// Length of the silence, in seconds.
         seconds: u64,
     },
-    /// Another member gave up, and said why.
+    /// Another member gave up, and reported the reason.
     #[error("{why}")]
     Abandoned {
-        /// Who it was heard from.
+        /// The member that reported the reason.
         rank: Rank,
-        /// What the first to give up said.
+        /// Reason of the member that gave up first.
         why: String,
     },
-    /// A message that has no place in the collective.
-    #[error("member {from} sent a message that makes no sense ({why}); do all members run the same version?")]
-    Disorder {
-        /// Whose message.
+    /// A message does not belong to the collective.
+    #[error("member {from} sent an unexpected message ({why}); check that all members run the same version")]
+    UnexpectedMessage {
+        /// Sender of the message.
         from: Rank,
-        /// What is wrong with it.
+        /// Reason why the message was not expected.
         why: &'static str,
     },
     /// Two values could not be combined.
     #[error("{0}")]
     Operator(String),
-    /// Ranks that cannot be.
-    #[error("{size} members, and one with rank {rank}; 1 to {max} are possible, ranks from 0")]
-    Ranks {
+    /// A rank or a number of members is out of range.
+    #[error(
+        "rank {rank} of {size} members is not possible; use 1 to {max} members and number the ranks from 0"
+    )]
+    InvalidRank {
         /// The rank.
         rank: Rank,
-        /// Members.
+        /// Number of members.
         size: u32,
-        /// Most members.
+        /// Largest possible number of members.
         max: u32,
     },
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::schedule::{Collective, Step, steps};
 use crate::{CollectiveError, MAX_SIZE, Rank, Size};
 
-/// Combines the value of lower ranks with that of the ranks that follow them. Must be associative, and need not be
-/// commutative. Every member that combines the same values does it in the same order.
+/// Operation that combines the value of lower ranks with the value of the ranks that follow them. It must be
+/// associative. It need not be commutative. All members that combine the same values combine them in the same order.
 pub trait Operator {
     /// Combines two values.
     ///
@@ -21,37 +21,38 @@ impl<F: FnMut(Vec<u8>, Vec<u8>) -> Result<Vec<u8>, CollectiveError>> Operator fo
     }
 }
 
-/// What a member has when the collective is over.
+/// Result of one member at the end of a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The value: of a broadcast that of the root; of an allreduce, and of a reduce at the root, that of all members;
-    /// otherwise whatever is left of it.
+    /// The result. After a broadcast, it is the value of the root. After an allreduce, and at the root after a reduce,
+    /// it is the combined value of all members. Otherwise it is an intermediate value.
     pub value: Vec<u8>,
-    /// Of an exclusive scan: the values of all lower ranks. `None` at rank 0 and in other collectives.
-    pub before: Option<Vec<u8>>,
+    /// Combined value of all lower ranks after an exclusive scan. `None` at rank 0 and in other collectives.
+    pub prefix: Option<Vec<u8>>,
 }
 
 /// One member's part in one collective.
 ///
-/// Nothing here sends or waits: [`advance`](Execution::advance) says what is to be sent, [`deliver`](Execution::deliver)
-/// takes what has come, in any order, and [`awaits`](Execution::awaits) says for whom the member waits.
+/// It does not send or wait. [`advance`](Execution::advance) gives the messages to send.
+/// [`deliver`](Execution::deliver) takes messages that have arrived, in any order.
+/// [`awaits`](Execution::awaits) returns the member whose message comes next.
 #[derive(Debug)]
 pub struct Execution {
     rank: Rank,
     size: Size,
     steps: VecDeque<Step>,
     value: Vec<u8>,
-    before: Option<Vec<u8>>,
-    /// Messages whose step has not come yet. At most one of each rank that is still awaited.
+    prefix: Option<Vec<u8>>,
+    /// Messages that arrived before their step. There is at most one of each rank that is still awaited.
     early: BTreeMap<Rank, Vec<u8>>,
 }
 
 impl Execution {
-    /// The part of `rank` among `size` members, which brings `value`.
+    /// Creates the part of `rank` among `size` members. The member contributes `value`.
     ///
     /// # Errors
-    /// The error is [`CollectiveError::Ranks`] if `size` is 0 or more than [`MAX_SIZE`], or if `rank` or the root is
-    /// not below `size`.
+    /// The error is [`CollectiveError::InvalidRank`] if `size` is 0 or more than [`MAX_SIZE`], or if `rank` or the root
+    /// is not below `size`.
     pub fn new(
         collective: Collective,
         rank: Rank,
@@ -63,31 +64,32 @@ impl Execution {
             Collective::Allreduce | Collective::ExclusiveScan => 0,
         };
         if size == 0 || size > MAX_SIZE || rank >= size || root >= size {
-            return Err(CollectiveError::Ranks { rank: rank.max(root), size, max: MAX_SIZE });
+            return Err(CollectiveError::InvalidRank { rank: rank.max(root), size, max: MAX_SIZE });
         }
         let steps = steps(collective, rank, size).into();
-        Ok(Execution { rank, size, steps, value, before: None, early: BTreeMap::new() })
+        Ok(Execution { rank, size, steps, value, prefix: None, early: BTreeMap::new() })
     }
 
-    /// Takes a message. It waits here if its step has not come yet.
+    /// Takes a message. Keeps it if its step has not come yet.
     ///
     /// # Errors
-    /// The error is [`CollectiveError::Disorder`] if no step that is left awaits a message of `from`, or if such a
-    /// message waits here already.
+    /// The error is [`CollectiveError::UnexpectedMessage`] if no remaining step awaits a message of `from`, or if a
+    /// message of `from` is kept already.
     pub fn deliver(&mut self, from: Rank, value: Vec<u8>) -> Result<(), CollectiveError> {
         if !self.steps.iter().any(|step| step.awaits() == Some(from)) {
-            return Err(CollectiveError::Disorder { from, why: "nobody waits for it" });
+            return Err(CollectiveError::UnexpectedMessage { from, why: "the member does not wait for it" });
         }
         match self.early.insert(from, value) {
             None => Ok(()),
-            Some(_) => Err(CollectiveError::Disorder { from, why: "it came twice" }),
+            Some(_) => Err(CollectiveError::UnexpectedMessage { from, why: "it arrived twice" }),
         }
     }
 
-    /// Goes as far as it can without another message. `send` gets the receiver and the value of each message.
+    /// Carries out steps until one needs a message that has not arrived. `send` gets the receiver and the value of each
+    /// message.
     ///
     /// # Errors
-    /// The error is that of the first [`Operator::combine`] that fails. The value of the member is lost then.
+    /// The error is the one of the first [`Operator::combine`] that fails. The value of the member is then lost.
     pub fn advance(
         &mut self,
         operator: &mut dyn Operator,
@@ -108,13 +110,13 @@ impl Execution {
                     send(to, &own);
                     own
                 }
-                Step::Below(_) => operator.combine(got, own)?,
-                Step::Above(_) => operator.combine(own, got)?,
-                Step::Adopt(_) => got,
-                Step::Before(_) => {
-                    self.before = Some(match self.before.take() {
+                Step::CombineLower(_) => operator.combine(got, own)?,
+                Step::CombineHigher(_) => operator.combine(own, got)?,
+                Step::Replace(_) => got,
+                Step::CombinePrefix(_) => {
+                    self.prefix = Some(match self.prefix.take() {
                         None => got.clone(),
-                        Some(before) => operator.combine(got.clone(), before)?,
+                        Some(prefix) => operator.combine(got.clone(), prefix)?,
                     });
                     operator.combine(got, own)?
                 }
@@ -123,23 +125,23 @@ impl Execution {
         Ok(())
     }
 
-    /// Whose message comes next; `None` when the member is done.
+    /// Sender of the next message that the member needs; `None` if it needs no more.
     pub fn awaits(&self) -> Option<Rank> {
         self.steps.iter().find_map(|step| step.awaits())
     }
 
-    /// Whether nothing is left to do.
+    /// Whether all steps are done.
     pub fn is_done(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The rank and how many members there are.
-    pub fn place(&self) -> (Rank, Size) {
+    /// Rank of the member, and the number of members.
+    pub fn rank_and_size(&self) -> (Rank, Size) {
         (self.rank, self.size)
     }
 
-    /// What came out, once [`is_done`](Execution::is_done).
+    /// The result. It is valid once [`is_done`](Execution::is_done) returns true.
     pub fn outcome(self) -> Outcome {
-        Outcome { value: self.value, before: self.before }
+        Outcome { value: self.value, prefix: self.prefix }
     }
 }

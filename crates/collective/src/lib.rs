@@ -1,15 +1,15 @@
 //! Collectives between the servers that work on one request: broadcast, reduce, allreduce, gather, exclusive scan.
 //!
-//! Servers finish among themselves what a client would otherwise have to coordinate pass by pass. The operator is the
-//! merge of partial results. Everything here is a state machine without sockets, threads or a clock of its own, and so
-//! the same code runs between real servers and under a simulator with a thousand of them.
+//! Without collectives a client would have to coordinate the servers pass by pass. The operator is the merge of partial
+//! results. Everything here is a state machine without sockets, threads or a clock of its own. So the same code runs
+//! between real servers and in a simulator with a thousand of them.
 //!
 //! - [`Execution`] is one member's part in one collective.
-//! - [`Member`] takes part in one collective after the other, finds out when somebody it waits for is lost, and tells the
-//!   others: nobody waits for ever.
-//! - [`simulate`] drives members with seeded delays, crashes and disorder.
+//! - [`Member`] takes part in one collective after the other. It notices when a member that it waits for is lost, and
+//!   tells the others. So no member waits for ever.
+//! - [`simulate`] runs members with delays, crashes and reordered messages that are drawn from a seed.
 //!
-//! Three members add numbers; messages are handed over by hand:
+//! Three members add numbers, and the example passes the messages on:
 //! ```
 //! use gristmill_collective::{Collective, CollectiveError, Execution, cost};
 //!
@@ -49,7 +49,7 @@ pub use schedule::Collective;
 /// Number of a member, from 0.
 pub type Rank = u32;
 
-/// How many members there are.
+/// Number of members.
 pub type Size = u32;
 
 /// Most members of a collective.

@@ -1,26 +1,26 @@
-//! A member of a group of servers: one collective after the other, and nobody waits for ever.
+//! A member of a group of servers. It does one collective after the other, and never waits for ever.
 //!
-//! A member that waits for another asks it now and then whether it is still there. One that gave up answers why; one
-//! that gives no answer is given up. Who waits for whom is never a circle and at most a few members long (a member at
-//! some step waits for one at an earlier step), so a loss is known everywhere within [`Limits::stall`] and one
-//! [`Limits::ask_every`] for each link of such a chain, of which there are at most ⌈log2 n⌉ + 2 in a collective.
+//! A member that waits for another asks it at intervals whether it still works. A member that gave up answers with the
+//! reason. A member that does not answer is lost. Members that wait for each other form a chain and never a circle,
+//! because a member at some step waits for a member at an earlier step. A chain has at most ⌈log2 n⌉ + 2 links in a
+//! collective. So all members know of a loss after [`Limits::stall`] and one [`Limits::ask_every`] for each link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Collective, CollectiveError, Execution, Operator, Outcome, Rank, Size};
 
-/// How often a member that waits asks whether the other is there, in milliseconds.
+/// Milliseconds between two questions of a member that waits.
 pub const ASK_EVERY: u64 = 1_000;
 
-/// How long a member that is waited for may give no sign of life, in milliseconds.
+/// Longest silence of a member while another waits for it, in milliseconds.
 pub const STALL: u64 = 10_000;
 
 /// Bounds of waiting, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How often a member that waits asks.
+    /// Time between two questions of a member that waits.
     pub ask_every: u64,
-    /// How long one that is waited for may be silent, or not know of the request yet.
+    /// Longest time for which the other member may be silent, or not know of the request yet.
     pub stall: u64,
 }
 
@@ -30,60 +30,60 @@ impl Default for Limits {
     }
 }
 
-/// What a member wants done.
+/// Task that a member gives to its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Hand this value to another member. It must arrive, or [`Member::lost`] be told.
+    /// Send this value to another member. If it cannot arrive, call [`Member::give_up`].
     Send {
-        /// To whom.
+        /// Rank of the receiver.
         to: Rank,
         /// Number of the collective.
         number: u64,
-        /// What.
+        /// The value.
         value: Vec<u8>,
     },
-    /// Ask another member whether it is there, and tell [`Member::heard`] what it says, if anything.
+    /// Ask another member whether it works, and give its answer to [`Member::take_reply`].
     Ask(Rank),
 }
 
-/// What a server says of a request that somebody asks about.
+/// Answer of a server to the question whether it works on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It is at work.
-    Here,
-    /// It knows of no such request: not yet, or not any more since it was started again.
+    /// It works on the request.
+    Working,
+    /// It does not know the request: not yet, or no longer because it was started again.
     Unknown,
-    /// It gave up, and why.
-    Gone(String),
+    /// It gave up for this reason.
+    GaveUp(String),
 }
 
-/// Whom a member waits for.
+/// The member that this one waits for. Times are in milliseconds of the caller's clock.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     from: Rank,
-    heard: u64,
-    asked: u64,
+    last_sign: u64,
+    last_asked: u64,
 }
 
-/// A member of a group that does one collective after the other, all members the same ones.
+/// A member of a group. All members do the same collectives, one after the other.
 #[derive(Debug)]
 pub struct Member {
     rank: Rank,
     size: Size,
     limits: Limits,
-    /// Number of the collective that is under way, or comes next.
+    /// Number of the current or the next collective.
     number: u64,
     current: Option<Execution>,
-    /// Messages of the collective after the one under way: somebody is ahead. Nobody can be further ahead.
+    /// Messages of the next collective, from members that are ahead. No member can be further ahead.
     next: BTreeMap<Rank, Vec<u8>>,
     waiting: Option<Waiting>,
-    /// Who was ever heard of: if such a one knows of nothing, it was started again.
+    /// Members that knew the request. If one of them does not know it later, it was started again.
     known: BTreeSet<Rank>,
     failed: Option<CollectiveError>,
 }
 
 impl Member {
-    /// A member that has done nothing yet.
+    /// Creates a member before its first collective.
     pub fn new(rank: Rank, size: Size, limits: Limits) -> Member {
         Member {
             rank,
@@ -98,7 +98,7 @@ impl Member {
         }
     }
 
-    /// Begins the next collective with a value of one's own. `now` is in milliseconds since anything.
+    /// Begins the next collective with the member's own value. `now` is in milliseconds since any fixed time.
     pub fn start(
         &mut self,
         now: u64,
@@ -119,13 +119,14 @@ impl Member {
             Ok(execution) => self.current = Some(execution),
             Err(error) => self.failed = Some(error),
         }
-        self.go_on(now, operator)
+        self.proceed(now, operator)
     }
 
-    /// Takes a message of the collective of that number. An error is of the message; the member goes on.
+    /// Takes a message of the collective `number`. An error concerns the message only, and the member continues.
     ///
     /// # Errors
-    /// A message that was taken already (which may happen where its receipt was lost) or that makes no sense.
+    /// The message is refused if it was taken already, which happens if its receipt was lost, or if the member does not
+    /// expect it.
     pub fn deliver(
         &mut self,
         now: u64,
@@ -134,86 +135,86 @@ impl Member {
         value: Vec<u8>,
         operator: &mut dyn Operator,
     ) -> Result<Vec<Action>, CollectiveError> {
-        let disorder = |why| Err(CollectiveError::Disorder { from, why });
+        let unexpected = |why| Err(CollectiveError::UnexpectedMessage { from, why });
         if from >= self.size || from == self.rank {
-            return disorder("there is no such other member");
+            return unexpected("no other member has this rank");
         }
         self.known.insert(from);
         match (&mut self.current, number.checked_sub(self.number)) {
             (Some(execution), Some(0)) => {
                 execution.deliver(from, value)?;
-                Ok(self.go_on(now, operator))
+                Ok(self.proceed(now, operator))
             }
             (None, Some(0)) | (Some(_), Some(1)) => match self.next.insert(from, value) {
                 None => Ok(Vec::new()),
-                Some(_) => disorder("it came twice"),
+                Some(_) => unexpected("it arrived twice"),
             },
-            (_, None) => disorder("its collective is over"),
-            (_, Some(_)) => disorder("its collective is too far ahead"),
+            (_, None) => unexpected("its collective is over"),
+            (_, Some(_)) => unexpected("its collective is too far ahead"),
         }
     }
 
-    fn go_on(&mut self, now: u64, operator: &mut dyn Operator) -> Vec<Action> {
+    fn proceed(&mut self, now: u64, operator: &mut dyn Operator) -> Vec<Action> {
         let mut actions = Vec::new();
         let Some(execution) = &mut self.current else { return actions };
         let number = self.number;
-        let gone_on = execution.advance(operator, |to, value| {
+        let advanced = execution.advance(operator, |to, value| {
             actions.push(Action::Send { to, number, value: value.to_vec() });
         });
-        if let Err(error) = gone_on {
+        if let Err(error) = advanced {
             self.failed.get_or_insert(error);
         }
         let awaits = execution.awaits().filter(|_| self.failed.is_none());
         if self.waiting.map(|waiting| waiting.from) != awaits {
-            self.waiting = awaits.map(|from| Waiting { from, heard: now, asked: now });
+            self.waiting = awaits.map(|from| Waiting { from, last_sign: now, last_asked: now });
         }
         actions
     }
 
-    /// Time has passed. To be called at least every [`Limits::ask_every`] while the member waits.
+    /// Tells the member the time. Call it at least every [`Limits::ask_every`] while the member waits.
     pub fn tick(&mut self, now: u64) -> Vec<Action> {
         let Some(waiting) = &mut self.waiting else { return Vec::new() };
-        let silent = now.saturating_sub(waiting.heard);
-        if silent >= self.limits.stall {
-            let (rank, seconds) = (waiting.from, silent / 1000);
+        let silence = now.saturating_sub(waiting.last_sign);
+        if silence >= self.limits.stall {
+            let (rank, seconds) = (waiting.from, silence / 1000);
             self.fail(CollectiveError::Silent { rank, seconds });
             return Vec::new();
         }
-        if now.saturating_sub(waiting.asked) < self.limits.ask_every {
+        if now.saturating_sub(waiting.last_asked) < self.limits.ask_every {
             return Vec::new();
         }
-        waiting.asked = now;
+        waiting.last_asked = now;
         vec![Action::Ask(waiting.from)]
     }
 
-    /// Another member has answered.
-    pub fn heard(&mut self, now: u64, from: Rank, reply: Reply) {
+    /// Takes the answer of another member to a question.
+    pub fn take_reply(&mut self, now: u64, from: Rank, reply: Reply) {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.from == from) else { return };
         match reply {
-            Reply::Here => {
-                waiting.heard = now;
+            Reply::Working => {
+                waiting.last_sign = now;
                 self.known.insert(from);
             }
-            // Word of the request may be on its way to it, for as long as a member may be silent.
+            // The request may not have reached it yet. The limit of silence bounds this time too.
             Reply::Unknown if !self.known.contains(&from) => {}
             Reply::Unknown => {
                 let why = format!("member {from} lost its part of the request: it was started again");
                 self.fail(CollectiveError::Abandoned { rank: from, why });
             }
-            Reply::Gone(why) => self.fail(CollectiveError::Abandoned { rank: from, why }),
+            Reply::GaveUp(why) => self.fail(CollectiveError::Abandoned { rank: from, why }),
         }
     }
 
-    /// What this member says if asked.
+    /// Answer of this member to the question of another.
     pub fn reply(&self) -> Reply {
         match &self.failed {
-            None => Reply::Here,
-            Some(error) => Reply::Gone(error.to_string()),
+            None => Reply::Working,
+            Some(error) => Reply::GaveUp(error.to_string()),
         }
     }
 
-    /// A message could not be handed over, or this member's own work failed.
-    pub fn lost(&mut self, why: CollectiveError) {
+    /// Makes the member give up, because a message could not be sent or the member's own work failed.
+    pub fn give_up(&mut self, why: CollectiveError) {
         self.fail(why);
     }
 
@@ -222,15 +223,15 @@ impl Member {
         self.waiting = None;
     }
 
-    /// Number of the collective that is under way or comes next.
+    /// Number of the current or the next collective.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The outcome of a collective that is done. It is given once. `None` while the collective is under way.
+    /// Result of a collective that is done. It is returned once. `None` while the collective runs.
     ///
     /// # Errors
-    /// The error says why this member gave up. It comes at every call from then on.
+    /// The error is the reason why this member gave up. Each later call returns it too.
     pub fn outcome(&mut self) -> Option<Result<Outcome, CollectiveError>> {
         if let Some(error) = &self.failed {
             return Some(Err(error.clone()));

@@ -1,4 +1,4 @@
-//! Who sends what to whom: each collective as a list of steps for one rank.
+//! Message schedules: each collective as a list of steps for one rank.
 //!
 //! With n members and p the largest power of two not above n:
 //!
@@ -10,58 +10,61 @@
 //! | exclusive scan | ⌈log2 n⌉ | Σ (n − 2^i) over 2^i < n | Hillis and Steele |
 //!
 //! (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH, 2005; Hillis, Steele:
-//! Data Parallel Algorithms, 1986.) A rank never gets two messages from the same other rank within one collective, so
-//! the sender's rank is enough to tell a message's place. Values are only ever combined with those of adjacent ranks,
-//! lower ones on the left: the operator need not be commutative.
+//! Data Parallel Algorithms, 1986.) Within one collective, a rank never gets two messages from the same other rank. So
+//! the sender's rank identifies the step of a message. Values are combined only with values of adjacent ranks, the lower
+//! ranks on the left. So the operator need not be commutative.
 
 use crate::{Rank, Size};
 
-/// What all members do together.
+/// Operation among all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// Everybody gets the root's value.
+    /// All members get the root's value.
     Broadcast {
-        /// Who has the value.
+        /// The member that has the value.
         root: Rank,
     },
-    /// The root gets the values of all, combined in the order of their ranks. With an operator that appends, this is
-    /// the gather.
+    /// The root gets the values of all members, combined in the order of their ranks. With an operator that appends,
+    /// this is a gather.
     Reduce {
-        /// Who gets the value.
+        /// The member that gets the value.
         root: Rank,
     },
-    /// Everybody gets the values of all, combined in the order of their ranks.
+    /// All members get the values of all members, combined in the order of their ranks.
     Allreduce,
-    /// Everybody gets the values of all lower ranks, combined in their order; rank 0 gets nothing.
+    /// Each member gets the values of all lower ranks, combined in their order. Rank 0 gets nothing.
     ExclusiveScan,
 }
 
-/// One step of a rank. Steps are done in their order; a step that receives waits for its message.
+/// One step of a rank. A rank does its steps in order. A step that receives waits for its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Send the value.
     Send(Rank),
-    /// Receive a value of lower ranks and combine it, on the left.
-    Below(Rank),
-    /// Receive a value of higher ranks and combine it, on the right.
-    Above(Rank),
-    /// Receive a value and have it instead of one's own.
-    Adopt(Rank),
-    /// Receive a value of lower ranks and combine it on the left of the value and of what lies before it.
-    Before(Rank),
+    /// Receive a value of lower ranks and combine it on the left.
+    CombineLower(Rank),
+    /// Receive a value of higher ranks and combine it on the right.
+    CombineHigher(Rank),
+    /// Receive a value and replace the own value by it.
+    Replace(Rank),
+    /// Receive a value of lower ranks. Combine it on the left of the value, and on the left of the prefix.
+    CombinePrefix(Rank),
 }
 
 impl Step {
-    /// Who is waited for, if anybody.
+    /// The rank whose message the step waits for.
     pub fn awaits(self) -> Option<Rank> {
         match self {
             Step::Send(_) => None,
-            Step::Below(from) | Step::Above(from) | Step::Adopt(from) | Step::Before(from) => Some(from),
+            Step::CombineLower(from)
+            | Step::CombineHigher(from)
+            | Step::Replace(from)
+            | Step::CombinePrefix(from) => Some(from),
         }
     }
 }
 
-/// The steps of one rank among `size`.
+/// Lists the steps of one rank among `size`.
 pub(crate) fn steps(collective: Collective, rank: Rank, size: Size) -> Vec<Step> {
     let mut steps = Vec::new();
     match collective {
@@ -79,55 +82,60 @@ fn strides(size: Size) -> impl DoubleEndedIterator<Item = Rank> {
 }
 
 fn broadcast(root: Rank, rank: Rank, size: Size, steps: &mut Vec<Step>) {
-    // Ranks counted from the root: a member gets the value from the one that lacks its lowest bit, and passes it on
-    // to those that have one more bit below that.
+    // Ranks are counted from the root. A member gets the value from the rank without its lowest bit. It sends the value
+    // to the ranks that have one more bit, below its lowest bit.
     let own = (rank + size - root) % size;
     let absolute = |relative: Rank| (relative + root) % size;
     let lowest = if own == 0 { size.next_power_of_two() } else { 1 << own.trailing_zeros() };
     if own != 0 {
-        steps.push(Step::Adopt(absolute(own - lowest)));
+        steps.push(Step::Replace(absolute(own - lowest)));
     }
     let below = strides(size).rev().filter(|stride| *stride < lowest && own + stride < size);
     steps.extend(below.map(|stride| Step::Send(absolute(own + stride))));
 }
 
 fn reduce(root: Rank, rank: Rank, size: Size, steps: &mut Vec<Step>) {
-    // Towards rank 0, whatever the root: so ranks stay adjacent.
+    // Values go towards rank 0 for every root, so that combined ranks are adjacent.
     for stride in strides(size) {
         if rank & stride != 0 {
             steps.push(Step::Send(rank - stride));
             break;
         }
         if rank + stride < size {
-            steps.push(Step::Above(rank + stride));
+            steps.push(Step::CombineHigher(rank + stride));
         }
     }
     if root != 0 && rank == 0 {
         steps.push(Step::Send(root));
     }
     if root != 0 && rank == root {
-        steps.push(Step::Adopt(0));
+        steps.push(Step::Replace(0));
     }
 }
 
 fn allreduce(rank: Rank, size: Size, steps: &mut Vec<Step>) {
     let power = 1 << size.ilog2();
     let extra = size - power;
-    // The first 2 x extra ranks pair up, and the odd one of each pair speaks for both.
+    // The first 2 x extra ranks form pairs. The odd rank of each pair represents both.
     if rank < 2 * extra && rank.is_multiple_of(2) {
-        steps.extend([Step::Send(rank + 1), Step::Adopt(rank + 1)]);
+        steps.extend([Step::Send(rank + 1), Step::Replace(rank + 1)]);
         return;
     }
     let paired = rank < 2 * extra;
     if paired {
-        steps.push(Step::Below(rank - 1));
+        steps.push(Step::CombineLower(rank - 1));
     }
     let own = if paired { rank / 2 } else { rank - extra };
-    let absolute = |speaker: Rank| if speaker < extra { 2 * speaker + 1 } else { speaker + extra };
+    let absolute = |representative: Rank| {
+        if representative < extra { 2 * representative + 1 } else { representative + extra }
+    };
     for stride in strides(power) {
         let partner = own ^ stride;
         let at = absolute(partner);
-        steps.extend([Step::Send(at), if partner < own { Step::Below(at) } else { Step::Above(at) }]);
+        steps.extend([
+            Step::Send(at),
+            if partner < own { Step::CombineLower(at) } else { Step::CombineHigher(at) },
+        ]);
     }
     if paired {
         steps.push(Step::Send(rank - 1));
@@ -140,7 +148,7 @@ fn scan(rank: Rank, size: Size, steps: &mut Vec<Step>) {
             steps.push(Step::Send(rank + stride));
         }
         if rank >= stride {
-            steps.push(Step::Before(rank - stride));
+            steps.push(Step::CombinePrefix(rank - stride));
         }
     }
 }
@@ -171,7 +179,11 @@ mod tests {
                 assert_eq!(sent, awaited, "{collective:?} of {size}");
                 let count = sent.len();
                 sent.dedup();
-                assert_eq!(sent.len(), count, "{collective:?} of {size}: two messages on one way");
+                assert_eq!(
+                    sent.len(),
+                    count,
+                    "{collective:?} of {size}: two messages from one rank to another"
+                );
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Collectives of 1 to 1,000 servers under seeded delays, disorder and losses.
 
-use gristmill_collective::simulate::{Fate, Network, Run, Simulation};
+use gristmill_collective::simulate::{Fault, Network, Run, Simulation};
 use gristmill_collective::{Collective, CollectiveError, Limits, Size, cost};
 use proptest::prelude::*;
 
-/// Appends: associative, not commutative, and shows who is where.
+/// Appends. It is associative and not commutative, and shows the place of each rank.
 fn append(mut lower: Vec<u8>, higher: Vec<u8>) -> Result<Vec<u8>, CollectiveError> {
     lower.extend(higher);
     Ok(lower)
@@ -22,7 +22,7 @@ fn run(size: Size, network: Network, collectives: &[Collective]) -> Run {
     Simulation::new(size, network).run(collectives, name, &mut append)
 }
 
-/// Sizes around powers of two, and some between.
+/// Sizes around powers of two, and some other sizes.
 const SIZES: [Size; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 64, 100, 513, 1000];
 
 fn all_kinds(size: Size) -> Vec<Collective> {
@@ -44,7 +44,7 @@ fn right(collective: Collective, size: Size, run: &Run) {
             Collective::Allreduce => assert_eq!(outcome.value, names(0..size)),
             Collective::ExclusiveScan => {
                 assert_eq!(
-                    outcome.before.clone().unwrap_or_default(),
+                    outcome.prefix.clone().unwrap_or_default(),
                     names(0..rank),
                     "rank {rank} of {size}"
                 );
@@ -54,16 +54,16 @@ fn right(collective: Collective, size: Size, run: &Run) {
 }
 
 #[test]
-fn rounds_and_messages_are_those_of_the_theory() {
+fn rounds_and_messages_agree_with_the_theory() {
     for size in SIZES {
         for collective in all_kinds(size) {
-            let run = run(size, Network::even(1), &[collective]);
+            let run = run(size, Network::uniform(1), &[collective]);
             right(collective, size, &run);
             let theory = cost(collective, size);
             assert_eq!(run.messages, theory.messages, "{collective:?} of {size}");
-            // Who takes several messages at once is sooner done.
-            let early = matches!(collective, Collective::Reduce { .. }) && run.finished() < theory.rounds;
-            assert!(early || run.finished() == theory.rounds, "{collective:?} of {size}: {}", run.finished());
+            // A member that receives several messages at once is done sooner.
+            let early = matches!(collective, Collective::Reduce { .. }) && run.end_time() < theory.rounds;
+            assert!(early || run.end_time() == theory.rounds, "{collective:?} of {size}: {}", run.end_time());
         }
     }
 }
@@ -72,15 +72,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn disorder_and_delays_change_nothing(size in 1u32..60, seed: u64, kind in 0usize..8) {
+    fn order_and_delays_do_not_change_results(size in 1u32..60, seed: u64, kind in 0usize..8) {
         let collective = all_kinds(size)[kind];
-        let network = Network { least: 1, most: 400, work: 900, seed };
+        let network = Network { min_delay: 1, max_delay: 400, max_work: 900, seed };
         right(collective, size, &run(size, network, &[collective]));
     }
 
     #[test]
     fn one_allreduce_after_the_other(size in 1u32..40, seed: u64, passes in 1usize..6) {
-        let network = Network { least: 1, most: 300, work: 2000, seed };
+        let network = Network { min_delay: 1, max_delay: 300, max_work: 2000, seed };
         let run = run(size, network, &vec![Collective::Allreduce; passes]);
         for end in &run.ends {
             let outcomes = end.result.as_ref().unwrap();
@@ -89,20 +89,20 @@ proptest! {
         }
     }
 
-    /// Whatever happens to one server in the middle, every other gives up in bounded time and says whose fault it was,
-    /// or was done before.
+    /// After a fault of one server, each other member was done before, or gives up in bounded time and names the
+    /// server.
     #[test]
-    fn a_loss_is_known_everywhere(
+    fn all_members_learn_of_a_loss(
         size in 2u32..60,
         seed: u64,
         at in 0u64..6000,
         lost in 0u32..60,
-        fate in prop::sample::select(vec![Fate::Crash, Fate::Restart, Fate::Fail]),
+        fault in prop::sample::select(vec![Fault::Crash, Fault::Restart, Fault::Fail]),
     ) {
         let lost = lost % size;
-        let network = Network { least: 1, most: 50, work: 1500, seed };
+        let network = Network { min_delay: 1, max_delay: 50, max_work: 1500, seed };
         let run = Simulation::new(size, network)
-            .with_fate(at, lost, fate)
+            .with_fault(at, lost, fault)
             .run(&[Collective::Allreduce; 4], name, &mut append);
         let limits = Limits::default();
         let chain = u64::from(size.ilog2()) + 3;
@@ -119,8 +119,8 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_is_the_same_run(size in 1u32..30, seed: u64) {
-        let network = Network { least: 1, most: 400, work: 900, seed };
+    fn the_same_seed_gives_the_same_run(size in 1u32..30, seed: u64) {
+        let network = Network { min_delay: 1, max_delay: 400, max_work: 900, seed };
         let ends = |run: Run| run.ends.iter().map(|end| end.at).collect::<Vec<_>>();
         let [a, b] = [0; 2].map(|_| run(size, network, &[Collective::Allreduce]));
         prop_assert_eq!(ends(a), ends(b));
@@ -128,23 +128,23 @@ proptest! {
 }
 
 #[test]
-fn a_thousand_servers_hear_of_a_loss() {
-    let network = Network { least: 1, most: 20, work: 3000, seed: 9 };
-    let run = Simulation::new(1000, network).with_fate(1500, 421, Fate::Crash).run(
+fn a_thousand_servers_learn_of_a_loss() {
+    let network = Network { min_delay: 1, max_delay: 20, max_work: 3000, seed: 9 };
+    let run = Simulation::new(1000, network).with_fault(1500, 421, Fault::Crash).run(
         &[Collective::Allreduce; 3],
         name,
         &mut append,
     );
     let others = run.ends.iter().enumerate().filter(|(rank, _)| *rank != 421);
     for (rank, end) in others {
-        let error = end.result.as_ref().expect_err("nobody can be done without 421").to_string();
+        let error = end.result.as_ref().expect_err("no member can be done without 421").to_string();
         assert!(error.contains("member 421"), "member {rank}: {error}");
         assert!(end.at < 40_000, "member {rank} gave up at {}", end.at);
     }
 }
 
 #[test]
-fn ranks_that_cannot_be_are_refused() {
+fn impossible_ranks_are_refused() {
     use gristmill_collective::{Execution, MAX_SIZE};
     let make = |collective, rank, size| Execution::new(collective, rank, size, Vec::new());
     assert!(make(Collective::Allreduce, 0, 0).is_err());
@@ -154,10 +154,10 @@ fn ranks_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn messages_that_make_no_sense_are_refused() {
+fn unexpected_messages_are_refused() {
     use gristmill_collective::Execution;
     let mut member = Execution::new(Collective::Allreduce, 0, 4, name(0)).unwrap();
-    assert!(member.deliver(3, name(3)).is_err(), "0 and 3 never meet");
+    assert!(member.deliver(3, name(3)).is_err(), "0 and 3 exchange no message");
     assert!(member.deliver(1, name(1)).is_ok());
     assert!(member.deliver(1, name(1)).is_err(), "twice");
 }

@@ -1,20 +1,20 @@
-//! What a request gives, when two answers are the same, and how they are told.
+//! Answers of requests: their comparison, and their text in messages.
 
 use gristmill_kernel::{DType, KernelError, Position, Value};
 
-/// Characters of a value that a message shows.
+/// Most bytes of a value that a message shows.
 const MAX_SHOWN: usize = 600;
 
-/// A row and where it is from.
+/// A row and its position.
 type Row = (Position, Vec<u8>);
 
 /// A value and rows, or an error.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The value, or why there is none.
+    /// The value, or the error.
     pub value: Result<Value, KernelError>,
-    /// Rows in order of position, each once. Of a kernel that gives bytes: all of them, as one row at position 0, or
-    /// no row where there are none.
+    /// Rows in order of position, each once. For a kernel that gives bytes, one row at position 0 has all bytes, and
+    /// there is no row if there are no bytes.
     pub rows: Vec<Row>,
 }
 
@@ -31,44 +31,46 @@ impl From<Result<Value, KernelError>> for Answer {
 }
 
 impl Answer {
-    /// Whether two answers are the same in bits. Errors are the same if they are of one kind: which of several
-    /// bad records is named may depend on the split. Rows that came before an error do not count.
+    /// Whether two answers have the same bits. Errors are the same if they are of one kind, because the bad record that
+    /// an error names may depend on the split. Rows that came before an error do not count.
     pub fn same(&self, other: &Answer) -> bool {
         self.near(other, 0.0, None)
     }
 
-    /// As [`same`](Answer::same), where a float of the value, or of rows that are elements of this type, may differ by
-    /// this part of the larger of the two.
-    pub fn near(&self, other: &Answer, within: f64, element: Option<DType>) -> bool {
+    /// Whether two answers are the same within a tolerance. It is [`same`](Answer::same), but a float of the value, or
+    /// of rows that are elements of this type, may differ by this part of the larger of the two.
+    pub fn near(&self, other: &Answer, tolerance: f64, element: Option<DType>) -> bool {
         match (&self.value, &other.value) {
-            (Ok(a), Ok(b)) => near_value(a, b, within) && near_rows(&self.rows, &other.rows, within, element),
+            (Ok(a), Ok(b)) => {
+                near_value(a, b, tolerance) && near_rows(&self.rows, &other.rows, tolerance, element)
+            }
             (Err(a), Err(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
             _ => false,
         }
     }
 
-    /// What is to be said of this answer beside another one: the value, and rows where these differ.
-    pub(crate) fn show(&self, beside: &Answer) -> String {
+    /// Text of this answer for a comparison with another one: the value, and rows if these differ.
+    pub(crate) fn show(&self, other: &Answer) -> String {
         let value = match &self.value {
             Ok(value) => shortened(show_value(value)),
             Err(error) => return format!("the error \"{error}\""),
         };
-        if self.rows == beside.rows || beside.value.is_err() {
+        if self.rows == other.rows || other.value.is_err() {
             return value;
         }
-        let differs = (0..).zip(&self.rows).find(|(n, row)| beside.rows.get(*n) != Some(row));
+        let differs = (0..).zip(&self.rows).find(|(n, row)| other.rows.get(*n) != Some(row));
         let row = match differs {
             Some((n, (at, bytes))) => {
                 let part = if at.part == 0 { String::new() } else { format!(", part {}", at.part) };
                 format!("row {n} is {} of record {}{part}", shortened(show_bytes(bytes)), at.record)
             }
-            None => "all are among the others".into(),
+            None => "the other answer has all of them".into(),
         };
         format!("{value} with {} rows ({row})", self.rows.len())
     }
 }
 
-/// A value as people read it.
+/// Text of a value for people.
 fn show_value(value: &Value) -> String {
     let listed = |values: Vec<String>| values.join(", ");
     match value {
@@ -94,7 +96,7 @@ fn show_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// Bytes as two digits each.
+/// Text of bytes, with two hexadecimal digits each.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
@@ -107,26 +109,27 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-fn near_rows(a: &[Row], b: &[Row], within: f64, element: Option<DType>) -> bool {
-    let Some(dtype) = element.filter(|dtype| within > 0.0 && dtype.is_float()) else { return a == b };
+fn near_rows(a: &[Row], b: &[Row], tolerance: f64, element: Option<DType>) -> bool {
+    let Some(dtype) = element.filter(|dtype| tolerance > 0.0 && dtype.is_float()) else { return a == b };
     let elements =
         |bytes: &[u8]| Value::List(bytes.chunks(dtype.size()).map(|element| dtype.value(element)).collect());
-    let near = |(a, b): (&Row, &Row)| a.0 == b.0 && near_value(&elements(&a.1), &elements(&b.1), within);
+    let near = |(a, b): (&Row, &Row)| a.0 == b.0 && near_value(&elements(&a.1), &elements(&b.1), tolerance);
     a.len() == b.len() && a.iter().zip(b).all(near)
 }
 
-fn near_value(a: &Value, b: &Value, within: f64) -> bool {
+fn near_value(a: &Value, b: &Value, tolerance: f64) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => {
             a.to_bits() == b.to_bits()
-                // Zeros of both signs differ in bits only, and a bound of 0 is one for bits.
-                || (within > 0.0 && a.is_finite() && b.is_finite() && (a - b).abs() <= within * a.abs().max(b.abs()))
+                // Zeros of both signs differ only in bits, and a tolerance of 0 means the same bits.
+                || (tolerance > 0.0 && a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance * a.abs().max(b.abs()))
         }
         (Value::List(a), Value::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near_value(a, b, within))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near_value(a, b, tolerance))
         }
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && near_value(&a.1, &b.1, within))
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && near_value(&a.1, &b.1, tolerance))
         }
         (a, b) => a == b,
     }

@@ -1,4 +1,4 @@
-//! Bytes that members of a crew keep, and the file that their objects are.
+//! Bytes that members of a crew keep, and the file that their objects form.
 
 use gristmill_kernel::RowBatch;
 use gristmill_layout::{Layout, SegmentTable, Segments};
@@ -9,7 +9,7 @@ use gristmill_runtime::{RunError, UnitEnd, UnitOutput};
 pub(crate) struct KeptObject {
     bytes: Vec<u8>,
     table: SegmentTable,
-    /// Bytes of the unit under way.
+    /// Number of bytes of the current unit.
     made: u64,
 }
 
@@ -33,8 +33,8 @@ impl UnitOutput for KeptObject {
     }
 }
 
-/// The file that these objects are.
-pub(crate) fn file(objects: &[KeptObject]) -> Result<Vec<u8>, RunError> {
+/// Reads the file that these objects form.
+pub(crate) fn kept_file(objects: &[KeptObject]) -> Result<Vec<u8>, RunError> {
     let tables: Vec<_> = objects.iter().map(|object| Some(object.table.clone())).collect();
     let layout = Layout::from(Segments::of_tables("kept", &tables)?);
     let mut out = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn file(objects: &[KeptObject]) -> Result<Vec<u8>, RunError> {
         let length = (extent.file.end - extent.file.start) as usize;
         let bytes =
             objects.get(extent.target as usize).and_then(|object| object.bytes.get(start..start + length));
-        let cut = || RunError::BadPartial { why: "a piece lies behind the end of its object".into() };
+        let cut = || RunError::BadPartial { why: "a piece is beyond the end of its object".into() };
         out.extend_from_slice(bytes.ok_or_else(cut)?);
     }
     Ok(out)

@@ -1,11 +1,11 @@
-//! The laws, and how a broken one is told: in a sentence that says what was done and what came out.
+//! The laws, and the sentence for a broken law. It states the setup and the result.
 
 use std::fmt;
 
 /// The laws, as in `gristmill_kernel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// The answer is that of the reference.
+    /// The answer is the one of the reference.
     Reference,
     /// Any split into blocks gives the same result.
     Blocks,
@@ -13,53 +13,53 @@ pub enum Law {
     Save,
     /// Merging is associative on adjacent extents.
     Merge,
-    /// Merging is free of order, where the kernel declares it.
+    /// Merging gives the same result in any order, if the kernel declares so.
     Order,
     /// The identity changes nothing.
     Identity,
     /// The same bits on any number of targets and lanes, interrupted or not.
     Place,
-    /// A state that makes no sense is an error, not a panic.
+    /// An invalid state is an error, not a panic.
     State,
-    /// What is promised of each call: progress, positions, states that can be read again.
+    /// Each call keeps the contract: progress, positions, states that can be read again.
     Contract,
 }
 
 impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Law::Reference => "the answer is that of the reference",
+            Law::Reference => "the answer is the one of the reference",
             Law::Blocks => "any split into blocks gives the same result",
             Law::Save => "save and restore between any two records change nothing",
             Law::Merge => "merge is associative on adjacent extents",
-            Law::Order => "merge is free of order, as the kernel declares with Order::Any",
+            Law::Order => "merge gives the same result in any order, as the kernel declares with Order::Any",
             Law::Identity => "a fold over nothing is the identity of merge",
             Law::Place => "every place gives the same bits",
-            Law::Contract => "each call keeps what the contract says of it",
-            Law::State => "a state that makes no sense is an error and never a panic",
+            Law::Contract => "each call keeps the contract",
+            Law::State => "an invalid state is an error and never a panic",
         })
     }
 }
 
-/// A law that a kernel broke. `Debug` is the same sentence as `Display`, so that `?` in a `main` and `unwrap` in a test
-/// say it too.
+/// A law that a kernel broke. `Debug` gives the same sentence as `Display`, because `?` in a `main` and `unwrap` in a
+/// test print it.
 #[derive(Clone, thiserror::Error)]
-pub struct Broken {
+pub struct BrokenLaw {
     /// The kernel.
     pub kernel: &'static str,
     /// The law.
     pub law: Law,
-    /// How the data was cut, saved, merged or placed; empty for the law of the reference.
-    pub world: String,
-    /// What should come out: what the reference gives, or one fold over one block.
+    /// Description of how the data was cut, saved, merged or placed. Empty for the law of the reference.
+    pub setup: String,
+    /// Expected answer: the one of the reference, or of one fold over one block.
     pub expected: String,
-    /// What came out in this world.
+    /// Answer with this setup.
     pub got: String,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Broken { kernel, law, world, expected, got } = self;
+        let BrokenLaw { kernel, law, setup, expected, got } = self;
         match law {
             Law::Reference => write!(
                 f,
@@ -67,18 +67,18 @@ impl fmt::Display for Broken {
                  input gives {got}"
             ),
             Law::State | Law::Contract => {
-                write!(f, "kernel '{kernel}' breaks the law that {law}: {world} gives {got}, not {expected}")
+                write!(f, "kernel '{kernel}' breaks the law that {law}: {setup} gives {got}, not {expected}")
             }
             _ => write!(
                 f,
                 "kernel '{kernel}' breaks the law that {law}: one fold over the whole input gives {expected}, but it \
-                 gives {got} where {world}"
+                 gives {got} where {setup}"
             ),
         }
     }
 }
 
-impl fmt::Debug for Broken {
+impl fmt::Debug for BrokenLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -1,4 +1,4 @@
-//! Checks one law after the other, so that the first to fail is the one to mend first.
+//! The check of all laws, in the order in which broken laws should be repaired.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,92 +8,92 @@ use gristmill_kernel::{Ctx, Kernel, KernelError, Lines, NoRows, Record, saved};
 
 use crate::answer::{Answer, hexadecimal};
 use crate::case::Case;
-use crate::drive::{Freedom, World};
-use crate::law::{Broken, Law};
+use crate::fold_trial::{Trial, Variation};
+use crate::law::{BrokenLaw, Law};
 use crate::placement;
 
-/// Longest line in a case over lines.
+/// Longest line in a case over lines, in bytes.
 pub(crate) const MAX_LINE: u64 = 1 << 20;
 
-/// Tests all laws, each in `worlds` random worlds drawn from `seed`: first that the answer is that of the reference, if
-/// the case has one.
+/// Checks all laws, each in `trials` random trials that are drawn from `seed`. It first compares the answer with the
+/// reference, if the case has one.
 ///
 /// # Errors
-/// The error is [`Broken`] for the first law that the kernel does not keep.
-pub fn check(case: &Case, seed: u64, worlds: u32) -> Result<(), Broken> {
-    // Every world would give the same error, and agree.
-    let alone = World::new(case, &*case.kernel, Freedom::default(), 0).run();
+/// The error is the [`BrokenLaw`] for the first law that the kernel does not keep.
+pub fn check(case: &Case, seed: u64, trials: u32) -> Result<(), BrokenLaw> {
+    // Every trial would give the same error, so the comparison of trials would not find it.
+    let alone = Trial::new(case, &*case.kernel, Variation::default(), 0).run();
     if let Err(KernelError::Contract { .. } | KernelError::BadState { .. }) = &alone.value {
         let expected = "an answer, or an error about the data".into();
-        let world = "one fold over one block".into();
+        let setup = "one fold over one block".into();
         let kernel = case.kernel.spec().name;
-        return Err(Broken { kernel, law: Law::Contract, world, expected, got: alone.show(&alone) });
+        return Err(BrokenLaw { kernel, law: Law::Contract, setup, expected, got: alone.show(&alone) });
     }
     if let Some(reference) = &case.reference {
         let expected = (reference.answer)(&case.data);
-        if !expected.near(&alone, reference.within, case.input.element) {
-            return Err(told(case, Law::Reference, String::new(), &expected, &alone));
+        if !expected.near(&alone, reference.tolerance, case.input.element) {
+            return Err(broken_law(case, Law::Reference, String::new(), &expected, &alone));
         }
     }
-    // A kernel over lines is judged as it is, cut between lines, and in the adaptor, cut anywhere.
+    // A kernel over lines is checked by itself, with cuts between lines, and in the adaptor, with cuts anywhere.
     if case.kernel.spec().record == Record::Line {
         let adapted: Arc<dyn Kernel> = Arc::new(Lines::new(case.kernel.clone(), MAX_LINE));
-        by_hand(case, &*adapted, seed, worlds)?;
+        check_without_runtime(case, &*adapted, seed, trials)?;
     }
-    by_hand(case, &*case.kernel.clone(), seed, worlds)?;
-    let expected = World::new(case, &*case.kernel, Freedom::default(), 0).run();
+    check_without_runtime(case, &*case.kernel.clone(), seed, trials)?;
+    let expected = Trial::new(case, &*case.kernel, Variation::default(), 0).run();
     let mut rng = Rng::with_seed(seed);
-    for _ in 0..worlds {
-        let (world, got) = placement::run(case, &mut rng);
-        compare(case, Law::Place, world, &expected, &got)?;
-        let (world, got) = placement::run_by_crew(case, &mut rng);
-        compare(case, Law::Place, world, &expected, &got)?;
+    for _ in 0..trials {
+        let (setup, got) = placement::run_in_process(case, &mut rng);
+        compare(case, Law::Place, setup, &expected, &got)?;
+        let (setup, got) = placement::run_by_crew(case, &mut rng);
+        compare(case, Law::Place, setup, &expected, &got)?;
     }
     Ok(())
 }
 
-fn by_hand(case: &Case, kernel: &dyn Kernel, seed: u64, worlds: u32) -> Result<(), Broken> {
-    let expected = World::new(case, &*case.kernel, Freedom::default(), 0).run();
-    let none = Freedom::default();
+fn check_without_runtime(case: &Case, kernel: &dyn Kernel, seed: u64, trials: u32) -> Result<(), BrokenLaw> {
+    let expected = Trial::new(case, &*case.kernel, Variation::default(), 0).run();
+    let none = Variation::default();
     let laws = [
-        (Law::Blocks, Freedom { blocks: true, ..none }),
-        (Law::Save, Freedom { blocks: true, saves: true, ..none }),
-        (Law::Identity, Freedom { identities: true, ..none }),
-        (Law::Merge, Freedom { blocks: true, extents: true, ..none }),
-        (Law::Order, Freedom { blocks: true, extents: true, order: true, ..none }),
-        (Law::Merge, Freedom { blocks: true, saves: true, extents: true, order: true, identities: true }),
+        (Law::Blocks, Variation { blocks: true, ..none }),
+        (Law::Save, Variation { blocks: true, saves: true, ..none }),
+        (Law::Identity, Variation { identities: true, ..none }),
+        (Law::Merge, Variation { blocks: true, extents: true, ..none }),
+        (Law::Order, Variation { blocks: true, extents: true, order: true, ..none }),
+        (Law::Merge, Variation { blocks: true, saves: true, extents: true, order: true, identities: true }),
     ];
-    for (law, freedom) in laws {
-        for n in 0..worlds {
-            let mut world = World::new(case, kernel, freedom, seed.wrapping_mul(1_000_003) + u64::from(n));
-            let got = world.run();
-            compare(case, law, world.told.join(" and "), &expected, &got)?;
+    for (law, variation) in laws {
+        for n in 0..trials {
+            let mut trial = Trial::new(case, kernel, variation, seed.wrapping_mul(1_000_003) + u64::from(n));
+            let got = trial.run();
+            compare(case, law, trial.setup.join(" and "), &expected, &got)?;
         }
     }
-    states(case, kernel, seed, worlds)
+    check_states(case, kernel, seed, trials)
 }
 
-fn compare(case: &Case, law: Law, world: String, expected: &Answer, got: &Answer) -> Result<(), Broken> {
+fn compare(case: &Case, law: Law, setup: String, expected: &Answer, got: &Answer) -> Result<(), BrokenLaw> {
     if expected.same(got) {
         return Ok(());
     }
-    Err(told(case, law, world, expected, got))
+    Err(broken_law(case, law, setup, expected, got))
 }
 
-fn told(case: &Case, law: Law, world: String, expected: &Answer, got: &Answer) -> Broken {
+fn broken_law(case: &Case, law: Law, setup: String, expected: &Answer, got: &Answer) -> BrokenLaw {
     let kernel = case.kernel.spec().name;
-    Broken { kernel, law, world, expected: expected.show(got), got: got.show(expected) }
+    BrokenLaw { kernel, law, setup, expected: expected.show(got), got: got.show(expected) }
 }
 
-/// Damaged states must be refused or used, never panic.
-fn states(case: &Case, kernel: &dyn Kernel, seed: u64, worlds: u32) -> Result<(), Broken> {
+/// Checks that damaged states are refused or used, and never panic.
+fn check_states(case: &Case, kernel: &dyn Kernel, seed: u64, trials: u32) -> Result<(), BrokenLaw> {
     let mut rng = Rng::with_seed(seed);
     let ctx = Ctx { side: case.side.clone(), ..Ctx::first(0..case.positions()) };
     let Ok(fold) = kernel.begin(&ctx) else { return Ok(()) };
     let mut states = vec![saved(&*fold)];
-    let mut world = World::new(case, kernel, Freedom { extents: true, ..Freedom::default() }, seed);
-    states.extend(world.some_state(&ctx));
-    for _ in 0..worlds {
+    let mut trial = Trial::new(case, kernel, Variation { extents: true, ..Variation::default() }, seed);
+    states.extend(trial.first_state(&ctx));
+    for _ in 0..trials {
         let mut state = states[rng.usize(0..states.len())].clone();
         match rng.u8(0..4) {
             0 => state.truncate(rng.usize(0..=state.len())),
@@ -112,10 +112,10 @@ fn states(case: &Case, kernel: &dyn Kernel, seed: u64, worlds: u32) -> Result<()
             let _ = kernel.advance(&ctx, &state);
         }));
         if attempt.is_err() {
-            return Err(Broken {
+            return Err(BrokenLaw {
                 kernel: case.kernel.spec().name,
                 law: Law::State,
-                world: format!("the state of the bytes {}", hexadecimal(&state)),
+                setup: format!("the state of the bytes {}", hexadecimal(&state)),
                 expected: "an error or an answer".into(),
                 got: "a panic".into(),
             });

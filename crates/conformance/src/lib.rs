@@ -1,9 +1,9 @@
 //! The laws of the fold contract, tested for any kernel.
 //!
-//! A kernel that passes gives the same answer however its records are cut into blocks, saved and restored,
-//! merged, dealt over targets, folded by several lanes or by a crew whose members answer in any order, interrupted and
-//! resumed. That it is the right answer only a [reference](Case::with_reference) can say: a naive program over the whole
-//! input. Use both in the tests of your own kernels:
+//! A kernel that passes gives the same answer for every way in which its records are cut into blocks, saved and
+//! restored, merged, distributed over targets, folded by several lanes or by a crew whose members answer in any order,
+//! interrupted and resumed. Only a [reference](Case::with_reference), a naive program over the whole input, shows that
+//! the answer is right. Use both in the tests of your own kernels:
 //! ```
 //! use gristmill_conformance::{Case, check};
 //! use gristmill_kernel::{DType, Input, Value, catalog};
@@ -15,9 +15,9 @@
 //! check(&Case::new(kernel, input, data).with_reference(naive), 1, 50)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! The error is a sentence: which law broke, what was done, and what came out.
+//! The error is a sentence. It names the broken law, the setup and the result.
 //! ```
-//! use gristmill_conformance::{Case, Law, check, proofs::Forgetful};
+//! use gristmill_conformance::{Case, Law, check, samples::Forgetful};
 //! use gristmill_kernel::{DType, Input};
 //! use std::sync::Arc;
 //!
@@ -28,20 +28,20 @@
 //! println!("{broken}");
 //! ```
 //!
-//! [`proofs`] holds small kernels, one for each thing the contract can express.
+//! [`samples`] has small kernels, one for each feature of the contract.
 
 mod answer;
 mod case;
 mod crew;
-mod drive;
+mod fold_trial;
 mod group;
 mod kept;
 mod law;
 mod laws;
 mod placement;
-pub mod proofs;
+pub mod samples;
 
 pub use answer::Answer;
 pub use case::Case;
-pub use law::{Broken, Law};
+pub use law::{BrokenLaw, Law};
 pub use laws::check;

@@ -1,4 +1,4 @@
-//! The same case through the real runtime: dealt over stores, by several lanes, interrupted and resumed.
+//! Trials with the real runtime: distributed over stores, folded by several lanes, interrupted and resumed.
 
 use std::sync::Arc;
 
@@ -16,87 +16,88 @@ use crate::case::Case;
 use crate::crew::MemoryCrew;
 use crate::laws::MAX_LINE;
 
-/// Interruptions of one request, at most.
+/// Most interruptions of one request.
 const MAX_STOPS: u32 = 6;
 
-/// A random world and what comes out in it.
-pub(crate) fn run(case: &Case, rng: &mut Rng) -> (String, Answer) {
-    let (mut world, request) = match random_request(case, rng) {
+/// Runs a case with a random setup. Returns the description of the setup, and the answer.
+pub(crate) fn run_in_process(case: &Case, rng: &mut Rng) -> (String, Answer) {
+    let (mut setup, request) = match random_request(case, rng) {
         Ok(made) => made,
         Err(error) => {
             return (
                 "the request is set up".into(),
-                Answer { value: Err(contract(case, &error)), rows: vec![] },
+                Answer { value: Err(contract_error(case, &error)), rows: vec![] },
             );
         }
     };
     let mut rows = RowBatch::default();
-    let value = match interrupted(case, rng, &request, &mut rows, &mut world) {
+    let value = match run_interrupted(case, rng, &request, &mut rows, &mut setup) {
         Ok(value) => Ok(value),
         Err(RunError::Kernel(error)) => Err(error),
-        Err(error) => Err(contract(case, &error)),
+        Err(error) => Err(contract_error(case, &error)),
     };
-    (world, Answer { value, rows: listed(case, &rows) })
+    (setup, Answer { value, rows: answer_rows(case, &rows) })
 }
 
-/// A random world and what comes out in it if every target's records are folded by somebody else.
+/// Runs a case with a random setup and a crew that folds the targets. Returns the description of the setup, and the
+/// answer.
 pub(crate) fn run_by_crew(case: &Case, rng: &mut Rng) -> (String, Answer) {
-    let (mut world, request) = match random_request(case, rng) {
+    let (mut setup, request) = match random_request(case, rng) {
         Ok(made) => made,
         Err(error) => {
             return (
                 "the request is set up".into(),
-                Answer { value: Err(contract(case, &error)), rows: vec![] },
+                Answer { value: Err(contract_error(case, &error)), rows: vec![] },
             );
         }
     };
     let crew = MemoryCrew::new(&request, rng);
-    world.push_str(&format!(", {crew}"));
+    setup.push_str(&format!(", {crew}"));
     let mut rows = RowBatch::default();
     let value = match run_on(request.clone(), &crew, &mut rows, &Control::new()) {
         Ok(Outcome::Done(answer)) => match crew.kept() {
             None => Ok(answer.value),
             Some(Ok(bytes)) => {
-                rows.push(Position::of(0), &bytes);
+                rows.push(Position::of_record(0), &bytes);
                 Ok(answer.value)
             }
-            Some(Err(error)) => Err(contract(case, &error)),
+            Some(Err(error)) => Err(contract_error(case, &error)),
         },
-        Ok(Outcome::Stopped(_)) => Err(stopped(case)),
+        Ok(Outcome::Stopped(_)) => Err(stopped_error(case)),
         Err(error) => {
-            // Not only an error of the same kind, but the same one.
+            // The error must have the same text as in one process.
             let alone = run_request(request, &mut Discard, &Control::new());
             match (alone, error) {
                 (Err(alone), error) if alone.to_string() != error.to_string() => {
-                    world.push_str(&format!(
-                        ", and a crew says \"{error}\" where one process says \"{alone}\""
+                    setup.push_str(&format!(
+                        ", and the error of a crew is \"{error}\" while the one of one process is \"{alone}\""
                     ));
-                    Err(contract(case, &error))
+                    Err(contract_error(case, &error))
                 }
                 (_, RunError::Kernel(error)) => Err(error),
-                (_, error) => Err(contract(case, &error)),
+                (_, error) => Err(contract_error(case, &error)),
             }
         }
     };
-    (world, Answer { value, rows: listed(case, &rows) })
+    (setup, Answer { value, rows: answer_rows(case, &rows) })
 }
 
-fn listed(case: &Case, rows: &RowBatch) -> Vec<(Position, Vec<u8>)> {
+fn answer_rows(case: &Case, rows: &RowBatch) -> Vec<(Position, Vec<u8>)> {
     let rows = rows.iter().map(|(at, row)| (at, row.to_vec())).collect();
-    crate::drive::joined(&case.kernel.spec(), rows)
+    crate::fold_trial::join_bytes(&case.kernel.spec(), rows)
 }
 
-fn contract(case: &Case, error: &RunError) -> KernelError {
+fn contract_error(case: &Case, error: &RunError) -> KernelError {
     KernelError::Contract { kernel: case.kernel.spec().name, why: error.to_string() }
 }
 
-fn stopped(case: &Case) -> KernelError {
-    let why = "a request that nobody stopped did not end".into();
+fn stopped_error(case: &Case) -> KernelError {
+    let why = "a request stopped without a call to stop it".into();
     KernelError::Contract { kernel: case.kernel.spec().name, why }
 }
 
 fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunError> {
-    let (bytes, selection, byte_order) = disguise(case, rng);
+    let (bytes, selection, byte_order) = file_bytes(case, rng);
     let layout = random_layout(rng, bytes.len() as u64)?;
     let second_layout = random_layout(rng, case.data.len() as u64)?;
     let options = Options {
@@ -108,21 +109,21 @@ fn random_request(case: &Case, rng: &mut Rng) -> Result<(String, Request), RunEr
         max_record: MAX_LINE,
         statistics: rng.bool(),
     };
-    let world = told(&layout, &options, &selection, byte_order);
-    let mut request = Request::new(case.kernel.clone(), case.input, file(&bytes, layout)?);
+    let setup = describe(&layout, &options, &selection, byte_order);
+    let mut request = Request::new(case.kernel.clone(), case.input, memory_file(&bytes, layout)?);
     request.selection = selection;
     request.byte_order = byte_order;
     request.side = case.side.clone();
     request.options = options;
     if let Some(second) = &case.second {
-        let file = file(second, second_layout)?;
+        let file = memory_file(second, second_layout)?;
         request.second = Some(SecondFile { file, skip: 0, element: None, byte_order: ByteOrder::Little });
     }
-    Ok((world, request))
+    Ok((setup, request))
 }
 
-/// A request as a clause of a sentence.
-fn told(layout: &Layout, options: &Options, selection: &Selection, byte_order: ByteOrder) -> String {
+/// Describes a request in a clause of a sentence.
+fn describe(layout: &Layout, options: &Options, selection: &Selection, byte_order: ByteOrder) -> String {
     let stripes = match layout {
         Layout::Striped(striped) => {
             format!("in stripes of {} bytes from target {}", striped.unit(), striped.first())
@@ -143,13 +144,13 @@ fn told(layout: &Layout, options: &Options, selection: &Selection, byte_order: B
     )
 }
 
-/// Runs a request that is stopped now and then.
-fn interrupted(
+/// Runs a request, and stops and resumes it several times.
+fn run_interrupted(
     case: &Case,
     rng: &mut Rng,
     request: &Request,
     rows: &mut RowBatch,
-    world: &mut String,
+    setup: &mut String,
 ) -> Result<gristmill_kernel::Value, RunError> {
     let positions = case.positions();
     let stops = rng.u32(0..=MAX_STOPS);
@@ -158,14 +159,14 @@ fn interrupted(
         let control = match n {
             n if n < stops => {
                 let after = rng.u64(0..=positions);
-                world.push_str(&format!(", it is stopped after {after} records"));
+                setup.push_str(&format!(", it is stopped after {after} records"));
                 Control::stop_after(after)
             }
             _ => Control::new(),
         };
         let outcome = match checkpoint.take() {
             None => run_request(request.clone(), rows, &control),
-            // Through bytes, as on the way to another machine.
+            // The checkpoint goes through bytes, as between machines.
             Some(checkpoint) => {
                 resume(request.clone(), Checkpoint::decode(&checkpoint.encode())?, rows, &control)
             }
@@ -175,11 +176,11 @@ fn interrupted(
             Outcome::Stopped(at) => checkpoint = Some(at),
         }
     }
-    Err(stopped(case).into())
+    Err(stopped_error(case).into())
 }
 
-/// The records as they may lie in a file: behind a header, in front of a ragged end, in the other byte order.
-fn disguise(case: &Case, rng: &mut Rng) -> (Vec<u8>, Selection, ByteOrder) {
+/// Puts the records into the bytes of a file: after a header, before a part of a record, in either byte order.
+fn file_bytes(case: &Case, rng: &mut Rng) -> (Vec<u8>, Selection, ByteOrder) {
     let mut data = case.data.clone();
     let Record::Fixed(size) = case.kernel.spec().record else {
         return (data, Selection::default(), ByteOrder::Little);
@@ -192,12 +193,13 @@ fn disguise(case: &Case, rng: &mut Rng) -> (Vec<u8>, Selection, ByteOrder) {
     if case.second.is_some() || case.input.record == RecordRule::Lines {
         return (data, Selection::default(), order);
     }
-    let junk = |rng: &mut Rng, below: u64| (0..rng.u64(0..below)).map(|_| rng.u8(..)).collect::<Vec<u8>>();
-    let header = junk(rng, 30);
+    let random_bytes =
+        |rng: &mut Rng, below: u64| (0..rng.u64(0..below)).map(|_| rng.u8(..)).collect::<Vec<u8>>();
+    let header = random_bytes(rng, 30);
     let range = (header.len() as u64, Some(data.len() as u64));
     let selection = Selection { skip: header.len() as u64, range: Some(range) };
-    // Less than a record, or it would be one more for the halo to see.
-    (([header, data, junk(rng, size)]).concat(), selection, order)
+    // The rest is less than a record. A whole record would be visible to the halo.
+    (([header, data, random_bytes(rng, size)]).concat(), selection, order)
 }
 
 fn random_layout(rng: &mut Rng, length: u64) -> Result<Layout, RunError> {
@@ -212,7 +214,7 @@ fn random_layout(rng: &mut Rng, length: u64) -> Result<Layout, RunError> {
     Ok(Striped::new(unit, targets, rng.u32(0..targets))?.into())
 }
 
-/// Pieces of any length, dealt anyhow.
+/// Draws pieces of any length on random targets.
 fn random_segments(rng: &mut Rng, length: u64, targets: u32) -> Result<Segments, RunError> {
     let mut tables = vec![SegmentTable::default(); targets as usize];
     let mut at = 0;
@@ -225,8 +227,8 @@ fn random_segments(rng: &mut Rng, length: u64, targets: u32) -> Result<Segments,
     Ok(Segments::of_tables("data", &tables)?)
 }
 
-/// The bytes on as many memory stores as the layout has targets.
-pub(crate) fn file(data: &[u8], layout: Layout) -> Result<FileParts, RunError> {
+/// Distributes the bytes over memory stores, one for each target of the layout.
+pub(crate) fn memory_file(data: &[u8], layout: Layout) -> Result<FileParts, RunError> {
     let object = ObjectId::new("data").map_err(StoreError::from)?;
     let mut parts: Vec<Arc<dyn Part>> = Vec::new();
     for target in 0..layout.targets() {

@@ -1,4 +1,4 @@
-//! Every built-in kernel keeps the laws, over every kind of input it takes, and answers what a naive program does.
+//! Every built-in kernel keeps the laws over every kind of its input, and has the answers of a naive program.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 mod naive;
@@ -7,7 +7,7 @@ use gristmill_conformance::{Case, check};
 use gristmill_kernel::catalog::{self, Accepts, Declaration};
 use gristmill_kernel::{DType, Input};
 
-const WORLDS: u32 = 25;
+const TRIALS: u32 = 25;
 
 type Params = Vec<(String, String)>;
 
@@ -15,7 +15,7 @@ fn params(pairs: &[(&str, &str)]) -> Params {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Bytes whose elements are worth folding: extremes, NaN, infinities, zeros of both signs, ties.
+/// Draws elements with special values: extremes, NaN, infinities, zeros of both signs, ties.
 fn elements(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut out = Vec::new();
@@ -64,7 +64,7 @@ fn text(lines: usize, seed: u64) -> Vec<u8> {
     out
 }
 
-/// Parameter sets worth trying for a kernel over elements of a type.
+/// Lists the parameters with which a kernel over elements of a type is tested.
 fn choices(kernel: &str, dtype: Option<DType>) -> Vec<Params> {
     let mut sets = match kernel {
         "grep" => vec![
@@ -96,13 +96,13 @@ fn choices(kernel: &str, dtype: Option<DType>) -> Vec<Params> {
         _ => vec![params(&[]), params(&[("nan", "skip")]), params(&[("nan", "error")])],
     };
     if dtype.is_some_and(|dtype| !dtype.is_float()) && kernel != "lookup" && kernel != "histogram" {
-        // There are no NaN among integers.
+        // Integers are never NaN, so the other parameters change nothing.
         sets.truncate(1);
     }
     sets
 }
 
-/// Kernels over elements of any type; those over points and rows have a file of their own.
+/// Kernels over elements of any type. `points_and_images.rs` tests the kernels over points and images.
 fn over_elements() -> impl Iterator<Item = &'static Declaration> {
     let takes = |decl: &&Declaration| decl.accepts.contains(&Accepts::Elements);
     catalog::BUILT_IN
@@ -112,12 +112,12 @@ fn over_elements() -> impl Iterator<Item = &'static Declaration> {
         .filter(|decl| !["kmeans", "gaussian"].contains(&decl.name))
 }
 
-fn keeps(kernel: &'static str, params: &Params, input: Input, data: Vec<u8>) {
+fn check_kernel(kernel: &'static str, params: &Params, input: Input, data: Vec<u8>) {
     let bound = catalog::bind(kernel, params, &input).unwrap_or_else(|e| panic!("{kernel} {params:?}: {e}"));
-    let given = params.clone();
-    let case =
-        Case::new(bound, input, data).with_reference(move |data| naive::answer(kernel, &given, input, data));
-    check(&case, 11, WORLDS).unwrap_or_else(|broken| panic!("{params:?} over {input:?}\n{broken}"));
+    let reference_params = params.clone();
+    let case = Case::new(bound, input, data)
+        .with_reference(move |data| naive::answer(kernel, &reference_params, input, data));
+    check(&case, 11, TRIALS).unwrap_or_else(|broken| panic!("{params:?} over {input:?}\n{broken}"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn over_elements_of_every_type() {
     for decl in over_elements() {
         for dtype in DType::ALL {
             for params in choices(decl.name, Some(dtype)) {
-                keeps(decl.name, &params, Input::elements(dtype), elements(dtype, 60, 5));
+                check_kernel(decl.name, &params, Input::elements(dtype), elements(dtype, 60, 5));
             }
         }
     }
@@ -137,20 +137,20 @@ fn over_records_of_several_elements() {
         for dtype in [DType::F32, DType::I16] {
             let input = Input::typed_records(dtype, 3 * dtype.size() as u64).unwrap();
             for params in choices(decl.name, Some(dtype)) {
-                keeps(decl.name, &params, input, elements(dtype, 48, 6));
+                check_kernel(decl.name, &params, input, elements(dtype, 48, 6));
             }
         }
     }
 }
 
 #[test]
-fn over_integers_that_no_float_holds() {
+fn over_integers_that_are_not_exact_as_floats() {
     for first in [(1 << 53) - 15, i64::MAX - 29, i64::MIN] {
         let data: Vec<u8> = (0..30).flat_map(|n| (first + n).to_le_bytes()).collect();
         for decl in over_elements() {
             for dtype in [DType::I64, DType::U64] {
                 for params in choices(decl.name, Some(dtype)) {
-                    keeps(decl.name, &params, Input::elements(dtype), data.clone());
+                    check_kernel(decl.name, &params, Input::elements(dtype), data.clone());
                 }
             }
         }
@@ -158,11 +158,11 @@ fn over_integers_that_no_float_holds() {
 }
 
 #[test]
-fn over_no_elements_and_one() {
+fn over_zero_and_one_elements() {
     for decl in over_elements() {
         for count in [0, 1] {
             for params in choices(decl.name, Some(DType::F64)) {
-                keeps(decl.name, &params, Input::elements(DType::F64), elements(DType::F64, count, 7));
+                check_kernel(decl.name, &params, Input::elements(DType::F64), elements(DType::F64, count, 7));
             }
         }
     }
@@ -173,7 +173,7 @@ fn over_lines() {
     for decl in catalog::BUILT_IN.iter().filter(|decl| decl.accepts.contains(&Accepts::Lines)) {
         for lines in [0, 1, 30] {
             for params in choices(decl.name, None) {
-                keeps(decl.name, &params, Input::lines(), text(lines, 8));
+                check_kernel(decl.name, &params, Input::lines(), text(lines, 8));
             }
         }
     }
@@ -186,7 +186,7 @@ fn over_records_of_text() {
             let mut data = text(40, 9);
             data.truncate(data.len() / size as usize * size as usize);
             for params in choices(decl.name, None) {
-                keeps(decl.name, &params, Input::records(size).unwrap(), data.clone());
+                check_kernel(decl.name, &params, Input::records(size).unwrap(), data.clone());
             }
         }
     }

@@ -1,9 +1,9 @@
-//! A suite that cannot fail proves nothing: kernels that break a law are caught, and the law is named.
+//! The suite finds kernels that break a law, and names the law. A suite that cannot fail would prove nothing.
 #![allow(clippy::expect_used)] // in a function that tests share
 
 use std::sync::Arc;
 
-use gristmill_conformance::proofs::*;
+use gristmill_conformance::samples::*;
 use gristmill_conformance::{Answer, Case, Law, check};
 use gristmill_kernel::{DType, Input, Kernel, KernelError, Position, Value};
 
@@ -12,8 +12,8 @@ fn case(kernel: impl Kernel + 'static) -> Case {
     Case::new(Arc::new(kernel), Input::elements(DType::F64), data)
 }
 
-/// What a user reads: the same sentence by `Display` and by `Debug`, which `?` in a `main` and `unwrap` print.
-fn told(case: &Case) -> String {
+/// The message for the user. `Display` gives the same sentence as `Debug`, which `?` in a `main` and `unwrap` print.
+fn message(case: &Case) -> String {
     let broken = check(case, 7, 200).expect_err("a broken kernel passed");
     assert_eq!(format!("{broken}"), format!("{broken:?}"));
     broken.to_string()
@@ -23,7 +23,7 @@ fn law_broken_by(kernel: impl Kernel + 'static) -> Law {
     check(&case(kernel), 7, 200).expect_err("a broken kernel passed").law
 }
 
-/// How many values there are.
+/// Counts the values.
 fn count(data: &[u8]) -> Value {
     Value::from(data.len() as u64 / 8)
 }
@@ -44,7 +44,7 @@ fn a_kernel_whose_merge_loses_a_side() {
 }
 
 #[test]
-fn a_kernel_that_depends_on_the_order_it_denies() {
+fn a_kernel_that_depends_on_the_order_and_declares_any() {
     assert_eq!(law_broken_by(FirstWins), Law::Order);
 }
 
@@ -54,7 +54,7 @@ fn a_kernel_that_panics_on_a_short_state() {
 }
 
 #[test]
-fn a_kernel_that_takes_nothing() {
+fn a_kernel_that_takes_no_record() {
     assert_eq!(law_broken_by(Idler), Law::Contract);
 }
 
@@ -67,7 +67,7 @@ fn floats_merged_without_a_tree() {
 fn a_kernel_that_always_answers_0() {
     check(&case(Zero), 7, 50).expect("it keeps the laws");
     assert_eq!(
-        told(&case(Zero).with_reference(count)),
+        message(&case(Zero).with_reference(count)),
         "kernel 'zero' gives a wrong answer: the reference gives 40, and one fold over the whole input gives 0"
     );
 }
@@ -75,54 +75,55 @@ fn a_kernel_that_always_answers_0() {
 #[test]
 fn a_kernel_that_answers_where_the_reference_refuses() {
     let refuses = |_: &[u8]| Err::<Value, _>(KernelError::Empty { kernel: "zero", why: "there is nothing" });
-    let told = told(&case(Zero).with_reference(refuses));
-    assert!(told.contains("the reference gives the error \"kernel 'zero' has no answer"), "{told}");
+    let message = message(&case(Zero).with_reference(refuses));
+    assert!(message.contains("the reference gives the error \"kernel 'zero' has no answer"), "{message}");
 }
 
 #[test]
-fn a_reference_of_floats_may_be_near() {
+fn floats_may_differ_from_the_reference_by_the_tolerance() {
     let sum = |data: &[u8]| data.as_chunks().0.iter().map(|x| f64::from_le_bytes(*x)).sum::<f64>();
     let near = move |data: &[u8]| Value::Float(sum(data) * (1.0 + 1e-13));
     check(&case(Total).with_reference_within(1e-12, near), 7, 5).expect("it is near");
-    let told = told(&case(Total).with_reference(near));
-    assert!(told.starts_with("kernel 'total' gives a wrong answer: the reference gives 78."), "{told}");
+    let message = message(&case(Total).with_reference(near));
+    assert!(message.starts_with("kernel 'total' gives a wrong answer: the reference gives 78."), "{message}");
 }
 
 #[test]
-fn rows_are_compared_too_and_the_first_that_differs_is_told() {
+fn rows_are_compared_and_the_message_has_the_first_difference() {
     let case = Case::new(Arc::new(Multiples(3)), Input::elements(DType::U8), vec![3, 4, 6]);
-    let rows = |found: &[(u64, u8)]| found.iter().map(|(at, x)| (Position::of(*at), vec![*x])).collect();
+    let rows =
+        |found: &[(u64, u8)]| found.iter().map(|(at, x)| (Position::of_record(*at), vec![*x])).collect();
     let right = Answer { value: Ok(2u64.into()), rows: rows(&[(0, 3), (2, 6)]) };
     let wrong = Answer { value: Ok(2u64.into()), rows: rows(&[(0, 3), (1, 4)]) };
     check(&case.clone().with_reference(move |_| right.clone()), 7, 5).expect("it is right");
     assert_eq!(
-        told(&case.with_reference(move |_| wrong.clone())),
+        message(&case.with_reference(move |_| wrong.clone())),
         "kernel 'multiples' gives a wrong answer: the reference gives 2 with 2 rows (row 1 is the bytes 04 of record \
          1), and one fold over the whole input gives 2 with 2 rows (row 1 is the bytes 06 of record 2)"
     );
 }
 
 #[test]
-fn a_broken_law_is_told_in_a_sentence() {
-    let told = told(&case(Forgetful));
+fn the_message_of_a_broken_law_is_a_sentence() {
+    let message = message(&case(Forgetful));
     assert!(
-        told.starts_with(
+        message.starts_with(
             "kernel 'forgetful' breaks the law that save and restore between any two records change nothing: "
         ),
-        "{told}"
+        "{message}"
     );
     assert!(
-        told.contains("one fold over the whole input gives 39, but it gives 38 where extent 0..40 is cut"),
-        "{told}"
+        message.contains("one fold over the whole input gives 39, but it gives 38 where extent 0..40 is cut"),
+        "{message}"
     );
-    for word in ["Broken {", "Ok(", "Int(", "Striped", "Options"] {
-        assert!(!told.contains(word), "{told}");
+    for word in ["BrokenLaw {", "Ok(", "Int(", "Striped", "Options"] {
+        assert!(!message.contains(word), "{message}");
     }
 }
 
 #[test]
-fn a_broken_contract_is_told_in_a_sentence() {
-    let told = told(&case(Idler));
-    assert!(told.contains("one fold over one block gives the error"), "{told}");
-    assert!(told.contains("took 0 of 40 records"), "{told}");
+fn the_message_of_a_broken_contract_is_a_sentence() {
+    let message = message(&case(Idler));
+    assert!(message.contains("one fold over one block gives the error"), "{message}");
+    assert!(message.contains("took 0 of 40 records"), "{message}");
 }

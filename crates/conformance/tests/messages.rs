@@ -1,24 +1,24 @@
-//! How many messages owners of records exchange: at most one for each pair of targets and each MiB of the file, and
-//! as many as the tally says.
+//! Numbers of messages between owners of records: at most one for each pair of targets and each MiB of the file. The
+//! tally has the same numbers.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_conformance::proofs::{Echo, Stencil};
+use gristmill_conformance::samples::{Echo, Stencil};
 use gristmill_kernel::{DType, Input, Kernel, Next, RowBatch, catalog};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
-    Control, FileParts, Options, Outcome, Part, Placement, Request, RunError, Shard, ShardEnd, ShardJob,
-    Tally, UnitEnd, UnitOutput, Want, run,
+    Control, FileParts, Options, Outcome, Part, PartRange, Placement, Request, RunError, Shard, ShardEnd,
+    ShardJob, Tally, UnitEnd, UnitOutput, run,
 };
 
 const MIB: u64 = 1 << 20;
 
-/// What one target holds, in memory.
-struct Held(Vec<u8>);
+/// Part of one target, in memory.
+struct MemoryPart(Vec<u8>);
 
-impl Part for Held {
+impl Part for MemoryPart {
     fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
         buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
         Ok(())
@@ -34,18 +34,18 @@ impl Part for Held {
     }
 }
 
-/// A part of somebody else: every call is a message.
-struct Counted {
-    part: Arc<Held>,
+/// Part of another owner. Every call is a message.
+struct CountingPart {
+    part: Arc<MemoryPart>,
     messages: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Part for Counted {
+impl Part for CountingPart {
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        self.read_many(&[Want { object, offset, len: buffer.len() }], buffer)
+        self.read_many(&[PartRange { object, offset, len: buffer.len() }], buffer)
     }
-    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+    fn read_many(&self, wants: &[PartRange<'_>], out: &mut [u8]) -> Result<(), RunError> {
         assert_eq!(wants.iter().map(|want| want.len).sum::<usize>(), out.len());
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
@@ -62,12 +62,12 @@ impl Part for Counted {
     }
 }
 
-fn spread(data: &[u8], layout: &Layout) -> Vec<Arc<Held>> {
+fn distribute(data: &[u8], layout: &Layout) -> Vec<Arc<MemoryPart>> {
     let objects = (0..layout.targets()).map(|target| {
         let runs = layout.runs(target, 0..data.len() as u64);
         runs.flat_map(|run| &data[run.file.start as usize..run.file.end as usize]).copied().collect()
     });
-    objects.map(|object| Arc::new(Held(object))).collect()
+    objects.map(|object| Arc::new(MemoryPart(object))).collect()
 }
 
 fn request(kernel: &Arc<dyn Kernel>, input: Input, file: FileParts, lanes: usize) -> Request {
@@ -75,14 +75,14 @@ fn request(kernel: &Arc<dyn Kernel>, input: Input, file: FileParts, lanes: usize
     Request { options: Options { lanes, ..Options::default() }, ..request }
 }
 
-/// Units and rows in the order in which a shard gave them.
+/// Units and rows in the order of the shard.
 #[derive(Default)]
-struct Rows {
+struct ShardRows {
     unit: u64,
     rows: Vec<(u64, RowBatch)>,
 }
 
-impl UnitOutput for Rows {
+impl UnitOutput for ShardRows {
     fn begin(&mut self, at: u64) -> Result<(), RunError> {
         self.unit = at;
         Ok(())
@@ -96,33 +96,33 @@ impl UnitOutput for Rows {
     }
 }
 
-struct World {
+struct Workload {
     kernel: Arc<dyn Kernel>,
     input: Input,
     data: Vec<u8>,
 }
 
-impl World {
-    /// Folds every target's records on its own, and holds the answer against that of one process, and the messages
-    /// against the bound.
-    fn keeps_to_the_bound(&self, unit: u64, targets: u32, lanes: usize) {
+impl Workload {
+    /// Folds the records of each target separately. Compares the answer with the one of one process, and the messages
+    /// with the bound.
+    fn check_messages(&self, unit: u64, targets: u32, lanes: usize) {
         let layout = Layout::from(Striped::new(unit, targets, targets / 2).unwrap());
-        let objects = spread(&self.data, &layout);
+        let objects = distribute(&self.data, &layout);
         let place = Placement { place: "storage", why: "a test", remote: false };
         let length = self.data.len() as u64;
         let file = |parts| FileParts { name: "data".into(), length, layout: layout.clone(), parts, place };
-        let whole: Arc<dyn Part> = Arc::new(Held(self.data.clone()));
+        let whole: Arc<dyn Part> = Arc::new(MemoryPart(self.data.clone()));
         let plain = FileParts { layout: Striped::new(length, 1, 0).unwrap().into(), ..file(vec![whole]) };
         let mut expected = RowBatch::default();
         let plain = run(request(&self.kernel, self.input, plain, lanes), &mut expected, &Control::new());
         let Outcome::Done(answer) = plain.unwrap() else { panic!("it stopped") };
 
         let mut end = ShardEnd::new(0, targets as usize);
-        let mut rows = Rows::default();
+        let mut rows = ShardRows::default();
         let mut job = None;
         for owner in 0..targets {
-            let counted: Vec<Arc<Counted>> = (objects.iter())
-                .map(|part| Counted { part: part.clone(), messages: 0.into(), bytes: 0.into() })
+            let counted: Vec<Arc<CountingPart>> = (objects.iter())
+                .map(|part| CountingPart { part: part.clone(), messages: 0.into(), bytes: 0.into() })
                 .map(Arc::new)
                 .collect();
             let parts = (0..targets).map(|target| -> Arc<dyn Part> {
@@ -151,16 +151,16 @@ impl World {
                 end.join(&**shard.kernel(), shard.ctx(), one).unwrap();
                 tally
             };
-            let world = format!("{unit} bytes a stripe, target {owner} of {targets}, {lanes} lanes");
+            let setup = format!("{unit} bytes a stripe, target {owner} of {targets}, {lanes} lanes");
             for part in &counted {
                 let messages = part.messages.load(Ordering::Relaxed);
-                assert!(messages <= length.div_ceil(MIB) + 1, "{messages} messages: {world}");
+                assert!(messages <= length.div_ceil(MIB) + 1, "{messages} messages: {setup}");
             }
-            let sum = |get: fn(&Counted) -> &AtomicU64| {
+            let sum = |get: fn(&CountingPart) -> &AtomicU64| {
                 counted.iter().map(|part| get(part).load(Ordering::Relaxed)).sum::<u64>()
             };
-            assert_eq!(sum(|part| &part.messages), tally.messages, "{world}");
-            assert_eq!(sum(|part| &part.bytes), tally.moved, "{world}");
+            assert_eq!(sum(|part| &part.messages), tally.messages, "{setup}");
+            assert_eq!(sum(|part| &part.bytes), tally.moved, "{setup}");
         }
         let shard = job.unwrap();
         if shard.gives_rows() {
@@ -190,49 +190,49 @@ fn floats(bytes: u64) -> Vec<u8> {
     (0..bytes / 8).flat_map(|_| (rng.f64() - 0.5).to_le_bytes()).collect()
 }
 
-fn bound(kernel: &str, params: &[(&str, &str)], input: &Input) -> Arc<dyn Kernel> {
+fn bind_kernel(kernel: &str, params: &[(&str, &str)], input: &Input) -> Arc<dyn Kernel> {
     let params: Vec<_> = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     catalog::bind(kernel, &params, input).unwrap()
 }
 
 #[test]
-fn records_that_end_behind_their_stripe() {
+fn records_that_end_after_their_stripe() {
     let input = Input::typed_records(DType::F64, 80).unwrap();
     for kernel in [
-        bound("sum", &[], &input),
-        bound("last", &[], &input),
-        bound("lookup", &[("where", "> 0.45")], &input),
+        bind_kernel("sum", &[], &input),
+        bind_kernel("last", &[], &input),
+        bind_kernel("lookup", &[("where", "> 0.45")], &input),
     ] {
-        let world = World { kernel, input, data: floats(80 * 150_000) };
+        let workload = Workload { kernel, input, data: floats(80 * 150_000) };
         for targets in [2, 3, 4, 7] {
-            world.keeps_to_the_bound(64 << 10, targets, 2);
+            workload.check_messages(64 << 10, targets, 2);
         }
-        world.keeps_to_the_bound(4 << 10, 3, 1);
+        workload.check_messages(4 << 10, 3, 1);
     }
 }
 
 #[test]
 fn rows_with_a_halo() {
-    let world =
-        World { kernel: Arc::new(Stencil), input: Input::elements(DType::F64), data: floats(6 * MIB) };
+    let workload =
+        Workload { kernel: Arc::new(Stencil), input: Input::elements(DType::F64), data: floats(6 * MIB) };
     for targets in [2, 3, 7] {
-        world.keeps_to_the_bound(64 << 10, targets, 2);
+        workload.check_messages(64 << 10, targets, 2);
     }
 }
 
 #[test]
 fn values_with_a_halo() {
     let input = Input::elements(DType::U8);
-    // Less than a stripe, several stripes, and more than is pulled at once.
+    // The halo is less than a stripe, several stripes, or more than one pull.
     for (halo, bytes) in [(1, 9 * MIB), (200_000, 9 * MIB), (3 * MIB, 40 * MIB)] {
-        let world = World { kernel: Arc::new(Echo(halo)), input, data: floats(bytes) };
+        let workload = Workload { kernel: Arc::new(Echo(halo)), input, data: floats(bytes) };
         for targets in [2, 4] {
-            world.keeps_to_the_bound(64 << 10, targets, 2);
+            workload.check_messages(64 << 10, targets, 2);
         }
     }
 }
 
-/// Words in lines of up to so many bytes.
+/// Draws lines of up to so many bytes.
 fn text(bytes: u64, longest: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(bytes);
     let mut out = Vec::new();
@@ -247,26 +247,26 @@ fn text(bytes: u64, longest: usize) -> Vec<u8> {
 #[test]
 fn rows_of_lines() {
     let input = Input::lines();
-    let kernel = bound("grep", &[("pattern", "q.?x")], &input);
+    let kernel = bind_kernel("grep", &[("pattern", "q.?x")], &input);
     for longest in [120, 1500] {
-        let world = World { kernel: kernel.clone(), input, data: text(9 * MIB, longest) };
+        let workload = Workload { kernel: kernel.clone(), input, data: text(9 * MIB, longest) };
         for (unit, targets) in [(64 << 10, 2), (64 << 10, 3), (4 << 10, 2), (4 << 10, 7)] {
             for lanes in [1, 3] {
-                world.keeps_to_the_bound(unit, targets, lanes);
+                workload.check_messages(unit, targets, lanes);
             }
         }
     }
 }
 
 #[test]
-fn nothing_is_asked_where_records_end_with_their_stripes() {
+fn there_are_no_messages_if_records_end_with_their_stripes() {
     let input = Input::elements(DType::F64);
     let data = floats(3 * MIB);
     let layout = Layout::from(Striped::new(64 << 10, 3, 0).unwrap());
-    let parts = spread(&data, &layout).into_iter().map(|part| part as Arc<dyn Part>).collect();
+    let parts = distribute(&data, &layout).into_iter().map(|part| part as Arc<dyn Part>).collect();
     let place = Placement { place: "storage", why: "a test", remote: false };
     let file = FileParts { name: "data".into(), length: data.len() as u64, layout, parts, place };
-    let request = request(&bound("sum", &[], &input), input, file, 2);
+    let request = request(&bind_kernel("sum", &[], &input), input, file, 2);
     let Outcome::Done(answer) = run(request, &mut RowBatch::default(), &Control::new()).unwrap() else {
         panic!("it stopped")
     };

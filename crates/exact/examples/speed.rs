@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const CALLS: usize = 200;
 const REPEATS: usize = 15;
 
-/// A small generator of repeatable numbers (SplitMix64).
+/// A small generator of reproducible numbers (SplitMix64).
 struct Random(u64);
 
 impl Random {

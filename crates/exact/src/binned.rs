@@ -1,21 +1,21 @@
-//! Sums of many cells at 49 bytes a cell, the same bits for any order of the values and any tree of merges.
+//! Sums of many cells at 49 bytes per cell, with the same bits for any order of the values and any tree of merges.
 //!
-//! An exact [`Sum`](crate::Sum) takes some hundred bytes; a map of a million means cannot have a million of them.
+//! An exact [`Sum`](crate::Sum) takes some hundred bytes, so a map of a million means cannot have a million of them.
 //! Here each cell keeps three *bins* (Demmel, Ahrens and Nguyen, "Efficient reproducible floating point summation and
 //! BLAS", 2016): grids whose spacings are fixed powers of two, 40 bits apart. A value is cut into one slice for each
-//! bin, by rounding what is left of it to the grid, and each bin adds its slices exactly. Which bins a cell has is
-//! told by its largest value alone; slices finer than its lowest bin are dropped, before or after they were added.
-//! So a cell is a function of the multiset of its values, and so are the bytes it is saved as.
+//! bin: its rest is rounded to the grid of the bin. Each bin adds its slices exactly. The largest value of a cell alone
+//! decides which bins the cell has. Slices finer than its lowest bin are dropped, before or after they were added. So a
+//! cell is a function of the multiset of its values, and so are its saved bytes.
 //!
-//! What is dropped is at most 2^-80 of the largest value of the cell for each value: with n values the sum before its
-//! one rounding is off by at most `n * 2^-80 * max|x|`. Where all values are within 2^-27 of the largest, that is
-//! nothing at all: no bit is dropped. Subnormal values, values up to the largest `f64`, and sums beyond the range
-//! (infinite) are right; a mean overflows only where it is itself too large.
+//! For each value at most 2^-80 of the largest value of the cell is dropped. With n values the error of the sum before
+//! its only rounding is at most `n * 2^-80 * max|x|`. If all values are within 2^-27 of the largest, no bit is dropped.
+//! Subnormal values, values up to the largest `f64`, and sums beyond the range (infinite) are correct. A mean overflows
+//! only if it is too large itself.
 //!
 //! ```
 //! use gristmill_exact::BinnedCells;
 //!
-//! // Two cells; three rows of two values in some order, split in two and merged.
+//! // There are two cells, and three rows of two values. The rows are split in two parts and merged.
 //! let mut a = BinnedCells::new(2);
 //! a.add_row(0, &[1e16, 0.1], false);
 //! let mut b = BinnedCells::new(2);
@@ -43,7 +43,7 @@ pub(crate) use spread::joined;
 /// Sums in three bins.
 pub type BinnedCells = Cells<3>;
 
-/// Sums of squares in four bins, for variances: see [`Cells::variance`].
+/// Sums of squares in four bins, for variances. See [`Cells::variance`].
 pub type SquareCells = Cells<4>;
 
 #[cfg(test)]

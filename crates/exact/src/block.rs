@@ -1,6 +1,8 @@
-//! From bytes to blocks: what is tried with a block, and what to do with a block no level count fits.
+//! Blocks of values: the trials of a number of levels for each block, and the addition of blocks that no number fits.
 
-use crate::deposit::{AnyBelow, BLOCK_VALUES, Clean, Deposit, Element, Extent, Largest, square_has_error};
+use crate::deposit::{
+    AnyBelow, BLOCK_VALUES, CleanCopy, Deposit, Element, Extent, LargestExponent, square_has_error,
+};
 use crate::level_choice::LevelChoice;
 use crate::non_finite::NonFinite;
 use crate::path::Path;
@@ -9,14 +11,14 @@ use crate::wide::Wide;
 /// Blocks shorter than this are added value by value.
 const SHORTEST_BLOCK: usize = 64;
 
-/// What is deposited comes in groups of this many values, or a fraction of it.
+/// Values are deposited in groups of this number, or of a fraction of it.
 const GROUP_VALUES: usize = 32;
 
-/// The square of a value from 2 to this up has no bit below 2^-1074.
+/// Exponent of the smallest magnitude whose square has no bit below 2^-1074.
 const SMALLEST_SQUARABLE: i32 = -485;
 
-/// Values, or squares, of a block on levels are at most 2 to this: then `2^(k+1)`, where a lane of the first
-/// level may end, is at most 2^1023 and finite.
+/// Exponent of the largest bound of values, or squares, of a block on levels. With it `2^(k+1)`, at which a lane of
+/// the first level may end, is at most 2^1023 and finite.
 const LARGEST_BOUND: i32 = 1022 - 1 - (BLOCK_VALUES / 8).ilog2() as i32;
 
 /// One exact total of values, or of squares.
@@ -26,23 +28,23 @@ pub(crate) struct Total<const LIMBS: usize, const LOWEST: i32, const SQUARE: boo
     choice: LevelChoice,
 }
 
-/// The total of values: 2^-1074 to 2^1024, and 142 bits for sign and number of values.
+/// The total of values: 2^-1074 to 2^1024, and 142 bits for the sign and the number of values.
 pub(crate) type ValueTotal = Total<70, -1074, false>;
-/// The total of squares: 2^-2148 to 2^2048, and 156 bits for sign and number of values.
+/// The total of squares: 2^-2148 to 2^2048, and 156 bits for the sign and the number of values.
 pub(crate) type SquareTotal = Total<136, -2148, true>;
 
-/// What one trial with a block came to.
+/// The result of one trial with a block.
 struct Trial {
     extent: Extent,
-    /// If the block has been added: all its values are multiples of 2 to this.
+    /// The exponent of a power of two of which all values are multiples; `None` if the block was not added.
     grid: Option<i32>,
 }
 
-/// A block that has been added.
-struct Added {
-    /// All its values are below 2 to this.
+/// A block that was added.
+struct AddedBlock {
+    /// All its values are below `2^bound`.
     bound: i32,
-    /// All its values are multiples of 2 to this.
+    /// All its values are multiples of `2^grid`.
     grid: i32,
 }
 
@@ -63,10 +65,15 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
         }
     }
 
-    /// Adds whole groups whose values, or squares, are below `2^known` if that is known. A value that is not
-    /// finite makes it `None`, and then nothing has changed.
-    fn add_groups<E: Element>(&mut self, path: Path, block: &[E], mut known: Option<i32>) -> Option<Added> {
-        // Where nothing is known or guessed, no trial is made with this.
+    /// Adds whole groups. Their values, or squares, are below `2^known` if that is known. Returns `None` and changes
+    /// nothing if a value is not finite.
+    fn add_groups<E: Element>(
+        &mut self,
+        path: Path,
+        block: &[E],
+        mut known: Option<i32>,
+    ) -> Option<AddedBlock> {
+        // If there is no known bound and no guess, this value prevents a trial.
         let mut bound = known.or(self.choice.bound()).unwrap_or(i32::MAX);
         let grid = loop {
             let Some(trial) = self.try_levels(path, block, bound) else {
@@ -74,7 +81,7 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
                     self.add_each(block);
                     break LOWEST;
                 }
-                let extent = path.run(Largest { groups: block.as_chunks().0 });
+                let extent = path.run(LargestExponent { groups: block.as_chunks().0 });
                 if !extent.finite {
                     return None;
                 }
@@ -97,18 +104,19 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
         };
         let bound = known?;
         self.choice.note(bound);
-        Some(Added { bound, grid })
+        Some(AddedBlock { bound, grid })
     }
 
-    /// Tries the chosen number of levels. `None` if that is value by value, or has to be for this bound.
+    /// Tries the chosen number of levels. `None` if the values must be added one by one, because of the choice or the
+    /// bound.
     fn try_levels<E: Element>(&mut self, path: Path, block: &[E], bound: i32) -> Option<Trial> {
         if bound > LARGEST_BOUND {
             return None;
         }
-        // What suits most data: a level holds about 45 bits.
+        // This number suits most data, because a level holds about 45 bits.
         let first = usize::from(E::PRECISION > 24) + usize::from(SQUARE);
-        // More registers for each level hide the latency of the additions; more levels leave fewer.
-        match first + self.choice.above() {
+        // More registers for each level hide the latency of the additions. More levels leave fewer registers for each.
+        match first + self.choice.extra_levels() {
             0 => Some(self.deposit::<E, 1, 4>(path, block, bound)),
             1 if SQUARE => Some(self.deposit::<E, 2, 2>(path, block, bound)),
             1 => Some(self.deposit::<E, 2, 4>(path, block, bound)),
@@ -121,7 +129,7 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
         }
     }
 
-    /// Adds a block, if its values or squares turn out to be below `2^bound` and `L` levels to be enough.
+    /// Adds a block if its values or squares are below `2^bound` and `L` levels are enough.
     fn deposit<E: Element, const L: usize, const R: usize>(
         &mut self,
         path: Path,
@@ -129,7 +137,7 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
         bound: i32,
     ) -> Trial {
         let lane_bits = const { (BLOCK_VALUES / (8 * R)).ilog2() as i32 };
-        // After the first level a lane also takes the errors of the squares.
+        // After the first level, a lane also takes the errors of the squares.
         let later_bits = lane_bits + i32::from(SQUARE && square_has_error::<E>());
         // n numbers of at most 2^b stay within 2^(k-1) of the start if k = b + log2(n) + 1, and leave at most
         // half a unit of the grid, 2^(k-53). A grid of 2^-1074 leaves nothing.
@@ -153,8 +161,8 @@ impl<const LIMBS: usize, const LOWEST: i32, const SQUARE: bool> Total<LIMBS, LOW
     }
 }
 
-/// Adds a block of at least `SHORTEST_BLOCK` values to a total, and their squares where a total of them is
-/// given. A value that is not finite makes it `false`, and then nothing has changed.
+/// Adds a block of at least `SHORTEST_BLOCK` values to a total, and their squares to `squares` if it is given. Returns
+/// `false` and changes nothing if a value is not finite.
 fn add_finite<E: Element>(
     path: Path,
     block: &[E],
@@ -162,7 +170,7 @@ fn add_finite<E: Element>(
     squares: Option<&mut SquareTotal>,
 ) -> bool {
     let (most, rest) = block.split_at(block.len() - block.len() % GROUP_VALUES);
-    if !Extent::of(rest).finite {
+    if !Extent::of_values(rest).finite {
         return false;
     }
     let Some(added) = total.add_groups(path, most, None) else {
@@ -170,12 +178,12 @@ fn add_finite<E: Element>(
     };
     total.add_each(rest);
     if let Some(squares) = squares {
-        // Multiples of a coarse grid are large or zero; elsewhere each value has to be looked at.
+        // Multiples of a coarse grid are large or zero. For a fine grid each value must be checked.
         let squarable = !square_has_error::<E>()
             || added.grid >= SMALLEST_SQUARABLE
             || !path.run(AnyBelow { values: most, limit: 2f64.powi(SMALLEST_SQUARABLE) });
         if squarable {
-            // Without a value that is not finite it adds every block.
+            // It adds every block, because all values are finite.
             squares.add_groups(path, most, Some(2 * added.bound));
         } else {
             squares.add_each(most);
@@ -185,7 +193,7 @@ fn add_finite<E: Element>(
     true
 }
 
-/// Adds values to a total and, where one is given, their squares to another.
+/// Adds values to a total, and their squares to `squares` if it is given.
 pub(crate) fn add_values<E: Element>(
     path: Path,
     values: &[E],
@@ -193,15 +201,15 @@ pub(crate) fn add_values<E: Element>(
     total: &mut ValueTotal,
     mut squares: Option<&mut SquareTotal>,
 ) {
-    // Holds one block, and only once a block has values that are not finite.
+    // The buffer holds one block. It stays empty until a block has values that are not finite.
     let mut buffer = Vec::new();
-    // Whether the last block had such values: then the next is not tried as it is.
+    // Whether the last block had such values. Then the next block is cleaned without a trial.
     let mut cleaning = false;
     for block in values.chunks(BLOCK_VALUES) {
         if block.len() < SHORTEST_BLOCK {
             for raw in block {
                 let x = raw.widen();
-                if !non_finite.take(x) {
+                if !non_finite.count(x) {
                     total.add(x);
                     if let Some(squares) = &mut squares {
                         squares.add(x);
@@ -214,7 +222,7 @@ pub(crate) fn add_values<E: Element>(
             continue;
         }
         buffer.resize(block.len(), [0; 8]);
-        let [nans, positive, negative] = path.run(Clean { values: block, out: &mut buffer });
+        let [nans, positive, negative] = path.run(CleanCopy { values: block, out: &mut buffer });
         cleaning = [nans, positive, negative] != [0; 3];
         non_finite.merge(&NonFinite { nans, positive, negative });
         let added = add_finite(path, &buffer, total, squares.as_deref_mut());

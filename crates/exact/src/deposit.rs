@@ -1,10 +1,9 @@
 //! The inner loops over a block of floating-point values.
 //!
-//! A *level* is a grid of spacing `2^(k-52)`: each lane starts at `1.5 * 2^k` and stays in the binade of
-//! `2^k`, so adding a value rounds it to the grid, and the two subtractions after it find the rest without
-//! error (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013, after Rump's extraction).
-//! The rest goes to the next, finer level. If nothing is left after the last level, the block's sum is the
-//! sum of the levels, exactly.
+//! A *level* is a grid of spacing `2^(k-52)`. Each lane starts at `1.5 * 2^k` and stays in the binade of `2^k`. So
+//! adding a value rounds it to the grid, and the two subtractions after it find the rest without error (Demmel and
+//! Nguyen, "Fast reproducible floating-point summation", 2013, after Rump's extraction). The rest goes to the next,
+//! finer level. If nothing is left after the last level, the sum of the block is exactly the sum of the levels.
 
 use std::hint::black_box;
 
@@ -14,7 +13,7 @@ use crate::vector::Vector;
 /// Values in a block. Two blocks of `f64` fit the first-level cache together.
 pub(crate) const BLOCK_VALUES: usize = 2048;
 
-/// A value as it lies in memory.
+/// The bytes of a value in memory.
 pub(crate) trait Element: Copy {
     /// Bits of a mantissa.
     const PRECISION: u32;
@@ -46,25 +45,25 @@ impl Element for [u8; 4] {
     }
 }
 
-/// Adds every value, or with `SQUARE` every square, onto `L` levels, in `R` registers each.
+/// Adds every value, or with `SQUARE` every square, to `L` levels of `R` registers each.
 pub(crate) struct Deposit<'a, E, const SQUARE: bool, const L: usize, const R: usize> {
     /// At most `BLOCK_VALUES`.
     pub(crate) groups: &'a [[[E; 8]; R]],
-    /// The values, or squares, have to be below 2 to this. Squares have to be finite and not to be rounded
-    /// below 2^-1074.
+    /// The values, or squares, must be below `2^bound`. Squares must be finite and must have no bit below 2^-1074.
     pub(crate) bound: i32,
-    /// Where the lanes of each level start.
+    /// The number at which the lanes of each level start.
     pub(crate) starts: [f64; L],
 }
 
-/// Whether squares of such values need two numbers, the rounded square and its error.
+/// Whether a square needs two numbers: the rounded square and its error.
 pub(crate) const fn square_has_error<E: Element>() -> bool {
     2 * E::PRECISION > 53
 }
 
 impl<E: Element, const SQUARE: bool, const L: usize, const R: usize> Work for Deposit<'_, E, SQUARE, L, R> {
-    /// The extent of the values (that of squares is not measured: it repeats the bound), and for each level
-    /// its sum in units of its grid, where the bound was large enough and nothing was left after the last.
+    /// The extent of the values, and the sum of each level in units of its grid. The extent of squares is not measured;
+    /// it repeats the bound. There are sums only if the bound was large enough and nothing was left after the last
+    /// level.
     type Out = (Extent, Option<[i64; L]>);
 
     #[inline(always)]
@@ -105,21 +104,21 @@ impl<E: Element, const SQUARE: bool, const L: usize, const R: usize> Work for De
         let extent = if SQUARE {
             Extent { bound: self.bound, finite: true }
         } else {
-            Extent::of_field(vector.largest_field(exponents))
+            Extent::from_field(vector.largest_field(exponents))
         };
         if !extent.finite || extent.bound > self.bound || vector.any_bits(left) {
             return (extent, None);
         }
         let mut sums = [0i64; L];
         for ((sum, lanes), start) in sums.iter_mut().zip(lanes).zip(self.starts) {
-            // All numbers of one binade: their bit patterns differ by multiples of the grid.
+            // The numbers lie in one binade, so their bit patterns differ by multiples of the grid.
             *sum = vector.distance(lanes, start);
         }
         (extent, Some(sums))
     }
 }
 
-/// Adds `rest` to the lanes, rounded to their grid, and leaves in `rest` what did not fit.
+/// Adds `rest` to the lanes, rounded to their grid, and leaves the rounding errors in `rest`.
 #[inline(always)]
 fn onto_grid<V: Vector, const R: usize>(
     vector: V,
@@ -144,24 +143,24 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// From the largest exponent field.
-    fn of_field(field: i32) -> Self {
+    /// The extent of values with this largest exponent field.
+    fn from_field(field: i32) -> Self {
         Extent { bound: field.max(1) - 1022, finite: field < 0x7ff }
     }
 
-    /// Value by value.
-    pub(crate) fn of<E: Element>(values: &[E]) -> Self {
+    /// Measures values one by one.
+    pub(crate) fn of_values<E: Element>(values: &[E]) -> Self {
         let field = |raw: &E| (raw.widen().to_bits() >> 52) as i32 & 0x7ff;
-        Extent::of_field(values.iter().map(field).max().unwrap_or(0))
+        Extent::from_field(values.iter().map(field).max().unwrap_or(0))
     }
 }
 
 /// Finds the largest exponent of a block.
-pub(crate) struct Largest<'a, E> {
+pub(crate) struct LargestExponent<'a, E> {
     pub(crate) groups: &'a [[E; 8]],
 }
 
-impl<E: Element> Work for Largest<'_, E> {
+impl<E: Element> Work for LargestExponent<'_, E> {
     type Out = Extent;
 
     #[inline(always)]
@@ -176,7 +175,7 @@ impl<E: Element> Work for Largest<'_, E> {
         for group in rest {
             exponents[0] = vector.join_exponents(exponents[0], E::load(vector, group));
         }
-        Extent::of_field(vector.largest_field(exponents[0]).max(vector.largest_field(exponents[1])))
+        Extent::from_field(vector.largest_field(exponents[0]).max(vector.largest_field(exponents[1])))
     }
 }
 
@@ -200,15 +199,15 @@ impl<E: Element> Work for AnyBelow<'_, E> {
     }
 }
 
-/// Copies a block with zeros in place of what is not finite, and counts what it left out.
-pub(crate) struct Clean<'a, E> {
+/// Copies a block with zeros in place of values that are not finite, and counts these values.
+pub(crate) struct CleanCopy<'a, E> {
     pub(crate) values: &'a [E],
     /// As long as `values`.
     pub(crate) out: &'a mut [[u8; 8]],
 }
 
-impl<E: Element> Work for Clean<'_, E> {
-    /// NaNs, positive and negative infinities.
+impl<E: Element> Work for CleanCopy<'_, E> {
+    /// Numbers of NaNs, positive and negative infinities.
     type Out = [u64; 3];
 
     #[inline(always)]

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use crate::path::Work;
 use crate::vector::Vector;
 
-/// Values in a block: few enough that 32 bits hold the sum of as many 16-bit values or 8-bit squares, and 64
-/// bits that of 32-bit values or halves of 64-bit ones.
+/// Values in a block. 32 bits hold the sum of this number of 16-bit values or 8-bit squares. 64 bits hold the sum of
+/// this number of 32-bit values or halves of 64-bit values.
 pub(crate) const BLOCK_VALUES: usize = 1 << 15;
 
-/// An integer type, read from its little-endian bytes.
+/// An integer type that is read from its little-endian bytes.
 pub(crate) trait Integer<const BYTES: usize> {
     /// Distance from the smallest value of the type to zero.
     const BIAS: u64;
@@ -98,7 +98,7 @@ pub(crate) struct SquareSum<'a, T, const BYTES: usize> {
 }
 
 impl<T: Integer<BYTES>, const BYTES: usize> Work for SquareSum<'_, T, BYTES> {
-    /// The lower 128 bits, and what lies above.
+    /// The lower 128 bits, and the bits above them.
     type Out = (u128, u64);
 
     #[inline(always)]

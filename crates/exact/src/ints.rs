@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
-use crate::exactly::Exactly;
+use crate::exact_number::ExactNumber;
 use crate::int_lanes::{BLOCK_VALUES, BiasedSum, Integer, SquareSum};
 use crate::path::Path;
 use crate::ratio::{ratio_to_f64, sqrt_ratio_to_f64};
@@ -40,7 +40,7 @@ impl IntKind {
     }
 }
 
-/// Calls `$f::<T, BYTES>` for the type that a kind names.
+/// Calls `$f::<T, BYTES>` for the type of a kind.
 macro_rules! with_kind {
     ($kind:expr, $f:ident($($arg:expr),*)) => {
         match $kind {
@@ -58,7 +58,7 @@ macro_rules! with_kind {
 
 fn add_sum<T: Integer<BYTES>, const BYTES: usize>(path: Path, bytes: &[u8], sum: &mut i128) {
     let (values, rest) = bytes.as_chunks::<BYTES>();
-    debug_assert!(rest.is_empty(), "{} bytes are no whole number of {BYTES}-byte values", bytes.len());
+    debug_assert!(rest.is_empty(), "{} bytes are not a whole number of {BYTES}-byte values", bytes.len());
     for values in values.chunks(BLOCK_VALUES) {
         let biased = path.run(BiasedSum::<T, BYTES> { values, kind: PhantomData });
         // Both are below 2^79.
@@ -75,8 +75,8 @@ fn add_squares<T: Integer<BYTES>, const BYTES: usize>(path: Path, bytes: &[u8], 
     }
 }
 
-/// Exact sum of integers, in 128 bits: enough for 2^64 values of 63 bits and sign, or 2^63 of 64 bits. Past
-/// that it wraps.
+/// Exact sum of integers, in 128 bits: enough for 2^64 values of 63 bits and sign, or 2^63 of 64 bits. With more
+/// values it wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntSum {
     sum: i128,
@@ -116,7 +116,7 @@ impl IntSum {
         self.sum
     }
 
-    /// The exact sum divided by `n`, rounded once to the nearest `f64`, ties to even; NaN for `n == 0`.
+    /// The exact sum divided by `n`, rounded once to the nearest `f64`, ties to even. NaN for `n == 0`.
     pub fn mean(&self, n: u64) -> f64 {
         if n == 0 {
             return CANONICAL_NAN;
@@ -124,13 +124,13 @@ impl IntSum {
         ratio_to_f64(&BigInt::from(self.sum), &BigUint::from(n), 0)
     }
 
-    /// Appends the state: one byte that tells the type, and the sum in 16 little-endian bytes.
+    /// Appends the state: one byte for the type, and the sum in 16 little-endian bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(SUM.tag);
         out.extend_from_slice(&self.sum.to_le_bytes());
     }
 
-    /// Reads a state from the front of `bytes` and says how many bytes it took.
+    /// Reads a state from the front of `bytes`. Returns also the number of bytes that it took.
     ///
     /// # Errors
     /// [`DecodeError`] for bytes that [`encode`](IntSum::encode) does not write.
@@ -144,7 +144,7 @@ impl IntSum {
     }
 }
 
-/// A sum of squares in 192 bits: enough for 2^64 squares of 64-bit values. Past that it wraps.
+/// A sum of squares in 192 bits: enough for 2^64 squares of 64-bit values. With more values it wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Squares {
     low: u128,
@@ -163,8 +163,8 @@ impl Squares {
     }
 }
 
-/// Exact sums of integers and of their squares: mean, variance and standard deviation. The number of values
-/// is the caller's to keep.
+/// Exact sums of integers and of their squares: mean, variance and standard deviation. The caller keeps the number of
+/// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntMoments {
     sum: IntSum,
@@ -187,7 +187,7 @@ impl IntMoments {
     }
 
     pub(crate) fn add_on(&mut self, path: Path, kind: IntKind, bytes: &[u8]) {
-        // Twice over a piece that stays in the first-level cache.
+        // There are two passes over each piece, which stays in the first-level cache.
         const PIECE: usize = 1 << 14;
         for piece in bytes.chunks(PIECE) {
             self.sum.add_on(path, kind, piece);
@@ -195,18 +195,18 @@ impl IntMoments {
         }
     }
 
-    /// Adds one value, of at most 64 bits and sign.
+    /// Adds one value of at most 64 bits and sign.
     pub fn add(&mut self, value: i128) {
         self.sum.add(value);
         let magnitude = value.unsigned_abs();
         self.squares.add(Squares { low: magnitude.wrapping_mul(magnitude), high: 0 });
     }
 
-    /// [`variance`](IntMoments::variance), not rounded yet.
-    pub fn variance_exactly(&self, n: u64, ddof: u64) -> Exactly {
+    /// The [`variance`](IntMoments::variance) before rounding.
+    pub fn variance_exactly(&self, n: u64, ddof: u64) -> ExactNumber {
         match self.spread(n, ddof) {
-            Some((num, den)) => Exactly::ratio(num, den, 0),
-            None => Exactly::NAN,
+            Some((num, den)) => ExactNumber::ratio(num, den, 0),
+            None => ExactNumber::NAN,
         }
     }
 
@@ -226,8 +226,8 @@ impl IntMoments {
         self.sum.mean(n)
     }
 
-    /// `(n * Sxx - Sx * Sx) / (n * (n - ddof))`, an exact rational rounded once. `n` is the number of values
-    /// added. NaN for `n <= ddof`.
+    /// The variance `(n * Sxx - Sx * Sx) / (n * (n - ddof))`, an exact rational that is rounded once. `n` is the number
+    /// of values added. NaN for `n <= ddof`.
     pub fn variance(&self, n: u64, ddof: u64) -> f64 {
         match self.spread(n, ddof) {
             Some((num, den)) => ratio_to_f64(&num, &den, 0),
@@ -235,8 +235,8 @@ impl IntMoments {
         }
     }
 
-    /// The square root of the same exact rational, rounded once. NaN for `n <= ddof`, and where an `n` that
-    /// is not the number of values makes the rational negative.
+    /// The square root of the same exact rational, rounded once. NaN for `n <= ddof`, and if a wrong `n` makes the
+    /// rational negative.
     pub fn std(&self, n: u64, ddof: u64) -> f64 {
         match self.spread(n, ddof) {
             Some((num, den)) if num.sign() != Sign::Minus => sqrt_ratio_to_f64(num.magnitude(), &den, 0),
@@ -253,8 +253,7 @@ impl IntMoments {
         Some((self.squares.to_big() * n - &sum * &sum, BigUint::from(n) * (n - ddof)))
     }
 
-    /// Appends the state: one byte that tells the type, the sum in 16 and the sum of squares in 24
-    /// little-endian bytes.
+    /// Appends the state: one byte for the type, then the sum in 16 and the sum of squares in 24 little-endian bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(MOMENTS.tag);
         out.extend_from_slice(&self.sum().to_le_bytes());
@@ -262,7 +261,7 @@ impl IntMoments {
         out.extend_from_slice(&self.squares.high.to_le_bytes());
     }
 
-    /// Reads a state from the front of `bytes` and says how many bytes it took.
+    /// Reads a state from the front of `bytes`. Returns also the number of bytes that it took.
     ///
     /// # Errors
     /// [`DecodeError`] for bytes that [`encode`](IntMoments::encode) does not write.

@@ -1,25 +1,25 @@
-//! How the next block is tried, from what the last ones were like.
+//! The choice of levels and bound for the next block, from the blocks before it.
 
-/// Blocks after which the guesses are made anew.
+/// Blocks after which new guesses are made.
 const PERIOD: u8 = 16;
 
 /// Most periods between two trials of fewer levels.
 const LONGEST_PATIENCE: u8 = 8;
 
-/// Binades that the guess of a bound has above the bounds seen. A guess that is too small costs a second
-/// pass over the block; each binade costs a bit on the levels.
+/// Binades by which the guess of a bound is above the bounds seen. A guess that is too small costs a second
+/// pass over the block. Each binade costs a bit on the levels.
 const SLACK: i32 = 2;
 
-/// Guesses at the bound of the next block and at the number of levels it needs. They change the speed, never
+/// Guesses of the bound of the next block and of the number of levels that it needs. They change the speed, never
 /// the sum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelChoice {
     /// Steps above the number of levels that suits most data of the type.
-    above: u8,
-    /// Blocks in this period, and periods since fewer levels were tried.
+    extra_levels: u8,
+    /// Blocks in this period; `periods` counts the periods since fewer levels were tried.
     blocks: u8,
     periods: u8,
-    /// Periods until fewer levels are tried: one where that went well, twice as many each time it did not.
+    /// Periods until fewer levels are tried: one after a success, twice as many after each failure.
     patience: u8,
     failed: bool,
     /// `None` before the first block.
@@ -31,7 +31,7 @@ pub(crate) struct LevelChoice {
 impl LevelChoice {
     pub(crate) const fn new() -> Self {
         LevelChoice {
-            above: 0,
+            extra_levels: 0,
             blocks: 0,
             periods: 0,
             patience: 1,
@@ -41,27 +41,27 @@ impl LevelChoice {
         }
     }
 
-    pub(crate) fn above(&self) -> usize {
-        usize::from(self.above)
+    pub(crate) fn extra_levels(&self) -> usize {
+        usize::from(self.extra_levels)
     }
 
-    /// The bound to try first, if there is reason for any.
+    /// The bound to try first; `None` before the first block.
     pub(crate) fn bound(&self) -> Option<i32> {
         self.bound
     }
 
-    /// Whether a trial with `bound` that left something over deserves another with `known`.
+    /// Whether a trial with `bound` that left a rest should be repeated with `known`.
     pub(crate) fn is_loose(bound: i32, known: i32) -> bool {
         bound - known > SLACK
     }
 
-    /// Fewer levels than needed were tried.
+    /// Notes that too few levels were tried.
     pub(crate) fn more_levels(&mut self) {
-        self.above += 1;
+        self.extra_levels += 1;
         self.failed = true;
     }
 
-    /// A block of this bound has been added.
+    /// Notes that a block of this bound was added.
     pub(crate) fn note(&mut self, bound: i32) {
         self.seen = self.seen.max(bound);
         if self.bound.is_none_or(|guess| guess < bound) {
@@ -79,6 +79,6 @@ impl LevelChoice {
         }
         self.patience = if self.failed { (2 * self.patience).min(LONGEST_PATIENCE) } else { 1 };
         (self.periods, self.failed) = (0, false);
-        self.above = self.above.saturating_sub(1);
+        self.extra_levels = self.extra_levels.saturating_sub(1);
     }
 }

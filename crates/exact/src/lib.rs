@@ -1,9 +1,9 @@
-//! Correctly rounded sums, means, variances and standard deviations, whatever the split of the data.
+//! Correctly rounded sums, means, variances and standard deviations, for any split of the data.
 //!
-//! Floating-point addition is not associative, so the plain sum of a file depends on how many parts it was
-//! read in. Here every accumulator holds the *exact* sum; it is rounded once, when a number is asked for. The
-//! answer and the saved state therefore depend only on which values were added, never on order, split, merge
-//! tree or processor.
+//! Floating-point addition is not associative, so the plain sum of a file depends on the parts in which it was
+//! read. Here every accumulator holds the *exact* sum. It is rounded once, when the answer is computed. So the
+//! answer and the saved state depend only on which values were added, never on order, split, merge tree or
+//! processor.
 //!
 //! | type | holds | answers |
 //! |---|---|---|
@@ -13,15 +13,15 @@
 //! | [`IntMoments`] | sums of integers and their squares | mean, variance, standard deviation |
 //! | [`BinnedCells`] | sums of many cells at 49 bytes each; error bounded, same bits for any order | sum, mean, variance, covariance |
 //!
-//! How: a block of 2,048 values is deposited in vector registers on levels, grids of fixed spacing on which
-//! addition is exact (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013); the residue
-//! after the last level shows whether the block's sum is exact, and if not more levels are taken, in the end
-//! value by value. Block sums go to a fixed-point number that covers the whole range of `f64` (Neal, "Fast
-//! exact summation using small and large superaccumulators", 2015). Squares are split into a rounded square
-//! and its error (Dekker 1971). Quotients and roots are taken of big integers.
+//! A block of 2,048 values is deposited in vector registers on levels: grids of fixed spacing on which addition
+//! is exact (Demmel and Nguyen, "Fast reproducible floating-point summation", 2013). The residue after the last
+//! level shows whether the sum of the block is exact. If it is not, more levels are tried, and in the end the
+//! values are added one by one. Block sums go to a fixed-point number that covers the whole range of `f64` (Neal,
+//! "Fast exact summation using small and large superaccumulators", 2015). Squares are split into a rounded square
+//! and its error (Dekker 1971). Quotients and roots are computed from big integers.
 //!
-//! The blocks rely on IEEE arithmetic rounded to nearest with subnormal numbers, which is what Rust programs
-//! run with. Where C or Fortran code may have changed that in a thread, call [`check_rounding_mode`] first.
+//! The blocks need IEEE arithmetic that rounds to nearest and keeps subnormal numbers. Rust programs run with it.
+//! If C or Fortran code may have changed it in a thread, call [`check_rounding_mode`] first.
 //!
 //! ```
 //! use gristmill_exact::{Moments, Sum};
@@ -30,7 +30,7 @@
 //!     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 //! }
 //!
-//! // Two halves of a file, summed apart and merged in any order.
+//! // Two halves of a file are summed separately and merged in any order.
 //! let (mut a, mut b) = (Sum::new(), Sum::new());
 //! a.add_f64_le(&bytes(&[1e100, 1.0]));
 //! b.add_f64_le(&bytes(&[-1e100, 0.1]));
@@ -53,7 +53,7 @@
 pub mod binned;
 mod block;
 mod deposit;
-mod exactly;
+mod exact_number;
 mod int_lanes;
 mod ints;
 mod level_choice;
@@ -73,10 +73,10 @@ mod wide;
 mod path_tests;
 
 pub use binned::{BinnedCells, Cells, LARGEST_FACTOR, Real, SquareCells, products, squares};
-pub use exactly::Exactly;
+pub use exact_number::ExactNumber;
 pub use ints::{IntKind, IntMoments, IntSum};
 pub use moments::Moments;
-pub use range::{Range, range_f32, range_f64};
+pub use range::{ValueRange, range_f32, range_f64};
 pub use ratio::{ratio_to_f64, sqrt_ratio_to_f64};
 pub use rounding_mode::{RoundingModeError, check_rounding_mode};
 pub use state::DecodeError;

@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, BigUint, Sign};
 
 use crate::block::{SquareTotal, add_values};
-use crate::exactly::Exactly;
+use crate::exact_number::ExactNumber;
 use crate::path::Path;
 use crate::ratio::{ratio_to_f64, sqrt_ratio_to_f64};
 use crate::round::CANONICAL_NAN;
@@ -16,8 +16,8 @@ const KIND: Kind = Kind { tag: 0x20, name: "pair of moments" };
 /// Exact sums of `x` and of `x * x` over `f64` values (`f32` are widened). NaNs and infinities are counted,
 /// not summed.
 ///
-/// The state depends only on the multiset of the values, as that of [`Sum`] does. The number of values is
-/// the caller's to keep.
+/// The state depends only on the multiset of the values, like the state of [`Sum`]. The caller keeps the number of
+/// values.
 #[derive(Clone, Debug)]
 pub struct Moments {
     sum: Sum,
@@ -48,7 +48,7 @@ impl Moments {
         Moments { sum: Sum::new(), squares: SquareTotal::new(Wide::new()) }
     }
 
-    /// Adds one value. Slower than the functions that take many.
+    /// Adds one value. The functions that take many values are faster.
     pub fn add(&mut self, x: f64) {
         self.sum.add(x);
         if x.is_finite() {
@@ -70,14 +70,14 @@ impl Moments {
 
     pub(crate) fn add_f64_on(&mut self, path: Path, bytes: &[u8]) {
         let (values, rest) = bytes.as_chunks::<8>();
-        debug_assert!(rest.is_empty(), "{} bytes are no whole number of f64", bytes.len());
+        debug_assert!(rest.is_empty(), "{} bytes are not a whole number of f64", bytes.len());
         let (total, non_finite) = self.sum.parts_mut();
         add_values(path, values, non_finite, total, Some(&mut self.squares));
     }
 
     pub(crate) fn add_f32_on(&mut self, path: Path, bytes: &[u8]) {
         let (values, rest) = bytes.as_chunks::<4>();
-        debug_assert!(rest.is_empty(), "{} bytes are no whole number of f32", bytes.len());
+        debug_assert!(rest.is_empty(), "{} bytes are not a whole number of f32", bytes.len());
         let (total, non_finite) = self.sum.parts_mut();
         add_values(path, values, non_finite, total, Some(&mut self.squares));
     }
@@ -93,26 +93,26 @@ impl Moments {
         &self.sum
     }
 
-    /// How many NaNs were added.
+    /// Number of NaNs that were added.
     pub fn nans(&self) -> u64 {
         self.sum.nans()
     }
 
-    /// How many positive and how many negative infinities were added.
+    /// Numbers of positive and of negative infinities that were added.
     pub fn infinities(&self) -> (u64, u64) {
         self.sum.infinities()
     }
 
-    /// The mean of `n` values: [`Sum::mean`], or [`Sum::mean_skip_nan`].
+    /// The mean of `n` values: [`Sum::mean`], or [`Sum::mean_skip_nan`] with `skip_nan`.
     pub fn mean(&self, n: u64, skip_nan: bool) -> f64 {
         self.sum.mean_of(n, skip_nan)
     }
 
-    /// `(n * Sxx - Sx * Sx) / (n * (n - ddof))`, an exact rational rounded once; `ddof` is 0 for the variance
-    /// of a population and 1 for the usual estimate from a sample.
+    /// The variance `(n * Sxx - Sx * Sx) / (n * (n - ddof))`, an exact rational that is rounded once. `ddof` is 0 for
+    /// the variance of a population and 1 for the usual estimate from a sample.
     ///
-    /// `n` is the number of values added, with `skip_nan` that of the values that are no NaN. NaN if there is
-    /// any infinity, any NaN (unless `skip_nan`), or `n <= ddof`. Overflows to infinity.
+    /// `n` is the number of values added, with `skip_nan` without NaNs. The result is NaN if there is any infinity, any
+    /// NaN (unless `skip_nan`), or `n <= ddof`. It overflows to infinity.
     pub fn variance(&self, n: u64, ddof: u64, skip_nan: bool) -> f64 {
         match self.spread(n, ddof, skip_nan) {
             Some((num, den, exp2)) => ratio_to_f64(&num, &den, exp2),
@@ -120,9 +120,9 @@ impl Moments {
         }
     }
 
-    /// The square root of the same exact rational, rounded once: not the root of the rounded variance, and
-    /// finite where that overflows. NaN where [`variance`](Moments::variance) is, and where an `n` that is
-    /// not the number of values makes the rational negative.
+    /// The square root of the same exact rational, rounded once. It is not the root of the rounded variance, and it is
+    /// finite if the variance overflows. It is NaN if [`variance`](Moments::variance) is NaN, and if a wrong `n` makes
+    /// the rational negative.
     pub fn std(&self, n: u64, ddof: u64, skip_nan: bool) -> f64 {
         match self.spread(n, ddof, skip_nan) {
             Some((num, den, exp2)) if num.sign() != Sign::Minus => {
@@ -132,11 +132,11 @@ impl Moments {
         }
     }
 
-    /// [`variance`](Moments::variance), not rounded yet.
-    pub fn variance_exactly(&self, n: u64, ddof: u64, skip_nan: bool) -> Exactly {
+    /// The [`variance`](Moments::variance) before rounding.
+    pub fn variance_exactly(&self, n: u64, ddof: u64, skip_nan: bool) -> ExactNumber {
         match self.spread(n, ddof, skip_nan) {
-            Some((num, den, exp2)) => Exactly::ratio(num, den, exp2),
-            None => Exactly::NAN,
+            Some((num, den, exp2)) => ExactNumber::ratio(num, den, exp2),
+            None => ExactNumber::NAN,
         }
     }
 
@@ -155,20 +155,20 @@ impl Moments {
     }
 
     /// Appends the state: at most [`STATE_BYTES`](Moments::STATE_BYTES) bytes, usually about forty. Equal
-    /// moments give equal bytes. The form is little-endian and ends by itself.
+    /// moments give equal bytes. The state is little-endian, and its length follows from its bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (negative, sum) = self.sum.wide().magnitude();
-        // Never negative: 2^155 squares of the largest value would be needed to wrap.
+        // It is never negative: only 2^155 squares of the largest value would wrap.
         let (_, squares) = self.squares.wide.magnitude();
         write_head(out, KIND, negative, self.sum.non_finite());
         write_magnitude(out, &sum);
         write_magnitude(out, &squares);
     }
 
-    /// Reads a state from the front of `bytes` and says how many bytes it took.
+    /// Reads a state from the front of `bytes`. Returns also the number of bytes that it took.
     ///
     /// # Errors
-    /// [`DecodeError`] for bytes that [`encode`](Moments::encode) does not write. No bytes make it panic.
+    /// [`DecodeError`] for bytes that [`encode`](Moments::encode) does not write. It never panics.
     pub fn decode(bytes: &[u8]) -> Result<(Moments, usize), DecodeError> {
         let (flags, mut reader) = Reader::new(KIND, bytes)?;
         let non_finite = reader.non_finite(flags)?;

@@ -1,6 +1,6 @@
 //! Counts of NaNs and infinities.
 
-/// How many values were not finite. Counts stop at the largest `u64`.
+/// Numbers of values that are not finite. Counts stop at the largest `u64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NonFinite {
     pub(crate) nans: u64,
@@ -15,9 +15,9 @@ impl NonFinite {
         self.negative = self.negative.saturating_add(other.negative);
     }
 
-    /// Counts `x` if it is not finite, and says whether it was.
+    /// Counts `x` if it is not finite. Returns whether it was counted.
     #[inline]
-    pub(crate) fn take(&mut self, x: f64) -> bool {
+    pub(crate) fn count(&mut self, x: f64) -> bool {
         if x.is_finite() {
             return false;
         }

@@ -1,6 +1,6 @@
-//! Which instructions the inner loops are compiled for, and the calls that need proof of them.
+//! The sets of instructions that the inner loops are compiled for, and the calls that need proof of them.
 //!
-//! The loops do exact arithmetic, so every path gives the same bits; a path is only a matter of speed.
+//! The loops do exact arithmetic, so every path gives the same bits. Paths differ only in speed.
 #![allow(unsafe_code)]
 
 use crate::vector::Vector;
@@ -8,7 +8,7 @@ use crate::vector::Vector;
 /// A set of instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// What every processor of the target has.
+    /// The instructions that every processor of the target has.
     Portable(Portable),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -16,32 +16,31 @@ pub(crate) enum Path {
     Avx512(Avx512),
 }
 
-/// No more than every processor of the target has.
+/// The path without special instructions, which needs no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Portable;
 
-/// Proof that the processor has AVX2 and FMA; made only by `Path::available`.
+/// Proof that the processor has AVX2 and FMA. Only `Path::available` makes it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
-/// Proof that the processor has AVX-512 F, BW, DQ and VL besides AVX2 and FMA; made only by
-/// `Path::available`.
+/// Proof that the processor has AVX-512 F, BW, DQ and VL as well as AVX2 and FMA. Only `Path::available` makes it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
-/// A loop to be compiled once for each path.
+/// A loop that is compiled once for each path.
 pub(crate) trait Work {
     type Out;
-    /// Implementations are `#[inline(always)]`, or the instructions of the path would not reach them.
+    /// Runs the loop. Implementations are `#[inline(always)]`: only then are they compiled for the path.
     fn run<V: Vector>(self, vector: V) -> Self::Out;
 }
 
 impl Path {
     pub(crate) const PORTABLE: Path = Path::Portable(Portable);
 
-    /// Every path this processor has, the fastest last.
+    /// Every path that this processor has, the fastest last.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn available() -> impl Iterator<Item = Path> {
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -64,7 +63,7 @@ impl Path {
         std::iter::once(Path::PORTABLE)
     }
 
-    /// The fastest path this processor has.
+    /// The fastest path that this processor has.
     pub(crate) fn best() -> Path {
         static BEST: std::sync::OnceLock<Path> = std::sync::OnceLock::new();
         *BEST.get_or_init(|| Path::available().last().unwrap_or(Path::PORTABLE))

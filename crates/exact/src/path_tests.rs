@@ -1,4 +1,4 @@
-//! Every path gives the bits that adding value by value gives, on data for every number of levels.
+//! Tests that every path gives the same bits as additions one by one, on data for every number of levels.
 
 use crate::deposit::BLOCK_VALUES;
 use crate::ints::{IntKind, IntMoments, IntSum};
@@ -17,14 +17,14 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number with exponent field in `from..from + binades`, cut to `2047`.
+    /// A number with an exponent field in `from..from + binades`, at most `2047`.
     fn value(&mut self, from: u64, binades: u64) -> f64 {
         let field = (from + self.bits() % binades).min(2047);
         f64::from_bits(self.bits() & !(0x7ff << 52) | field << 52)
     }
 }
 
-/// First exponent fields and widths: subnormal, around the smallest and the largest values whose squares can
+/// Data sets with different exponents: subnormal, around the smallest and the largest values whose squares can
 /// be deposited, ordinary, huge, NaN.
 fn data_sets() -> Vec<Vec<f64>> {
     let mut random = Random(7);
@@ -36,17 +36,17 @@ fn data_sets() -> Vec<Vec<f64>> {
         }
     }
     sets.push(vec![-0.0; 4000]);
-    // Lanes end where they may at most: all values of a block alike, one bit below a power of two.
+    // Lanes end at their largest number: all values of a block are equal, one bit below a power of two.
     for exponent in [0, 500, 505, 506, 507, 508, 1012, 1013, 1014, 1015, 1016, 1023] {
         let x = 2f64.powi(exponent).next_down();
         sets.push(vec![x; 2 * BLOCK_VALUES]);
         sets.push(vec![-x; 2 * BLOCK_VALUES]);
     }
-    // All rests of a level alike, so that they add up on the next.
+    // All rests of a level are equal, so that they add up on the next level.
     for _ in 0..100 {
         sets.push(vec![random.value(1010, 20); BLOCK_VALUES]);
     }
-    // The same for squares and their errors together, which takes one value that is much larger.
+    // The same for squares and their errors together. It needs one value that is much larger.
     for exponent in (14..23).cycle().take(200) {
         let mut set = vec![random.value(1023, 1); BLOCK_VALUES];
         set[0] = 2f64.powi(exponent);
@@ -75,7 +75,7 @@ fn assert_paths_agree(name: &str, values: &[f64]) {
         sum.add(*x);
         moments.add(*x);
     }
-    // One byte before, so that no value is aligned.
+    // One byte comes first, so that no value is aligned.
     let bytes: Vec<u8> = [0].into_iter().chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
     for path in Path::available() {
         let (mut path_sum, mut path_moments) = (Sum::new(), Moments::new());
@@ -93,12 +93,12 @@ fn paths_agree_on_f64() {
     }
 }
 
-// Each block is tried with a guess from those before it.
+// Each block is tried with a guess from the blocks before it.
 #[test]
 fn blocks_unlike_the_last_are_exact() {
     let mut random = Random(10);
-    // First exponent fields and widths: guesses too small, too large, and beyond what levels hold; not
-    // finite; too small to square; zeros.
+    // First exponent fields and widths. They make guesses too small, too large, and too large for levels. Some values
+    // are not finite, too small to square, or zero.
     let kinds =
         [(1023, 3), (1300, 3), (1020, 60), (700, 30), (540, 3), (530, 20), (2030, 10), (2040, 8), (0, 1)];
     let mut values: Vec<f64> = Vec::new();
@@ -120,7 +120,7 @@ fn blocks_unlike_the_last_are_exact() {
 fn one_odd_value_counts_at_every_place() {
     let odd =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e30, 2f64.powi(-80), -2f64.powi(-500), 5e-324];
-    // A block before, so that the guess fits the other values; then three whole groups and a rest.
+    // One block comes first, so that the guess fits the other values. Three whole groups and a rest follow.
     let length = 127;
     for place in 0..length {
         for x in odd {

@@ -3,25 +3,25 @@
 use crate::path::{Path, Work};
 use crate::vector::Vector;
 
-/// What [`range_f32`] and [`range_f64`] find: how many are NaN, and the least and the largest of the others.
-pub type Range<T> = (usize, Option<(T, T)>);
+/// The result of [`range_f32`] and [`range_f64`]: the number of NaNs, and the least and the largest other value.
+pub type ValueRange<T> = (usize, Option<(T, T)>);
 
 macro_rules! range {
     ($t:ty, $bits:ty, $lanes:literal, $work:ident, $name:ident, $on:ident) => {
         struct $work<'a>(&'a [$t]);
 
         impl Work for $work<'_> {
-            type Out = Range<$t>;
+            type Out = ValueRange<$t>;
 
             #[inline(always)]
-            fn run<V: Vector>(self, _: V) -> Range<$t> {
+            fn run<V: Vector>(self, _: V) -> ValueRange<$t> {
                 const LANES: usize = $lanes;
                 let (groups, rest) = self.0.as_chunks::<LANES>();
                 let mut least = [<$t>::INFINITY; LANES];
                 let mut largest = [<$t>::NEG_INFINITY; LANES];
                 let mut nans = [0 as $bits; LANES];
                 let mut look = |i: usize, x: $t| {
-                    // NaN is neither.
+                    // These comparisons are false for NaN.
                     least[i] = if x < least[i] { x } else { least[i] };
                     largest[i] = if x > largest[i] { x } else { largest[i] };
                     nans[i] += <$bits>::from(x.is_nan());
@@ -40,7 +40,7 @@ macro_rules! range {
                 }
                 let mut low = least.into_iter().fold(<$t>::INFINITY, |a, b| if b < a { b } else { a });
                 let mut high = largest.into_iter().fold(<$t>::NEG_INFINITY, |a, b| if b > a { b } else { a });
-                // Zeros are equal: which there are is looked for.
+                // Both zeros are equal, so a search finds which of them occur.
                 let has = |zero: $t| self.0.iter().any(|x| x.to_bits() == zero.to_bits());
                 if low == 0.0 {
                     low = if has(-0.0) { -0.0 } else { 0.0 };
@@ -52,13 +52,13 @@ macro_rules! range {
             }
         }
 
-        /// How many of the values are NaN, and the least and the largest of the others: of zeros -0.0 and +0.0. At most
-        /// 2^32 values.
-        pub fn $name(values: &[$t]) -> Range<$t> {
+        /// The number of NaNs, and the least and the largest other value. -0.0 counts as less than +0.0. There may be
+        /// at most 2^32 values.
+        pub fn $name(values: &[$t]) -> ValueRange<$t> {
             $on(Path::best(), values)
         }
 
-        fn $on(path: Path, values: &[$t]) -> Range<$t> {
+        fn $on(path: Path, values: &[$t]) -> ValueRange<$t> {
             path.run($work(values))
         }
     };
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_that_of_a_total_order_on_every_path(
+        fn range_is_that_of_a_total_order_on_every_path(
             pool in prop::collection::vec(value(), 1..4), picks in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             let wide: Vec<f64> = picks.iter().map(|pick| pool[usize::from(*pick) % pool.len()]).collect();

@@ -6,16 +6,16 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::round::{CANONICAL_NAN, round_to_f64};
 
-/// Bits wanted of a quotient: 53, a rounding bit and room to spare.
+/// Bits of a quotient: 53, a rounding bit and some more.
 const QUOTIENT_BITS: i128 = 64;
 
-/// Bits wanted of a quotient under a root: twice as many as the root shall have (56), and at most 116 after
-/// the two bits that alignment may add, so that it fits a `u128`.
+/// Bits of a quotient under a root: twice as many as the root needs (56). Alignment may add two bits. The result has at
+/// most 116 bits, so it fits a `u128`.
 const RADICAND_BITS: i128 = 113;
 
-/// `num / den * 2^exp2`, rounded once to the nearest `f64`, ties to even; subnormal results and overflow to
-/// infinity included. A quotient of zero is `+0.0`, one that underflows keeps its sign. A zero `den` gives
-/// an infinity with the sign of `num`, and NaN for `0 / 0`.
+/// `num / den * 2^exp2`, rounded once to the nearest `f64`, ties to even. The result may be subnormal, or overflow to
+/// infinity. A quotient of zero is `+0.0`. A quotient that underflows keeps its sign. A zero `den` gives an infinity
+/// with the sign of `num`, and NaN for `0 / 0`.
 ///
 /// ```
 /// use gristmill_exact::ratio_to_f64;
@@ -35,7 +35,7 @@ pub fn ratio_to_f64(num: &BigInt, den: &BigUint, exp2: i64) -> f64 {
     round_to_f64(negative, quotient, inexact, i128::from(exp2) - shift)
 }
 
-/// Square root of `num / den * 2^exp2`, rounded once to the nearest `f64`, ties to even. A zero `den` gives
+/// The square root of `num / den * 2^exp2`, rounded once to the nearest `f64`, ties to even. A zero `den` gives
 /// infinity, and NaN for `0 / 0`.
 ///
 /// ```
@@ -51,7 +51,7 @@ pub fn sqrt_ratio_to_f64(num: &BigUint, den: &BigUint, exp2: i64) -> f64 {
         (false, false) => {}
     }
     let mut shift = RADICAND_BITS + 1 - bits(num) + bits(den);
-    // The exponent left over must be even for its half to be one.
+    // The other exponent must be even, so that its half is an integer.
     shift += (i128::from(exp2) - shift).rem_euclid(2);
     let (radicand, inexact) = shifted_quotient(num, den, shift);
     let root = radicand.isqrt();
@@ -63,8 +63,8 @@ fn bits(value: &BigUint) -> i128 {
     i128::from(value.bits())
 }
 
-/// `floor(num * 2^shift / den)` and whether anything was cut off. The callers choose `shift` so that the
-/// quotient has fewer than 120 bits.
+/// `floor(num * 2^shift / den)`, and whether there is a remainder. The callers choose `shift` so that the quotient has
+/// fewer than 120 bits.
 pub(crate) fn shifted_quotient(num: &BigUint, den: &BigUint, shift: i128) -> (u128, bool) {
     let by = shift.unsigned_abs();
     let (quotient, rest) = if shift >= 0 { (num << by).div_rem(den) } else { num.div_rem(&(den << by)) };

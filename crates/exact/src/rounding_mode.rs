@@ -1,10 +1,10 @@
-//! Whether this thread's floating-point environment is the one the block sums need.
+//! A check that this thread has the floating-point environment that block sums need.
 
 use std::hint::black_box;
 
 use thiserror::Error;
 
-/// The floating-point environment is not IEEE's default, so block sums would be wrong.
+/// The floating-point environment is not the default of IEEE 754, so block sums would be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RoundingModeError {
@@ -24,10 +24,10 @@ pub enum RoundingModeError {
 }
 
 /// Checks, by a few additions and multiplications, that this thread rounds to nearest even and keeps
-/// subnormal numbers. To be called where C, C++ or Fortran may have changed the environment before.
+/// subnormal numbers. Call it if C, C++ or Fortran code may have changed the environment.
 ///
 /// # Errors
-/// Says which of the two does not hold.
+/// [`RoundingModeError`] says which of the two is not true.
 ///
 /// ```
 /// gristmill_exact::check_rounding_mode().unwrap();
@@ -37,8 +37,8 @@ pub fn check_rounding_mode() -> Result<(), RoundingModeError> {
     let add = |a: f64, b: f64| black_box(black_box(a) + black_box(b)).to_bits();
     let multiply = |a: f64, b: f64| black_box(black_box(a) * black_box(b)).to_bits();
 
-    // Ties between an even and an odd neighbour: upward rounding fails the first, downward the second,
-    // towards zero the third, away from zero the first.
+    // Ties between an even and an odd neighbour. Upward rounding fails the first, downward rounding the second,
+    // rounding towards zero the third, and rounding away from zero the first.
     let nearest = add(1.0, HALF_STEP) == 1.0f64.to_bits()
         && add(-1.0, -HALF_STEP) == (-1.0f64).to_bits()
         && add(1.0 + f64::EPSILON, HALF_STEP) == (1.0 + 2.0 * f64::EPSILON).to_bits();

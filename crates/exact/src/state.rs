@@ -1,53 +1,53 @@
-//! The bytes of a saved accumulator: what all of them share.
+//! The format of saved accumulators, as far as all of them share it.
 //!
 //! ```text
 //! byte 0      kind in the upper four bits, flags in the lower: 1 sum negative, 2 NaNs, 4 +inf, 8 -inf
 //! counts      one u64 for each of the flags 2, 4, 8 that is set, in that order, never 0
 //! numbers     one (a sum) or two (moments), each: first limb u8, number of limbs u8, limbs u32
 //! ```
-//! Everything is little-endian. A number is a magnitude without its zero limbs at either end; zero has no
-//! limbs and first limb 0. So equal accumulators have equal bytes.
+//! Everything is little-endian. A number is a magnitude without its zero limbs at both ends. Zero has no limbs, and its
+//! first limb is 0. So equal accumulators have equal bytes.
 
 use thiserror::Error;
 
 use crate::non_finite::NonFinite;
 use crate::wide::Wide;
 
-/// Why bytes are not a saved accumulator.
+/// The reason why bytes are not a saved accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes end before the state does.
+    /// The bytes end before the end of the state.
     #[error("saved {kind} is cut short at {have} bytes; pass every byte that `encode` wrote")]
     Short {
-        /// The accumulator that was to be read.
+        /// The accumulator that the caller reads.
         kind: &'static str,
-        /// Bytes there were.
+        /// Number of bytes that were given.
         have: usize,
     },
-    /// The first byte belongs to no such accumulator.
+    /// The first byte does not belong to this accumulator.
     #[error(
         "first byte {found:#04x} does not start a saved {kind}; decode the state with the type that saved it"
     )]
     Kind {
-        /// The accumulator that was to be read.
+        /// The accumulator that the caller reads.
         kind: &'static str,
-        /// The byte found.
+        /// The first byte.
         found: u8,
     },
-    /// A part is written otherwise than `encode` writes it, or does not fit.
+    /// A part differs from the form in which `encode` writes it, or it does not fit.
     #[error(
         "saved {kind} has a {part} that `encode` never writes; the bytes are damaged, compute the state again"
     )]
     NotCanonical {
-        /// The accumulator that was to be read.
+        /// The accumulator that the caller reads.
         kind: &'static str,
-        /// The part in question.
+        /// The part that is wrong.
         part: &'static str,
     },
 }
 
-/// What tells the accumulators apart: the upper half of the first byte.
+/// The kind of an accumulator: the upper half of the first byte, and a name for messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) tag: u8,
@@ -62,7 +62,7 @@ const NEGATIVE_INFINITIES: u8 = 8;
 /// Bytes of the first byte and all three counts.
 pub(crate) const HEAD_BYTES: usize = 1 + 3 * 8;
 
-/// Reads parts off the front of untrusted bytes.
+/// A reader of the parts of a state from untrusted bytes.
 pub(crate) struct Reader<'a> {
     kind: Kind,
     bytes: &'a [u8],

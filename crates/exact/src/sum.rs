@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use crate::block::{ValueTotal, add_values};
-use crate::exactly::Exactly;
+use crate::exact_number::ExactNumber;
 use crate::non_finite::NonFinite;
 use crate::path::Path;
 use crate::ratio::ratio_to_f64;
@@ -19,7 +19,7 @@ const KIND: Kind = Kind { tag: 0x10, name: "sum" };
 /// The state depends only on the multiset of the values: any order, split and merging gives the same
 /// [`encode`](Sum::encode) bytes. It holds any 2^64 values; a sum of 2^141 of the largest would wrap.
 ///
-/// Two sums are equal if their exact values and counts are.
+/// Two sums are equal if their exact values and counts are equal.
 #[derive(Clone, Debug)]
 pub struct Sum {
     total: ValueTotal,
@@ -52,10 +52,10 @@ impl Sum {
         }
     }
 
-    /// Adds one value. Slower than the functions that take many.
+    /// Adds one value. The functions that take many values are faster.
     #[inline]
     pub fn add(&mut self, x: f64) {
-        if !self.non_finite.take(x) {
+        if !self.non_finite.count(x) {
             self.total.add(x);
         }
     }
@@ -74,13 +74,13 @@ impl Sum {
 
     pub(crate) fn add_f64_on(&mut self, path: Path, bytes: &[u8]) {
         let (values, rest) = bytes.as_chunks::<8>();
-        debug_assert!(rest.is_empty(), "{} bytes are no whole number of f64", bytes.len());
+        debug_assert!(rest.is_empty(), "{} bytes are not a whole number of f64", bytes.len());
         add_values(path, values, &mut self.non_finite, &mut self.total, None);
     }
 
     pub(crate) fn add_f32_on(&mut self, path: Path, bytes: &[u8]) {
         let (values, rest) = bytes.as_chunks::<4>();
-        debug_assert!(rest.is_empty(), "{} bytes are no whole number of f32", bytes.len());
+        debug_assert!(rest.is_empty(), "{} bytes are not a whole number of f32", bytes.len());
         add_values(path, values, &mut self.non_finite, &mut self.total, None);
     }
 
@@ -90,36 +90,36 @@ impl Sum {
         self.non_finite.merge(&other.non_finite);
     }
 
-    /// How many NaNs were added.
+    /// Number of NaNs that were added.
     pub fn nans(&self) -> u64 {
         self.non_finite.nans
     }
 
-    /// How many positive and how many negative infinities were added.
+    /// Numbers of positive and of negative infinities that were added.
     pub fn infinities(&self) -> (u64, u64) {
         (self.non_finite.positive, self.non_finite.negative)
     }
 
     /// The sum rounded to the nearest `f64`, ties to even. Any NaN, or infinities of both signs, give the NaN
-    /// with bits `0x7ff8000000000000`; infinities of one sign give that infinity; a sum that is too large
-    /// gives an infinity; an exact zero is `+0.0`, even of values that are all `-0.0`.
+    /// with bits `0x7ff8000000000000`. Infinities of one sign give that infinity. A sum that is too large
+    /// gives an infinity. An exact zero is `+0.0`, also if all values are `-0.0`.
     pub fn value(&self) -> f64 {
         self.special(false).unwrap_or_else(|| self.total.wide.value())
     }
 
-    /// [`value`](Sum::value) as if there had been no NaNs.
+    /// The [`value`](Sum::value) without NaNs.
     pub fn value_skip_nan(&self) -> f64 {
         self.special(true).unwrap_or_else(|| self.total.wide.value())
     }
 
-    /// The exact sum divided by `n` and rounded once; NaN and infinities as in [`value`](Sum::value), but a
-    /// sum beyond the largest `f64` is no matter if the mean is not. An exact zero is `+0.0`; a negative mean
-    /// that is rounded to zero is `-0.0`. NaN for `n == 0`.
+    /// The exact sum divided by `n` and rounded once. NaNs and infinities have the same effect as in
+    /// [`value`](Sum::value), but the sum itself may exceed the largest `f64`. An exact zero is `+0.0`. A negative mean
+    /// that is rounded to zero is `-0.0`. The mean is NaN for `n == 0`.
     pub fn mean(&self, n: u64) -> f64 {
         self.mean_of(n, false)
     }
 
-    /// [`mean`](Sum::mean) as if there had been no NaNs; `n` is the number of the other values.
+    /// The [`mean`](Sum::mean) without NaNs. `n` is the number of the other values.
     pub fn mean_skip_nan(&self, n: u64) -> f64 {
         self.mean_of(n, true)
     }
@@ -134,21 +134,21 @@ impl Sum {
         })
     }
 
-    /// The exact sum divided by `n`, not rounded yet; with `skip_nan` as if there had been no NaNs. NaN for `n == 0`.
-    pub fn exactly(&self, n: u64, skip_nan: bool) -> Exactly {
+    /// The exact sum divided by `n`, before rounding. With `skip_nan` NaNs are left out. NaN for `n == 0`.
+    pub fn exactly(&self, n: u64, skip_nan: bool) -> ExactNumber {
         if n == 0 {
-            return Exactly::NAN;
+            return ExactNumber::NAN;
         }
         match self.special(skip_nan) {
-            Some(special) => Exactly::special(special),
+            Some(special) => ExactNumber::special(special),
             None => {
                 let (sum, exp2) = self.total.wide.to_big();
-                Exactly::ratio(sum, n.into(), exp2.into())
+                ExactNumber::ratio(sum, n.into(), exp2.into())
             }
         }
     }
 
-    /// The answer where it does not depend on the finite values.
+    /// The answer if it does not depend on the finite values.
     fn special(&self, skip_nan: bool) -> Option<f64> {
         let NonFinite { nans, positive, negative } = self.non_finite;
         if (nans > 0 && !skip_nan) || (positive > 0 && negative > 0) {
@@ -161,28 +161,28 @@ impl Sum {
         }
     }
 
-    /// What is left of the exact sum of the finite values when `rounded`, a number near it, is taken away, rounded once. 0
-    /// where a value or `rounded` was not finite.
+    /// The exact sum minus `rounded`, a number near it, rounded once. NaNs are left out of the sum. The result is 0 if
+    /// there is an infinity or if `rounded` is not finite.
     pub fn remainder(&self, rounded: f64) -> f64 {
         if self.infinities() != (0, 0) || !rounded.is_finite() {
             return 0.0;
         }
         let (sum, exp2) = self.wide().to_big();
-        Exactly::difference(&sum, exp2.into(), rounded).to_f64()
+        ExactNumber::difference(&sum, exp2.into(), rounded).to_f64()
     }
 
     /// Appends the state: at most [`STATE_BYTES`](Sum::STATE_BYTES) bytes, usually about twenty. Equal sums
-    /// give equal bytes. The form is little-endian and ends by itself.
+    /// give equal bytes. The state is little-endian, and its length follows from its bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (negative, magnitude) = self.total.wide.magnitude();
         write_head(out, KIND, negative, &self.non_finite);
         write_magnitude(out, &magnitude);
     }
 
-    /// Reads a state from the front of `bytes` and says how many bytes it took.
+    /// Reads a state from the front of `bytes`. Returns also the number of bytes that it took.
     ///
     /// # Errors
-    /// [`DecodeError`] for bytes that [`encode`](Sum::encode) does not write. No bytes make it panic.
+    /// [`DecodeError`] for bytes that [`encode`](Sum::encode) does not write. It never panics.
     pub fn decode(bytes: &[u8]) -> Result<(Sum, usize), DecodeError> {
         let (flags, mut reader) = Reader::new(KIND, bytes)?;
         let non_finite = reader.non_finite(flags)?;
@@ -190,7 +190,7 @@ impl Sum {
         Ok((Sum { total: ValueTotal::new(wide), non_finite }, reader.used()))
     }
 
-    /// The parts that [`Moments`](crate::Moments) works with.
+    /// The parts that [`Moments`](crate::Moments) uses.
     pub(crate) fn parts_mut(&mut self) -> (&mut ValueTotal, &mut NonFinite) {
         (&mut self.total, &mut self.non_finite)
     }

@@ -1,7 +1,7 @@
-//! Eight `f64` at a time, in the registers of each path.
+//! Operations on eight `f64` at a time, in the registers of each path.
 //!
-//! Loops over plain arrays leave it to the compiler to find the registers, and it often finds half-width ones
-//! and shuffles. Here every operation is named. All paths compute the same numbers.
+//! For loops over plain arrays the compiler often chooses half-width registers and shuffles. Here every operation is
+//! explicit. All paths compute the same numbers.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -15,17 +15,16 @@ use crate::path::{Avx2, Avx512};
 const SIGN: u64 = 1 << 63;
 const FIELD: u64 = 0x7ff << 52;
 
-/// The operations of the inner loops. The value it is called on proves that the processor has the
-/// instructions.
+/// The operations of the inner loops. `self` proves that the processor has the instructions.
 ///
-/// Implementations are `#[inline(always)]`: only inside a function compiled for the path are they single
-/// instructions.
+/// Implementations are `#[inline(always)]`. They are single instructions only inside a function that is compiled for
+/// the path.
 pub(crate) trait Vector: Copy {
     /// Eight `f64`.
     type Eight: Copy;
-    /// The bits of many, joined by "or".
+    /// The bits of many numbers, joined by "or".
     type Bits: Copy;
-    /// The largest exponents of many.
+    /// The largest exponents of many numbers.
     type Exponents: Copy;
 
     fn splat(self, x: f64) -> Self::Eight;
@@ -35,15 +34,15 @@ pub(crate) trait Vector: Copy {
     fn add(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
     fn sub(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
     fn mul(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
-    /// `a - b * one`, for a `one` of 1.0 that the compiler does not know: where the path has it, a fused
-    /// multiplication. Many processors run those in units that additions leave idle.
+    /// `a - b * one`, with a `one` of 1.0 that the compiler does not know. It is a fused multiplication if the path has
+    /// it. Many processors run it in units that additions do not use.
     fn sub_product(self, a: Self::Eight, b: Self::Eight, one: Self::Eight) -> Self::Eight;
-    /// `x * x - square`, exact where every bit of the square is at least 2^-1074.
+    /// `x * x - square`, which is exact if every bit of the square is at least 2^-1074.
     fn square_error(self, x: Self::Eight, square: Self::Eight) -> Self::Eight;
 
     fn no_bits(self) -> Self::Bits;
     fn join_bits(self, bits: Self::Bits, x: Self::Eight) -> Self::Bits;
-    /// Whether there is any bit but the sign, which alone is what -0.0 has.
+    /// Whether there is any bit except the sign. -0.0 has only the sign.
     fn any_bits(self, bits: Self::Bits) -> bool;
 
     fn no_exponents(self) -> Self::Exponents;
@@ -58,7 +57,7 @@ pub(crate) trait Vector: Copy {
 impl Vector for Portable {
     type Eight = [f64; 8];
     type Bits = [u64; 8];
-    /// Each with no bit outside the field, so that none is a NaN.
+    /// Numbers without bits outside the exponent field, so that none is a NaN.
     type Exponents = [f64; 8];
 
     #[inline(always)]
@@ -132,7 +131,7 @@ impl Vector for Portable {
     fn join_exponents(self, exponents: [f64; 8], x: [f64; 8]) -> [f64; 8] {
         std::array::from_fn(|j| {
             let one = f64::from_bits(x[j].to_bits() & FIELD);
-            // In this form one instruction, unlike `f64::max`.
+            // This form is one instruction, unlike `f64::max`.
             if one > exponents[j] { one } else { exponents[j] }
         })
     }
@@ -149,16 +148,15 @@ impl Vector for Portable {
     }
 }
 
-/// Writes the methods of a path: every body calls intrinsics of instructions that the path has.
+/// Writes the methods of a path. Every body calls intrinsics of instructions that the path has.
 #[cfg(target_arch = "x86_64")]
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $out:ty $body:block)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         fn $name(self, $($argument: $type),*) -> $out {
-            // SAFETY: `self` exists only where `Path::available` found the instructions of the path, and
-            // every pointer read from is that of a reference to as many bytes as are read; the loads ask for
-            // no alignment.
+            // SAFETY: `self` exists only if `Path::available` found the instructions of the path. Every pointer comes
+            // from a reference to at least as many bytes as are read. The loads need no alignment.
             unsafe { $body }
         }
     )*};
@@ -168,7 +166,7 @@ macro_rules! intrinsics {
 impl Vector for Avx512 {
     type Eight = __m512d;
     type Bits = __m512i;
-    /// Magnitudes; only the upper half of each counts.
+    /// Magnitudes. Only the upper half of each is used.
     type Exponents = __m512i;
 
     intrinsics! {
@@ -197,7 +195,7 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     fn distance<const R: usize>(self, lanes: [__m512d; R], start: f64) -> i64 {
-        // SAFETY: `self` exists only where `Path::available` found AVX-512 F.
+        // SAFETY: `self` exists only if `Path::available` found AVX-512 F.
         unsafe {
             let start = _mm512_set1_epi64(start.to_bits() as i64);
             let mut sum = _mm512_setzero_si512();
@@ -213,7 +211,7 @@ impl Vector for Avx512 {
 impl Vector for Avx2 {
     type Eight = (__m256d, __m256d);
     type Bits = __m256i;
-    /// Magnitudes; only the upper half of each counts.
+    /// Magnitudes. Only the upper half of each is used.
     type Exponents = __m256i;
 
     intrinsics! {
@@ -266,7 +264,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn distance<const R: usize>(self, lanes: [Self::Eight; R], start: f64) -> i64 {
-        // SAFETY: `self` exists only where `Path::available` found AVX2.
+        // SAFETY: `self` exists only if `Path::available` found AVX2.
         unsafe {
             let start = _mm256_set1_epi64x(start.to_bits() as i64);
             let mut sum = _mm256_setzero_si256();

@@ -1,4 +1,4 @@
-//! A fixed-point number wide enough for every `f64` (or every square of one), with delayed carries: the
+//! A fixed-point number that is wide enough for every `f64` (or its square), with delayed carries: the
 //! small superaccumulator of Neal, "Fast exact summation using small and large superaccumulators" (2015).
 
 use num_bigint::{BigInt, BigUint, Sign};
@@ -13,8 +13,8 @@ const LIMB_MASK: i64 = 0xffff_ffff;
 /// 2^29 * 2^33 + 2^32 < 2^63.
 const DEPOSITS_BEFORE_CARRY: u32 = 1 << 29;
 
-/// `LIMBS` limbs of 32 bits, the lowest bit standing for `2^LOWEST`; two's complement, so that a total
-/// beyond the width wraps. Between carry passes limbs are any `i64`.
+/// `LIMBS` limbs of 32 bits. The lowest bit stands for `2^LOWEST`. The number is in two's complement, so a total
+/// beyond the width wraps. Between carry passes limbs may be any `i64`.
 #[derive(Clone, Debug)]
 pub(crate) struct Wide<const LIMBS: usize, const LOWEST: i32> {
     limbs: [i64; LIMBS],
@@ -22,7 +22,7 @@ pub(crate) struct Wide<const LIMBS: usize, const LOWEST: i32> {
 }
 
 impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
-    /// Bytes of the longest encoding: two of header, four a limb.
+    /// Bytes of the longest encoding: two for the header and four for each limb.
     pub(crate) const STATE_BYTES: usize = 2 + 4 * LIMBS;
 
     pub(crate) const fn new() -> Self {
@@ -53,7 +53,8 @@ impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
         let position = (2 * exp2 - LOWEST) as u32;
         let at = (position / LIMB_BITS) as usize;
         let square = u128::from(mantissa) * u128::from(mantissa);
-        // 106 bits moved by up to 31: the low 64 and the high 42 are moved apart, and stay below 2^96.
+        // The square has 106 bits and moves by up to 31. Its low 64 and high 42 bits move separately, so that both stay
+        // below 2^96.
         let shift = position % LIMB_BITS;
         let low = u128::from(square as u64) << shift;
         let high = (square >> 64) << shift;
@@ -65,7 +66,7 @@ impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
         limbs[4] += (high >> 64) as i64;
     }
 
-    /// Adds `units * 2^exp2`. The number lies inside the width: the caller derived it from values that do.
+    /// Adds `units * 2^exp2`. The number lies inside the width, because the caller derived it from values that do.
     pub(crate) fn add_scaled(&mut self, units: i64, exp2: i32) {
         self.count_deposit();
         let position = (exp2 - LOWEST) as u32;
@@ -78,7 +79,7 @@ impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        // A limb of `other` is below its own count of deposits times 2^33, plus one for what it carried.
+        // A limb of `other` is below its own count of deposits times 2^33, plus one deposit for its carried part.
         if self.deposits + other.deposits >= DEPOSITS_BEFORE_CARRY {
             self.carry();
         }
@@ -101,7 +102,7 @@ impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
         self.deposits += 1;
     }
 
-    /// Brings every limb but the last into `0..2^32`, the last into the range of an `i32`.
+    /// Brings every limb except the last into `0..2^32`, and the last into the range of an `i32`.
     fn carry(&mut self) {
         let mut carry = 0;
         for limb in &mut self.limbs {
@@ -150,7 +151,7 @@ impl<const LIMBS: usize, const LOWEST: i32> Wide<LIMBS, LOWEST> {
         (integer, LOWEST + (LIMB_BITS as usize * first) as i32)
     }
 
-    /// The number with this sign and these limbs from limb `first` on; `None` where they do not fit.
+    /// The number with this sign and these limbs from limb `first` on; `None` if they do not fit.
     pub(crate) fn from_magnitude(negative: bool, first: usize, limbs: &[u32]) -> Option<Self> {
         let mut wide = Self::new();
         let place = wide.limbs.get_mut(first..first.checked_add(limbs.len())?)?;
@@ -185,7 +186,7 @@ mod tests {
 
     type Narrow = Wide<70, -1074>;
 
-    /// Limbs as large as the bound allows, and no room for another deposit.
+    /// A number whose limbs are as large as the bound allows, so that no other deposit is possible.
     fn full(sign: i64) -> Narrow {
         let mut limbs = [sign * ((i64::from(DEPOSITS_BEFORE_CARRY) << 33) + LIMB_MASK); 70];
         // The highest limbs take carries only.
@@ -193,7 +194,7 @@ mod tests {
         Wide { limbs, deposits: DEPOSITS_BEFORE_CARRY }
     }
 
-    // Debug builds, which tests are, panic where a limb overflows.
+    // Tests are debug builds, which panic if a limb overflows.
     #[test]
     fn full_limbs_are_carried_before_they_overflow() {
         for sign in [1, -1] {

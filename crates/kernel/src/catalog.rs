@@ -1,42 +1,42 @@
-//! The built-in kernels by name: what they declare, and binding one to parameters and an input.
+//! The built-in kernels by name, their declarations, and how one is bound to parameters and an input.
 
 use std::sync::Arc;
 
 use crate::kernels;
 use crate::{DType, Input, Kernel, KernelError, Numerics, ParamDecl, Params, RecordRule};
 
-/// What kind of input a kernel works on.
+/// The kind of input that a kernel accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
     /// Elements of a type, `--type`.
     Elements,
     /// Fixed-size records of text or bytes, `--record` without `--type`.
     Records,
-    /// Lines, which is what a file is where nothing else is said.
+    /// Lines, the kind of a file without `--type` and `--record`.
     Lines,
 }
 
-/// Makes a kernel of checked parameters and an accepted input.
+/// Makes a kernel from checked parameters and an accepted input.
 pub type Bind = fn(&Params, &Input) -> Result<Arc<dyn Kernel>, KernelError>;
 
-/// All there is to say about a kernel before it is used.
+/// The description of a kernel that is not bound yet.
 #[derive(Debug)]
 pub struct Declaration {
     /// Name on the command line and on the wire.
     pub name: &'static str,
-    /// What it gives, in one line.
+    /// The result of the kernel, in one line.
     pub summary: &'static str,
-    /// Definitions a user must know: ties, empty input, NaN, rounding.
+    /// Definitions that a user must know: ties, empty input, NaN, rounding.
     pub details: &'static str,
-    /// Inputs that it takes.
+    /// Kinds of input that it accepts.
     pub accepts: &'static [Accepts],
     /// Parameters that it takes.
     pub params: &'static [ParamDecl],
     /// Names and meaning of the values in its answer.
     pub result: &'static [(&'static str, &'static str)],
-    /// The rows it gives, where it gives any.
+    /// The meaning of its rows; `None` if it gives no rows.
     pub rows: Option<&'static str>,
-    /// What is promised about the bits of the answer.
+    /// The promise about the bits of the answer.
     pub numerics: Numerics,
     /// Makes the kernel of checked parameters and an accepted input.
     pub bind: Bind,
@@ -93,7 +93,7 @@ pub fn bind(name: &str, params: &[(String, String)], input: &Input) -> Result<Ar
 }
 
 impl Declaration {
-    /// Checks that the kernel works on such records.
+    /// Checks that the kernel accepts the input.
     ///
     /// # Errors
     /// The error is [`KernelError::WrongInput`] if it does not. It says what to give instead.

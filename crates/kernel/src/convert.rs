@@ -1,10 +1,10 @@
-//! Runs of elements from their bytes to f64 and back.
+//! Conversion of consecutive elements from bytes to f64 and back.
 
 use multiversion::multiversion;
 
 use crate::element::Element;
 
-/// Reads as many elements as there are, little-endian.
+/// Converts little-endian elements to f64, as many as both slices hold.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
 pub(crate) fn widen<T: Element>(bytes: &[u8], out: &mut [f64]) {
     for (bytes, x) in bytes.chunks_exact(T::SIZE).zip(out) {
@@ -12,7 +12,7 @@ pub(crate) fn widen<T: Element>(bytes: &[u8], out: &mut [f64]) {
     }
 }
 
-/// Writes the nearest to each value, little-endian; `out` has room for as many.
+/// Rounds each value to the nearest element and writes it little-endian. `out` has room for as many elements.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx+avx2", "x86_64+sse4.2"))]
 pub(crate) fn narrow<T: Element>(values: &[f64], out: &mut [u8]) {
     for (x, bytes) in values.iter().zip(out.chunks_exact_mut(T::SIZE)) {
@@ -25,14 +25,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The rule in other words: rounded, ties to even, then within the range; NaN is 0.
+    /// The same rule in another form: rounds ties to even, then clamps to the range. NaN becomes 0.
     fn rounded(x: f64, most: f64) -> u64 {
         if x.is_nan() { 0 } else { x.round_ties_even().clamp(0.0, most) as u64 }
     }
 
     proptest! {
         #[test]
-        fn integers_are_the_nearest(
+        fn integers_are_rounded_to_nearest(
             values in prop::collection::vec(
                 prop_oneof![-3i32..140_000, any::<i32>()].prop_map(|halves| f64::from(halves) / 2.0), 0..70,
             ),
@@ -49,7 +49,7 @@ mod tests {
         }
 
         #[test]
-        fn floats_come_back(values in prop::collection::vec(any::<f32>(), 0..70)) {
+        fn floats_round_trip(values in prop::collection::vec(any::<f32>(), 0..70)) {
             let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
             let (mut wide, mut back) = (vec![0.0; values.len()], vec![0; bytes.len()]);
             widen::<f32>(&bytes, &mut wide);

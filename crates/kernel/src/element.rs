@@ -2,33 +2,33 @@
 
 use crate::{DType, Value};
 
-/// A number that a file can hold.
+/// A type of numbers that a file can hold.
 pub trait Element: Copy + PartialOrd + Send + Sync + 'static {
-    /// Its type.
+    /// The [`DType`] of the type.
     const DTYPE: DType;
-    /// Bytes of one.
+    /// Bytes of one element.
     const SIZE: usize;
     /// An unsigned integer of the same width, for masks that vectorise.
     type Mask: Copy + Default + std::ops::BitOr<Output = Self::Mask> + PartialEq + From<bool>;
 
-    /// Reads a little-endian one from exactly [`Element::SIZE`] bytes.
+    /// Reads a little-endian element from exactly [`Element::SIZE`] bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// Its bits, widened with zeros.
+    /// The bits of the element, widened with zeros.
     fn bits(self) -> u64;
-    /// The number with these bits; higher ones are ignored.
+    /// The element with these bits. Higher bits are ignored.
     fn from_bits(bits: u64) -> Self;
-    /// The exact value: integers as such, floats widened.
+    /// The exact value. Floats are widened to f64.
     fn value(self) -> Value;
     /// The value as f64, rounded to nearest for 64-bit integers.
     fn to_f64(self) -> f64;
-    /// Whether it is a NaN.
+    /// Whether the element is a NaN.
     fn is_nan(self) -> bool;
-    /// The nearest to a value of f64: of integers below 2^51 the even one of two, within the type's range; NaN is the
-    /// canonical one, and 0 among integers.
+    /// The element nearest to `x`, within the range of the type. Ties of integers below 2^51 go to the even integer.
+    /// NaN becomes the canonical NaN, or 0 for integers.
     fn from_f64(x: f64) -> Self;
 }
 
-/// Adding and taking this away rounds to an integer, ties to even.
+/// Rounds a number to an integer, ties to even, if it is added and then subtracted.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 macro_rules! integer {
@@ -66,8 +66,8 @@ macro_rules! integer {
                 if size_of::<$t>() > 4 {
                     return ((x + TO_INTEGER) - TO_INTEGER) as $t;
                 }
-                // Comparisons that vectorise. Both ends are integers, so rounding keeps to them, and then the lowest
-                // bits of the sum are those of the integer.
+                // These comparisons vectorise. Both ends of the range are integers, so rounding stays within them.
+                // Then the lowest bits of the sum are those of the integer.
                 let x = if x.is_nan() { 0.0 } else { x };
                 let x = if x > <$t>::MIN as f64 { x } else { <$t>::MIN as f64 };
                 let x = if x < <$t>::MAX as f64 { x } else { <$t>::MAX as f64 };
@@ -171,7 +171,7 @@ macro_rules! with_element {
 }
 pub(crate) use with_element;
 
-/// The place in `data` of the first NaN, counted in elements.
+/// The index of the first NaN in `data`, counted in elements.
 pub fn first_nan(dtype: DType, data: &[u8]) -> Option<u64> {
     match dtype {
         DType::F32 => data.chunks_exact(4).position(|x| f32::read(x).is_nan()).map(|i| i as u64),

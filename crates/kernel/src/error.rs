@@ -1,23 +1,23 @@
-//! What can go wrong with a kernel, said so that the user knows what to do next.
+//! Errors of kernels. Each message tells the user what to do next.
 
 use crate::DType;
 
-/// An error of a kernel: its parameters, its input, or a state it was given.
+/// An error in the parameters, the input or a saved state of a kernel, or in the kernel itself.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
     /// No kernel has this name.
     #[error("there is no kernel '{name}'; {hint}")]
     UnknownKernel {
-        /// The name asked for.
+        /// The name that was asked for.
         name: String,
-        /// The nearest name, or where to see them all.
+        /// The nearest name, or how to list all names.
         hint: String,
     },
     /// No element type has this name.
     #[error("'{given}' is not an element type; use one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64")]
     UnknownType {
-        /// The text given.
+        /// The text that was given.
         given: String,
     },
     /// The kernel has no parameter of this name.
@@ -27,7 +27,7 @@ pub enum KernelError {
         kernel: &'static str,
         /// Parameter given.
         name: String,
-        /// The parameters that it has.
+        /// The parameters that the kernel has.
         known: String,
     },
     /// A parameter was given twice.
@@ -36,16 +36,16 @@ pub enum KernelError {
         /// Parameter given.
         name: String,
     },
-    /// A parameter that must be given was not.
+    /// A required parameter is missing.
     #[error("kernel '{kernel}' needs the parameter '{name}' ({help}), for example --param {name}={example}")]
     MissingParam {
         /// Kernel asked for.
         kernel: &'static str,
         /// Parameter missing.
         name: &'static str,
-        /// What it is.
+        /// The meaning of the parameter.
         help: &'static str,
-        /// A value that would be right.
+        /// A valid value.
         example: &'static str,
     },
     /// A parameter's value cannot be used.
@@ -55,15 +55,15 @@ pub enum KernelError {
         name: String,
         /// Value given.
         value: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with the value, and which values are valid.
         why: String,
     },
-    /// The kernel cannot work on such an input.
+    /// The kernel does not accept the input.
     #[error("kernel '{kernel}' {why}")]
     WrongInput {
         /// Kernel asked for.
         kernel: &'static str,
-        /// What it takes instead.
+        /// The input that it accepts.
         why: String,
     },
     /// The record size is not a whole number of elements.
@@ -77,18 +77,18 @@ pub enum KernelError {
         /// Element type.
         dtype: DType,
     },
-    /// A record of no bytes.
+    /// A record has no bytes.
     #[error("a record must have at least 1 byte")]
     EmptyRecord,
-    /// The kernel has no answer for no records.
+    /// The kernel has no answer for an empty selection.
     #[error("kernel '{kernel}' has no answer for an empty selection; {why}")]
     Empty {
         /// Kernel asked for.
         kernel: &'static str,
-        /// Why there is nothing to answer.
+        /// Why there is no answer.
         why: &'static str,
     },
-    /// A NaN was met and the request said that this is an error.
+    /// An element is NaN, and the request said that this is an error.
     #[error("element {index} is NaN and nan=error was asked for; use nan=skip or nan=propagate")]
     NotANumber {
         /// Index of a NaN: an element of the array, counted from 0.
@@ -99,7 +99,7 @@ pub enum KernelError {
     Domain {
         /// Kernel asked for.
         kernel: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what to do.
         why: String,
     },
     /// A line is longer than the bound.
@@ -108,12 +108,12 @@ pub enum KernelError {
          raise --max-record, or give --record if the file has fixed-size records"
     )]
     LineTooLong {
-        /// Byte offset of the line, or of the part of it that was seen.
+        /// Byte offset of the line, or of the part of it that was read.
         offset: u64,
         /// The bound, in bytes.
         max: u64,
     },
-    /// A saved state is not one this kernel wrote.
+    /// A saved state was not written by this kernel.
     #[error("the saved state of kernel '{kernel}' cannot be used: {why}")]
     BadState {
         /// Kernel asked for.
@@ -124,15 +124,15 @@ pub enum KernelError {
     /// A kernel broke the contract.
     #[error("kernel '{kernel}' broke its contract: {why}")]
     Contract {
-        /// Kernel at fault.
+        /// The kernel that broke it.
         kernel: &'static str,
-        /// Which rule, and how.
+        /// The rule, and how the kernel broke it.
         why: String,
     },
 }
 
 impl KernelError {
-    /// Whether the request itself is at fault (a usage error, exit code 2), rather than the data or a state.
+    /// Whether the request itself is wrong (a usage error, exit code 2), and not the data or a state.
     pub fn is_usage(&self) -> bool {
         use KernelError::*;
         matches!(

@@ -1,38 +1,38 @@
-//! The contract: [`Kernel`], [`Fold`], and what passes between them and a runtime.
+//! The contract: [`Kernel`], [`Fold`], and the types that they exchange with a runtime.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{KernelError, Sink, Spec, Value};
 
-/// What a kernel is told when a fold begins.
+/// The context in which a fold begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ctx {
     /// Number of the pass, from 0.
     pub round: u32,
-    /// What [`Kernel::advance`] of the pass before broadcast; empty in round 0.
+    /// The broadcast of [`Kernel::advance`] after the previous pass; empty in round 0.
     pub shared: Arc<[u8]>,
     /// Whether this is the pass that [`Next::Last`] announced.
     pub last: bool,
-    /// All records of the request, as positions. Folds see parts of it.
+    /// The positions of all records of the request. A fold sees a part of them.
     pub extent: Range<u64>,
-    /// Small inputs given whole to every fold (centres, a mask, a table), at most
+    /// Small inputs that every fold gets whole (centres, a mask, a table), at most
     /// [`MAX_SIDE_BYTES`](crate::MAX_SIDE_BYTES) each.
     pub side: Vec<Arc<[u8]>>,
 }
 
 impl Ctx {
-    /// The context of a first pass over these records, without side inputs.
+    /// The context of the first pass over these records, without side inputs.
     pub fn first(extent: Range<u64>) -> Ctx {
         Ctx { round: 0, shared: Arc::from([]), last: false, extent, side: Vec::new() }
     }
 
-    /// The context of the pass after this one, as the last one.
+    /// The context of the next pass, which is the last one.
     pub fn last(&self, shared: Vec<u8>) -> Ctx {
         Ctx { last: true, ..self.next(shared) }
     }
 
-    /// The context of the pass after this one.
+    /// The context of the next pass.
     pub fn next(&self, shared: Vec<u8>) -> Ctx {
         Ctx {
             round: self.round + 1,
@@ -44,9 +44,9 @@ impl Ctx {
     }
 }
 
-/// Aligned records given to a fold: whole records only, elements little-endian whatever the file's order.
+/// Aligned records for a fold: whole records only. Elements are little-endian in any byte order of the file.
 ///
-/// Halo and records lie in one slice, so a block can be cut anywhere between records.
+/// Halo and records lie in one slice, so a block can be cut between any two records.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     first: u64,
@@ -58,46 +58,46 @@ pub struct Block<'a> {
     summary: Summary<'a>,
 }
 
-/// What is said about the one record of a block beside its bytes. A summary is what the [`Fold`] of a kernel told of a
-/// record before ([`Fold::summary`]); nobody else reads it.
+/// Information about the only record of a block, in addition to its bytes. A summary is the result of an earlier
+/// [`Fold::summary`] for the record. Only kernels read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Summary<'a> {
-    /// Nothing.
+    /// No summary is given or requested.
     #[default]
     None,
-    /// This stands for the record, which was not read: [`Kernel::settled`] said that it may.
-    Instead(&'a [u8]),
-    /// A summary of the record is welcome.
-    Welcome {
-        /// What is known of it already, if anything.
+    /// The summary replaces the record, which was not read, because [`Kernel::summary_suffices`] said so.
+    Substitute(&'a [u8]),
+    /// A summary of the record is requested.
+    Requested {
+        /// The summary of the record that is known already, if there is one.
         known: Option<&'a [u8]>,
-        /// Whether reading the record cost so much that it may be summarised thoroughly.
+        /// Whether the record was so slow to read that a thorough summary is worth its time.
         thorough: bool,
     },
 }
 
 impl<'a> Block<'a> {
-    /// `count` positions from `first` on, without halo: records, or bytes for lines. `data` is empty for
-    /// virtual records.
+    /// A block of `count` positions from `first` on, without halo. A position is a record, or a byte for lines. `data`
+    /// is empty for virtual records.
     pub const fn new(first: u64, count: u64, data: &'a [u8]) -> Block<'a> {
         Block { first, count, bytes: data, before: 0, after: 0, second: &[], summary: Summary::None }
     }
 
-    /// The same block of one record, with what is said about it.
+    /// Sets the summary of a block of one record.
     pub const fn with_summary(mut self, summary: Summary<'a>) -> Block<'a> {
         self.summary = summary;
         self
     }
 
-    /// The same block where the first `before` and the last `after` bytes given are halo, not records. The two
-    /// together must not be longer than the bytes; what is too much is cut off `after`, then `before`.
+    /// Declares the first `before` and the last `after` bytes of the block as halo, not records. If they are longer
+    /// than the bytes together, `after` is cut first, then `before`.
     pub fn with_halo(mut self, before: usize, after: usize) -> Block<'a> {
         self.before = before.min(self.bytes.len());
         self.after = after.min(self.bytes.len() - self.before);
         self
     }
 
-    /// The same block with the same records of the second input.
+    /// Adds the same records of the second input.
     pub const fn with_second(mut self, second: &'a [u8]) -> Block<'a> {
         self.second = second;
         self
@@ -133,23 +133,23 @@ impl<'a> Block<'a> {
         &self.bytes[self.bytes.len() - self.after..]
     }
 
-    /// The same records of the second input; empty where there is none.
+    /// The same records of the second input; empty if there is none.
     pub const fn second(&self) -> &'a [u8] {
         self.second
     }
 
-    /// What is said about its one record.
+    /// The summary of its only record.
     pub const fn summary(&self) -> Summary<'a> {
         self.summary
     }
 
-    /// Bytes from `halo_bytes` before the first record (as far as there are any) to the end of the halo after.
-    pub const fn with_both_halos(&self) -> &'a [u8] {
+    /// The halo before the records, the records, and the halo after them.
+    pub const fn bytes_with_halo(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The part from `from` to `to` (positions counted from the first) for a kernel that declared `spec`, with
-    /// halo on both sides taken from the block itself.
+    /// The part from `from` to `to` (positions counted from the first) for a kernel that declared `spec`. Its halo on
+    /// both sides comes from this block.
     pub fn part(&self, spec: &Spec, from: u64, to: u64) -> Block<'a> {
         let to = to.min(self.count);
         let from = from.min(to);
@@ -174,45 +174,45 @@ impl<'a> Block<'a> {
     }
 }
 
-/// How far a fold came in a block.
+/// The progress of a fold in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Took this many positions; the fold wants the rest of the block again. All of them: go on.
+    /// The fold took this number of positions. If they are fewer than the block has, it must get the rest again.
     Took(u64),
-    /// Took this many, then the sink refused a row: empty it and give the rest again. What the fold emitted of
-    /// the next record already, if anything, is in its state.
+    /// The fold took this number of positions, and then the sink refused a row. The caller must empty the sink and
+    /// give the rest again. If the fold emitted some rows of the next record already, its state says so.
     Full(u64),
-    /// Needs nothing more, the rest of this block included, which counts as taken: no later record of the file
-    /// changes this fold's state, and merging any later partial into it changes nothing.
+    /// The fold needs no more records. The rest of the block counts as taken. No later record of the file changes the
+    /// state of the fold, and merging any later partial into it changes nothing.
     Enough,
 }
 
 /// A running fold over one extent of the file. Its state is a partial result.
 pub trait Fold: Send {
-    /// Folds the records of a block, which begins where the last one ended. Where [`Spec::order`] is
-    /// [`Any`](crate::Order::Any) it may lie anywhere, before or behind what was folded already, but not in the
-    /// middle of a grain.
+    /// Folds the records of a block, which begins where the last one ended. If [`Spec::order`] is
+    /// [`Any`](crate::Order::Any), the block may lie anywhere, before or after the records that were folded already,
+    /// but it does not begin in the middle of a grain.
     ///
     /// # Errors
     /// It fails if the kernel cannot fold these records, for example with [`KernelError::NotANumber`],
     /// [`KernelError::LineTooLong`] or [`KernelError::Domain`].
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError>;
 
-    /// Appends the state. Allowed between any two calls of `update` where [`Spec::can_save`] says so.
+    /// Appends the state. It may be called between any two calls of `update` if [`Spec::can_save`] is true.
     fn save(&self, out: &mut Vec<u8>);
 
-    /// Takes in the saved state of a later extent: the one that follows at once, or any other where
-    /// [`Spec::order`] is [`Any`](crate::Order::Any). Rows that only the seam of the two brings to light go to
-    /// the sink, at most [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them. Whoever delivers rows in order while
-    /// folds run can take such a row only if none of the later extent was delivered; it is an error otherwise.
+    /// Merges the saved state of a later extent: the next one, or any other if [`Spec::order`] is
+    /// [`Any`](crate::Order::Any). A record that is complete only after the merge may give rows, at most
+    /// [`MAX_MERGE_ROWS`](crate::MAX_MERGE_ROWS) of them. They go to the sink. A caller that delivers rows in order
+    /// while folds run can take such a row only before it delivers rows of the later extent. Otherwise it is an error.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if `later` cannot be read. It also fails if the two extents cannot be
     /// merged, for example with [`KernelError::Domain`] or [`KernelError::LineTooLong`].
     fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError>;
 
-    /// The summary of the record that was folded last, where one was [welcome](Summary::Welcome) and there is more to tell
-    /// than was known. At most [`MAX_SUMMARY_BYTES`].
+    /// The summary of the record that was folded last, if one was [requested](Summary::Requested) and it contains more
+    /// than the known summary. At most [`MAX_SUMMARY_BYTES`].
     fn summary(&mut self) -> Option<Vec<u8>> {
         None
     }
@@ -221,31 +221,31 @@ pub trait Fold: Send {
 /// Longest summary of a record.
 pub const MAX_SUMMARY_BYTES: usize = 512;
 
-/// What follows a pass.
+/// The result of a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// The answer.
     Done(Value),
-    /// One more pass over all records, with these bytes as [`Ctx::shared`].
+    /// The kernel needs one more pass over all records, with these bytes as [`Ctx::shared`].
     Again(Vec<u8>),
-    /// The last pass, with these bytes as [`Ctx::shared`]: the one that gives the rows or bytes of a kernel that takes
-    /// [several](crate::Passes::Several).
+    /// The kernel needs the last pass, with these bytes as [`Ctx::shared`]. It gives the rows or bytes of a kernel of
+    /// [several passes](crate::Passes::Several).
     Last(Vec<u8>),
 }
 
-/// An operation with its parameters bound: begins folds, and judges the merged whole.
+/// An analysis with its parameters. It begins folds and evaluates the merged state of a pass.
 pub trait Kernel: Send + Sync {
-    /// What it declares. Constant.
+    /// The declaration of the kernel. It never changes.
     fn spec(&self) -> Spec;
 
-    /// A fold over nothing: merging it into another changes nothing.
+    /// Begins a fold over no records. Merging it into another fold changes nothing.
     ///
     /// # Errors
     /// It fails if the kernel cannot work with `ctx`. Examples are [`KernelError::Domain`] for an extent that does not
     /// suit the kernel, and [`KernelError::BadState`] for a [`Ctx::shared`] that cannot be read.
     fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError>;
 
-    /// A fold that goes on from a saved state of the same round. The default merges it into the identity.
+    /// Continues a fold from a saved state of the same round. The default merges the state into a new fold.
     ///
     /// # Errors
     /// It fails where [`Kernel::begin`] does. The error is [`KernelError::BadState`] if `state` cannot be read. The
@@ -256,21 +256,21 @@ pub trait Kernel: Send + Sync {
         Ok(fold)
     }
 
-    /// Called once a pass, on the state of all records merged; the same everywhere.
+    /// Evaluates the merged state of all records at the end of a pass. Equal arguments give equal results everywhere.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if `whole` or [`Ctx::shared`] cannot be read. It also fails if the
     /// records have no answer, for example with [`KernelError::Empty`] or [`KernelError::Domain`].
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError>;
 
-    /// Whether this summary of a record does instead of it, in every pass: a fold that is given a block with
-    /// [`Summary::Instead`] has the same state then as one that is given the record. Bytes that are no summary of it do not.
-    fn settled(&self, _record: u64, _summary: &[u8]) -> bool {
+    /// Whether this summary replaces the record in every pass: after a block with [`Summary::Substitute`] the fold has
+    /// the same state as after the record itself. False for bytes that are not a summary of the record.
+    fn summary_suffices(&self, _record: u64, _summary: &[u8]) -> bool {
         false
     }
 
-    /// What summaries are of, beside the stored bytes of their record: kernels that say the same understand each other's.
-    /// `None` where there are none.
+    /// A key of everything that summaries depend on, except the stored bytes of their record. Kernels with equal keys
+    /// can use each other's summaries. `None` for a kernel without summaries.
     fn summary_key(&self) -> Option<Vec<u8>> {
         None
     }
@@ -289,8 +289,8 @@ impl<K: Kernel + ?Sized> Kernel for Arc<K> {
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         (**self).advance(ctx, whole)
     }
-    fn settled(&self, record: u64, summary: &[u8]) -> bool {
-        (**self).settled(record, summary)
+    fn summary_suffices(&self, record: u64, summary: &[u8]) -> bool {
+        (**self).summary_suffices(record, summary)
     }
     fn summary_key(&self) -> Option<Vec<u8>> {
         (**self).summary_key()
@@ -304,21 +304,21 @@ pub fn saved(fold: &dyn Fold) -> Vec<u8> {
     out
 }
 
-/// Feeds a whole block, calling again while the fold takes only parts of it.
+/// Gives a whole block to a fold, in several calls if the fold takes only parts of it.
 ///
-/// `on_full` empties the sink and says whether to go on; it is called each time the fold met a full one.
+/// `on_full` empties the sink and says whether to continue. It is called each time the sink is full.
 /// Returns the positions taken and whether the fold said [`Step::Enough`], which takes them all.
 ///
 /// # Errors
 /// The errors are those of [`Fold::update`] and `on_full`, and [`KernelError::Contract`] if the fold breaks the
 /// contract. A fold breaks it if it takes more than it is given, if it takes nothing although the sink is not full, or
-/// if it is full more than [`MAX_FULL_IN_PLACE`] times in a row without emitting or taking anything.
+/// if it is full more than [`MAX_FULL_WITHOUT_PROGRESS`] times in a row without emitting or taking anything.
 pub fn feed<S: Sink>(
     spec: &Spec,
     fold: &mut dyn Fold,
     block: &Block<'_>,
     sink: &mut S,
-    mut on_full: impl FnMut(&mut S) -> Result<Emptied, KernelError>,
+    mut on_full: impl FnMut(&mut S) -> Result<DrainOutcome, KernelError>,
 ) -> Result<(u64, bool), KernelError> {
     let broken = |why: String| KernelError::Contract { kernel: spec.name, why };
     let mut done = 0;
@@ -339,12 +339,12 @@ pub fn feed<S: Sink>(
         done += took;
         if full {
             match on_full(sink)? {
-                Emptied::Stop => return Ok((done, false)),
-                Emptied::Rows => in_place = 0,
-                Emptied::Nothing if took > 0 => in_place = 0,
-                Emptied::Nothing => in_place += 1,
+                DrainOutcome::Stop => return Ok((done, false)),
+                DrainOutcome::Rows => in_place = 0,
+                DrainOutcome::Nothing if took > 0 => in_place = 0,
+                DrainOutcome::Nothing => in_place += 1,
             }
-            if in_place > MAX_FULL_IN_PLACE {
+            if in_place > MAX_FULL_WITHOUT_PROGRESS {
                 return Err(broken("says that an empty sink is full".into()));
             }
         }
@@ -352,16 +352,16 @@ pub fn feed<S: Sink>(
     Ok((done, false))
 }
 
-/// What emptying a sink came to.
+/// The outcome of emptying a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emptied {
-    /// There were rows in it.
+pub enum DrainOutcome {
+    /// The sink had rows.
     Rows,
-    /// There was nothing in it.
+    /// The sink was empty already.
     Nothing,
-    /// The reader wants no more; stop here.
+    /// The reader needs no more rows, so the fold stops here.
     Stop,
 }
 
-/// How often in a row a fold may say [`Step::Full`] of an empty sink without taking a record.
-pub const MAX_FULL_IN_PLACE: u32 = 2;
+/// Most times in a row that a fold may say [`Step::Full`] for an empty sink without taking a record.
+pub const MAX_FULL_WITHOUT_PROGRESS: u32 = 2;

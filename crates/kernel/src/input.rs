@@ -1,4 +1,4 @@
-//! What the records of a selection are: element type, record size, or lines of text.
+//! The input of a kernel: the type of its elements, and how a file is cut into records.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Every type, in the order in which they are listed to people.
+    /// Every type, in the order in which users see them.
     pub const ALL: [DType; 10] = [
         DType::I8,
         DType::I16,
@@ -56,12 +56,13 @@ impl DType {
         }
     }
 
-    /// Whether the type is a floating-point one, which can hold NaN.
+    /// Whether the type is floating-point, so that it can hold NaN.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F64)
     }
 
-    /// The value of one little-endian element, widened exactly; of other than its size in bytes, those bytes.
+    /// The value of one little-endian element, widened exactly. Bytes of another length than the type are returned
+    /// unchanged.
     pub fn value(self, bytes: &[u8]) -> Value {
         if bytes.len() != self.size() {
             return Value::Bytes(bytes.to_vec());
@@ -95,8 +96,8 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = KernelError;
 
-    /// NumPy's codes are refused on purpose: `i8` is eight bits here and eight bytes there, and a wrong guess is
-    /// a wrong number.
+    /// Parses a name. NumPy's codes are refused on purpose: `i8` means eight bits here and eight bytes in NumPy, and a
+    /// wrong guess gives a wrong number.
     fn from_str(text: &str) -> Result<Self, KernelError> {
         DType::ALL
             .into_iter()
@@ -105,7 +106,7 @@ impl FromStr for DType {
     }
 }
 
-/// Byte order of the elements in a file. Blocks given to kernels are always little-endian.
+/// Byte order of the elements in a file. Blocks for kernels are always little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ByteOrder {
     /// Least significant byte first.
@@ -116,9 +117,9 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// Turns elements of `size` bytes from this order into little-endian ones, in place.
+    /// Converts elements of `size` bytes from this order to little-endian, in place.
     ///
-    /// Bytes after the last whole element are left alone.
+    /// Bytes after the last whole element do not change.
     pub fn to_little(self, size: usize, data: &mut [u8]) {
         if self == ByteOrder::Little {
             return;
@@ -139,14 +140,14 @@ fn swap<const N: usize>(data: &mut [u8]) {
     }
 }
 
-/// What a kernel will be given: elements in fixed-size records, opaque fixed-size records, or lines.
+/// The input of a kernel: elements in fixed-size records, opaque fixed-size records, or lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Input {
     /// Type of the elements inside a record; `None` for text and opaque bytes.
     pub element: Option<DType>,
-    /// What a record is.
+    /// The rule that cuts the file into records.
     pub record: RecordRule,
-    /// Bytes before the first record, so that the offset of one in the file can be told.
+    /// Bytes before the first record. They are needed for the offset of a record in the file.
     pub header: u64,
 }
 
@@ -155,17 +156,17 @@ pub struct Input {
 pub enum RecordRule {
     /// Every record has this many bytes (at least 1).
     Fixed(u64),
-    /// A record is a line: bytes up to and with `\n`; the last line may lack it.
+    /// A record is a line: bytes up to and including `\n`. The last line may lack it.
     Lines,
 }
 
 impl Input {
-    /// Elements of one type, one element a record.
+    /// Elements of one type, with one element per record.
     pub const fn elements(dtype: DType) -> Input {
         Input { element: Some(dtype), record: RecordRule::Fixed(dtype.size() as u64), header: 0 }
     }
 
-    /// Records of `bytes` bytes made of elements of one type.
+    /// Records of `bytes` bytes that consist of elements of one type.
     ///
     /// # Errors
     /// The error is [`KernelError::RecordNotElements`] if `bytes` is 0 or not a multiple of the size of an element.
@@ -192,8 +193,8 @@ impl Input {
         Input { element: None, record: RecordRule::Lines, header: 0 }
     }
 
-    /// The same as a kernel has it that was bound to it: where no more is said than the type of the elements, a kernel
-    /// may make records of several, such as points or rows.
+    /// The input with the record size of a kernel that was bound to it. If the input has one element per record, a
+    /// kernel may use records of several elements, such as points or rows.
     pub fn for_kernel(self, spec: &Spec) -> Input {
         match (self.element, self.record, spec.record) {
             (Some(dtype), RecordRule::Fixed(one), Record::Fixed(bytes)) if one == dtype.size() as u64 => {
@@ -203,12 +204,12 @@ impl Input {
         }
     }
 
-    /// The same behind a header of so many bytes.
+    /// The same input after a header of `header` bytes.
     pub const fn with_header(self, header: u64) -> Input {
         Input { header, ..self }
     }
 
-    /// Elements in one record; 1 where there are no typed elements.
+    /// Elements in one record; 1 if the elements have no type.
     pub fn per_record(&self) -> u64 {
         match (self.element, self.record) {
             (Some(dtype), RecordRule::Fixed(bytes)) => bytes / dtype.size() as u64,

@@ -1,4 +1,4 @@
-//! The built-in kernels, one file each.
+//! The built-in kernels, and the parts that several of them use.
 
 pub(crate) mod accumulate;
 pub(crate) mod bounds;

@@ -1,22 +1,22 @@
 //! The fold contract and the built-in kernels.
 //!
-//! An analysis is a resumable fold whose partial results form a monoid. A [`Kernel`] begins folds; a [`Fold`]
-//! takes aligned records, can be saved and restored between any two of them, and takes in the saved state of
-//! what comes next. Where folds run, how many there are, who gets which records and in what order partials
-//! meet is the business of a runtime and not visible here.
+//! An analysis is a resumable fold whose partial results form a monoid. A [`Kernel`] begins folds. A [`Fold`]
+//! takes aligned records. It can be saved and restored between any two of them. It merges the saved state of the
+//! records that come next. A runtime decides where folds run, how many there are, which records each fold gets, and in
+//! which order partials are merged. A kernel does not see any of this.
 //!
 //! # The laws
 //! 1. Any split of the records into blocks gives the same result.
 //! 2. [`Fold::save`] and [`Kernel::restore`] between any two records change nothing.
-//! 3. [`Fold::merge`] is associative on adjacent extents, and free of order where [`Spec::order`] is
-//!    [`Order::Any`]. [`Kernel::begin`] is its identity on both sides.
-//! 4. The same bits come out wherever the folds ran, for kernels of class [`Numerics::Exact`],
+//! 3. [`Fold::merge`] is associative on adjacent extents. If [`Spec::order`] is [`Order::Any`], it may be done in any
+//!    order. A fold from [`Kernel::begin`] is its identity on both sides.
+//! 4. The bits of the answer do not depend on where the folds ran, for kernels of class [`Numerics::Exact`],
 //!    [`Numerics::Binned`] and [`Numerics::Fixed`].
 //!
-//! The crate `gristmill-conformance` tests them for any kernel, built in or your own.
+//! The crate `gristmill-conformance` tests these laws for any kernel, built in or your own.
 //!
 //! # A kernel
-//! The number of negative elements of an `f64` array:
+//! This kernel counts the negative elements of an `f64` array:
 //! ```
 //! use gristmill_kernel::state::{StateReader, StateWriter};
 //! use gristmill_kernel::*;
@@ -52,7 +52,7 @@
 //! }
 //! # impl From<NegativeFold> for u64 { fn from(f: NegativeFold) -> u64 { f.0 } }
 //!
-//! // Two halves of [1, -2, -3], folded apart and merged.
+//! // Two parts of [1, -2, -3] are folded separately and merged.
 //! let ctx = Ctx::first(0..3);
 //! let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
 //! let mut left = Negative.begin(&ctx)?;
@@ -65,7 +65,7 @@
 //! ```
 //!
 //! # Built-in kernels
-//! [`catalog::bind`] makes one of them from its name, its parameters and what the records are:
+//! [`catalog::bind`] makes a kernel from its name, its parameters and its input:
 //! ```
 //! use gristmill_kernel::{Block, Ctx, DType, Input, Next, NoRows, Value, catalog, saved};
 //!
@@ -98,7 +98,8 @@ pub mod state;
 
 pub use error::KernelError;
 pub use fold::{
-    Block, Ctx, Emptied, Fold, Kernel, MAX_FULL_IN_PLACE, MAX_SUMMARY_BYTES, Next, Step, Summary, feed, saved,
+    Block, Ctx, DrainOutcome, Fold, Kernel, MAX_FULL_WITHOUT_PROGRESS, MAX_SUMMARY_BYTES, Next, Step,
+    Summary, feed, saved,
 };
 pub use input::{ByteOrder, DType, Input, RecordRule};
 pub use lines::{Lines, check_lines};
@@ -111,8 +112,8 @@ pub use value::{Array, ArrayType, Value};
 /// Most bytes of one side input, which every fold holds whole.
 pub const MAX_SIDE_BYTES: usize = 64 << 20;
 
-/// Most rows that one merge may emit: the seam of two extents brings at most a line to light.
+/// Most rows that one merge may emit. Between two extents lies at most one line.
 pub const MAX_MERGE_ROWS: usize = 4;
 
-/// Bytes a record or line may have where nothing else is said.
+/// Most bytes of a record or line if the request sets no other bound.
 pub const DEFAULT_MAX_RECORD: u64 = 4 << 20;

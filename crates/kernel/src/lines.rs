@@ -1,23 +1,25 @@
-//! [`Lines`]: makes a kernel over lines one over bytes, which may be split anywhere.
+//! [`Lines`]: turns a kernel over lines into a kernel over bytes, which may be split anywhere.
 //!
-//! A run of bytes begins with the end of a line that began before it (the *head*) and ends with the beginning
-//! of one that goes on after it (the *tail*). Both travel in the partial, and the line they make is folded
-//! where the two runs are merged: no byte is ever fetched from a neighbour. The wrapped kernel sees whole
-//! lines only, each with its `\n` but for a last line that lacks one.
+//! A run of bytes begins with the end of a line that began before the run (the *head*). It ends with the beginning of a
+//! line that continues after the run (the *tail*). The partial contains both. When two runs are merged, the tail of the
+//! first and the head of the second make a line, which is folded then. So no byte is fetched from a neighbour. The
+//! wrapped kernel sees whole lines only. Each has its `\n`, except a last line that lacks it.
 //!
-//! A state holds at most two fragments of [`Lines::max_record`] bytes beside that of the wrapped kernel.
+//! A state holds at most two fragments of [`Lines::max_record`] bytes and the state of the wrapped kernel.
 
 use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
 
 use crate::state::{StateReader, StateWriter};
-use crate::{Block, Ctx, Emptied, Fold, Kernel, KernelError, Next, Order, Record, Sink, Spec, Step, feed};
+use crate::{
+    Block, Ctx, DrainOutcome, Fold, Kernel, KernelError, Next, Order, Record, Sink, Spec, Step, feed,
+};
 
-/// Checks that no line is longer than `max_record` bytes, its newline counted. `data` begins where a line
-/// begins, at byte `at` of the file; lines that reach past its end are judged by what is there of them.
+/// Checks that no line is longer than `max_record` bytes including its newline. `data` begins at the beginning of a
+/// line, at byte `at` of the file. Of a line that continues after `data`, only the part in `data` counts.
 ///
-/// Looks at few bytes: from the furthest place where the next newline may be, backwards.
+/// The search reads few bytes: it goes backwards from the last place where the next newline may be.
 ///
 /// # Errors
 /// The error is [`KernelError::LineTooLong`] for the first line that is longer.
@@ -33,7 +35,7 @@ pub fn check_lines(at: u64, data: &[u8], max_record: u64) -> Result<(), KernelEr
     Ok(())
 }
 
-/// A kernel over bytes made of one over lines ([`Record::Line`]). Positions are byte offsets for both.
+/// A kernel over bytes that wraps a kernel over lines ([`Record::Line`]). Positions are byte offsets for both.
 #[derive(Clone, Debug)]
 pub struct Lines<K> {
     kernel: Arc<K>,
@@ -41,12 +43,12 @@ pub struct Lines<K> {
 }
 
 impl<K: Kernel + 'static> Lines<K> {
-    /// Wraps `kernel`; a line of more than `max_record` bytes (its `\n` counted) is an error.
+    /// Wraps `kernel`. A line of more than `max_record` bytes including its `\n` is an error.
     pub fn new(kernel: K, max_record: u64) -> Lines<K> {
         Lines { kernel: Arc::new(kernel), max_record }
     }
 
-    /// The longest line allowed, in bytes.
+    /// Most bytes of a line.
     pub const fn max_record(&self) -> u64 {
         self.max_record
     }
@@ -81,13 +83,13 @@ impl<K: Kernel + 'static> Kernel for Lines<K> {
     }
 }
 
-/// The bytes folded so far, if any.
+/// The run of bytes that was folded so far.
 #[derive(Debug)]
 struct Run {
     /// Position after the last byte.
     end: u64,
-    /// No line has begun yet: all bytes are in `head`.
-    open: bool,
+    /// Whether all bytes are in `head`, because no line has begun yet.
+    only_head: bool,
     head: Vec<u8>,
     tail: Vec<u8>,
 }
@@ -103,16 +105,16 @@ struct LinesFold<K> {
 }
 
 impl<K: Kernel> LinesFold<K> {
-    fn check(&self, len: usize, end: u64) -> Result<(), KernelError> {
+    fn check_length(&self, len: usize, end: u64) -> Result<(), KernelError> {
         if len as u64 > self.max {
             return Err(KernelError::LineTooLong { offset: end - len as u64, max: self.max });
         }
         Ok(())
     }
 
-    /// Gives whole lines to the wrapped fold: how many of their bytes it took, and `Some` other step than
-    /// `Took` where it met one.
-    fn lines(
+    /// Gives whole lines to the wrapped fold. Returns the number of bytes that it took, and its last step if that was
+    /// not `Took`.
+    fn fold_lines(
         &mut self,
         at: u64,
         lines: &[u8],
@@ -138,13 +140,13 @@ impl<K: Kernel> LinesFold<K> {
         Ok((done, None))
     }
 
-    /// Folds a line that the seam of two runs brought to light.
-    fn seam(&mut self, at: u64, line: &[u8], mut sink: &mut dyn Sink) -> Result<(), KernelError> {
+    /// Folds the line between two runs that are merged.
+    fn fold_seam_line(&mut self, at: u64, line: &[u8], mut sink: &mut dyn Sink) -> Result<(), KernelError> {
         if line.is_empty() || self.enough {
             return Ok(());
         }
         let block = Block::new(at, line.len() as u64, line);
-        let full = |_: &mut &mut dyn Sink| Ok(Emptied::Nothing);
+        let full = |_: &mut &mut dyn Sink| Ok(DrainOutcome::Nothing);
         (_, self.enough) = feed(&self.spec, &mut *self.inner, &block, &mut sink, full)?;
         Ok(())
     }
@@ -160,24 +162,24 @@ impl<K: Kernel> Fold for LinesFold<K> {
         let begins = block.first() == self.ctx.extent.start;
         let mut run = self.run.take().unwrap_or(Run {
             end: block.first(),
-            open: !begins,
+            only_head: !begins,
             head: Vec::new(),
             tail: Vec::new(),
         });
         let mut at = 0;
-        if run.open {
+        if run.only_head {
             at = memchr(b'\n', data).map_or(data.len(), |nl| nl + 1);
             run.head.extend_from_slice(&data[..at]);
-            run.open = run.head.last() != Some(&b'\n');
-            self.check(run.head.len(), block.first() + at as u64)?;
+            run.only_head = run.head.last() != Some(&b'\n');
+            self.check_length(run.head.len(), block.first() + at as u64)?;
         }
         if !run.tail.is_empty() {
             let whole = memchr(b'\n', data).map(|nl| nl + 1).or(last.then_some(data.len()));
             if let Some(whole) = whole {
                 let start = block.first() - run.tail.len() as u64;
                 let line = [&run.tail[..], &data[..whole]].concat();
-                self.check(line.len(), block.first() + whole as u64)?;
-                if let (took, Some(step)) = self.lines(start, &line, sink)? {
+                self.check_length(line.len(), block.first() + whole as u64)?;
+                if let (took, Some(step)) = self.fold_lines(start, &line, sink)? {
                     let all = took == line.len() as u64;
                     if all {
                         run.tail.clear();
@@ -196,7 +198,7 @@ impl<K: Kernel> Fold for LinesFold<K> {
         if run.tail.is_empty() && at < data.len() {
             let rest = &data[at..];
             let whole = if last { rest.len() } else { memrchr(b'\n', rest).map_or(0, |nl| nl + 1) };
-            let (took, step) = self.lines(block.first() + at as u64, &rest[..whole], sink)?;
+            let (took, step) = self.fold_lines(block.first() + at as u64, &rest[..whole], sink)?;
             at += took as usize;
             if let Some(step) = step {
                 run.end = block.first() + at as u64;
@@ -206,7 +208,7 @@ impl<K: Kernel> Fold for LinesFold<K> {
         }
         run.tail.extend_from_slice(&data[at..]);
         run.end = block.end();
-        self.check(run.tail.len(), run.end)?;
+        self.check_length(run.tail.len(), run.end)?;
         self.run = Some(run);
         Ok(Step::Took(block.count()))
     }
@@ -216,7 +218,7 @@ impl<K: Kernel> Fold for LinesFold<K> {
         out.put_flag(self.run.is_some());
         if let Some(run) = &self.run {
             out.put_u64(run.end);
-            out.put_flag(run.open);
+            out.put_flag(run.only_head);
             out.put_blob(&run.head);
             out.put_blob(&run.tail);
         }
@@ -236,23 +238,23 @@ impl<K: Kernel> Fold for LinesFold<K> {
             return Ok(());
         };
         let seam = run.end;
-        if run.open {
+        if run.only_head {
             run.head.extend_from_slice(&later_run.head);
-            self.check(run.head.len(), seam + later_run.head.len() as u64)?;
-            run.open = later_run.open;
+            self.check_length(run.head.len(), seam + later_run.head.len() as u64)?;
+            run.only_head = later_run.only_head;
         } else {
             run.tail.extend_from_slice(&later_run.head);
-            self.check(run.tail.len(), seam + later_run.head.len() as u64)?;
-            let whole = !later_run.open || later_run.end == self.ctx.extent.end;
+            self.check_length(run.tail.len(), seam + later_run.head.len() as u64)?;
+            let whole = !later_run.only_head || later_run.end == self.ctx.extent.end;
             if whole {
                 let line = std::mem::take(&mut run.tail);
-                self.seam(seam + later_run.head.len() as u64 - line.len() as u64, &line, sink)?;
+                self.fold_seam_line(seam + later_run.head.len() as u64 - line.len() as u64, &line, sink)?;
             }
         }
         if !self.enough {
             self.inner.merge(inner, sink)?;
             self.enough = later_enough;
-            if !later_run.open {
+            if !later_run.only_head {
                 run.tail = later_run.tail;
             }
         }
@@ -267,13 +269,13 @@ fn decode<'a>(kernel: &'static str, state: &'a [u8]) -> Result<(Option<Run>, boo
     let enough = read.flag()?;
     let run = if read.flag()? {
         let end = read.u64()?;
-        let open = read.flag()?;
+        let only_head = read.flag()?;
         let head = read.blob()?.to_vec();
         let tail = read.blob()?.to_vec();
-        if open && !tail.is_empty() {
+        if only_head && !tail.is_empty() {
             return Err(read.bad("a run without a line has a tail"));
         }
-        Some(Run { end, open, head, tail })
+        Some(Run { end, only_head, head, tail })
     } else {
         None
     };
@@ -281,62 +283,4 @@ fn decode<'a>(kernel: &'static str, state: &'a [u8]) -> Result<(Option<Run>, boo
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{NoRows, catalog, saved};
-
-    fn count(split: &[&str], whole: &str, max: u64) -> Result<Next, KernelError> {
-        let kernel = catalog::bind("count", &[], &crate::Input::lines())?;
-        let kernel = Lines::new(kernel, max);
-        let ctx = Ctx::first(0..whole.len() as u64);
-        let mut at = 0;
-        let mut first: Option<Box<dyn Fold>> = None;
-        for piece in split {
-            let mut fold = kernel.begin(&ctx)?;
-            fold.update(&Block::new(at, piece.len() as u64, piece.as_bytes()), &mut NoRows)?;
-            at += piece.len() as u64;
-            match &mut first {
-                None => first = Some(fold),
-                Some(first) => first.merge(&saved(&*fold), &mut NoRows)?,
-            }
-        }
-        kernel.advance(&ctx, &saved(&*first.unwrap()))
-    }
-
-    fn counted(n: u64) -> Next {
-        Next::Done(crate::Value::Map(vec![("count", n.into())]))
-    }
-
-    #[test]
-    fn a_line_in_three_pieces_is_one_line() {
-        assert_eq!(count(&["ab", "c", "d\nx"], "abcd\nx", 100), Ok(counted(2)));
-        assert_eq!(count(&["a", "b", "c"], "abc", 100), Ok(counted(1)));
-        assert_eq!(count(&["\n", "\n"], "\n\n", 100), Ok(counted(2)));
-    }
-
-    #[test]
-    fn a_line_is_too_long_wherever_the_text_is_cut() {
-        let text = "a\nbcd\nefghijk\nl\n\nmnopqr";
-        for max in 0..10 {
-            for cut in 0..text.len() {
-                for again in cut..text.len() {
-                    let pieces = [&text[..cut], &text[cut..again], &text[again..]];
-                    let pieces: Vec<_> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
-                    let counted_lines = count(&pieces, text, max);
-                    if max < 8 {
-                        let refused = matches!(counted_lines, Err(KernelError::LineTooLong { .. }));
-                        assert!(refused, "{pieces:?}, at most {max}: {counted_lines:?}");
-                    } else {
-                        assert_eq!(counted_lines, Ok(counted(6)), "{pieces:?}, at most {max}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_line_over_the_bound_is_an_error_that_names_it() {
-        let error = count(&["a\nbcd", "efgh\n"], "a\nbcdefgh\n", 5).unwrap_err();
-        assert_eq!(error, KernelError::LineTooLong { offset: 2, max: 5 });
-    }
-}
+mod tests;

@@ -2,14 +2,14 @@
 
 use crate::{KernelError, ParamDecl, ParamKind, Params};
 
-/// What a NaN among the values does to the answer.
+/// The effect of a NaN among the values on the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NanRule {
-    /// It becomes the answer, as in NumPy.
+    /// A NaN becomes the answer, as in NumPy.
     Propagate,
-    /// It counts as absent.
+    /// A NaN counts as absent.
     Skip,
-    /// It is an error.
+    /// A NaN is an error.
     Error,
 }
 
@@ -25,7 +25,7 @@ pub const NAN: ParamDecl = ParamDecl {
 
 impl NanRule {
     /// The rule that a request chose.
-    pub fn of(params: &Params) -> NanRule {
+    pub fn from_params(params: &Params) -> NanRule {
         match params.text(NAN.name) {
             "skip" => NanRule::Skip,
             "error" => NanRule::Error,
@@ -33,7 +33,7 @@ impl NanRule {
         }
     }
 
-    /// The error if NaNs are one and `first` was met.
+    /// Returns an error if NaNs are errors and there is a first NaN.
     pub fn check(self, first: Option<u64>) -> Result<(), KernelError> {
         match (self, first) {
             (NanRule::Error, Some(index)) => Err(KernelError::NotANumber { index }),

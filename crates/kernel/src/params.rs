@@ -1,4 +1,4 @@
-//! Parameters: declared once per kernel, and from that checked, listed and documented.
+//! Parameters of kernels. A kernel declares them once. Checks, lists and documentation use the declaration.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -10,20 +10,20 @@ use crate::KernelError;
 pub struct ParamDecl {
     /// Name, as in `--param name=value`.
     pub name: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: ParamKind,
-    /// The value where none is given; `None` and `required: false` means absent.
+    /// The value if none is given. With `None` and `required: false` the parameter is absent then.
     pub default: Option<&'static str>,
-    /// Whether it must be given.
+    /// Whether a request must give it.
     pub required: bool,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub help: &'static str,
-    /// A value that makes sense, for messages and documentation.
+    /// A useful value, for messages and documentation.
     pub example: &'static str,
 }
 
 impl ParamDecl {
-    /// A parameter that is text, which may be left out.
+    /// An optional parameter that is text.
     pub const fn text(
         name: &'static str,
         default: Option<&'static str>,
@@ -34,7 +34,7 @@ impl ParamDecl {
     }
 }
 
-/// What values a parameter takes.
+/// The values that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParamKind {
     /// `true` or `false`.
@@ -46,25 +46,25 @@ pub enum ParamKind {
         /// Largest.
         max: u64,
     },
-    /// Text, checked by the kernel itself.
+    /// Text that the kernel checks.
     Text,
     /// One of a few words.
     Choice(&'static [&'static str]),
-    /// One of a few words, or a file, whose bytes travel with the request: see [`inline_files`].
+    /// One of a few words, or a file. The request contains the bytes of the file: see [`inline_files`].
     WordOrFile(&'static [&'static str]),
 }
 
 /// Most bytes of a file given as a parameter.
 pub const MAX_FILE_PARAM: usize = 8 << 20;
 
-/// What the bytes of a file given as a parameter begin with.
+/// The prefix of a value that contains the bytes of a file.
 const INLINE: &str = "data:";
 
-/// Puts the bytes of files in the place of their names, for those parameters that may be files: kernels run where
-/// there are no files of whoever asks. `read` gets a name.
+/// Replaces names of files by their bytes, for parameters that may be files. A kernel may run on a machine without the
+/// files of the user. `read` gets a name.
 ///
 /// # Errors
-/// The error is the first one of `read`. Files before that one are in place already.
+/// The first error of `read` is returned. Names of files before it are replaced already.
 pub fn inline_files<E>(
     declared: &[ParamDecl],
     params: &mut [(String, String)],
@@ -83,7 +83,7 @@ pub fn inline_files<E>(
 }
 
 impl ParamKind {
-    /// How it is shown to people.
+    /// The text that describes it to users.
     pub fn describe(&self) -> String {
         match self {
             ParamKind::Bool => "true|false".into(),
@@ -122,14 +122,14 @@ impl ParamKind {
     }
 }
 
-/// The parameters of one request, checked against their declarations.
+/// The parameters of one request, after they were checked against their declarations.
 #[derive(Clone, Debug)]
 pub struct Params {
     values: Vec<(&'static ParamDecl, Option<String>)>,
 }
 
 impl Params {
-    /// Checks `given` (name, value) pairs against what `kernel` declares.
+    /// Checks the pairs (name, value) in `given` against the declarations of `kernel`.
     ///
     /// # Errors
     /// The error is [`KernelError::UnknownParam`] for a name that is not declared, [`KernelError::RepeatedParam`] for a
@@ -175,27 +175,27 @@ impl Params {
         Ok(Params { values })
     }
 
-    /// The value of a parameter, where it was given or has a default.
+    /// The value of a parameter, if it was given or has a default.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(decl, _)| decl.name == name).and_then(|(_, value)| value.as_deref())
     }
 
-    /// A text that is there because it is required or has a default; empty otherwise.
+    /// The text of a parameter that is required or has a default; empty otherwise.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or("")
     }
 
-    /// A boolean; false where absent.
+    /// The value of a boolean; false if it is absent.
     pub fn flag(&self, name: &str) -> bool {
         self.get(name) == Some("true")
     }
 
-    /// An integer declared as [`ParamKind::Int`].
+    /// The value of a parameter that is declared as [`ParamKind::Int`].
     pub fn int(&self, name: &str) -> Option<u64> {
         self.get(name).and_then(|value| value.parse().ok())
     }
 
-    /// The bytes of a file given as a parameter.
+    /// The bytes of a file that was given as a parameter.
     ///
     /// # Errors
     /// The error is [`KernelError::BadParam`] if the base64 of the file cannot be decoded.
@@ -206,7 +206,7 @@ impl Params {
             .map_err(|error| self.refuse(name, format!("its base64 is damaged: {error}")))
     }
 
-    /// The error for a value that a kernel itself refuses.
+    /// The error for a value that the kernel refuses.
     pub fn refuse(&self, name: &'static str, why: impl Into<String>) -> KernelError {
         let text = self.text(name);
         bad(name, if text.starts_with(INLINE) { "FILE" } else { text }, why)

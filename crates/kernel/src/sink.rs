@@ -1,38 +1,38 @@
-//! Where a fold puts the rows and bytes it emits.
+//! The receivers of the rows and bytes that a fold emits.
 
-/// Position of a row in the input: the record it came from, then its number within that record's output.
+/// Position of a row: its record in the input, then its number among the rows of that record.
 ///
-/// Positions order the rows of all folds of a request, and two rows with the same position are the same row:
-/// emitting a record's rows again after a restart is harmless.
+/// Positions order the rows of all folds of a request. Two rows with the same position are the same row, so a fold may
+/// emit the rows of a record again after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// Position of the record: a record number, or a byte offset for lines.
     pub record: u64,
-    /// Number of the row among those of its record.
+    /// Number of the row among the rows of its record.
     pub part: u64,
 }
 
 impl Position {
-    /// The only row of a record.
-    pub const fn of(record: u64) -> Position {
+    /// The position of the only row of a record.
+    pub const fn of_record(record: u64) -> Position {
         Position { record, part: 0 }
     }
 }
 
-/// The sink takes nothing more now; the fold answers [`crate::Step::Full`] and is called again later.
+/// The sink takes no more rows now. The fold answers [`crate::Step::Full`] and is called again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Takes rows in ascending order of position within one run of a fold, in the last pass only.
+/// A receiver of rows, in ascending order of position within one run of a fold, in the last pass only.
 pub trait Sink {
-    /// Takes a row, or refuses it whole. While folds are merged a sink never refuses.
+    /// Takes a row, or refuses the whole row. A sink never refuses a row while folds are merged.
     ///
     /// # Errors
     /// The error is [`Full`] if the sink refuses the row.
     fn put(&mut self, at: Position, row: &[u8]) -> Result<(), Full>;
 
-    /// Takes rows of one size, given one after the other in `rows`, and answers how many: fewer than all if it
-    /// is full. The same as putting each, and faster.
+    /// Takes rows of one size, which follow each other in `rows`. Returns how many it took: fewer than all if it is
+    /// full. The result is the same as with `put` for each row, but this is faster.
     fn put_rows(&mut self, at: &[Position], rows: &[u8]) -> usize {
         let size = rows.len() / at.len().max(1);
         for (n, position) in at.iter().enumerate() {
@@ -54,7 +54,7 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-/// For kernels that emit nothing: refuses every row.
+/// A sink for kernels without rows. It refuses every row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRows;
 
@@ -64,7 +64,7 @@ impl Sink for NoRows {
     }
 }
 
-/// Rows in the order they were put, in three flat arrays.
+/// Rows in the order in which they came, in three flat arrays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowBatch {
     positions: Vec<Position>,
@@ -78,7 +78,7 @@ impl RowBatch {
         self.positions.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
@@ -95,8 +95,8 @@ impl RowBatch {
         &self.positions
     }
 
-    /// A batch of rows at these positions; row i is `bytes` from end i-1 to end i. `None` unless there are as many
-    /// ends as positions, and they ascend to the end of `bytes`.
+    /// A batch of rows at these positions. Row i is `bytes` from end i-1 to end i. `None` unless there are as many
+    /// ends as positions, and the ends ascend to the end of `bytes`.
     pub fn from_parts(positions: Vec<Position>, ends: Vec<usize>, bytes: Vec<u8>) -> Option<RowBatch> {
         let fits = positions.len() == ends.len()
             && ends.is_sorted()
@@ -104,7 +104,7 @@ impl RowBatch {
         fits.then_some(RowBatch { positions, ends, bytes })
     }
 
-    /// Where each row ends in [`bytes`](Self::bytes).
+    /// The end of each row in [`bytes`](Self::bytes).
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
@@ -126,7 +126,7 @@ impl RowBatch {
     }
 }
 
-/// Collects rows in memory up to a number of bytes.
+/// A sink that collects rows in memory, up to a number of bytes.
 #[derive(Clone, Debug)]
 pub struct RowBuffer {
     batch: RowBatch,
@@ -134,22 +134,22 @@ pub struct RowBuffer {
 }
 
 impl RowBuffer {
-    /// What a row costs beside its bytes.
+    /// Bytes of memory that a row takes in addition to its own bytes.
     pub const ROW_OVERHEAD: usize = size_of::<Position>() + size_of::<usize>();
 
-    /// A buffer that is full once it holds `limit` bytes. It takes at least one row, whatever its size.
+    /// A buffer that is full when it holds `limit` bytes. It takes at least one row of any size.
     pub fn new(limit: usize) -> RowBuffer {
         RowBuffer { batch: RowBatch::default(), limit }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
-    /// Takes the rows out, in the order they came.
+    /// Removes and returns the rows, in the order in which they came.
     pub fn take(&mut self) -> RowBatch {
-        // The next batch will be much like this one.
+        // The next batch probably has about the same size.
         let next = RowBatch {
             positions: Vec::with_capacity(self.batch.positions.len()),
             ends: Vec::with_capacity(self.batch.ends.len()),
@@ -188,13 +188,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_rows_at_once_are_the_rows_one_by_one(
+        fn put_rows_equals_put_for_each_row(
             sizes in prop::collection::vec(0usize..6, 1..8), limit in 1usize..400, size in 0usize..5,
         ) {
             let (mut once, mut each) = (RowBuffer::new(limit), RowBuffer::new(limit));
             let mut record = 0;
             for count in sizes {
-                let at: Vec<_> = (0..count as u64).map(|n| Position::of(record + n)).collect();
+                let at: Vec<_> = (0..count as u64).map(|n| Position::of_record(record + n)).collect();
                 record += count as u64;
                 let rows: Vec<u8> = (0..count * size).map(|i| i as u8).collect();
                 let taken = once.put_rows(&at, &rows);

@@ -1,29 +1,30 @@
-//! What a kernel declares about itself, so that a runtime can split, place and move its folds.
+//! The declaration of a kernel, so that a runtime can split, place and move its folds.
 
 use std::fmt;
 
 use crate::{DType, Position};
 
-/// The declaration of one bound kernel: what it reads, how it may be split, what it gives.
+/// The declaration of a bound kernel: its input, how it may be split, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// Name for messages.
     pub name: &'static str,
-    /// What the kernel cannot split.
+    /// The unit that cannot be split.
     pub record: Record,
-    /// Records seen on each side of a block without being part of it.
+    /// Number of records on each side of a block that the fold sees but does not own.
     pub halo: u64,
     /// Whether partials may be merged out of order.
     pub order: Order,
-    /// What is promised about the bits of the answer.
+    /// The promise about the bits of the answer.
     pub numerics: Numerics,
-    /// What the fold gives.
+    /// The output of the fold.
     pub output: Output,
-    /// How many passes it takes.
+    /// The number of passes.
     pub passes: Passes,
-    /// Splits fall on multiples of this many records only, counted from record 0 of the file. 1: anywhere.
+    /// Records can be split only at multiples of this number, counted from record 0 of the file. With 1 they can be
+    /// split anywhere.
     pub grain: u64,
-    /// Bytes of a record of a second input that is read record by record beside the first, where there is one.
+    /// Bytes of a record of the second input, if there is one. Both inputs are read together, record by record.
     pub second: Option<u64>,
     /// Expected bytes of a saved state, for the planner.
     pub state_hint: u64,
@@ -32,7 +33,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// A kernel over fixed-size records that gives a value, with nothing special about it.
+    /// A kernel over fixed-size records that gives a value, with the usual settings for everything else.
     pub const fn fixed(name: &'static str, bytes: u64) -> Spec {
         Spec {
             name,
@@ -57,19 +58,19 @@ impl Spec {
     }
 }
 
-/// The unit a kernel cannot split, and with it the unit of positions.
+/// The unit that a kernel cannot split. It also defines the unit of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// This many bytes (at least 1). Positions are record numbers.
+    /// A fixed number of bytes (at least 1). Positions are record numbers.
     Fixed(u64),
-    /// A line with its `\n`. Positions are byte offsets in the file; a block ends where a line ends.
+    /// A line with its `\n`. Positions are byte offsets in the file. A block ends where a line ends.
     Line,
-    /// So many virtual records without bytes, for generators. Positions are record numbers.
+    /// A number of virtual records without bytes, for generators. Positions are record numbers.
     Index(u64),
 }
 
 impl Record {
-    /// Bytes that one step of position stands for: the record size, 1 for lines, 0 for virtual records.
+    /// Bytes per position: the record size, 1 for lines, 0 for virtual records.
     pub const fn bytes(self) -> u64 {
         match self {
             Record::Fixed(bytes) => bytes,
@@ -79,7 +80,7 @@ impl Record {
     }
 }
 
-/// Whether merging asks for adjacent extents.
+/// Whether only adjacent extents can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Partials may be merged in any order and across gaps.
@@ -88,17 +89,17 @@ pub enum Order {
     File,
 }
 
-/// What is promised about the bits of an answer.
+/// The promise about the bits of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numerics {
-    /// Correctly rounded, whatever the split.
+    /// The answer is rounded correctly for any split.
     Exact,
-    /// Sums rounded once, of which each value was first cut to a grid set by the largest: the same bits on every
-    /// placement, within a stated bound of the exact answer.
+    /// Each value is cut to a grid that depends on the largest value, and sums are rounded once. The bits are the same
+    /// on every placement, within a stated bound of the exact answer.
     Binned,
-    /// The same bits on every placement, by a canonical order of operations.
+    /// The bits are the same on every placement, because operations have one canonical order.
     Fixed,
-    /// Neither; only when asked for.
+    /// None of these promises. It is used only on request.
     Approximate,
 }
 
@@ -113,45 +114,44 @@ impl fmt::Display for Numerics {
     }
 }
 
-/// How many passes a kernel takes over its records.
+/// The number of passes of a kernel over its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passes {
-    /// One, or at most a few; what the fold gives it gives in the last of them, and rows that were given before are an
-    /// error.
+    /// One pass, or at most a few. The fold gives its output in the last of them. Rows in an earlier pass are an error.
     One,
-    /// As many as it takes. Only the pass that [`Next::Last`](crate::Next::Last) announces gives rows or bytes; all
-    /// others give a value only. Servers finish such passes among themselves.
+    /// As many passes as the kernel needs. Only the pass that [`Next::Last`](crate::Next::Last) announces gives rows or
+    /// bytes. All other passes give a value only. Servers finish such passes among themselves.
     Several,
 }
 
-/// What a fold gives.
+/// The output of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// A value at the end; nothing goes to the sink.
+    /// A value at the end. The fold emits no rows.
     Value,
     /// Rows in the order of their positions, and a value at the end.
     Rows(RowShape),
-    /// Bytes that follow each other in the order of their positions: a map or a generator. What is put at a position
-    /// are the bytes of its record, or of it and so many that follow.
+    /// Bytes in the order of their positions: the kernel is a map or a generator. The bytes at a position are those of
+    /// its record, or of this record and some records after it.
     Bytes,
 }
 
-/// How the rows of a kernel are to be shown.
+/// The form in which users see the rows of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowShape {
-    /// What the position of a row is called: `index` or `offset`.
+    /// The name of the position of a row: `index` or `offset`.
     pub position: &'static str,
-    /// Positions shown are `origin + record * per_record + part`.
+    /// The displayed position is `origin + record * per_record + part`.
     pub origin: u64,
     /// See `origin`.
     pub per_record: u64,
-    /// What the bytes of a row are.
+    /// The content of the bytes of a row.
     pub value: RowValue,
 }
 
 impl RowShape {
-    /// The number that is shown for a position.
-    pub const fn shown(&self, at: Position) -> u64 {
+    /// The displayed number of a position.
+    pub const fn display_number(&self, at: Position) -> u64 {
         at.record.saturating_mul(self.per_record).saturating_add(at.part).saturating_add(self.origin)
     }
 }
@@ -159,8 +159,8 @@ impl RowShape {
 /// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowValue {
-    /// One element, little-endian; shown as `value`.
+    /// One element, little-endian. Its name is `value`.
     Element(DType),
-    /// A line without its terminator; shown as `line`.
+    /// A line without its terminator. Its name is `line`.
     Line,
 }

@@ -1,10 +1,10 @@
-//! Reading and writing saved states: little-endian numbers and length-prefixed bytes.
+//! Reading and writing of saved states: little-endian numbers and length-prefixed bytes.
 //!
-//! A state may come from another machine, so reading never panics and never allocates more than there is.
+//! A state may come from another machine. So reading never panics and never allocates more than the state has bytes.
 
 use crate::KernelError;
 
-/// Reads a saved state from front to back.
+/// A reader of a saved state, from the first byte to the last.
 #[derive(Clone, Debug)]
 pub struct StateReader<'a> {
     kernel: &'static str,
@@ -12,22 +12,22 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// A reader; `kernel` names the owner in errors.
+    /// A reader of `state`. Errors name `kernel`.
     pub const fn new(kernel: &'static str, state: &'a [u8]) -> StateReader<'a> {
         StateReader { kernel, rest: state }
     }
 
-    /// The error of this state, for checks of the caller's own.
+    /// An error about this state, for checks by the caller.
     pub fn bad(&self, why: impl Into<String>) -> KernelError {
         KernelError::BadState { kernel: self.kernel, why: why.into() }
     }
 
-    /// What has not been read yet.
+    /// The bytes that were not read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next `n` bytes.
+    /// Reads the next `n` bytes.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if fewer than `n` bytes are left.
@@ -47,7 +47,7 @@ impl<'a> StateReader<'a> {
         Ok(out)
     }
 
-    /// One byte, 0 or 1.
+    /// Reads one byte, 0 or 1.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if no byte is left, or if the byte is neither 0 nor 1.
@@ -59,7 +59,7 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// An unsigned 64-bit number.
+    /// Reads an unsigned 64-bit number.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if fewer than 8 bytes are left.
@@ -67,7 +67,7 @@ impl<'a> StateReader<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A signed 128-bit number.
+    /// Reads a signed 128-bit number.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if fewer than 16 bytes are left.
@@ -75,7 +75,7 @@ impl<'a> StateReader<'a> {
         Ok(i128::from_le_bytes(self.array()?))
     }
 
-    /// An f64, by its bits.
+    /// Reads an f64 from its bits.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if fewer than 8 bytes are left.
@@ -83,17 +83,17 @@ impl<'a> StateReader<'a> {
         Ok(f64::from_bits(self.u64()?))
     }
 
-    /// Bytes behind their length.
+    /// Reads a length and then that number of bytes.
     ///
     /// # Errors
-    /// The error is [`KernelError::BadState`] if the length or so many bytes behind it are not there.
+    /// The error is [`KernelError::BadState`] if the length is missing, or if fewer bytes follow it.
     pub fn blob(&mut self) -> Result<&'a [u8], KernelError> {
         let n = self.u64()?;
-        let n = usize::try_from(n).map_err(|_| self.bad("a length is beyond memory"))?;
+        let n = usize::try_from(n).map_err(|_| self.bad("a length does not fit in memory"))?;
         self.bytes(n)
     }
 
-    /// Ends the reading.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
     /// The error is [`KernelError::BadState`] if bytes are left over.
@@ -101,22 +101,22 @@ impl<'a> StateReader<'a> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(self.bad(format!("{} bytes too many", self.rest.len())))
+            Err(self.bad(format!("it has {} bytes too many", self.rest.len())))
         }
     }
 }
 
-/// Appends what [`StateReader`] reads.
+/// A writer of the fields that [`StateReader`] reads.
 pub trait StateWriter {
-    /// One byte, 0 or 1.
+    /// Appends one byte, 0 or 1.
     fn put_flag(&mut self, flag: bool);
-    /// An unsigned 64-bit number.
+    /// Appends an unsigned 64-bit number.
     fn put_u64(&mut self, n: u64);
-    /// A signed 128-bit number.
+    /// Appends a signed 128-bit number.
     fn put_i128(&mut self, n: i128);
-    /// An f64, by its bits.
+    /// Appends the bits of an f64.
     fn put_f64(&mut self, x: f64);
-    /// Bytes behind their length.
+    /// Appends the length of `bytes`, then the bytes.
     fn put_blob(&mut self, bytes: &[u8]);
 }
 

@@ -1,9 +1,9 @@
 //! [`Tree`]: merges in one canonical order, for folds whose merge is not associative in bits.
 //!
-//! Merging floats rounds, so the bits of `(a + b) + c` and `a + (b + c)` differ. Here records are cut into
-//! leaves of a fixed number of records (the *grain*), counted from record 0 of the file and never from where
-//! a target, a lane or a block begins; two neighbours are merged only if they are siblings in the dyadic tree
-//! over the leaves. Whatever the split, the same merges happen, and so the same bits come out.
+//! A merge of floats rounds, so the bits of `(a + b) + c` and `a + (b + c)` differ. Here records are cut into leaves of
+//! a fixed number of records (the *grain*). Leaves are counted from record 0 of the file, and not from the beginning of
+//! a target, a lane or a block. Two neighbours are merged only if they are siblings in the dyadic tree over the leaves.
+//! So every split leads to the same merges and the same bits.
 //!
 //! A state is a list of nodes (level, number, state of the wrapped kernel) and, in the middle of a leaf, that
 //! leaf. Over an extent of n leaves it holds at most 2 log2 n nodes.
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Ctx, Fold, Kernel, KernelError, Next, NoRows, Numerics, Order, Sink, Spec, Step, saved};
 
-/// A kernel of class *fixed* made of one whose `merge` is only deterministic.
+/// A kernel of class *fixed* that wraps a kernel whose `merge` is only deterministic.
 ///
-/// The wrapped kernel gives a value and emits nothing. Its folds see whole leaves, in order.
+/// The wrapped kernel gives a value and emits no rows. Its folds see whole leaves, in order.
 #[derive(Clone, Debug)]
 pub struct Tree<K> {
     kernel: Arc<K>,
@@ -24,8 +24,8 @@ pub struct Tree<K> {
 }
 
 impl<K: Kernel + 'static> Tree<K> {
-    /// Wraps `kernel`, with leaves of `grain` records (at least 1). The grain is part of the answer's
-    /// definition: another grain may give other bits.
+    /// Wraps `kernel`, with leaves of `grain` records (at least 1). The grain is part of the definition of the answer:
+    /// another grain may give other bits.
     pub fn new(kernel: K, grain: u64) -> Tree<K> {
         Tree { kernel: Arc::new(kernel), grain: grain.max(1) }
     }
@@ -55,8 +55,8 @@ impl<K: Kernel + 'static> Kernel for Tree<K> {
             let why = "a leaf is not finished".into();
             return Err(KernelError::BadState { kernel: self.kernel.spec().name, why });
         }
-        // What is left are the maximal dyadic nodes of the whole extent: one list for one extent. They are
-        // merged from the right, smallest first, as a tree padded with nothing would.
+        // The nodes are the maximal dyadic nodes of the whole extent, so an extent always has the same list of nodes.
+        // They are merged from the right, the smallest first, as in a tree that is padded with empty leaves.
         let mut right: Option<Vec<u8>> = None;
         for (_, state) in nodes.0.into_iter().rev() {
             right = Some(match right {
@@ -71,7 +71,7 @@ impl<K: Kernel + 'static> Kernel for Tree<K> {
     }
 }
 
-/// (number of the first leaf, level) to state.
+/// A map from (number of the first leaf, level) to the state of a node.
 type Nodes = BTreeMap<(u64, u32), Vec<u8>>;
 
 struct TreeFold<K> {
@@ -97,7 +97,7 @@ fn combine<K: Kernel>(kernel: &K, ctx: &Ctx, left: &[u8], right: &[u8]) -> Resul
 
 impl<K: Kernel> TreeFold<K> {
     fn insert(&mut self, mut first: u64, mut level: u32, mut state: Vec<u8>) -> Result<(), KernelError> {
-        // A node of level l covers 2^l leaves; its sibling differs in bit l of the first leaf's number.
+        // A node of level l covers 2^l leaves. Its sibling differs in bit l of the number of the first leaf.
         while level < 63 {
             let sibling = first ^ (1 << level);
             let Some(other) = self.nodes.remove(&(sibling, level)) else { break };
@@ -111,7 +111,7 @@ impl<K: Kernel> TreeFold<K> {
         }
         match self.nodes.insert((first, level), state) {
             None => Ok(()),
-            Some(_) => Err(self.bad(format!("leaf {first} comes twice"))),
+            Some(_) => Err(self.bad(format!("leaf {first} is there twice"))),
         }
     }
 
@@ -128,7 +128,7 @@ impl<K: Kernel> Fold for TreeFold<K> {
         let mut leaf = match self.open.take() {
             Some(leaf) if leaf.next == at => leaf,
             Some(leaf) => {
-                return Err(self.bad(format!("leaf {} goes on at {at}, not {}", leaf.number, leaf.next)));
+                return Err(self.bad(format!("leaf {} continues at {at}, not {}", leaf.number, leaf.next)));
             }
             None if at == (number * self.grain).max(self.ctx.extent.start) => {
                 Leaf { number, next: at, fold: self.kernel.begin(&self.ctx)? }

@@ -4,13 +4,13 @@ use crate::DType;
 
 /// A value in an answer.
 ///
-/// Integers are exact; a sum of 2^62 values of 64 bits fits. Floats are f64: results about f32 data are widened
-/// exactly, so that reading the printed number gives the very value.
+/// Integers are exact; a sum of 2^62 values of 64 bits fits. Floats are f64. Results of f32 data are widened
+/// exactly, so the printed number is the exact value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// An exact integer.
     Int(i128),
-    /// An f64; NaN is the one canonical NaN.
+    /// An f64; a NaN is the canonical NaN.
     Float(f64),
     /// UTF-8 text.
     Text(String),
@@ -20,7 +20,7 @@ pub enum Value {
     List(Vec<Value>),
     /// Named values, in the order in which they are shown.
     Map(Vec<(&'static str, Value)>),
-    /// Elements in a shape.
+    /// An array of elements.
     Array(Array),
 }
 
@@ -33,12 +33,12 @@ impl Value {
         }
     }
 
-    /// A float with every NaN made the canonical one.
+    /// A float. Every NaN becomes the canonical NaN.
     pub fn float(x: f64) -> Value {
         Value::Float(if x.is_nan() { f64::NAN } else { x })
     }
 
-    /// Text where the bytes are UTF-8, else the bytes.
+    /// Text if the bytes are UTF-8, else the bytes.
     pub fn text_or_bytes(bytes: &[u8]) -> Value {
         match std::str::from_utf8(bytes) {
             Ok(text) => Value::Text(text.to_owned()),
@@ -47,19 +47,19 @@ impl Value {
     }
 }
 
-/// An array of an answer. Two are equal if their bits are.
+/// An array in an answer. Two arrays are equal if their bits are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Type of the elements.
     pub dtype: ArrayType,
-    /// Length of each axis, the slowest first; none for a single element.
+    /// Length of each axis, the slowest first; empty for a single element.
     pub shape: Vec<u64>,
     /// The elements, little-endian, in the order of the axes (C order).
     pub data: Vec<u8>,
 }
 
 impl Array {
-    /// The elements one by one, as numbers; booleans as 0 and 1.
+    /// The elements as numbers. Booleans are 0 and 1.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         let dtype = self.dtype;
         self.data.chunks_exact(dtype.size()).map(move |bytes| match dtype {
@@ -72,9 +72,9 @@ impl Array {
 /// The type of an element of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArrayType {
-    /// True or false, a byte of 1 or 0.
+    /// True or false: a byte of 1 or 0.
     Bool,
-    /// A number as files hold them.
+    /// A number of a type that files can hold.
     Number(DType),
 }
 
@@ -87,7 +87,7 @@ impl ArrayType {
         }
     }
 
-    /// `bool`, or the name of the number.
+    /// `bool`, or the name of the type of the number.
     pub const fn name(self) -> &'static str {
         match self {
             ArrayType::Bool => "bool",

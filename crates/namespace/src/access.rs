@@ -1,36 +1,36 @@
-//! Who may do what.
+//! Permissions of users.
 
 use crate::file::FileEntry;
 use crate::{FilePath, Mode, NamespaceError, Principal, Result};
 
-/// Users who may always do everything.
+/// Users that may always do everything.
 const SUPERUSERS: [&str; 2] = ["root", "uid:0"];
 
-/// What a caller wants of a file.
+/// Purpose of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// To know its layout and read its bytes.
+    /// Get its layout and read its bytes.
     Read,
-    /// To put another file in its place or to remove it.
+    /// Replace it by another file, or remove it.
     Write,
 }
 
-/// The rule of permission.
+/// The rules of permission.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     pub(crate) admin: Option<Principal>,
 }
 
 impl Rules {
-    fn is_super(&self, who: &Principal) -> bool {
+    fn is_administrator(&self, who: &Principal) -> bool {
         SUPERUSERS.contains(&who.as_str()) || self.admin.as_ref() == Some(who)
     }
 
     fn owns(&self, who: &Principal, owner: &Principal) -> bool {
-        who == owner || self.is_super(who)
+        who == owner || self.is_administrator(who)
     }
 
-    /// `Denied` with `verb` unless `who` has this access to the file.
+    /// Returns `Denied` with `verb` unless `who` has this access to the file.
     pub(crate) fn check(
         &self,
         who: &Principal,
@@ -38,13 +38,13 @@ impl Rules {
         access: Access,
         verb: &'static str,
     ) -> Result<()> {
-        let allowed = self.is_super(who) || file.mode.allows(*who == file.owner, access);
+        let allowed = self.is_administrator(who) || file.mode.allows(*who == file.owner, access);
         if allowed { Ok(()) } else { Err(denied(who, &file.path, verb)) }
     }
 
-    /// `NotAdministrator` with `verb` unless `who` may do everything.
+    /// Returns `NotAdministrator` with `verb` unless `who` may do everything.
     pub(crate) fn check_administrator(&self, who: &Principal, verb: &'static str) -> Result<()> {
-        if self.is_super(who) {
+        if self.is_administrator(who) {
             return Ok(());
         }
         Err(NamespaceError::NotAdministrator { who: who.clone(), verb })
@@ -52,10 +52,10 @@ impl Rules {
 
     /// Whether `who` may replace or remove a file of this owner and mode.
     pub(crate) fn may_write(&self, who: &Principal, owner: &str, mode: Mode) -> bool {
-        self.is_super(who) || mode.allows(who.as_str() == owner, Access::Write)
+        self.is_administrator(who) || mode.allows(who.as_str() == owner, Access::Write)
     }
 
-    /// `Denied` with `verb` unless `who` is `owner` or above the rules.
+    /// Returns `Denied` with `verb` unless `who` is `owner` or an administrator.
     pub(crate) fn check_owner(
         &self,
         who: &Principal,
@@ -66,8 +66,8 @@ impl Rules {
         if self.owns(who, owner) { Ok(()) } else { Err(denied(who, path, verb)) }
     }
 
-    /// Whether `who` may put a file with `mode` in the place of `file`. Replacing is no way around the rule
-    /// that only the owner changes the mode.
+    /// Checks whether `who` may replace `file` by a file with `mode`. A replacement must not evade the rule that only
+    /// the owner changes the mode.
     pub(crate) fn check_replace(&self, who: &Principal, file: &FileEntry, mode: Option<Mode>) -> Result<()> {
         self.check(who, file, Access::Write, "replace")?;
         if mode.is_none_or(|mode| mode == file.mode) {

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the namespace, with their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,47 +9,47 @@ use crate::{FileId, FilePath, PathFault, Principal};
 /// The result of an operation on the namespace.
 pub type Result<T> = std::result::Result<T, NamespaceError>;
 
-/// Longest part of a refused string that a message repeats, in characters.
+/// Most characters of a refused string that a message repeats.
 const SHOWN: usize = 64;
 
-/// What stands in the way of a path.
+/// Reason why no file can be at a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathConflict {
     /// There are files below the path, so it is a directory.
-    #[error("it is a directory: choose another name, or remove what lies in it")]
+    #[error("it is a directory: choose another name, or remove its files")]
     IsDirectory,
     /// A part of the path is a file.
     #[error("{0} is a file: choose another directory, or remove that file")]
     ParentIsFile(FilePath),
 }
 
-/// Why an operation on the namespace failed. Each sentence says what was wrong and what would be right.
+/// Failure of an operation on the namespace. Each message says what is wrong and what to do.
 ///
-/// An error of the system ([`is_usage`](Self::is_usage) is false) leaves open whether a change was made: after
-/// a crash it may turn out to be there. Every operation may be repeated.
+/// After an error of the system ([`is_usage`](Self::is_usage) is false) it is not known whether the change was made. It
+/// may be there after a crash. Every operation may be repeated.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
     /// There is no file, or no directory, at this path.
     #[error("there is nothing at {path}: list the directory above it for the right name")]
     NotFound {
-        /// The path asked for.
+        /// The requested path.
         path: String,
     },
     /// The permission bits refuse.
     #[error("{who} may not {verb} {path}: ask the owner of the file, or an administrator")]
     Denied {
-        /// Who asked.
+        /// The user that made the request.
         who: Principal,
-        /// For which file.
+        /// The file.
         path: FilePath,
-        /// For what.
+        /// The action that was refused.
         verb: &'static str,
     },
     /// Only an administrator may do this.
-    #[error("{who} may not {verb}: only root may, and the user whom the entry node was given with --admin")]
+    #[error("{who} may not {verb}: only root may, and the user that the entry node has as --admin")]
     NotAdministrator {
-        /// The user who asked.
+        /// The user that made the request.
         who: Principal,
         /// The action that was refused.
         verb: &'static str,
@@ -57,42 +57,42 @@ pub enum NamespaceError {
     /// A path breaks a rule.
     #[error("the path {path:?} is not allowed, {why}")]
     InvalidPath {
-        /// Its first 64 characters.
+        /// First 64 characters of the path.
         path: String,
-        /// Which rule.
+        /// The broken rule.
         why: PathFault,
     },
-    /// Some other argument is not what it must be.
+    /// Another argument is invalid.
     #[error("{what}: {remedy}")]
     Invalid {
-        /// What was wrong.
+        /// Description of the fault.
         what: String,
-        /// What would be right.
+        /// The action that the user must take.
         remedy: &'static str,
     },
-    /// A file cannot be at the path, because of others.
+    /// A file cannot be at the path, because of other files.
     #[error("{path} cannot be used: {conflict}")]
     Conflict {
         /// The path of the new file.
         path: FilePath,
-        /// What stands in its way.
+        /// The reason.
         conflict: PathConflict,
     },
-    /// The put is not in progress: its lease ran out, it was abandoned, or it never began.
-    #[error("put {id} is not in progress, its lease ran out or it was abandoned: begin again")]
+    /// The put is not in progress: its lease expired, it was abandoned, or it never began.
+    #[error("put {id} is not in progress, because its lease expired or it was abandoned: begin a new put")]
     UnknownAttempt {
         /// The put.
         id: FileId,
     },
-    /// A target number that no target has, or that of a target without an address.
+    /// A target with this number does not exist or has no address.
     #[error("target {number} is not in the cluster or has no address: take numbers from the list of targets")]
     UnknownTarget {
         /// The number.
         number: u32,
     },
-    /// Another target, with files on it, has this address.
+    /// Another target with files has this address.
     #[error(
-        "target {number} has the address {address} and files lie on it: give the new target another address, or remove those files"
+        "target {number} has the address {address} and contains files: give the new target another address, or remove those files"
     )]
     AddressTaken {
         /// The address.
@@ -100,41 +100,43 @@ pub enum NamespaceError {
         /// The target that has it.
         number: u32,
     },
-    /// A bound was passed.
+    /// A number exceeds its limit.
     #[error("too many {what}, the limit is {limit}: stay within it or split the request")]
     TooMany {
-        /// Of what.
+        /// The counted things.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// Too many puts of a user were begun and are neither finished nor cleared away.
+    /// A user has too many puts that are neither finished nor collected.
     #[error(
-        "{who} has {limit} puts that are not finished or not cleared away yet: finish some, or wait a moment"
+        "{who} has {limit} puts that are not finished or not collected yet: finish some, or wait a moment"
     )]
     TooManyPuts {
-        /// Whose.
+        /// The user.
         who: Principal,
         /// The limit.
         limit: u64,
     },
     /// Another process, or another handle in this one, has the namespace open.
-    #[error("the namespace in {} is open already: stop the process that has it, there can be only one", dir.display())]
+    #[error("the namespace in {} is open already: stop the process that has it open", dir.display())]
     Locked {
         /// The directory.
         dir: PathBuf,
     },
     /// A newer release wrote the namespace.
-    #[error("the namespace has format {found} and this release knows {known}: use the release that wrote it")]
+    #[error(
+        "the namespace has format {found}, but this release knows only {known}: use the release that wrote it"
+    )]
     NewerFormat {
-        /// The format found.
+        /// The format of the namespace.
         found: i64,
-        /// The newest this release reads.
+        /// The newest format that this release reads.
         known: i64,
     },
     /// The device or the user's quota is full.
     #[error(
-        "no space left for the namespace: free space or raise the quota, then retry; what was acknowledged is safe"
+        "no space left for the namespace: free space or raise the quota, then retry; acknowledged changes are safe"
     )]
     NoSpace,
     /// The stored state contradicts itself or cannot be read.
@@ -157,9 +159,9 @@ pub enum NamespaceError {
     /// Any other failure of the operating system.
     #[error("could not {op} {}: {source}. Check the device and the permissions, then retry", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         op: &'static str,
-        /// To what.
+        /// Its file or directory.
         path: PathBuf,
         /// The cause.
         source: Arc<io::Error>,
@@ -167,7 +169,7 @@ pub enum NamespaceError {
 }
 
 impl NamespaceError {
-    /// Whether the request is at fault, and not the machine or its state.
+    /// Whether the request caused the error, and not the machine or its state.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -209,7 +211,7 @@ impl NamespaceError {
 }
 
 impl From<rusqlite::Error> for NamespaceError {
-    /// Sorts a failure of SQLite by what can be done about it.
+    /// Converts a failure of SQLite to the variant whose remedy fits.
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         match &error {
@@ -220,7 +222,7 @@ impl From<rusqlite::Error> for NamespaceError {
                 }
                 _ => Self::Sqlite { source: Arc::new(error) },
             },
-            // A column of the wrong type, a missing table or row: the file is not what this crate wrote.
+            // A column of the wrong type, a missing table or row: this crate did not write the file so.
             rusqlite::Error::SqlInputError { .. }
             | rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
@@ -232,7 +234,7 @@ impl From<rusqlite::Error> for NamespaceError {
     }
 }
 
-/// The start of a string that came from outside, for a message.
-pub(crate) fn start(text: &str) -> String {
+/// Returns the start of a string from outside, for a message.
+pub(crate) fn shorten(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }

@@ -1,4 +1,4 @@
-//! What the namespace says about files, puts and targets.
+//! Records of files, puts and targets.
 
 use std::time::SystemTime;
 
@@ -7,98 +7,98 @@ use crate::{FileId, FilePath, Mode, Principal, TargetId};
 /// A storage target of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRecord {
-    /// Its number, given when it first joined and never changed.
+    /// Its number. It gets the number when it first joins, and keeps it.
     pub number: u32,
-    /// Its own name.
+    /// Its name.
     pub id: TargetId,
-    /// Where its storage node listens. Empty if another target has taken over the address since.
+    /// Address of its storage node. It is empty if another target has taken over the address.
     pub address: String,
 }
 
-/// A file to be put.
+/// Description of a new file for a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// Where it is to appear.
+    /// Its path.
     pub path: FilePath,
     /// Stripe unit in bytes, 1 to [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
     pub unit: u64,
-    /// Position in `targets` of the one that holds the first stripe.
+    /// Position in `targets` of the target with the first stripe.
     pub first: u32,
-    /// Numbers of the targets it lies on, each once, in the order of the stripes.
+    /// Numbers of its targets, each once, in the order of the stripes.
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
-    /// Its pieces lie where they were made: the objects say which they have.
+    /// Whether its pieces lie on the nodes that made them. The objects list their pieces.
     pub segments: bool,
-    /// Its mode. `None`: that of the file it replaces, or else [`DEFAULT_MODE`](crate::DEFAULT_MODE).
+    /// Its mode. `None`: the mode of the file that it replaces, or else [`DEFAULT_MODE`](crate::DEFAULT_MODE).
     pub mode: Option<Mode>,
 }
 
 /// A file at its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The put that made it.
+    /// Id of the put that made it.
     pub id: FileId,
-    /// Where it is.
+    /// Its path.
     pub path: FilePath,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Principal,
-    /// Who may use it.
+    /// Its permission bits.
     pub mode: Mode,
     /// Its length in bytes.
     pub length: u64,
     /// Stripe unit in bytes.
     pub unit: u64,
-    /// Position in `targets` of the one that holds the first stripe.
+    /// Position in `targets` of the target with the first stripe.
     pub first: u32,
-    /// Numbers of the targets it lies on, in the order of the stripes.
+    /// Numbers of its targets, in the order of the stripes.
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
-    /// Its pieces lie where they were made; unit and first say nothing then.
+    /// Whether its pieces lie on the nodes that made them. Then `unit` and `first` have no meaning.
     pub segments: bool,
     /// Version of its object on each of `targets`.
     pub versions: Vec<u64>,
-    /// When it was committed.
+    /// Time of its commit.
     pub created: SystemTime,
 }
 
 /// A put as [`begin`](crate::Namespace::begin) stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Where the file is to appear.
+    /// Path of the new file.
     pub path: FilePath,
-    /// Who began it.
+    /// User that began it.
     pub who: Principal,
     /// Stripe unit in bytes.
     pub unit: u64,
-    /// Position in `targets` of the one that holds the first stripe.
+    /// Position in `targets` of the target with the first stripe.
     pub first: u32,
     /// Numbers of the targets.
     pub targets: Vec<u32>,
     /// Bytes in a record, if its records have a fixed length.
     pub record: Option<u64>,
-    /// Its pieces lie where they were made.
+    /// Whether its pieces lie on the nodes that made them.
     pub segments: bool,
-    /// It was committed already; to commit it again changes nothing and answers the same.
+    /// Whether it is committed already. A second commit changes nothing and has the same answer.
     pub committed: bool,
 }
 
-/// What a commit did.
+/// Outcome of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommitOutcome {
     /// The file, now at its path.
     pub file: FileEntry,
-    /// The file that was there before, now garbage.
+    /// The file that it replaced, which is garbage now.
     pub replaced: Option<FileId>,
 }
 
-/// Objects that nobody needs.
+/// Objects of a put that are not needed any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage {
     /// The name of the objects.
     pub id: FileId,
-    /// Numbers of the targets that may hold one.
+    /// Numbers of the targets that may have one.
     pub targets: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Names of files and of targets that never come again.
+//! Unique names of puts and targets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,17 +12,17 @@ fn check(text: &str, kind: &str) -> Result<String, NamespaceError> {
         return Ok(text.into());
     }
     Err(NamespaceError::invalid(
-        format!("{:?} is no id of a {kind}", crate::error::start(text)),
-        "give the 32 lower-case hexadecimal digits as they were given out",
+        format!("{:?} is not the id of a {kind}", crate::error::shorten(text)),
+        "give its 32 lower-case hexadecimal digits",
     ))
 }
 
-/// One put of a file: 32 lower-case hexadecimal digits, random. Its objects on the targets have this name, so
-/// a file that replaces another has objects of its own.
+/// Id of one put of a file: 32 random lower-case hexadecimal digits. Its objects on the targets have this name, so a
+/// file that replaces another one has its own objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(String);
 
-/// A storage target, as its storage node named it when it was made: 32 lower-case hexadecimal digits.
+/// Id of a storage target: 32 lower-case hexadecimal digits. Its storage node chose it when the target was made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TargetId(String);
 

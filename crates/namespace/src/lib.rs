@@ -1,20 +1,20 @@
-//! Which files a cluster has, on which storage targets they lie, and who may use them.
+//! The table of the files of a cluster, with their storage targets and permissions.
 //!
-//! A cluster has one entry node that keeps this table; the bytes lie on storage nodes. A path names a layout
-//! (stripe unit, targets, versions of the objects there), an owner and a mode. A new file appears, or takes
-//! the place of an old one, in a single durable step, so a reader sees the old file or the new one:
+//! A cluster has one entry node that keeps this table; the bytes lie on storage nodes. A path has a layout (stripe
+//! unit, targets, versions of the objects there), an owner and a mode. A new file appears, or replaces an old one, in a
+//! single durable step. So a reader sees the old file or the new one:
 //!
-//! 1. [`begin`](Namespace::begin) makes the *attempt* durable and gives the [`FileId`] that names the objects.
-//! 2. The objects are written on the targets while [`renew`](Namespace::renew) keeps the lease.
-//! 3. [`commit`](Namespace::commit) puts the file at its path. What was there becomes *garbage*.
+//! 1. [`begin`](Namespace::begin) makes the *attempt* durable and returns the [`FileId`] that names the objects.
+//! 2. The objects are written on the targets, while [`renew`](Namespace::renew) extends the lease.
+//! 3. [`commit`](Namespace::commit) puts the file at its path. A file that was there becomes *garbage*.
 //!
-//! What was removed, replaced or abandoned, and attempts whose lease ran out, is [`garbage`](Namespace::garbage)
-//! until its objects are gone and [`collected`](Namespace::collected) says so. So no crash leaves objects that
-//! nobody knows of.
+//! Removed or replaced files, abandoned attempts and attempts with an expired lease are
+//! [`garbage`](Namespace::garbage). They are garbage until their objects are removed and
+//! [`forget_collected`](Namespace::forget_collected) is called. So the namespace knows all objects, also after a crash.
 //!
-//! Directories exist while a file lies in them; they have no owner and no mode. For a file, the owner's bits
-//! of its [`Mode`] hold for the owner and the other bits for everybody else. `root`, `uid:0` and
-//! [`NamespaceOptions::admin`] may do everything.
+//! Directories exist while they contain a file. They have no owner and no mode. The owner bits of the [`Mode`] of a
+//! file hold for its owner, and the other bits for all other users. `root`, `uid:0` and [`NamespaceOptions::admin`] may
+//! do everything.
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,7 +40,7 @@
 //!     mode: None,
 //! };
 //! let id = namespace.begin(&alice, &file, Duration::from_secs(60))?;
-//! // ... write the object `id` on the target; it ends up with version 7 ...
+//! // ... write the object `id` on the target; at the end it has version 7 ...
 //! namespace.commit(&alice, &id, 8_000, &[7])?;
 //!
 //! let found = namespace.lookup(&bob, &path, Access::Read)?;
@@ -53,8 +53,8 @@
 //! # }
 //! ```
 //!
-//! Everything is synchronous and safe to share between threads. What returned `Ok` is durable. Changes asked
-//! for by many threads at once share one commit. Every size has a bound: see the constants.
+//! Everything is synchronous and safe to share between threads. A change that returned `Ok` is durable. Changes by many
+//! threads at once share one commit. Every size has a bound: see the constants.
 
 mod access;
 mod clock;
@@ -66,7 +66,7 @@ mod layout;
 mod listing;
 mod lock;
 mod mode;
-mod named;
+mod named_puts;
 mod namespace;
 mod owner;
 mod path;
@@ -81,18 +81,18 @@ mod writer;
 
 pub use access::Access;
 pub use error::{NamespaceError, PathConflict, Result};
-pub use file::{Attempt, Committed, FileEntry, Garbage, ListEntry, NewFile, TargetRecord};
+pub use file::{Attempt, CommitOutcome, FileEntry, Garbage, ListEntry, NewFile, TargetRecord};
 pub use garbage::{MAX_COLLECTED, MAX_GARBAGE_PAGE};
 pub use ids::{FileId, TargetId};
 pub use layout::MAX_FILE_BYTES;
 pub use listing::MAX_LIST_PAGE;
 pub use mode::{DEFAULT_MODE, Mode};
-pub use named::{MAX_NAMED_PAGE, Named};
+pub use named_puts::{MAX_NAMED_PAGE, NamedPut};
 pub use namespace::{Namespace, NamespaceOptions};
 pub use path::{DirPath, FilePath, MAX_COMPONENT_BYTES, MAX_PATH_BYTES, PathFault};
 pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
 pub use puts::{MAX_LEASE, MAX_UNFINISHED};
 pub use readers::READERS;
 pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
-pub use tree::{Amount, MAX_CHANGED_AT_ONCE, Moved};
-pub use writer::{MAX_GROUP, MAX_QUEUED, Pending};
+pub use tree::{Amount, MAX_CHANGED_AT_ONCE, MoveOutcome};
+pub use writer::{MAX_GROUP, MAX_QUEUED, PendingChange};

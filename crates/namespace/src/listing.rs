@@ -1,9 +1,9 @@
-//! Finding files: one by its path, or a directory name by name.
+//! Lookup of a file by its path, and lists of directories.
 
 use rusqlite::{Connection, params};
 
-use crate::owner::missing;
-use crate::path::{ABOVE, SEPARATOR, check_name};
+use crate::owner::not_found;
+use crate::path::{AFTER_SEPARATOR, SEPARATOR, check_name};
 use crate::rows::{COLUMNS, Row, wrong_type};
 use crate::{Access, DirPath, FileEntry, FilePath, ListEntry, Namespace, NamespaceError, Principal, Result};
 
@@ -14,14 +14,14 @@ pub const MAX_LIST_PAGE: usize = 1_000;
 const PATH: usize = 3;
 
 impl Namespace {
-    /// The file at `path`, for `who` to use in this way.
+    /// Returns the file at `path`, if `who` has this access to it.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) also if `who` may not even
-    /// read it, or a failure of the system.
+    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) (also if `who` may not read
+    /// the file), or a failure of the system.
     pub fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
         let row = self.readers.with(|connection| Row::at(connection, path))?;
-        let file = row.ok_or_else(|| missing(path))?.entry()?;
+        let file = row.ok_or_else(|| not_found(path))?.entry()?;
         let verb = match access {
             Access::Read => "read",
             Access::Write => "write",
@@ -30,18 +30,18 @@ impl Namespace {
         Ok(file)
     }
 
-    /// Up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]), one level, bytewise by name, behind the name
-    /// `after`. An empty answer is the end. Directories have no permissions: everybody sees all names.
+    /// Returns up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]) after the name `after`: one level, in bytewise
+    /// order. An empty answer is the end. Directories have no permissions: all users see all names.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound) if no file lies in `dir`, unless it is `/`;
-    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` can be no name; or a failure of the system.
+    /// Returns [`NotFound`](NamespaceError::NotFound) if no file lies in `dir`, unless it is `/`;
+    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` is not a valid name; or a failure of the system.
     pub fn list(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
         after.map_or(Ok(()), check_name)?;
         let limit = limit.min(MAX_LIST_PAGE);
         self.readers.with(|connection| {
             let entries = page(connection, dir, after, limit)?;
-            if entries.is_empty() && !dir.is_root() && !exists(connection, dir)? {
+            if entries.is_empty() && !dir.is_root() && !directory_exists(connection, dir)? {
                 return Err(NamespaceError::NotFound { path: dir.to_string() });
             }
             Ok(entries)
@@ -54,11 +54,11 @@ fn range_query() -> String {
 }
 
 fn page(connection: &Connection, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
-    let (prefix, end) = (dir.prefix(), dir.above());
+    let (prefix, end) = (dir.prefix(), dir.prefix_end());
     let mut statement = connection.prepare_cached(&range_query())?;
-    let mut start = after.map_or_else(|| prefix.clone(), |name| format!("{prefix}{name}{ABOVE}"));
+    let mut start = after.map_or_else(|| prefix.clone(), |name| format!("{prefix}{name}{AFTER_SEPARATOR}"));
     let mut entries = Vec::new();
-    // Each turn reads the files up to the next directory, and then goes on behind all that lies in that.
+    // Each turn reads the files up to the next directory, and continues after all files of this directory.
     'next: while entries.len() < limit {
         let mut rows = statement.query(params![start, end, (limit - entries.len()) as i64])?;
         while let Some(row) = rows.next()? {
@@ -68,7 +68,7 @@ fn page(connection: &Connection, dir: &DirPath, after: Option<&str>, limit: usiz
             };
             if let Some((name, _)) = name.split_once(SEPARATOR) {
                 entries.push(ListEntry::Dir(name.to_owned()));
-                start = format!("{prefix}{name}{ABOVE}");
+                start = format!("{prefix}{name}{AFTER_SEPARATOR}");
                 continue 'next;
             }
             entries.push(ListEntry::File(Row::read(row)?.entry()?));
@@ -78,20 +78,20 @@ fn page(connection: &Connection, dir: &DirPath, after: Option<&str>, limit: usiz
     Ok(entries)
 }
 
-/// Whether a file lies in the directory, at whatever depth.
-pub(crate) fn exists(connection: &Connection, dir: &DirPath) -> Result<bool> {
+/// Whether a file lies in the directory, at any depth.
+pub(crate) fn directory_exists(connection: &Connection, dir: &DirPath) -> Result<bool> {
     let mut statement = connection
         .prepare_cached("SELECT 1 FROM files WHERE state = 1 AND path >= ? AND path < ? LIMIT 1")?;
-    Ok(statement.exists(params![dir.prefix(), dir.above()])?)
+    Ok(statement.exists(params![dir.prefix(), dir.prefix_end()])?)
 }
 
-/// The file that is a part of `path`, if there is one.
+/// Returns the file whose path is a parent of `path`, if there is one.
 pub(crate) fn file_above(connection: &Connection, path: &FilePath) -> Result<Option<FilePath>> {
     let key = path.key();
     let mut statement = connection
         .prepare_cached("SELECT path FROM files WHERE state = 1 AND path < ? ORDER BY path DESC LIMIT 1")?;
-    // Between a file and what would lie below it no key can come but those below it, and there are none: a
-    // path is never both file and directory. So only the key just before can be that file.
+    // In the order of keys, only keys below a file could come between it and `path`. There are none, because a path is
+    // never both file and directory. So only the key just before can be that file.
     let mut rows = statement.query([&key])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let before = row.get_ref(0)?.as_str().map_err(wrong_type)?;

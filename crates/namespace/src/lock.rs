@@ -7,7 +7,7 @@ use crate::{NamespaceError, Result};
 
 const LOCK_FILE: &str = "namespace.lock";
 
-/// Takes the lock. The system releases it when the file is closed, or the process ends in whatever way.
+/// Takes the lock. The system releases it when the file is closed or the process ends.
 pub(crate) fn acquire(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK_FILE);
     let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);

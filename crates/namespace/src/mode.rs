@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use crate::{Access, NamespaceError};
 
-/// The mode of a file that nobody gave one: the owner reads and writes, everybody else reads.
+/// The mode of a file without a chosen mode: the owner reads and writes, and all others read.
 pub const DEFAULT_MODE: Mode = Mode(0o644);
 
 const LARGEST: u16 = 0o777;
 
-/// Unix permission bits, 0 to 0o777. The read and write bits of the owner and of others decide; those of the
-/// group and the execute bits are kept and mean nothing. Written in octal.
+/// Unix permission bits, 0 to 0o777, written in octal. Only the read and write bits of the owner and of others have an
+/// effect. The bits of the group and the execute bits are only stored.
 ///
 /// ```
 /// use gristmill_namespace::Mode;
@@ -23,13 +23,13 @@ const LARGEST: u16 = 0o777;
 pub struct Mode(u16);
 
 impl Mode {
-    /// The mode of these bits.
+    /// A mode with these bits.
     ///
     /// # Errors
-    /// [`NamespaceError::Invalid`] for bits above 0o777.
+    /// Returns [`NamespaceError::Invalid`] for bits above 0o777.
     pub fn new(bits: u16) -> Result<Self, NamespaceError> {
         if bits > LARGEST {
-            return Err(refused(&format!("{bits:o}")));
+            return Err(invalid_mode(&format!("{bits:o}")));
         }
         Ok(Self(bits))
     }
@@ -59,11 +59,11 @@ impl Default for Mode {
 impl FromStr for Mode {
     type Err = NamespaceError;
 
-    /// One to four octal digits.
+    /// Parses one to four octal digits.
     fn from_str(text: &str) -> Result<Self, NamespaceError> {
         let octal = (1..=4).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
         let bits = if octal { u16::from_str_radix(text, 8).ok() } else { None };
-        bits.and_then(|bits| Self::new(bits).ok()).ok_or_else(|| refused(text))
+        bits.and_then(|bits| Self::new(bits).ok()).ok_or_else(|| invalid_mode(text))
     }
 }
 
@@ -73,9 +73,9 @@ impl fmt::Display for Mode {
     }
 }
 
-fn refused(text: &str) -> NamespaceError {
+fn invalid_mode(text: &str) -> NamespaceError {
     NamespaceError::invalid(
-        format!("{:?} is no file mode", crate::error::start(text)),
+        format!("{:?} is not a file mode", crate::error::shorten(text)),
         "use three octal digits such as 644",
     )
 }

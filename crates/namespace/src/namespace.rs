@@ -1,4 +1,4 @@
-//! The handle, and how it is opened and closed.
+//! The handle of a namespace, its opening and its closing.
 
 use std::fmt;
 use std::fs::File;
@@ -14,26 +14,26 @@ use crate::readers::Readers;
 use crate::writer::Writer;
 use crate::{NamespaceError, Principal, Result, lock, schema};
 
-/// What may be chosen when a namespace is opened.
+/// Options for the opening of a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct NamespaceOptions {
-    /// A user who may do everything, besides `root` and `uid:0`.
+    /// A user that may do everything, in addition to `root` and `uid:0`.
     pub admin: Option<Principal>,
-    /// The leases of all puts that go on last so long from now: their clients could not renew them while the namespace was
-    /// closed. `None` leaves them as they were.
-    pub renewed: Option<Duration>,
+    /// New lease of all puts in progress, counted from now, because their clients could not renew them while the
+    /// namespace was closed. `None` leaves the leases as they are.
+    pub renew_leases: Option<Duration>,
 }
 
-/// The namespace of a cluster, open in this process alone. Dropping it ends its thread and leaves one whole
-/// SQLite file; a process that is killed loses nothing either.
+/// The namespace of a cluster, open only in this process. A drop ends its thread and leaves one complete SQLite file. A
+/// process that is killed loses no durable change either.
 pub struct Namespace {
     pub(crate) rules: Arc<Rules>,
     pub(crate) readers: Readers,
     pub(crate) writer: Writer,
-    /// The row up to which garbage was given out.
-    pub(crate) given_out: Arc<AtomicI64>,
+    /// Row of the last garbage that was returned.
+    pub(crate) garbage_cursor: Arc<AtomicI64>,
     dir: PathBuf,
-    /// Held for its lock; the last field, so that it is released when everything else is closed.
+    /// The file with the lock. It is the last field, so that the lock is released after everything else is closed.
     _lock: File,
 }
 
@@ -44,11 +44,11 @@ impl Namespace {
         dir.join(schema::DATABASE_FILE).exists()
     }
 
-    /// Opens the namespace in `dir`, making the directory (not its parents) and `namespace.sqlite` if there
-    /// is none.
+    /// Opens the namespace in `dir`. Makes the directory (but not its parents) and `namespace.sqlite` if they do not
+    /// exist.
     ///
     /// # Errors
-    /// [`Locked`](NamespaceError::Locked) if it is open already, [`NewerFormat`](NamespaceError::NewerFormat),
+    /// Returns [`Locked`](NamespaceError::Locked) if it is open already, [`NewerFormat`](NamespaceError::NewerFormat),
     /// [`Damaged`](NamespaceError::Damaged), or a failure of the system.
     pub fn open(dir: &Path) -> Result<Self> {
         Self::open_with(dir, NamespaceOptions::default())
@@ -57,12 +57,12 @@ impl Namespace {
     /// [`open`](Self::open) with options.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn open_with(dir: &Path, options: NamespaceOptions) -> Result<Self> {
         make_dir(dir)?;
         let lock = lock::acquire(dir)?;
         let connection = schema::open_writer(dir)?;
-        if let Some(lease) = options.renewed {
+        if let Some(lease) = options.renew_leases {
             renew_all(&connection, lease)?;
         }
         let readers = Readers::open(dir)?;
@@ -72,7 +72,7 @@ impl Namespace {
             rules: Arc::new(Rules { admin: options.admin }),
             readers,
             writer,
-            given_out: Arc::new(AtomicI64::new(0)),
+            garbage_cursor: Arc::new(AtomicI64::new(0)),
             dir: dir.to_path_buf(),
             _lock: lock,
         })
@@ -81,7 +81,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The connection that closes last removes the write-ahead log; only the writer's may.
+        // The connection that closes last removes the write-ahead log. Only the connection of the writer may do that.
         self.readers.close();
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Debug for Namespace {
     }
 }
 
-/// Makes `dir` if there is none, and its name durable.
+/// Makes `dir` if it does not exist, and makes its name durable.
 fn make_dir(dir: &Path) -> Result<()> {
     match std::fs::create_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),

@@ -1,4 +1,4 @@
-//! What one may do to a file that is there: remove it, change its mode.
+//! Removal of an existing file, and change of its mode.
 
 use rusqlite::params;
 
@@ -6,15 +6,15 @@ use crate::rows::Row;
 use crate::{Access, FileId, FilePath, Mode, Namespace, NamespaceError, Principal, Result, puts};
 
 impl Namespace {
-    /// Removes the file; it becomes garbage. Returns its id.
+    /// Removes the file, which becomes garbage. Returns its id.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) for who may not write it, or
+    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) if `who` may not write it, or
     /// a failure of the system.
     pub fn remove(&self, who: &Principal, path: &FilePath) -> Result<FileId> {
         let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
         self.writer.call(move |connection| {
-            let row = Row::at(connection, &path)?.ok_or_else(|| missing(&path))?;
+            let row = Row::at(connection, &path)?.ok_or_else(|| not_found(&path))?;
             let n = row.n;
             let file = row.entry()?;
             rules.check(&who, &file, Access::Write, "remove")?;
@@ -23,14 +23,14 @@ impl Namespace {
         })
     }
 
-    /// Gives the file another mode. Only its owner may.
+    /// Sets the mode of the file. Only its owner may do that.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied), or a failure of the system.
+    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied), or a failure of the system.
     pub fn set_mode(&self, who: &Principal, path: &FilePath, mode: Mode) -> Result<()> {
         let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
         self.writer.call(move |connection| {
-            let row = Row::at(connection, &path)?.ok_or_else(|| missing(&path))?;
+            let row = Row::at(connection, &path)?.ok_or_else(|| not_found(&path))?;
             let n = row.n;
             rules.check_owner(&who, &row.entry()?.owner, &path, "change the mode of")?;
             connection
@@ -41,6 +41,6 @@ impl Namespace {
     }
 }
 
-pub(crate) fn missing(path: &FilePath) -> NamespaceError {
+pub(crate) fn not_found(path: &FilePath) -> NamespaceError {
     NamespaceError::NotFound { path: path.to_string() }
 }

@@ -1,8 +1,8 @@
-//! Paths, and the form in which they are kept.
+//! Paths, and their stored form.
 //!
-//! A stored path, its *key*, has [`SEPARATOR`] in place of `/`. Every character a name may hold lies above
-//! it, so keys sort as a listing of one level must: by whole names, with all that lies in a directory
-//! together. With `/` itself `/a-b` would come between the directory `/a` and its `/a/x`.
+//! A stored path is called *key*, and has [`SEPARATOR`] in place of `/`. Every character that a name may contain is
+//! above it. So keys are sorted by whole names, as a list of one level needs, and all files of a directory are
+//! together. With `/` as separator, `/a-b` would come between the directory `/a` and its file `/a/x`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,46 +14,47 @@ pub const MAX_PATH_BYTES: usize = 4_096;
 /// Longest name between two slashes, in bytes.
 pub const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Stands for `/` in a key.
+/// Character for `/` in a key.
 pub(crate) const SEPARATOR: char = '\u{1}';
-/// A name followed by this lies above all that is in the directory of that name, and below every other name.
-pub(crate) const ABOVE: char = '\u{2}';
+/// Character after [`SEPARATOR`]. A name followed by it sorts after all keys in the directory of that name, and before
+/// the next name.
+pub(crate) const AFTER_SEPARATOR: char = '\u{2}';
 
-/// Which rule a path breaks.
+/// The rule that a path breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathFault {
-    /// It does not start with a slash.
+    /// The path does not start with a slash.
     #[error("it does not start with /: give the whole path")]
     Relative,
-    /// It is the root, which is no file.
+    /// The path is the root, which is not a file.
     #[error("it names no file: add a name")]
     Root,
-    /// It ends with a slash.
-    #[error("it ends with /: leave that out to name a file")]
+    /// The path ends with a slash.
+    #[error("it ends with /: remove the last / to name a file")]
     TrailingSlash,
     /// Two slashes follow each other, or a name is empty.
     #[error("a name in it is empty: put one slash between names")]
     EmptyComponent,
     /// A name is `.` or `..`.
-    #[error("a name in it is . or ..: give the path without detours")]
+    #[error("a name in it is . or ..: give the path without them")]
     Dots,
-    /// It holds a control character.
-    #[error("it holds a control character: use printable ones")]
+    /// The path contains a control character.
+    #[error("it contains a control character: use printable characters")]
     Control,
-    /// A name is a path of several.
-    #[error("it is a name and must not hold /: give the last part of the path")]
+    /// A name contains a slash.
+    #[error("it is a name and must not contain /: give the last part of the path")]
     Slash,
     /// A name is longer than [`MAX_COMPONENT_BYTES`].
     #[error("a name in it is longer than {MAX_COMPONENT_BYTES} bytes: shorten it")]
     ComponentTooLong,
-    /// The whole is longer than [`MAX_PATH_BYTES`].
+    /// The path is longer than [`MAX_PATH_BYTES`].
     #[error("it is longer than {MAX_PATH_BYTES} bytes: shorten it")]
     TooLong,
 }
 
-/// The path of a file: absolute and normalised, such as `/a/b`. Names of 1 to 255 bytes, none `.` or `..`, no
-/// control characters, 4096 bytes in all. Orders bytewise.
+/// The path of a file: absolute and normalised, such as `/a/b`. Its names have 1 to 255 bytes and no control
+/// characters, and are not `.` or `..`. A path has at most 4096 bytes. Paths are ordered by their bytes.
 ///
 /// ```
 /// use gristmill_namespace::FilePath;
@@ -64,7 +65,7 @@ pub enum PathFault {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(String);
 
-/// The path of a directory to list: `/`, `/a` or `/a/`. Shown without the last slash.
+/// The path of a directory: `/`, `/a` or `/a/`. It is printed without the last slash.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirPath(String);
 
@@ -72,9 +73,9 @@ impl FilePath {
     /// Checks `path`.
     ///
     /// # Errors
-    /// [`NamespaceError::InvalidPath`] says which rule it breaks.
+    /// Returns [`NamespaceError::InvalidPath`] with the rule that it breaks.
     pub fn parse(path: &str) -> Result<Self, NamespaceError> {
-        check(path).map_err(|fault| refused(path, fault))?;
+        check(path).map_err(|fault| invalid_path(path, fault))?;
         Ok(Self(path.into()))
     }
 
@@ -84,7 +85,7 @@ impl FilePath {
         &self.0
     }
 
-    /// The last name in it.
+    /// The last name in the path.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
@@ -98,7 +99,7 @@ impl FilePath {
         // A slash in a key would be read as a separator, and another key would have that path.
         let path = if key.contains('/') { None } else { Some(key.replace(SEPARATOR, "/")) };
         path.and_then(|path| Self::parse(&path).ok()).ok_or_else(|| {
-            NamespaceError::damaged(format!("it holds {:?} as a path", crate::error::start(key)))
+            NamespaceError::damaged(format!("it contains {:?} as a path", crate::error::shorten(key)))
         })
     }
 }
@@ -107,13 +108,13 @@ impl DirPath {
     /// Checks `path`.
     ///
     /// # Errors
-    /// [`NamespaceError::InvalidPath`] says which rule it breaks.
+    /// Returns [`NamespaceError::InvalidPath`] with the rule that it breaks.
     pub fn parse(path: &str) -> Result<Self, NamespaceError> {
         if path == "/" {
             return Ok(Self(String::new()));
         }
         let trimmed = path.strip_suffix('/').unwrap_or(path);
-        check(trimmed).map_err(|fault| refused(path, fault))?;
+        check(trimmed).map_err(|fault| invalid_path(path, fault))?;
         Ok(Self(trimmed.into()))
     }
 
@@ -123,23 +124,23 @@ impl DirPath {
         if self.is_root() { "/" } else { &self.0 }
     }
 
-    /// Whether it is `/`.
+    /// Whether the path is `/`.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the keys of all that lies in it start with.
+    /// The start of the keys of all files in the directory.
     pub(crate) fn prefix(&self) -> String {
         let mut key = self.0.replace('/', SEPARATOR.encode_utf8(&mut [0; 4]));
         key.push(SEPARATOR);
         key
     }
 
-    /// Lies above the keys of all that lies in it.
-    pub(crate) fn above(&self) -> String {
+    /// A key after the keys of all files in the directory.
+    pub(crate) fn prefix_end(&self) -> String {
         let mut key = self.0.replace('/', SEPARATOR.encode_utf8(&mut [0; 4]));
-        key.push(ABOVE);
+        key.push(AFTER_SEPARATOR);
         key
     }
 }
@@ -154,7 +155,7 @@ impl From<&FilePath> for DirPath {
 /// Checks one name.
 pub(crate) fn check_name(name: &str) -> Result<(), NamespaceError> {
     let fault = if name.contains('/') { Err(PathFault::Slash) } else { check_component(name) };
-    fault.map_err(|fault| refused(name, fault))
+    fault.map_err(|fault| invalid_path(name, fault))
 }
 
 fn check(path: &str) -> Result<(), PathFault> {
@@ -181,8 +182,8 @@ fn check_component(name: &str) -> Result<(), PathFault> {
     }
 }
 
-fn refused(path: &str, why: PathFault) -> NamespaceError {
-    NamespaceError::InvalidPath { path: crate::error::start(path), why }
+fn invalid_path(path: &str, why: PathFault) -> NamespaceError {
+    NamespaceError::InvalidPath { path: crate::error::shorten(path), why }
 }
 
 impl FromStr for FilePath {
@@ -276,7 +277,7 @@ mod tests {
         for path in &paths {
             assert_eq!(&FilePath::from_key(&path.key()).unwrap(), path);
             let dir = DirPath::parse("/a").unwrap();
-            let within = path.key() >= dir.prefix() && path.key() < dir.above();
+            let within = path.key() >= dir.prefix() && path.key() < dir.prefix_end();
             assert_eq!(within, path.as_str().starts_with("/a/"), "{path}");
         }
         for bad in ["/a", "", "a", "\u{1}", "\u{1}a\u{1}", "\u{1}a/b", "\u{1}..", "\u{1}a\u{2}"] {

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Users.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use crate::NamespaceError;
 /// Longest name of a principal, in bytes.
 pub const MAX_PRINCIPAL_BYTES: usize = 128;
 
-/// The name of a user as the caller has established it: `anonymous`, `uid:1000`, `alice`. 1 to 128 bytes of
-/// `[A-Za-z0-9._@:+-]`.
+/// The name of a user, such as `anonymous`, `uid:1000` or `alice`. The caller has identified the user. The name has 1
+/// to 128 bytes of `[A-Za-z0-9._@:+-]`.
 ///
 /// ```
 /// use gristmill_namespace::Principal;
@@ -20,7 +20,7 @@ pub const MAX_PRINCIPAL_BYTES: usize = 128;
 pub struct Principal(String);
 
 impl Principal {
-    /// The user whom nobody has vouched for.
+    /// The user without an identity.
     #[must_use]
     pub fn anonymous() -> Self {
         Self("anonymous".into())
@@ -40,7 +40,7 @@ impl FromStr for Principal {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._@:+-".contains(&byte);
         if name.is_empty() || name.len() > MAX_PRINCIPAL_BYTES || !name.bytes().all(allowed) {
             return Err(NamespaceError::invalid(
-                format!("{:?} is no user name", crate::error::start(name)),
+                format!("{:?} is not a user name", crate::error::shorten(name)),
                 "use 1 to 128 bytes of A-Z a-z 0-9 . _ @ : + -",
             ));
         }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_short_plain_names_are_users() {
+    fn user_names_are_short_and_plain() {
         for good in ["a", "anonymous", "uid:0", "Alice.B_c@host+x-1", &"x".repeat(128)] {
             assert_eq!(good.parse::<Principal>().unwrap().to_string(), good);
         }

@@ -1,4 +1,4 @@
-//! Puts: begun, kept alive, committed or abandoned.
+//! Puts: their beginning, leases, commits and ends.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,46 +6,51 @@ use rusqlite::{Connection, params};
 
 use crate::access::Rules;
 use crate::layout::{MAX_FILE_BYTES, check_layout};
-use crate::listing::{exists, file_above};
-use crate::rows::{Row, number_bytes, stored, to_nanos, version_bytes};
-use crate::targets::{MAX_CLUSTER_TARGETS, check_known};
-use crate::writer::Pending;
+use crate::listing::{directory_exists, file_above};
+use crate::rows::{Row, number_bytes, stored_value, to_nanos, version_bytes};
+use crate::targets::{MAX_CLUSTER_TARGETS, check_targets};
+use crate::writer::PendingChange;
 use crate::{
-    Attempt, Committed, DirPath, FileEntry, FileId, FilePath, Mode, Namespace, NamespaceError, NewFile,
+    Attempt, CommitOutcome, DirPath, FileEntry, FileId, FilePath, Mode, Namespace, NamespaceError, NewFile,
     PathConflict, Principal, Result, clock, schema,
 };
 
 /// Longest lease of a put in progress.
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Most puts of a user that go on, or were given up and are not collected yet.
+/// Most puts of a user that are in progress, or were abandoned and are not collected yet.
 pub const MAX_UNFINISHED: u32 = 16_384;
 
 impl Namespace {
-    /// Begins to put a file. Nothing is seen at the path before [`commit`](Self::commit). A lease that is not
-    /// renewed in time makes the attempt garbage; leases go by the clock of the system.
+    /// Begins a put of a file. Nothing is visible at the path before [`commit`](Self::commit). If the lease is not
+    /// renewed in time, the attempt becomes garbage. Leases follow the clock of the system.
     ///
     /// # Errors
-    /// [`Denied`](NamespaceError::Denied) if there is a file at the path that `who` may not write, or whose
+    /// Returns [`Denied`](NamespaceError::Denied) if there is a file at the path that `who` may not write, or if its
     /// mode would change and `who` is not the owner; [`Conflict`](NamespaceError::Conflict);
-    /// [`UnknownTarget`](NamespaceError::UnknownTarget); [`TooMany`](NamespaceError::TooMany) targets;
-    /// [`Invalid`](NamespaceError::Invalid) for no targets, one named twice, a unit or record of 0 or above
-    /// [`MAX_FILE_BYTES`], a `first` behind the last target, or a lease above [`MAX_LEASE`];
+    /// [`UnknownTarget`](NamespaceError::UnknownTarget); [`TooMany`](NamespaceError::TooMany) for too many targets;
+    /// [`Invalid`](NamespaceError::Invalid) for no targets, a target that is named twice, a unit or record of 0 or
+    /// above [`MAX_FILE_BYTES`], a `first` after the last target, or a lease above [`MAX_LEASE`];
     /// [`TooManyPuts`](NamespaceError::TooManyPuts); or a failure of the system.
     pub fn begin(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<FileId> {
-        self.begin_later(who, file, lease)?.wait()
+        self.queue_begin(who, file, lease)?.wait()
     }
 
-    /// [`begin`](Self::begin) for many at once: they share commits.
+    /// [`begin`](Self::begin) without a wait, so that many puts share commits.
     ///
     /// # Errors
-    /// Those of [`begin`](Self::begin), some now and the others when it is waited for.
-    pub fn begin_later(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<Pending<FileId>> {
+    /// Returns some of the errors of [`begin`](Self::begin) at once. [`PendingChange::wait`] returns the others.
+    pub fn queue_begin(
+        &self,
+        who: &Principal,
+        file: &NewFile,
+        lease: Duration,
+    ) -> Result<PendingChange<FileId>> {
         check_layout(file.unit, file.first, &file.targets, file.record)?;
         check_lease(lease)?;
         let (rules, who, file) = (self.rules.clone(), who.clone(), file.clone());
-        self.writer.later(move |connection| {
-            check_known(connection, &file.targets)?;
-            check_place(connection, &rules, &who, &file.path, file.mode)?;
+        self.writer.queue_call(move |connection| {
+            check_targets(connection, &file.targets)?;
+            check_destination(connection, &rules, &who, &file.path, file.mode)?;
             check_unfinished(connection, &who)?;
             let mut insert = connection.prepare_cached(
                 "INSERT INTO files (id, state, path, who, mode, unit, first, targets, record, lease, segments)
@@ -61,79 +66,85 @@ impl Namespace {
                     file.first,
                     number_bytes(&file.targets),
                     file.record.map(|record| record as i64),
-                    ends(lease),
+                    lease_end(lease),
                     file.segments
                 ],
                 |row| row.get(0),
             )?;
-            stored(id.parse())
+            stored_value(id.parse())
         })
     }
 
-    /// Makes the lease of an attempt last this long from now.
+    /// Sets the lease of an attempt, counted from now.
     ///
     /// # Errors
-    /// [`UnknownAttempt`](NamespaceError::UnknownAttempt) also if it is committed or its lease ran out;
-    /// [`Denied`](NamespaceError::Denied) for others than who began it;
+    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt), also if it is committed or its lease expired;
+    /// [`Denied`](NamespaceError::Denied) if another user began it;
     /// [`Invalid`](NamespaceError::Invalid) for a lease above [`MAX_LEASE`]; or a failure of the system.
     pub fn renew(&self, who: &Principal, id: &FileId, lease: Duration) -> Result<()> {
         check_lease(lease)?;
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         self.writer.call(move |connection| {
-            let row = Row::find(connection, &id)?.ok_or_else(|| unknown(&id))?;
+            let row = Row::find(connection, &id)?.ok_or_else(|| unknown_attempt(&id))?;
             rules.check_owner(&who, &row.who, &row.path, "go on with the put of")?;
             if !row.in_progress() {
-                return Err(unknown(&id));
+                return Err(unknown_attempt(&id));
             }
             connection
                 .prepare_cached("UPDATE files SET lease = ? WHERE n = ?")?
-                .execute(params![ends(lease), row.n])?;
+                .execute(params![lease_end(lease), row.n])?;
             Ok(())
         })
     }
 
-    /// What [`begin`](Self::begin) stored, for as long as [`commit`](Self::commit) would answer.
+    /// Returns the put that [`begin`](Self::begin) stored, as long as [`commit`](Self::commit) knows it.
     ///
     /// # Errors
-    /// [`UnknownAttempt`](NamespaceError::UnknownAttempt), or a failure of the system.
+    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt), or a failure of the system.
     pub fn attempt(&self, id: &FileId) -> Result<Attempt> {
         let row = self.readers.with(|connection| Row::find(connection, id))?;
         let row = row.filter(|row| row.in_progress() || row.is_committed());
-        row.map(Row::attempt).ok_or_else(|| unknown(id))
+        row.map(Row::attempt).ok_or_else(|| unknown_attempt(id))
     }
 
-    /// Puts the file at its path, in one step with the removal of the one that was there. `length` in bytes;
-    /// `versions` of the object on each target, in the order of the targets. The file belongs to the owner of
-    /// the one it replaces, or else to who began the put.
+    /// Puts the file at its path and removes the file that was there, in one step. `length` is in bytes. `versions` are
+    /// the versions of the object on each target, in the order of the targets. The file belongs to the owner of the
+    /// file that it replaces, or else to the user that began the put.
     ///
-    /// Repeated after a success, it changes nothing and answers the same (with the mode as it is by then),
-    /// until the file is removed or replaced and [`collected`](Self::collected).
+    /// After a success, a repeated call changes nothing and has the same answer (with the mode at that time). This ends
+    /// when the file was removed or replaced and [`forget_collected`](Self::forget_collected) was called.
     ///
     /// # Errors
-    /// [`UnknownAttempt`](NamespaceError::UnknownAttempt) if the lease ran out or the attempt was abandoned;
-    /// [`Denied`](NamespaceError::Denied) for others than who began it, and as for [`begin`](Self::begin);
+    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt) if the lease expired or the attempt was abandoned;
+    /// [`Denied`](NamespaceError::Denied) if another user began it, and as for [`begin`](Self::begin);
     /// [`Conflict`](NamespaceError::Conflict); [`Invalid`](NamespaceError::Invalid) for a length above
-    /// [`MAX_FILE_BYTES`], not one version for each target, or others than in a first commit; or a failure of
-    /// the system. After any of these but the first the attempt goes on as before.
-    pub fn commit(&self, who: &Principal, id: &FileId, length: u64, versions: &[u64]) -> Result<Committed> {
-        self.commit_later(who, id, length, versions)?.wait()
-    }
-
-    /// [`commit`](Self::commit) for many at once: they share commits.
-    ///
-    /// # Errors
-    /// Those of [`commit`](Self::commit), some now and the others when it is waited for.
-    pub fn commit_later(
+    /// [`MAX_FILE_BYTES`], a wrong number of versions, or a length or versions that differ from those of the first
+    /// commit; or a failure of the system. After any of these but the first, the attempt stays in progress.
+    pub fn commit(
         &self,
         who: &Principal,
         id: &FileId,
         length: u64,
         versions: &[u64],
-    ) -> Result<Pending<Committed>> {
+    ) -> Result<CommitOutcome> {
+        self.queue_commit(who, id, length, versions)?.wait()
+    }
+
+    /// [`commit`](Self::commit) without a wait, so that many puts share commits.
+    ///
+    /// # Errors
+    /// Returns some of the errors of [`commit`](Self::commit) at once. [`PendingChange::wait`] returns the others.
+    pub fn queue_commit(
+        &self,
+        who: &Principal,
+        id: &FileId,
+        length: u64,
+        versions: &[u64],
+    ) -> Result<PendingChange<CommitOutcome>> {
         if length > MAX_FILE_BYTES {
             return Err(NamespaceError::invalid(
                 format!("a file of {length} bytes is too long"),
-                "stay below 2^63 bytes",
+                "use less than 2^63 bytes",
             ));
         }
         if versions.len() > MAX_CLUSTER_TARGETS {
@@ -141,13 +152,13 @@ impl Namespace {
         }
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         let versions = versions.to_vec();
-        self.writer.later(move |connection| commit(connection, &rules, &who, &id, length, &versions))
+        self.writer.queue_call(move |connection| commit(connection, &rules, &who, &id, length, &versions))
     }
 
-    /// Ends an attempt; it becomes garbage. Fine if it ended already; a commit is not undone.
+    /// Ends an attempt, which becomes garbage. If it has ended already, this does nothing. A commit is not undone.
     ///
     /// # Errors
-    /// [`Denied`](NamespaceError::Denied) for others than who began it, or a failure of the system.
+    /// Returns [`Denied`](NamespaceError::Denied) if another user began it, or a failure of the system.
     pub fn abandon(&self, who: &Principal, id: &FileId) -> Result<()> {
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         self.writer.call(move |connection| {
@@ -166,8 +177,8 @@ fn commit(
     id: &FileId,
     length: u64,
     versions: &[u64],
-) -> Result<Committed> {
-    let row = Row::find(connection, id)?.ok_or_else(|| unknown(id))?;
+) -> Result<CommitOutcome> {
+    let row = Row::find(connection, id)?.ok_or_else(|| unknown_attempt(id))?;
     rules.check_owner(who, &row.who, &row.path, "commit the put of")?;
     if row.is_committed() {
         let done = row.committed()?;
@@ -180,15 +191,15 @@ fn commit(
         return Ok(done);
     }
     if !row.in_progress() {
-        return Err(unknown(id));
+        return Err(unknown_attempt(id));
     }
     if versions.len() != row.targets.len() {
         return Err(NamespaceError::invalid(
             format!("{} versions were given for {} targets", versions.len(), row.targets.len()),
-            "give one for each target",
+            "give one version for each target",
         ));
     }
-    let old = check_place(connection, rules, who, &row.path, row.mode)?;
+    let old = check_destination(connection, rules, who, &row.path, row.mode)?;
     let (mut owner, mut mode, mut replaced) = (row.who, row.mode, None);
     if let Some((n, old)) = old {
         discard(connection, n)?;
@@ -208,11 +219,11 @@ fn commit(
             replaced.as_ref().map(FileId::as_str),
             row.n
         ])?;
-    Row::find(connection, id)?.ok_or_else(|| unknown(id))?.committed()
+    Row::find(connection, id)?.ok_or_else(|| unknown_attempt(id))?.committed()
 }
 
-/// Whether `who` may have a file with `mode` at `path`. Returns the row and the file that are there now.
-pub(crate) fn check_place(
+/// Checks that `who` may put a file with `mode` at `path`. Returns the row and the file that are there now.
+pub(crate) fn check_destination(
     connection: &Connection,
     rules: &Rules,
     who: &Principal,
@@ -227,26 +238,26 @@ pub(crate) fn check_place(
     }
     let conflict = match file_above(connection, path)? {
         Some(parent) => PathConflict::ParentIsFile(parent),
-        None if exists(connection, &DirPath::from(path))? => PathConflict::IsDirectory,
+        None if directory_exists(connection, &DirPath::from(path))? => PathConflict::IsDirectory,
         None => return Ok(None),
     };
     Err(NamespaceError::Conflict { path: path.clone(), conflict })
 }
 
-/// Makes the row garbage.
+/// Makes the file or attempt of a row garbage.
 pub(crate) fn discard(connection: &Connection, n: i64) -> Result<()> {
     connection.prepare_cached("UPDATE files SET state = 2, lease = NULL WHERE n = ?")?.execute([n])?;
     Ok(())
 }
 
-/// Makes the lease of every attempt last this long from now: none shall have run out while nobody could renew it.
+/// Sets the lease of every attempt, counted from now, because no lease could be renewed while the namespace was closed.
 pub(crate) fn renew_all(connection: &Connection, lease: Duration) -> Result<()> {
     check_lease(lease)?;
-    connection.execute("UPDATE files SET lease = ? WHERE state = 0", params![ends(lease)])?;
+    connection.execute("UPDATE files SET lease = ? WHERE state = 0", params![lease_end(lease)])?;
     Ok(())
 }
 
-/// Refuses a put of a user who has too many that are not finished.
+/// Refuses a put of a user that has too many unfinished puts.
 fn check_unfinished(connection: &Connection, who: &Principal) -> Result<()> {
     let mut count = connection.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM files WHERE owner IS NULL AND state <> 3 AND who = ? LIMIT ?)",
@@ -260,17 +271,17 @@ fn check_unfinished(connection: &Connection, who: &Principal) -> Result<()> {
 
 pub(crate) fn check_lease(lease: Duration) -> Result<()> {
     if lease > MAX_LEASE {
-        return Err(NamespaceError::invalid("the lease is longer than 30 days", "renew a shorter one"));
+        return Err(NamespaceError::invalid("the lease is longer than 30 days", "use a shorter lease"));
     }
     Ok(())
 }
 
-/// When a lease that begins now ends, in nanoseconds since 1970.
-fn ends(lease: Duration) -> i64 {
+/// End of a lease that begins now, in nanoseconds since 1970.
+fn lease_end(lease: Duration) -> i64 {
     let nanos = i64::try_from(lease.as_nanos()).unwrap_or(i64::MAX);
     clock::now().saturating_add(nanos)
 }
 
-fn unknown(id: &FileId) -> NamespaceError {
+fn unknown_attempt(id: &FileId) -> NamespaceError {
     NamespaceError::UnknownAttempt { id: id.clone() }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::{NamespaceError, Result, schema};
 
-/// Reads that go on at a time; further ones wait.
+/// Most reads at a time. Further reads wait.
 pub const READERS: usize = 4;
 
 pub(crate) struct Readers {
@@ -22,7 +22,7 @@ impl Readers {
         Ok(Self { connections: connections.collect::<Result<_>>()?, next: AtomicUsize::new(0) })
     }
 
-    /// Calls `read` with a connection in a transaction, so that all it reads is of one moment.
+    /// Calls `read` with a connection in a transaction, so that it sees one state of the database.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = self.take()?;
         let transaction = connection.unchecked_transaction()?;
@@ -33,8 +33,8 @@ impl Readers {
         self.connections.clear();
     }
 
-    /// A free connection, or else the next in turn once it is free. A panic in another thread has ended its
-    /// transaction, so the connection behind a poisoned lock is as good as any.
+    /// Returns a free connection, or waits for the next one in turn. A panic in another thread has ended its
+    /// transaction, so a connection behind a poisoned lock is usable.
     fn take(&self) -> Result<MutexGuard<'_, Connection>> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let (ahead, behind) = self.connections.split_at(turn % self.connections.len().max(1));

@@ -1,9 +1,10 @@
-//! The SQLite file: its tables, and how it is opened.
+//! The tables of the SQLite file, and its opening.
 //!
-//! One row per put, from `begin` until its objects are collected for good. `state` moves from [`ATTEMPT`] to
-//! [`LIVE`] to [`GARBAGE`], or straight to the last; the columns after `lease` are filled when it becomes live
-//! and stay, so that a commit repeated later can still be answered. While its objects may be written once more,
-//! what was collected is [`HELD`], with the end of that time in `lease`; then it is garbage again, with a lease.
+//! There is one row for each put, from `begin` until its objects are collected and cannot be written again. `state`
+//! goes from [`ATTEMPT`] to [`LIVE`] to [`GARBAGE`], or directly to the last one. The columns after `lease` are filled
+//! when the put becomes live. They stay, so that a repeated commit can be answered. While the objects of a collected
+//! put may be written again, it is [`HELD`], with the end of that time in `lease`. After that it is garbage again, with
+//! a lease.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,31 +15,31 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{NamespaceError, Result};
 
 pub(crate) const DATABASE_FILE: &str = "namespace.sqlite";
-/// Marks the SQLite file as ours ("GriN").
+/// Application id of the SQLite file ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
-/// The form of the tables below.
+/// Format of the tables below.
 pub(crate) const FORMAT: i64 = 4;
-/// The form before it, which cannot tell soon how many puts of somebody are not finished.
+/// Older format without an index of the unfinished puts of a user.
 const WITHOUT_UNFINISHED: i64 = 3;
-/// The form before that, whose files are all striped.
+/// Older format in which all files are striped.
 const WITHOUT_SEGMENTS: i64 = 2;
-/// The first form, which lacks [`HELD`] as well.
+/// First format, which also lacks [`HELD`].
 const WITHOUT_HELD: i64 = 1;
-/// How long a statement waits for a lock of SQLite; within one process there is next to nothing to wait for.
+/// Longest time that a statement waits for a lock of SQLite. Within one process there is hardly any wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Prepared statements kept by each connection.
-const STATEMENTS: usize = 64;
-/// Pages the write-ahead log grows to before SQLite moves them into the main file: 16 MiB, so that thousands
-/// of small changes share the two syncs of a checkpoint.
+/// Prepared statements that each connection keeps.
+const CACHED_STATEMENTS: usize = 64;
+/// Pages of the write-ahead log before SQLite moves them into the main file: 16 MiB, so that thousands of small changes
+/// share the two syncs of a checkpoint.
 const CHECKPOINT_PAGES: i64 = 4_096;
 
 pub(crate) const ATTEMPT: i64 = 0;
 pub(crate) const LIVE: i64 = 1;
 pub(crate) const GARBAGE: i64 = 2;
-/// Nobody asks for these by their id: [`Row::find`](crate::rows::Row::find) does not see them.
+/// State of a collected put whose objects may be written again. [`Row::find`](crate::rows::Row::find) ignores it.
 pub(crate) const HELD: i64 = 3;
 
-/// The numbers of the states stand in the indexes, and in each query that is to use one.
+/// The indexes contain the numbers of the states, and each query that uses an index must contain them too.
 const SCHEMA: &str = "
 CREATE TABLE targets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, address TEXT UNIQUE) STRICT;
 CREATE TABLE files (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,
@@ -52,11 +53,12 @@ CREATE INDEX garbage ON files (n) WHERE state = 2;
 ";
 
 const HELD_INDEX: &str = "CREATE INDEX held ON files (lease) WHERE state = 3;";
-/// Puts that are going on, and those that were given up and not collected yet: `owner` is there once a file was live.
+/// Index of puts that are in progress, or were abandoned and are not collected yet. Only rows that were live have an
+/// `owner`.
 const UNFINISHED_INDEX: &str = "CREATE INDEX unfinished ON files (who) WHERE owner IS NULL AND state <> 3;";
 const SEGMENTS_COLUMN: &str = "ALTER TABLE files ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;";
 
-/// Opens the file in `dir` for writing, making it if there is none.
+/// Opens the file in `dir` for writing, and makes it if it does not exist.
 pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
     let path = dir.join(DATABASE_FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -82,7 +84,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         (WITHOUT_SEGMENTS, SEGMENTS_COLUMN),
         (WITHOUT_UNFINISHED, UNFINISHED_INDEX),
     ] {
-        if is_ours(&connection, before)? {
+        if has_format(&connection, before)? {
             let transaction = connection.transaction()?;
             transaction.execute_batch(change)?;
             transaction.pragma_update(None, "user_version", before + 1)?;
@@ -106,7 +108,7 @@ pub(crate) fn checkpoint(connection: &Connection) -> Result<()> {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(connection)
 }
 
@@ -119,7 +121,7 @@ fn is_blank(connection: &Connection) -> Result<bool> {
     Ok(tables == 0 && pragma(connection, "application_id")? == 0 && pragma(connection, "user_version")? == 0)
 }
 
-fn is_ours(connection: &Connection, format: i64) -> Result<bool> {
+fn has_format(connection: &Connection, format: i64) -> Result<bool> {
     Ok(pragma(connection, "application_id")? == APPLICATION_ID
         && pragma(connection, "user_version")? == format)
 }
@@ -134,7 +136,7 @@ fn check_format(connection: &Connection) -> Result<()> {
         return Err(NamespaceError::NewerFormat { found, known: FORMAT });
     }
     if found < FORMAT {
-        return Err(NamespaceError::damaged(format!("{DATABASE_FILE} has format {found}, which never was")));
+        return Err(NamespaceError::damaged(format!("{DATABASE_FILE} has the unknown format {found}")));
     }
     let parts: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_forms_before_are_brought_up() {
+    fn older_formats_are_upgraded() {
         let changes = [
             "DROP INDEX unfinished; PRAGMA user_version = 3;",
             "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;",

@@ -2,32 +2,32 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::rows::{numbers, stored, wrong_type};
+use crate::rows::{numbers_from_bytes, stored_value, wrong_type};
 use crate::{Namespace, NamespaceError, Result, TargetId, TargetRecord, clock};
 
-/// Most targets a cluster may have, and so a file may lie on.
+/// Most targets of a cluster, and so of a file.
 pub const MAX_CLUSTER_TARGETS: usize = 1_024;
 /// Longest address of a storage node, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 255;
 
 impl Namespace {
-    /// Takes a target into the cluster, or notes that one of the cluster now has this address. Returns its
-    /// number: 0 for the first that ever joined, then 1, and so on, the same each time. To join again without
-    /// change writes nothing.
+    /// Adds a target to the cluster, or sets the address of a target of the cluster. Returns its number, which stays
+    /// the same: 0 for the first target that joined, then 1, and so on. A repeated call without a change writes
+    /// nothing.
     ///
-    /// If another target has the address, it moves over only while no file and no put in progress lies on
-    /// the other, which then has none until it joins again. Otherwise a target that was given a wrong address
-    /// by mistake would cut off files that can be read.
+    /// If another target has the address, that target loses it, and has no address until it joins again. This is only
+    /// possible while it has no file and no put in progress. Otherwise a target with a wrong address would make
+    /// readable files unreachable.
     ///
     /// # Errors
-    /// [`AddressTaken`](NamespaceError::AddressTaken), [`TooMany`](NamespaceError::TooMany) targets,
-    /// [`Invalid`](NamespaceError::Invalid) for an address that is empty, longer than
-    /// [`MAX_ADDRESS_BYTES`] or holds spaces or control characters, or a failure of the system.
+    /// Returns [`AddressTaken`](NamespaceError::AddressTaken), [`TooMany`](NamespaceError::TooMany) for too many
+    /// targets, [`Invalid`](NamespaceError::Invalid) if the address is empty, longer than [`MAX_ADDRESS_BYTES`] or
+    /// contains spaces or control characters, or a failure of the system.
     pub fn join(&self, id: &TargetId, address: &str) -> Result<u32> {
         let strange = |c: char| c.is_whitespace() || c.is_control();
         if address.is_empty() || address.len() > MAX_ADDRESS_BYTES || address.contains(strange) {
             return Err(NamespaceError::invalid(
-                format!("{:?} is no address of a storage node", crate::error::start(address)),
+                format!("{:?} is not an address of a storage node", crate::error::shorten(address)),
                 "use 1 to 255 bytes without spaces, such as host:port",
             ));
         }
@@ -35,10 +35,10 @@ impl Namespace {
         self.writer.call(move |connection| join(connection, &id, &address))
     }
 
-    /// All targets that ever joined, by number.
+    /// Returns all targets that ever joined, in the order of their numbers.
     ///
     /// # Errors
-    /// A failure of the system.
+    /// Returns a failure of the system.
     pub fn targets(&self) -> Result<Vec<TargetRecord>> {
         self.readers.with(|connection| {
             let mut statement =
@@ -48,7 +48,7 @@ impl Namespace {
             while let Some(row) = rows.next()? {
                 targets.push(TargetRecord {
                     number: row.get(0)?,
-                    id: stored(row.get_ref(1)?.as_str().map_err(wrong_type)?.parse())?,
+                    id: stored_value(row.get_ref(1)?.as_str().map_err(wrong_type)?.parse())?,
                     address: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
                 });
             }
@@ -83,7 +83,7 @@ fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
             .execute(params![address, number])?;
         return Ok(number);
     }
-    // Targets are never forgotten, so their count is the next number.
+    // Targets are never removed, so their count is the next number.
     let number: u32 =
         connection.prepare_cached("SELECT count(*) FROM targets")?.query_row([], |row| row.get(0))?;
     if number as usize >= MAX_CLUSTER_TARGETS {
@@ -100,21 +100,21 @@ fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
     Ok(number)
 }
 
-/// Whether a file or a put in progress lies on the target. Looks at all of them if none does.
+/// Whether a file or a put in progress lies on the target. It may read all of them.
 fn is_in_use(connection: &Connection, number: u32) -> Result<bool> {
     let mut statement = connection
         .prepare_cached("SELECT targets FROM files WHERE state = 1 OR (state = 0 AND lease > ?)")?;
     let mut rows = statement.query([clock::now()])?;
     while let Some(row) = rows.next()? {
-        if numbers(row.get_ref(0)?.as_blob().map_err(wrong_type)?)?.contains(&number) {
+        if numbers_from_bytes(row.get_ref(0)?.as_blob().map_err(wrong_type)?)?.contains(&number) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// `UnknownTarget` for the first that is not in the cluster or has no address.
-pub(crate) fn check_known(connection: &Connection, numbers: &[u32]) -> Result<()> {
+/// Returns `UnknownTarget` for the first target that is not in the cluster or has no address.
+pub(crate) fn check_targets(connection: &Connection, numbers: &[u32]) -> Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT 1 FROM targets WHERE number = ? AND address IS NOT NULL")?;
     for &number in numbers {

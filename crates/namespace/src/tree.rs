@@ -1,56 +1,56 @@
-//! Files and directories as wholes: moved, removed, added up.
+//! Operations on whole files and directories: move, removal and usage.
 
 use std::time::SystemTime;
 
 use rusqlite::{Connection, params};
 
 use crate::access::Rules;
-use crate::listing::{exists, file_above};
-use crate::owner::missing;
-use crate::puts::{check_place, discard};
-use crate::rows::{Row, from_nanos, stored, wrong_type};
+use crate::listing::{directory_exists, file_above};
+use crate::owner::not_found;
+use crate::puts::{check_destination, discard};
+use crate::rows::{Row, from_nanos, stored_value, wrong_type};
 use crate::{
     Access, DirPath, FilePath, MAX_PATH_BYTES, Mode, Namespace, NamespaceError, PathConflict, PathFault,
     Principal, Result,
 };
 
-/// Files that one call moves or removes at most: while it does, all other changes wait.
+/// Most files that one call moves or removes, because all other changes wait meanwhile.
 pub const MAX_CHANGED_AT_ONCE: u64 = 500_000;
 
-/// How much there is.
+/// Number and size of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amount {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Total length of the files in bytes.
     pub bytes: u64,
-    /// When the newest of them was committed.
+    /// Time of the last commit among the files.
     pub changed: SystemTime,
-    /// They lie in a directory of the name that was asked about, which is no file.
+    /// Whether the requested path is a directory, and not a file.
     pub directory: bool,
 }
 
-/// What a move did.
+/// Outcome of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
-    /// Where it is now.
+pub struct MoveOutcome {
+    /// The new path.
     pub path: FilePath,
-    /// Files that have another path by it.
+    /// Number of files whose path changed.
     pub files: u64,
 }
 
 impl Namespace {
-    /// Gives a file, or all that lies in a directory, another path, in one step. `from` and `to` as `mv` reads them: what
-    /// ends with a slash is a directory; into a directory that is there, or whose name ends so, the old name goes; a file
-    /// takes the place of another. Owners and modes stay.
+    /// Moves a file, or all files of a directory, to another path, in one step. `from` and `to` are read as `mv` reads
+    /// them. A path that ends with a slash is a directory. If `to` is an existing directory or ends with a slash, the
+    /// source gets its old name in that directory. A file replaces another file. Owners and modes stay.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) unless `who` may write every file that is
-    /// moved and the one that is replaced; [`Conflict`](NamespaceError::Conflict), also where `to` would be a directory
-    /// that has files already; [`Invalid`](NamespaceError::Invalid) for a directory into itself or in the place of a file,
-    /// and for what is at `to` already; [`InvalidPath`](NamespaceError::InvalidPath) also if a path gets too long;
-    /// [`TooMany`](NamespaceError::TooMany) files; or a failure of the system.
-    pub fn rename(&self, who: &Principal, from: &str, to: &str) -> Result<Moved> {
+    /// Returns [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) unless `who` may write every
+    /// moved file and the replaced file; [`Conflict`](NamespaceError::Conflict), also if `to` would be a directory that
+    /// has files already; [`Invalid`](NamespaceError::Invalid) for a move of a directory into itself or to the path of
+    /// a file, and if `from` and `to` are the same; [`InvalidPath`](NamespaceError::InvalidPath), also if a new path is
+    /// too long; [`TooMany`](NamespaceError::TooMany) for too many files; or a failure of the system.
+    pub fn rename(&self, who: &Principal, from: &str, to: &str) -> Result<MoveOutcome> {
         let source = DirPath::parse(from)?;
         if source.is_root() {
             return Err(NamespaceError::invalid("/ is not moved", "name a file or a directory in it"));
@@ -64,10 +64,10 @@ impl Namespace {
                 true => None,
                 false => Row::at(connection, &source)?,
             };
-            if file.is_none() && !exists(connection, &DirPath::from(&source))? {
-                return Err(missing(&source));
+            if file.is_none() && !directory_exists(connection, &DirPath::from(&source))? {
+                return Err(not_found(&source));
             }
-            let target = match into || exists(connection, &destination)? {
+            let target = match into || directory_exists(connection, &destination)? {
                 true => FilePath::parse(&format!(
                     "{}/{}",
                     destination.as_str().trim_end_matches('/'),
@@ -85,20 +85,23 @@ impl Namespace {
                 Some(row) => move_file(connection, &rules, &who, row, &target)?,
                 None => move_directory(connection, &rules, &who, &source, &target)?,
             };
-            Ok(Moved { path: target, files })
+            Ok(MoveOutcome { path: target, files })
         })
     }
 
-    /// Removes a file, or all that lies in a directory, in one step; it becomes garbage.
+    /// Removes a file, or all files of a directory, in one step. They become garbage.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) unless `who` may write every file, and
-    /// then nothing is removed; [`Invalid`](NamespaceError::Invalid) for the root; [`TooMany`](NamespaceError::TooMany)
-    /// files; or a failure of the system.
+    /// Returns [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) without any removal unless
+    /// `who` may write every file; [`Invalid`](NamespaceError::Invalid) for the root;
+    /// [`TooMany`](NamespaceError::TooMany) for too many files; or a failure of the system.
     pub fn remove_all(&self, who: &Principal, path: &str) -> Result<Amount> {
         let dir = DirPath::parse(path)?;
         if dir.is_root() {
-            return Err(NamespaceError::invalid("/ is not removed as a whole", "name what lies in it"));
+            return Err(NamespaceError::invalid(
+                "/ is not removed as a whole",
+                "name files or directories in it",
+            ));
         }
         let only_directory = path.ends_with('/');
         let (rules, who) = (self.rules.clone(), who.clone());
@@ -122,15 +125,15 @@ impl Namespace {
                 .prepare_cached(
                     "UPDATE files SET state = 2, lease = NULL WHERE state = 1 AND path >= ? AND path < ?",
                 )?
-                .execute(params![dir.prefix(), dir.above()])?;
+                .execute(params![dir.prefix(), dir.prefix_end()])?;
             Ok(amount)
         })
     }
 
-    /// How much a file is, or all that lies in a directory. Everybody may know.
+    /// Returns the size of a file, or of all files of a directory. All users may ask.
     ///
     /// # Errors
-    /// [`NotFound`](NamespaceError::NotFound), unless it is `/`; or a failure of the system.
+    /// Returns [`NotFound`](NamespaceError::NotFound), unless the path is `/`; or a failure of the system.
     pub fn usage(&self, path: &str) -> Result<Amount> {
         let dir = DirPath::parse(path)?;
         self.readers.with(|connection| {
@@ -154,7 +157,7 @@ fn move_file(
 ) -> Result<u64> {
     let n = row.n;
     rules.check(who, &row.entry()?, Access::Write, "move")?;
-    if let Some((old, _)) = check_place(connection, rules, who, target, None)? {
+    if let Some((old, _)) = check_destination(connection, rules, who, target, None)? {
         discard(connection, old)?;
     }
     connection.prepare_cached("UPDATE files SET path = ? WHERE n = ?")?.execute(params![target.key(), n])?;
@@ -171,7 +174,7 @@ fn move_directory(
     let (from, to) = (DirPath::from(source), DirPath::from(target));
     if target.key().starts_with(&from.prefix()) {
         return Err(NamespaceError::invalid(
-            format!("{target} lies in {source}, which would be moved into itself"),
+            format!("{target} lies in {source}, so {source} would be moved into itself"),
             "choose another directory",
         ));
     }
@@ -183,7 +186,7 @@ fn move_directory(
     }
     let conflict = match file_above(connection, target)? {
         Some(parent) => Some(PathConflict::ParentIsFile(parent)),
-        None => exists(connection, &to)?.then_some(PathConflict::IsDirectory),
+        None => directory_exists(connection, &to)?.then_some(PathConflict::IsDirectory),
     };
     if let Some(conflict) = conflict {
         return Err(NamespaceError::Conflict { path: target.clone(), conflict });
@@ -195,29 +198,29 @@ fn move_directory(
         .prepare_cached(
             "SELECT max(length(CAST(path AS BLOB))) FROM files WHERE state = 1 AND path >= ? AND path < ?",
         )?
-        .query_row(params![from.prefix(), from.above()], |row| row.get(0))?;
+        .query_row(params![from.prefix(), from.prefix_end()], |row| row.get(0))?;
     let longest = usize::try_from(longest).unwrap_or(usize::MAX);
     if longest.saturating_sub(old.len()).saturating_add(new.len()) > MAX_PATH_BYTES {
         return Err(NamespaceError::InvalidPath {
-            path: crate::error::start(target.as_str()),
+            path: crate::error::shorten(target.as_str()),
             why: PathFault::TooLong,
         });
     }
-    // Positions of substr are those of characters, from 1.
+    // `substr` counts characters, from 1.
     let behind = i64::try_from(old.chars().count()).unwrap_or(i64::MAX).saturating_add(1);
     connection
         .prepare_cached(
             "UPDATE files SET path = ? || substr(path, ?) WHERE state = 1 AND path >= ? AND path < ?",
         )?
-        .execute(params![new, behind, from.prefix(), from.above()])?;
+        .execute(params![new, behind, from.prefix(), from.prefix_end()])?;
     Ok(files)
 }
 
-/// All that lies in a directory.
+/// Returns the number and size of all files of a directory.
 fn amount(connection: &Connection, dir: &DirPath) -> Result<Amount> {
     let mut statement = connection
         .prepare_cached("SELECT length, created FROM files WHERE state = 1 AND path >= ? AND path < ?")?;
-    let mut rows = statement.query(params![dir.prefix(), dir.above()])?;
+    let mut rows = statement.query(params![dir.prefix(), dir.prefix_end()])?;
     let mut all = Amount { files: 0, bytes: 0, changed: SystemTime::UNIX_EPOCH, directory: true };
     while let Some(row) = rows.next()? {
         all.files += 1;
@@ -230,7 +233,7 @@ fn amount(connection: &Connection, dir: &DirPath) -> Result<Amount> {
     Ok(all)
 }
 
-/// Whether there are not too many files in a directory, and `who` may write each.
+/// Checks that a directory has not too many files, and that `who` may write each file.
 fn check_all(
     connection: &Connection,
     rules: &Rules,
@@ -247,10 +250,10 @@ fn check_all(
     }
     let mut statement = connection
         .prepare_cached("SELECT path, owner, mode FROM files WHERE state = 1 AND path >= ? AND path < ?")?;
-    let mut rows = statement.query(params![dir.prefix(), dir.above()])?;
+    let mut rows = statement.query(params![dir.prefix(), dir.prefix_end()])?;
     while let Some(row) = rows.next()? {
         let owner = row.get_ref(1)?.as_str().map_err(wrong_type)?;
-        let mode = stored(Mode::new(row.get(2)?))?;
+        let mode = stored_value(Mode::new(row.get(2)?))?;
         if !rules.may_write(who, owner, mode) {
             let path = FilePath::from_key(row.get_ref(0)?.as_str().map_err(wrong_type)?)?;
             return Err(NamespaceError::Denied { who: who.clone(), path, verb });

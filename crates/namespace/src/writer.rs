@@ -1,8 +1,8 @@
-//! The one thread that changes the namespace, and how changes share a commit.
+//! The one thread that changes the namespace. Changes share commits.
 //!
-//! A durable commit costs a sync of the device whatever it holds. While one is under way, changes queue up;
-//! the thread then takes all that wait, up to [`MAX_GROUP`], into one transaction. Each has a savepoint, so
-//! one that is refused undoes itself alone. Nobody is answered before the commit.
+//! A durable commit costs a sync of the device, even if it is small. During a commit, changes wait in a queue. Then the
+//! thread takes all of them, up to [`MAX_GROUP`], into one transaction. Each change has a savepoint, so a refused
+//! change is undone alone. No caller gets an answer before the commit.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -11,9 +11,9 @@ use rusqlite::Connection;
 
 use crate::{NamespaceError, Result, schema};
 
-/// Changes that wait for the writing thread. Further callers wait to queue theirs.
+/// Most changes that wait for the writing thread. Further callers wait to queue their changes.
 pub const MAX_QUEUED: usize = 1_024;
-/// Changes in one commit.
+/// Most changes in one commit.
 pub const MAX_GROUP: usize = 256;
 
 pub(crate) struct Writer {
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The thread owns `connection` and ends when the writer is dropped.
+    /// Starts the thread, which owns `connection` and ends when the writer is dropped.
     pub(crate) fn start(connection: Connection) -> std::io::Result<Self> {
         let (queue, changes) = sync_channel(MAX_QUEUED);
         let thread = std::thread::Builder::new()
@@ -31,7 +31,8 @@ impl Writer {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Runs `work` in a transaction of the writing thread. `Ok` once it is durable; all or nothing.
+    /// Runs `work` in a transaction of the writing thread. Returns `Ok` when it is durable. After an error, nothing has
+    /// changed.
     pub(crate) fn call<T, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -40,16 +41,16 @@ impl Writer {
         self.enqueue(work)?.recv().map_err(|_| NamespaceError::Stopped)?
     }
 
-    /// Queues `work`, which shares a commit with what else is queued.
-    pub(crate) fn later<T, W>(&self, work: W) -> Result<Pending<T>>
+    /// Queues `work`, which shares a commit with other queued changes.
+    pub(crate) fn queue_call<T, W>(&self, work: W) -> Result<PendingChange<T>>
     where
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        Ok(Pending(self.enqueue(work)?))
+        Ok(PendingChange(self.enqueue(work)?))
     }
 
-    /// Queues `work`; the answer comes through the channel.
+    /// Queues `work`. The answer comes through the channel.
     fn enqueue<T, W>(&self, work: W) -> Result<Receiver<Result<T>>>
     where
         T: Send + 'static,
@@ -63,15 +64,15 @@ impl Writer {
     }
 }
 
-/// A change that is queued or done. It is made also if nobody waits for it.
-#[must_use = "whether it was made is known when it was waited for"]
-pub struct Pending<T>(Receiver<Result<T>>);
+/// A change that is queued or done. It is made even if no caller waits for it.
+#[must_use = "only a call of wait tells whether the change was made"]
+pub struct PendingChange<T>(Receiver<Result<T>>);
 
-impl<T> Pending<T> {
-    /// What came of it, once it is durable.
+impl<T> PendingChange<T> {
+    /// Waits until the change is durable, and returns its result.
     ///
     /// # Errors
-    /// Those of the change itself.
+    /// Returns the errors of the change.
     pub fn wait(self) -> Result<T> {
         self.0.recv().map_err(|_| NamespaceError::Stopped)?
     }
@@ -81,16 +82,16 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // Whoever waited for a thread that panicked has been told.
+            // If the thread panicked, all waiting callers have got an error.
             let _ = thread.join();
         }
     }
 }
 
 trait Change: Send {
-    /// Does the work and keeps what comes of it.
+    /// Does the work and keeps its result.
     fn run(&mut self, connection: &Connection) -> Result<()>;
-    /// Answers with what came of it, or with the failure of the whole group.
+    /// Answers with the result, or with the failure of the whole group.
     fn answer(self: Box<Self>, group: &Result<()>);
 }
 
@@ -118,7 +119,7 @@ where
             Ok(()) => self.outcome.unwrap_or(Err(NamespaceError::Stopped)),
             Err(error) => Err(error.clone()),
         };
-        // The caller may have gone.
+        // The caller may not wait any more.
         let _ = self.reply.send(outcome);
     }
 }
@@ -132,15 +133,15 @@ fn serve(connection: &Connection, changes: &Receiver<Box<dyn Change>>) {
             change.answer(&done);
         }
     }
-    // Every commit is durable where it is; the next open only finds less to read.
+    // Every commit is durable without this. It only makes the next open faster.
     let _ = schema::checkpoint(connection);
 }
 
-/// Commits the group, or nothing of it.
+/// Commits the whole group or nothing.
 fn commit(connection: &Connection, group: &mut [Box<dyn Change>]) -> Result<()> {
     let done = run(connection, group);
     if done.is_err() && !connection.is_autocommit() {
-        // If it fails, so does the next BEGIN, and its group learns of it.
+        // If this fails, the next BEGIN fails too, and its group gets the error.
         let _ = connection.execute_batch("ROLLBACK");
     }
     done
@@ -153,7 +154,7 @@ fn run(connection: &Connection, group: &mut [Box<dyn Change>]) -> Result<()> {
         execute("SAVEPOINT change")?;
         if let Err(error) = change.run(connection) {
             if connection.is_autocommit() {
-                // SQLite gave up the transaction, with what others of the group did in it.
+                // SQLite ended the transaction, with the other changes of the group.
                 return Err(error);
             }
             execute("ROLLBACK TO change")?;
@@ -172,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A table whose rows must have a parent by the time of the commit, so that a commit can be made to fail.
+    /// A table whose rows must have a parent at the commit, so that a commit can fail.
     fn writer() -> (tempfile::TempDir, Writer) {
         let dir = tempfile::tempdir().unwrap();
         let connection = Connection::open(dir.path().join("db")).unwrap();
@@ -202,7 +203,7 @@ mod tests {
         writer.call(read).unwrap()
     }
 
-    /// Holds the thread inside one group while `queue` fills the next.
+    /// Stops the thread inside one group while `queue` fills the next.
     fn as_one_group<T>(writer: &Writer, queue: impl FnOnce() -> T) -> T {
         let (started, when_started) = channel();
         let (open, opened) = channel::<()>();
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_commit_is_told_to_the_whole_group_and_leaves_nothing() {
+    fn a_failed_commit_fails_the_whole_group_and_leaves_nothing() {
         let (_dir, writer) = writer();
         let answers = as_one_group(&writer, || {
             [writer.enqueue(insert(1, 1)), writer.enqueue(insert(2, 99)), writer.enqueue(insert(3, 3))]

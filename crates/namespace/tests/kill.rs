@@ -1,4 +1,4 @@
-//! A process that puts files and reports each is killed at random points; what it reported must be there.
+//! A process that puts files and reports each is killed at random points. Every file that it reported must be there.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
@@ -8,14 +8,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use cluster::{MINUTE, OVER, file, open, target, who};
+use cluster::{MINUTE, NO_TIME, file, open, target, who};
 use gristmill_namespace::{Access, FileId, ListEntry, Namespace, NewFile};
 
 const DIR: &str = "GRISTMILL_NAMESPACE_TEST_DIR";
 const KILLS: usize = 15;
 const THREADS: usize = 4;
 
-/// All about the file follows from its number.
+/// All properties of the file follow from its number.
 fn numbered(n: u64) -> (NewFile, u64, [u64; 2]) {
     let new = NewFile { unit: 512 + n, record: Some(n + 1), ..file(&format!("/d{}/{n}", n % 7)) };
     (new, n * 3, [n, n + 9])
@@ -27,8 +27,8 @@ fn put(namespace: &Namespace, n: u64) -> FileId {
     namespace.commit(&who("alice"), &id, length, &versions).unwrap().file.id
 }
 
-/// The child: puts numbered files for ever, each number twice, and prints `put number id` after each commit.
-/// Runs only when the parent below starts it; by itself it has no directory and nothing to do.
+/// The child: puts numbered files without end, each number twice, and prints `put number id` after each commit. It does
+/// nothing unless the parent below starts it with a directory.
 #[test]
 fn child_puts_until_killed() {
     let Ok(dir) = std::env::var(DIR) else { return };
@@ -71,7 +71,7 @@ fn kill_at_any_point_loses_no_acknowledged_file() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // The last line may be cut short by the kill; its id then is none and does not count.
+        // The kill may cut the last line. Then its id is not valid and does not count.
         let report = |line: &str| -> Option<(u64, FileId)> {
             let (n, id) = line.strip_prefix("put ")?.split_once(' ')?;
             Some((n.parse().unwrap(), id.parse().ok()?))
@@ -93,7 +93,7 @@ fn kill_at_any_point_loses_no_acknowledged_file() {
             assert_eq!((found.length, &found.versions[..]), (length, &versions[..]));
             from = from.max(n + THREADS as u64);
         }
-        // What was not reported is either whole or not there.
+        // A file that was not reported is complete or not there.
         for dir in namespace.list(&"/".parse().unwrap(), None, 1_000).unwrap() {
             let at = format!("/{}", dir.name()).parse().unwrap();
             for entry in namespace.list(&at, None, 1_000).unwrap() {
@@ -107,7 +107,7 @@ fn kill_at_any_point_loses_no_acknowledged_file() {
                 from = from.max(n + THREADS as u64);
             }
         }
-        namespace.collected(&garbage, OVER).unwrap();
+        namespace.forget_collected(&garbage, NO_TIME).unwrap();
         acknowledged.extend(reports.iter().map(|(n, _)| *n));
         for n in &acknowledged {
             namespace.lookup(&who("alice"), &numbered(*n).0.path, Access::Read).unwrap();

@@ -1,4 +1,4 @@
-//! Directories, page by page.
+//! Lists of directories in pages.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
@@ -16,7 +16,7 @@ fn with_files(paths: &[&str]) -> Cluster {
 
 #[test]
 fn one_level_is_listed_in_the_order_of_names() {
-    // `-`, `.` and space come before `/`, so whole paths sort otherwise than names.
+    // `-`, `.` and space come before `/`, so whole paths have another order than names.
     let cluster =
         with_files(&["/a-b", "/a/x", "/a/y/z", "/a.c", "/a b", "/b", "/a/x-1/q", "/ä", "/B/b", "/a0"]);
     let top = ["B/", "a/", "a b", "a-b", "a.c", "a0", "b", "ä"];
@@ -35,7 +35,7 @@ fn one_level_is_listed_in_the_order_of_names() {
         }
         assert_eq!(names, top, "pages of {limit}");
     }
-    // The name to go on behind need not be there.
+    // The name to list after need not exist.
     assert_eq!(cluster.names("/", Some("a "), 2).unwrap(), ["a b", "a-b"]);
     assert_eq!(cluster.names("/", Some("ab"), 2).unwrap(), ["b", "ä"]);
     assert_eq!(cluster.names("/", None, 0).unwrap(), [""; 0]);
@@ -70,7 +70,7 @@ fn a_directory_is_there_while_a_file_lies_in_it() {
 }
 
 #[test]
-fn what_can_be_no_name_is_refused_as_the_place_to_go_on() {
+fn an_invalid_name_to_list_after_is_refused() {
     let cluster = with_files(&["/d/a"]);
     for bad in ["", "a/b", "/", "..", "d\u{1}", "d\u{1}a"] {
         assert!(

@@ -6,7 +6,7 @@ mod cluster;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
-use cluster::{Cluster, MINUTE, OVER, cluster, file, mode, path, who};
+use cluster::{Cluster, MINUTE, NO_TIME, cluster, file, mode, path, who};
 use gristmill_namespace::{Access, FileId, FilePath, NamespaceError, NewFile, PathConflict};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ const MODES: [&str; 4] = ["600", "644", "606", "444"];
 
 #[derive(Debug, Clone)]
 enum Op {
-    Begin { user: usize, path: usize, mode: Option<usize>, over: bool },
+    Begin { user: usize, path: usize, mode: Option<usize>, expired: bool },
     Commit { user: usize, attempt: usize },
     Abandon { user: usize, attempt: usize },
     Remove { user: usize, path: usize },
@@ -32,7 +32,7 @@ fn op() -> impl Strategy<Value = Op> {
     let bits = 0..MODES.len();
     prop_oneof![
         6 => (user.clone(), path.clone(), prop::option::of(bits.clone()), prop::bool::weighted(0.1))
-            .prop_map(|(user, path, mode, over)| Op::Begin { user, path, mode, over }),
+            .prop_map(|(user, path, mode, expired)| Op::Begin { user, path, mode, expired }),
         6 => (user.clone(), attempt.clone()).prop_map(|(user, attempt)| Op::Commit { user, attempt }),
         1 => (user.clone(), attempt).prop_map(|(user, attempt)| Op::Abandon { user, attempt }),
         2 => (user.clone(), path.clone()).prop_map(|(user, path)| Op::Remove { user, path }),
@@ -123,7 +123,7 @@ impl Model {
     }
 }
 
-/// Both succeed, with equal values, or both fail in the same way.
+/// Checks that both succeed with equal values, or both fail in the same way.
 fn same<T: PartialEq + std::fmt::Debug>(
     found: Result<T, NamespaceError>,
     expected: Result<T, NamespaceError>,
@@ -151,16 +151,16 @@ fn same<T: PartialEq + std::fmt::Debug>(
 fn step(cluster: &Cluster, model: &mut Model, op: &Op) -> Result<(), TestCaseError> {
     let namespace = &cluster.namespace;
     match *op {
-        Op::Begin { user, path: at, mode: bits, over } => {
+        Op::Begin { user, path: at, mode: bits, expired } => {
             let (user, at, bits) = (USERS[user], PATHS[at], bits.map(|bits| MODES[bits]));
             let new = NewFile { mode: bits.map(mode), ..file(at) };
-            let begun = namespace.begin(&who(user), &new, if over { OVER } else { MINUTE });
+            let begun = namespace.begin(&who(user), &new, if expired { NO_TIME } else { MINUTE });
             if same(begun.as_ref().map(|_| ()).map_err(Clone::clone), model.check(user, at, bits))? {
                 let id = begun.unwrap();
-                if over {
+                if expired {
                     model.garbage.insert(id.clone());
                 }
-                let state = if over { State::Gone } else { State::Going };
+                let state = if expired { State::Gone } else { State::Going };
                 model.puts.push(Put { id, who: user, path: at, mode: bits, state });
             }
         }
@@ -170,7 +170,7 @@ fn step(cluster: &Cluster, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             let known = put.state != State::Gone;
             let unknown = NamespaceError::UnknownAttempt { id: put.id.clone() };
             let done = namespace.commit(&who(user), &put.id, 5, &[1, 2]);
-            // A put that was collected is unknown to everybody, one that is not is denied to strangers.
+            // A collected put is unknown to all users. Any other put is denied to other users.
             if user != "root" && user != put.who {
                 let refused = matches!(
                     done,
@@ -248,7 +248,7 @@ fn step(cluster: &Cluster, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         Op::Collect => {
             let found = cluster.garbage();
             prop_assert_eq!(&found, &model.garbage.iter().cloned().collect::<Vec<_>>());
-            namespace.collected(&found, OVER).unwrap();
+            namespace.forget_collected(&found, NO_TIME).unwrap();
             model.garbage.clear();
             for put in &mut model.puts {
                 if found.contains(&put.id) {
@@ -265,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn behaves_as_a_map_of_paths(ops in prop::collection::vec(op(), 1..60)) {
+    fn the_namespace_agrees_with_the_model(ops in prop::collection::vec(op(), 1..60)) {
         let mut cluster = cluster();
         let mut model = Model::default();
         for op in &ops {

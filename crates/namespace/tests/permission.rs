@@ -1,4 +1,4 @@
-//! Who may do what to a file.
+//! Permissions of users for files.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
@@ -17,7 +17,7 @@ fn denied<T: std::fmt::Debug>(result: Result<T>) -> bool {
     }
 }
 
-/// Whether `name` is kept from: reading, the way to write, a put, and removal.
+/// Whether these are denied to `name`: a lookup to read, a lookup to write, a put, and a removal.
 fn kept_from(cluster: &Cluster, name: &str, at: &str) -> [bool; 4] {
     let (who, at) = (who(name), path(at));
     let begun = cluster.namespace.begin(&who, &file(at.as_str()), MINUTE);
@@ -58,7 +58,7 @@ fn the_bits_of_owner_and_others_decide() {
 }
 
 #[test]
-fn a_file_one_may_not_read_is_denied_and_not_hidden() {
+fn an_unreadable_file_is_denied_and_not_hidden() {
     let cluster = cluster();
     cluster.put("alice", &file_with_mode("/dir/a", "600")).unwrap();
     let error = cluster.namespace.lookup(&who("bob"), &path("/dir/a"), Access::Read).unwrap_err();
@@ -78,7 +78,7 @@ fn only_the_owner_changes_the_mode() {
     let set = |name, bits| cluster.namespace.set_mode(&who(name), &path("/a"), mode(bits));
     let now = || cluster.namespace.lookup(&who("root"), &path("/a"), Access::Read).unwrap().mode;
     assert!(denied(set("bob", "600")));
-    // Nor by putting another file in its place.
+    // A replacement by another file does not change the mode either.
     assert!(denied(cluster.put("bob", &file_with_mode("/a", "600"))));
     assert_eq!(now(), mode("606"));
     cluster.put("bob", &file_with_mode("/a", "606")).unwrap();
@@ -101,7 +101,7 @@ fn the_default_mode_lets_others_read() {
 }
 
 #[test]
-fn a_put_belongs_to_who_began_it() {
+fn a_put_belongs_to_the_user_that_began_it() {
     let cluster = cluster();
     let id = cluster.begin("alice", "/a").unwrap();
     let (bob, boss) = (who("bob"), who("boss"));
@@ -131,7 +131,7 @@ fn permission_is_checked_again_at_the_commit() {
     assert!(denied(commit(&ids[1])), "it would change the mode");
     assert_eq!(commit(&ids[0]).unwrap().file.mode, mode("666"));
 
-    // Somebody else's file has come to the path in the meantime.
+    // A file of another user has appeared at the path meanwhile.
     let id = cluster.begin("bob", "/b").unwrap();
     cluster.put("alice", &file("/b")).unwrap();
     assert!(denied(commit(&id)));

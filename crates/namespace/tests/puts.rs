@@ -1,11 +1,11 @@
-//! Begin, renew, commit, abandon, and what becomes garbage.
+//! Puts: begin, renew, commit, abandon, and their garbage.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
 
 use std::time::{Duration, SystemTime};
 
-use cluster::{MINUTE, OVER, cluster, file, file_with_mode, mode, path, who};
+use cluster::{MINUTE, NO_TIME, cluster, file, file_with_mode, mode, path, who};
 use gristmill_namespace::{
     Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, Namespace,
     NamespaceError, NamespaceOptions, NewFile, PathConflict,
@@ -73,7 +73,7 @@ fn a_new_file_takes_the_place_of_the_old_one_which_becomes_garbage() {
     assert_eq!(cluster.namespace.lookup(&who("bob"), &path("/a"), Access::Read).unwrap().id, old);
     let done = cluster.namespace.commit(&who("bob"), &id, 7, &[1, 2]).unwrap();
     assert_eq!(done.replaced, Some(old.clone()));
-    // Owner and mode are those of the file that was there.
+    // The owner and the mode are those of the replaced file.
     assert_eq!((done.file.owner.as_str(), done.file.mode), ("alice", mode("606")));
     assert_eq!(cluster.namespace.lookup(&who("bob"), &path("/a"), Access::Read).unwrap(), done.file);
     let garbage = cluster.namespace.garbage(10).unwrap();
@@ -81,7 +81,7 @@ fn a_new_file_takes_the_place_of_the_old_one_which_becomes_garbage() {
 }
 
 #[test]
-fn a_commit_repeated_answers_the_same_until_it_is_collected() {
+fn a_repeated_commit_has_the_same_answer_until_it_is_collected() {
     let cluster = cluster();
     let (alice, bob, root) = (who("alice"), who("bob"), who("root"));
     let old = cluster.put("alice", &file_with_mode("/a", "606")).unwrap();
@@ -99,7 +99,7 @@ fn a_commit_repeated_answers_the_same_until_it_is_collected() {
     let third = cluster.put("alice", &file("/a")).unwrap();
     assert_eq!(again(&bob).unwrap(), first, "also when the file is replaced");
     assert_eq!(cluster.namespace.lookup(&alice, &path("/a"), Access::Read).unwrap().id, third);
-    cluster.namespace.collected(&[old, id.clone()], OVER).unwrap();
+    cluster.namespace.forget_collected(&[old, id.clone()], NO_TIME).unwrap();
     assert!(matches!(again(&bob), Err(NamespaceError::UnknownAttempt { .. })));
     assert_eq!(cluster.garbage(), []);
 }
@@ -108,7 +108,7 @@ fn a_commit_repeated_answers_the_same_until_it_is_collected() {
 fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage() {
     let cluster = cluster();
     let alice = who("alice");
-    let id = cluster.namespace.begin(&alice, &file("/a"), OVER).unwrap();
+    let id = cluster.namespace.begin(&alice, &file("/a"), NO_TIME).unwrap();
     let unknown = |result: Result<(), NamespaceError>| match result {
         Err(NamespaceError::UnknownAttempt { id: named }) => assert_eq!(named, id),
         other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage() {
     assert_eq!(cluster.garbage(), std::slice::from_ref(&id));
     refused();
     cluster.namespace.abandon(&alice, &id).unwrap();
-    cluster.namespace.collected(std::slice::from_ref(&id), OVER).unwrap();
+    cluster.namespace.forget_collected(std::slice::from_ref(&id), NO_TIME).unwrap();
     refused();
     assert_eq!(cluster.garbage(), []);
 }
@@ -136,7 +136,7 @@ fn renewing_counts_from_now_and_may_shorten() {
     assert_eq!(cluster.garbage(), []);
     let too_long = cluster.namespace.renew(&alice, &id, MAX_LEASE + Duration::from_nanos(1));
     assert!(matches!(too_long, Err(NamespaceError::Invalid { .. })));
-    cluster.namespace.renew(&alice, &id, OVER).unwrap();
+    cluster.namespace.renew(&alice, &id, NO_TIME).unwrap();
     assert_eq!(cluster.garbage(), [id]);
 
     let id = cluster.put("alice", &file("/b")).unwrap();
@@ -162,7 +162,7 @@ fn an_abandoned_attempt_is_garbage_and_a_commit_is_not_undone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_is_refused_before_it_begins() {
+fn an_invalid_file_is_refused_before_its_put_begins() {
     let cluster = cluster();
     let begin = |change: &dyn Fn(&mut NewFile)| {
         let mut file = file("/a");
@@ -188,7 +188,7 @@ fn a_file_that_cannot_be_is_refused_before_it_begins() {
     assert!(matches!(many, Err(NamespaceError::TooMany { limit: 1_024, .. })));
     let lease = cluster.namespace.begin(&who("alice"), &file("/a"), MAX_LEASE + Duration::from_secs(1));
     assert!(matches!(lease, Err(NamespaceError::Invalid { .. })));
-    // None of them left an attempt.
+    // No refused put left an attempt.
     begin(&|_| ()).unwrap();
     assert_eq!(cluster.garbage(), []);
 
@@ -212,7 +212,7 @@ fn a_path_is_never_both_file_and_directory() {
         }
         other => other.map(|_| None).unwrap(),
     };
-    // Attempts do not stand in each other's way; the first commit decides.
+    // Attempts do not conflict with each other. The first commit decides.
     let (dir, deep) = (cluster.begin("alice", "/a").unwrap(), cluster.begin("alice", "/a/b/c").unwrap());
     cluster.put("alice", &file("/a/b")).unwrap();
     let commit = |id| cluster.namespace.commit(&who("alice"), id, 1, &[1, 2]).map(|done| done.file.path);
@@ -223,7 +223,7 @@ fn a_path_is_never_both_file_and_directory() {
     assert!(
         matches!(commit(&deep), Err(NamespaceError::Conflict { conflict: PathConflict::ParentIsFile(parent), .. }) if parent == path("/a/b"))
     );
-    // Names around the file, in the order of keys, change nothing.
+    // Files with keys near that of the file change nothing.
     for near in ["/a/b!", "/a/b.x", "/a/a", "/a-b", "/a!/b"] {
         cluster.put("alice", &file(near)).unwrap();
     }
@@ -234,7 +234,7 @@ fn a_path_is_never_both_file_and_directory() {
         assert_eq!(conflict(free), None, "{free}");
     }
     assert_eq!(conflict("/a/b!/c"), Some(PathConflict::ParentIsFile(path("/a/b!"))));
-    // A refused commit leaves the attempt as it was.
+    // A refused commit does not change the attempt.
     cluster.namespace.remove(&who("alice"), &path("/a/b")).unwrap();
     assert_eq!(commit(&deep).unwrap(), path("/a/b/c"));
     for at in ["/a/b/c", "/a/b!", "/a/b.x", "/a/a"] {
@@ -244,10 +244,10 @@ fn a_path_is_never_both_file_and_directory() {
 }
 
 #[test]
-fn one_user_has_so_many_unfinished_puts_and_no_more() {
+fn unfinished_puts_of_a_user_are_bounded() {
     let cluster = cluster();
     let (alice, bob, new) = (who("alice"), who("bob"), file("/a"));
-    let begin = || cluster.namespace.begin_later(&alice, &new, MINUTE).unwrap();
+    let begin = || cluster.namespace.queue_begin(&alice, &new, MINUTE).unwrap();
     let mut begun = Vec::new();
     while begun.len() < MAX_UNFINISHED as usize {
         let some: Vec<_> = (0..256).map(|_| begin()).collect();
@@ -257,10 +257,10 @@ fn one_user_has_so_many_unfinished_puts_and_no_more() {
     assert!(matches!(refused(), NamespaceError::TooManyPuts { .. }), "{}", refused());
     assert!(!refused().is_usage());
     cluster.namespace.begin(&bob, &new, MINUTE).unwrap();
-    // One that was given up counts until it is cleared away; one that was finished does not.
+    // An abandoned put counts until it is collected. A finished put does not count.
     cluster.namespace.abandon(&alice, &begun[0]).unwrap();
     refused();
-    cluster.namespace.collected(&begun[..1], Duration::ZERO).unwrap();
+    cluster.namespace.forget_collected(&begun[..1], Duration::ZERO).unwrap();
     begun.push(cluster.namespace.begin(&alice, &new, MINUTE).unwrap());
     refused();
     cluster.namespace.commit(&alice, &begun[1], 0, &[0, 0]).unwrap();
@@ -268,14 +268,14 @@ fn one_user_has_so_many_unfinished_puts_and_no_more() {
 }
 
 #[test]
-fn puts_whose_clients_could_not_renew_them_go_on() {
+fn reopening_renews_the_leases_of_puts() {
     let cluster = cluster();
     let (alice, new) = (who("alice"), file("/a"));
-    let over = cluster.namespace.begin(&alice, &new, Duration::ZERO).unwrap();
+    let expired = cluster.namespace.begin(&alice, &new, Duration::ZERO).unwrap();
     let cluster::Cluster { namespace, dir } = cluster;
     drop(namespace);
-    let renewed = NamespaceOptions { renewed: Some(MINUTE), ..NamespaceOptions::default() };
+    let renewed = NamespaceOptions { renew_leases: Some(MINUTE), ..NamespaceOptions::default() };
     let namespace = Namespace::open_with(dir.path(), renewed).unwrap();
     assert!(namespace.garbage(10).unwrap().is_empty());
-    namespace.commit(&alice, &over, 0, &[0, 0]).unwrap();
+    namespace.commit(&alice, &expired, 0, &[0, 0]).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Many threads, two handles, and files that are not what they should be.
+//! Many threads, two handles, and damaged files.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
@@ -6,11 +6,11 @@ mod cluster;
 use std::path::Path;
 use std::sync::Barrier;
 
-use cluster::{MINUTE, OVER, cluster, file, open, path, who};
+use cluster::{MINUTE, NO_TIME, cluster, file, open, path, who};
 use gristmill_namespace::{Access, Namespace, NamespaceError, READERS};
 
 #[test]
-fn what_many_threads_committed_is_all_there() {
+fn commits_of_many_threads_are_all_kept() {
     const THREADS: usize = 16;
     const FILES: usize = 25;
     let cluster = cluster();
@@ -23,7 +23,7 @@ fn what_many_threads_committed_is_all_there() {
                 let put = |n| {
                     let at = format!("/t{}/{thread}-{n}", n % 3);
                     let id = cluster.put("alice", &file(&at)).unwrap();
-                    // What was acknowledged is seen at once.
+                    // An acknowledged file is visible at once.
                     let found = cluster.namespace.lookup(&who("bob"), &path(&at), Access::Read);
                     assert_eq!(found.unwrap().id, id);
                     (at, id)
@@ -68,7 +68,7 @@ fn racing_commits_to_one_path_leave_one_file_and_one_piece_of_garbage() {
         let found = cluster.namespace.lookup(&who("alice"), &path(&at), Access::Read).unwrap();
         assert_eq!(found, done[second].file);
         assert_eq!(cluster.garbage(), std::slice::from_ref(&ids[first]));
-        cluster.namespace.collected(&cluster.garbage(), OVER).unwrap();
+        cluster.namespace.forget_collected(&cluster.garbage(), NO_TIME).unwrap();
     }
 }
 
@@ -126,7 +126,7 @@ fn closing_leaves_one_whole_file() {
     assert_eq!(found.id, id);
 }
 
-/// A namespace with the file /a, closed, and changed by `change`.
+/// A closed namespace with the file /a, changed by `change`.
 fn changed(change: impl FnOnce(&Path)) -> tempfile::TempDir {
     let cluster = cluster();
     cluster.put("alice", &file("/a")).unwrap();
@@ -144,7 +144,7 @@ fn sql(statement: &'static str) -> impl FnOnce(&Path) {
 }
 
 #[test]
-fn a_file_of_another_form_is_refused_when_opened() {
+fn a_database_of_another_format_is_refused() {
     let newer = changed(sql("PRAGMA user_version = 5"));
     let error = Namespace::open(newer.path()).unwrap_err();
     assert!(matches!(error, NamespaceError::NewerFormat { found: 5, known: 4 }), "{error}");
@@ -159,17 +159,17 @@ fn a_file_of_another_form_is_refused_when_opened() {
         let error = Namespace::open(dir.path()).unwrap_err();
         assert!(matches!(error, NamespaceError::Damaged { .. }), "{what}: {error}");
         assert!(!error.is_usage());
-        // The refusal holds no lock.
+        // The refusal keeps no lock.
         let again = Namespace::open(dir.path()).unwrap_err();
         assert!(matches!(again, NamespaceError::Damaged { .. }), "{what}: {again}");
     }
-    // An empty file is one whose making was interrupted.
+    // A crash during the creation of the database leaves an empty file.
     let empty = changed(|file| std::fs::write(file, "").unwrap());
     assert_eq!(Namespace::open(empty.path()).unwrap().targets().unwrap(), []);
 }
 
 #[test]
-fn a_value_that_cannot_be_is_damage_and_no_panic() {
+fn an_impossible_value_is_damage_and_no_panic() {
     for statement in [
         "UPDATE files SET owner = 'no name'",
         "UPDATE files SET owner = NULL",
@@ -208,7 +208,7 @@ fn a_value_that_cannot_be_is_damage_and_no_panic() {
 }
 
 #[test]
-fn pages_that_were_overwritten_are_damage_and_no_panic() {
+fn overwritten_pages_are_damage_and_no_panic() {
     let dir = changed(|file| {
         let mut bytes = std::fs::read(file).unwrap();
         bytes[4_096..].fill(0x5a);

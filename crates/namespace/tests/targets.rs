@@ -1,9 +1,9 @@
-//! Storage targets that join.
+//! Storage targets join a cluster.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
 
-use cluster::{OVER, cluster, file, open, path, target, who};
+use cluster::{NO_TIME, cluster, file, open, path, target, who};
 use gristmill_namespace::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS, NamespaceError, TargetRecord};
 
 fn record(number: u32, id: u32, address: &str) -> TargetRecord {
@@ -21,7 +21,7 @@ fn numbers_follow_the_order_of_joining_and_stay() {
     assert_eq!(namespace.join(&target(9), "c:1").unwrap(), 0);
     drop(namespace);
     let namespace = open(dir.path());
-    assert_eq!(namespace.join(&target(5), "a:1").unwrap(), 2, "an address that was left is free");
+    assert_eq!(namespace.join(&target(5), "a:1").unwrap(), 2, "an abandoned address is free");
     let expected = [record(0, 9, "c:1"), record(1, 4, "b:1"), record(2, 5, "a:1")];
     assert_eq!(namespace.targets().unwrap(), expected);
 }
@@ -31,9 +31,9 @@ fn an_address_moves_over_only_from_a_target_without_files() {
     let cluster = cluster();
     let namespace = &cluster.namespace;
     let id = cluster.put("alice", &file("/a")).unwrap();
-    // Target 1 holds nothing, nor does an attempt that ran out; targets 0 and 2 hold /a.
+    // Target 1 has no file, and an expired attempt does not count. Targets 0 and 2 have /a.
     namespace
-        .begin(&who("alice"), &gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/b") }, OVER)
+        .begin(&who("alice"), &gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/b") }, NO_TIME)
         .unwrap();
     assert_eq!(namespace.join(&target(7), "node1:7070").unwrap(), 3);
     let taken = namespace.join(&target(8), "node2:7070");
@@ -49,12 +49,12 @@ fn an_address_moves_over_only_from_a_target_without_files() {
 
     // Nothing can be put on a target without an address.
     let lost = gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/c") };
-    let begun = namespace.begin(&who("alice"), &lost, OVER);
+    let begun = namespace.begin(&who("alice"), &lost, NO_TIME);
     assert!(matches!(begun, Err(NamespaceError::UnknownTarget { number: 1 })));
     assert_eq!(namespace.join(&target(1), "node9:7070").unwrap(), 1);
-    namespace.begin(&who("alice"), &lost, OVER).unwrap();
+    namespace.begin(&who("alice"), &lost, NO_TIME).unwrap();
 
-    // A put in progress holds the address too, garbage does not.
+    // A put in progress keeps the address too. Garbage does not.
     let going = cluster.begin("alice", "/d").unwrap();
     assert_eq!(namespace.remove(&who("alice"), &path("/a")).unwrap(), id);
     assert!(namespace.join(&target(8), "node2:7070").is_err());
@@ -63,7 +63,7 @@ fn an_address_moves_over_only_from_a_target_without_files() {
 }
 
 #[test]
-fn a_strange_address_and_too_many_targets_are_refused() {
+fn an_invalid_address_and_too_many_targets_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let namespace = open(dir.path());
     for bad in ["", "a b", "a\n", &"x".repeat(MAX_ADDRESS_BYTES + 1)] {

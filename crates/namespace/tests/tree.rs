@@ -1,4 +1,4 @@
-//! Files and directories as wholes: moved, removed, added up.
+//! Operations on whole files and directories: move, removal and usage.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
 mod cluster;
@@ -19,7 +19,7 @@ fn moved(cluster: &Cluster, name: &str, from: &str, to: &str) -> Result<String, 
 }
 
 #[test]
-fn a_directory_keeps_what_its_files_are_and_survives_a_restart() {
+fn a_moved_directory_keeps_its_files_after_a_restart() {
     let cluster = filled(&["/a/x", "/a/b/y", "/a-b/z", "/a.c"]);
     let before = cluster.namespace.lookup(&who("alice"), &path("/a/b/y"), Access::Read).unwrap();
     assert_eq!(moved(&cluster, "alice", "/a", "/ü/new").unwrap(), "/ü/new 2");
@@ -27,14 +27,14 @@ fn a_directory_keeps_what_its_files_are_and_survives_a_restart() {
     let after = cluster.namespace.lookup(&who("alice"), &path("/ü/new/b/y"), Access::Read).unwrap();
     assert_eq!((&after.id, &after.owner, after.created), (&before.id, &before.owner, before.created));
     assert_eq!(cluster.names("/", None, 10).unwrap(), ["a-b/", "a.c", "ü/"]);
-    // And back, from a name whose characters are not its bytes.
+    // The move back is from a name with characters of several bytes.
     assert_eq!(moved(&cluster, "alice", "/ü/new/", "/a").unwrap(), "/a 2");
     assert_eq!(cluster.names("/a", None, 10).unwrap(), ["b/", "x"]);
     assert_eq!(cluster.garbage(), []);
 }
 
 #[test]
-fn into_a_directory_and_over_a_file() {
+fn files_move_into_directories_and_over_files() {
     let cluster = filled(&["/a", "/b", "/d/e/f"]);
     let old = cluster.namespace.lookup(&who("alice"), &path("/b"), Access::Read).unwrap().id;
     assert_eq!(moved(&cluster, "alice", "/a", "/b").unwrap(), "/b 1");
@@ -50,7 +50,7 @@ fn into_a_directory_and_over_a_file() {
 }
 
 #[test]
-fn all_or_nothing_where_one_file_is_somebody_elses() {
+fn one_denied_file_prevents_the_whole_change() {
     let cluster = filled(&["/d/mine"]);
     cluster.put("alice", &file_with_mode("/d/open", "666")).unwrap();
     for error in [
@@ -73,7 +73,7 @@ fn all_or_nothing_where_one_file_is_somebody_elses() {
 }
 
 #[test]
-fn what_is_added_up_is_below_the_name_alone() {
+fn usage_counts_only_files_below_the_directory() {
     let cluster = filled(&["/a/x", "/a/b/y", "/a-b/z"]);
     let amount = |path: &str| cluster.namespace.usage(path).map(|all| (all.files, all.bytes, all.directory));
     assert_eq!(amount("/a").unwrap(), (2, 200, true));
@@ -85,7 +85,7 @@ fn what_is_added_up_is_below_the_name_alone() {
 }
 
 #[test]
-fn no_path_gets_too_long() {
+fn a_move_to_too_long_paths_is_refused() {
     let deep = format!("/a{}/f", "/abcdefg".repeat(500));
     let cluster = filled(&[&deep]);
     let longest = "b".repeat(MAX_PATH_BYTES - deep.len() + 1);

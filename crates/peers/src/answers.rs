@@ -1,4 +1,4 @@
-//! Nodes that were asked at once, and their answers as they come.
+//! Requests to several nodes at once, and their answers in the order of arrival.
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -11,41 +11,41 @@ use tokio::time::Instant;
 
 use crate::Peers;
 
-/// How often something is asked for again when its node cannot be reached: supervised nodes are back soon.
-pub(crate) const TRIES: u32 = 3;
-pub(crate) const PAUSE: Duration = Duration::from_millis(700);
+/// Number of times that a node is asked if it cannot be reached. Supervised nodes are back soon.
+pub(crate) const MAX_TRIES: u32 = 3;
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(700);
 
-/// How often somebody who waits looks whether the request was given up.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time between two checks whether the request was stopped, during a wait for answers.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A request for one node.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeRequest {
     pub address: String,
-    /// How errors name the node.
+    /// The name of the node in errors.
     pub node: String,
     pub request: FoldRequest,
 }
 
-/// Ends tasks whose answers nobody waits for any more; their streams are closed, which stops the nodes.
-pub(crate) struct Tasks(pub Vec<JoinHandle<()>>);
+/// Tasks that end when this is dropped. Their streams are closed then, which stops the nodes.
+pub(crate) struct AbortOnDrop(pub Vec<JoinHandle<()>>);
 
-impl Drop for Tasks {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.iter().for_each(JoinHandle::abort);
     }
 }
 
-/// What several nodes answer, one message each.
+/// The answers of several nodes, one message each.
 pub(crate) struct Answers<T> {
-    heard: Receiver<Result<T, RunError>>,
+    receiver: Receiver<Result<T, RunError>>,
     waiting: usize,
-    _tasks: Tasks,
+    _tasks: AbortOnDrop,
 }
 
 impl<T: Send + 'static> Answers<T> {
-    /// Asks all of them at once.
-    pub fn of<F>(
+    /// Asks all nodes at once.
+    pub fn ask_all<F>(
         peers: &Peers,
         requests: Vec<NodeRequest>,
         ask: impl Fn(Peers, NodeRequest) -> F,
@@ -53,30 +53,30 @@ impl<T: Send + 'static> Answers<T> {
     where
         F: Future<Output = Result<T, RunError>> + Send + 'static,
     {
-        let (sender, heard) = channel();
+        let (sender, receiver) = channel();
         let waiting = requests.len();
         let task = |request| {
             let (answer, sender) = (ask(peers.clone(), request), sender.clone());
             peers.runtime().spawn(async move {
-                // Nobody listens any more once enough is known, or one has failed.
+                // The receiver is gone once enough is known or one request has failed.
                 let _ = sender.send(answer.await);
             })
         };
-        let tasks = Tasks(requests.into_iter().map(task).collect());
-        Answers { heard, waiting, _tasks: tasks }
+        let tasks = AbortOnDrop(requests.into_iter().map(task).collect());
+        Answers { receiver, waiting, _tasks: tasks }
     }
 
-    /// The next answer; `None` after the last. `look` is called every now and then.
-    pub fn next(&mut self, control: &Control, look: &mut dyn FnMut()) -> Result<Option<T>, RunError> {
+    /// The next answer, or `None` after the last. `on_poll` is called at short intervals.
+    pub fn next(&mut self, control: &Control, on_poll: &mut dyn FnMut()) -> Result<Option<T>, RunError> {
         while self.waiting > 0 {
-            let heard = self.heard.recv_timeout(LOOK);
-            look();
-            match heard {
+            let received = self.receiver.recv_timeout(POLL_INTERVAL);
+            on_poll();
+            match received {
                 Ok(answer) => {
                     self.waiting -= 1;
                     return answer.map(Some);
                 }
-                Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(given_up()),
+                Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(request_stopped()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(RunError::Internal {
@@ -89,21 +89,22 @@ impl<T: Send + 'static> Answers<T> {
     }
 }
 
-/// Waits for the next try where a node could not be reached or died, unless it stood still: it would only do so again.
-pub(crate) async fn once_more(
+/// Waits before the next try if a node could not be reached or died. Returns the error after the last try, and for a node
+/// that was silent: it would be silent again.
+pub(crate) async fn wait_to_retry(
     error: RunError,
     tries: &mut u32,
     begun: Instant,
     stall: Duration,
 ) -> Result<(), RunError> {
-    if error.kind() != ErrorKind::Unavailable || *tries >= TRIES || begun.elapsed() >= stall {
+    if error.kind() != ErrorKind::Unavailable || *tries >= MAX_TRIES || begun.elapsed() >= stall {
         return Err(error);
     }
-    tokio::time::sleep(PAUSE).await;
+    tokio::time::sleep(RETRY_PAUSE).await;
     *tries += 1;
     Ok(())
 }
 
-pub(crate) fn given_up() -> RunError {
+pub(crate) fn request_stopped() -> RunError {
     RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
 }

@@ -1,4 +1,4 @@
-//! A reduction of an array over the chunks of a file, as it is asked for and as a node binds it.
+//! Reductions of arrays over the chunks of files, as a client requests them and as a node binds them.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use gristmill_format::Filter;
 use gristmill_runtime::{Chunks, ErrorKind, RunError};
 use gristmill_wire::{ArraySpec, InputSpec, MAX_ASKED_CHUNKS};
 
-/// Takes so many bytes of memory for a request before they are used, or says that there are not so many.
-pub type TakeRoom<'a> = &'a mut dyn FnMut(usize) -> Result<(), RunError>;
+/// Reserves a number of bytes of memory for a request before they are used. Returns an error if there is not enough memory.
+pub type ReserveMemory<'a> = &'a mut dyn FnMut(usize) -> Result<(), RunError>;
 
-/// Bytes of memory for each chunk that is asked for: its number, once more while the list grows, and what is kept of it while
-/// it is folded.
-const BYTES_OF_ASKED: usize = 64;
+/// Bytes of memory for each chunk of a request: its number, its number again while the list grows, and its state during the
+/// fold.
+const BYTES_PER_CHUNK: usize = 64;
 
-/// A request over an array, bound, with the chunks that it needs.
+/// A bound request over an array, with the chunks that it needs.
 #[derive(Clone, Debug)]
 pub struct ArrayWork {
     /// The kernel.
     pub kernel: Arc<ArrayReduce>,
-    /// The chunks, by their table.
+    /// The chunks, with their table.
     pub chunks: Chunks,
-    /// What crosses the network.
+    /// The request as it crosses the network.
     pub spec: Arc<ArraySpec>,
     name: String,
 }
@@ -35,12 +35,12 @@ impl PartialEq for ArrayWork {
 impl Eq for ArrayWork {}
 
 impl ArrayWork {
-    /// Binds a request to the array whose chunks these are.
+    /// Binds a request to the array that has these chunks.
     ///
     /// # Errors
-    /// What the kernel refuses, and more chunks than a request takes.
+    /// Returns an error if the kernel refuses the request, and if it needs more chunks than are allowed.
     pub fn new(chunks: Chunks, request: Request) -> Result<ArrayWork, RunError> {
-        bounded(chunks.len())?;
+        check_count(chunks.len())?;
         let name = name(&chunks, request.reduction.op.name());
         let others = chunks.other_tables().map(|table| &**table);
         let spec = Arc::new(ArraySpec::new(chunks.table(), others, &request).map_err(usage)?);
@@ -48,39 +48,41 @@ impl ArrayWork {
         Ok(ArrayWork { kernel, chunks, spec, name })
     }
 
-    /// Binds what came over the network, in memory that `room` takes: a few bytes can ask for millions of chunks.
+    /// Binds a request that came over the network. `reserve` reserves the memory, because a few bytes can ask for
+    /// millions of chunks.
     ///
     /// # Errors
-    /// A malformed request, one that [`new`](ArrayWork::new) refuses, and the errors of `room`.
-    pub fn decode(spec: &Arc<ArraySpec>, room: TakeRoom<'_>) -> Result<ArrayWork, RunError> {
+    /// Returns an error if the request is malformed or [`new`](ArrayWork::new) refuses it, and the errors of `reserve`.
+    pub fn decode(spec: &Arc<ArraySpec>, reserve: ReserveMemory<'_>) -> Result<ArrayWork, RunError> {
         let (table, others, request) = spec.decode().map_err(usage)?;
         let op = request.reduction.op.name();
         let kernel = Arc::new(ArrayReduce::bind(request).map_err(usage)?);
-        // A table may say that there is any number of chunks.
+        // A table may claim any number of chunks.
         let asked = kernel.chunks().take(MAX_ASKED_CHUNKS + 1).count();
-        bounded(asked as u64)?;
-        room(asked.saturating_mul(BYTES_OF_ASKED))?;
+        check_count(asked as u64)?;
+        reserve(asked.saturating_mul(BYTES_PER_CHUNK))?;
         let numbers: Vec<u64> = kernel.chunks().collect();
         let others = others.into_iter().map(Arc::new).collect();
-        let chunks = Chunks::beside_others(Arc::new(table), others, numbers)?;
+        let chunks = Chunks::with_others(Arc::new(table), others, numbers)?;
         let name = name(&chunks, op);
         Ok(ArrayWork { kernel, chunks, spec: spec.clone(), name })
     }
 
-    /// What the operation is called where its speed is measured: with the codec of the chunks, which mostly decides it.
+    /// The name under which the speed of the operation is measured. It has the codec of the chunks, which mostly decides the
+    /// speed.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type of the elements, as requests say it.
+    /// The type of the elements, as it is in requests.
     pub fn input(&self) -> InputSpec {
         let dtype = self.chunks.table().array.dtype;
         InputSpec { dtype: Some(dtype.name().to_owned()), ..InputSpec::default() }
     }
 }
 
-/// Chunks that are not stored take no room in a request, but on the node.
-fn bounded(chunks: u64) -> Result<(), RunError> {
+/// Checks the number of chunks. Chunks that are not stored take no memory in a request, but they do on the node.
+fn check_count(chunks: u64) -> Result<(), RunError> {
     if chunks <= MAX_ASKED_CHUNKS as u64 {
         return Ok(());
     }
@@ -126,8 +128,8 @@ mod tests {
         open_raw(Arc::new(bytes), DType::F64, ByteOrder::Little, shape, 0).unwrap().table("data").unwrap()
     }
 
-    /// What a node makes of a request about two variables.
-    fn asked(lead: &ChunkTable, other: &ChunkTable) -> Result<ArrayWork, RunError> {
+    /// A request over two variables, as a node decodes it.
+    fn decode_request(lead: &ChunkTable, other: &ChunkTable) -> Result<ArrayWork, RunError> {
         let request = Request {
             grid: grid(&lead.array).unwrap(),
             meaning: Meaning::plain(DType::F64),
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_taken_before_the_chunks_are_listed() {
+    fn memory_is_reserved_before_the_chunks_are_listed() {
         let lead = table(&[6, 4]);
         let request = Request {
             grid: grid(&lead.array).unwrap(),
@@ -154,27 +156,27 @@ mod tests {
             reduction: Reduction::new(Op::Sum),
         };
         let spec = Arc::new(ArraySpec::new(&lead, std::iter::empty(), &request).unwrap());
-        let mut taken = 0;
+        let mut reserved = 0;
         let work = ArrayWork::decode(&spec, &mut |bytes| {
-            taken += bytes;
+            reserved += bytes;
             Ok(())
         });
-        assert_eq!(taken as u64, work.unwrap().chunks.len() * BYTES_OF_ASKED as u64);
+        assert_eq!(reserved as u64, work.unwrap().chunks.len() * BYTES_PER_CHUNK as u64);
         let full = |_| Err(usage("no memory"));
         assert!(ArrayWork::decode(&spec, &mut { full }).unwrap_err().to_string().contains("no memory"));
     }
 
     #[test]
     fn variables_that_cannot_be_read_side_by_side_are_refused() {
-        let work = asked(&table(&[6, 4]), &table(&[6, 4])).unwrap();
+        let work = decode_request(&table(&[6, 4]), &table(&[6, 4])).unwrap();
         assert_eq!((work.chunks.other_tables().count(), work.name()), (1, "sum:plain"));
-        let error = asked(&table(&[6, 4]), &table(&[4, 6])).unwrap_err();
+        let error = decode_request(&table(&[6, 4]), &table(&[4, 6])).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("[4, 6]"), "{error}");
-        // Chunks of no length, or of other axes than the array has.
+        // Chunks of length 0, and chunks with another number of axes than the array.
         for chunk in [vec![0, 4], vec![4]] {
             let mut other = table(&[6, 4]);
             other.array.chunk = chunk;
-            assert!(asked(&table(&[6, 4]), &other).is_err());
+            assert!(decode_request(&table(&[6, 4]), &other).is_err());
         }
     }
 }

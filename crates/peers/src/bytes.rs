@@ -1,26 +1,26 @@
-//! What one target holds of a file, read over the network.
+//! The object of one target of a file, read over the network.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_runtime::{ErrorKind, FileParts, Part, Placement, RunError, Want};
+use gristmill_runtime::{ErrorKind, FileParts, Part, PartRange, Placement, RunError};
 use gristmill_transport::{Address, Response};
 use gristmill_wire::{ErrorBody, FileMap, GRANT_HEADER};
 use http::{Method, Request, StatusCode, header};
 
 use crate::Peers;
-use crate::answers::{PAUSE, TRIES};
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::answers::{MAX_TRIES, RETRY_PAUSE};
+use crate::error::{transport_error, unavailable};
+use crate::peers::parse_address;
 
-/// Most extents of one message; more are asked for in several.
+/// Most extents of one message. More extents take several messages.
 const MAX_EXTENTS: usize = 4096;
 
-/// How long bytes are asked for again of a node that has no memory for them now.
-const BUSY_TIME: Duration = Duration::from_secs(60);
+/// How long a node that has no memory for bytes now is asked again.
+const MAX_BUSY_TIME: Duration = Duration::from_secs(60);
 
-/// Most bytes of one message, as long as it is of more than one extent.
+/// Most bytes of one message with more than one extent.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Longest error text that is read.
@@ -36,10 +36,10 @@ pub struct RemotePart {
     version: u64,
 }
 
-/// The parts of a file on its nodes, as they are read over the network. Blocks for the layout of a segments file.
+/// The parts of a file, read from its nodes over the network. Blocks for the layout of a segments file.
 ///
 /// # Errors
-/// It fails if the address of a target is none, and as [`Peers::layout`] does.
+/// It fails if the address of a target is invalid, and as [`Peers::layout`] does.
 pub fn file_parts(
     peers: &Peers,
     file: &FileMap,
@@ -59,7 +59,7 @@ pub(crate) fn remote_parts(
     let part = |target: &gristmill_wire::TargetPlace| {
         Ok(RemotePart {
             peers: peers.clone(),
-            address: parse(&target.address)?,
+            address: parse_address(&target.address)?,
             node: node_name(target.number, &target.address),
             object: file.object(),
             grant: grant.clone(),
@@ -69,7 +69,7 @@ pub(crate) fn remote_parts(
     file.targets.iter().map(part).collect()
 }
 
-/// How messages name a node.
+/// The name of a node in messages.
 pub(crate) fn node_name(number: u32, address: &str) -> String {
     format!("{number} ({address})")
 }
@@ -92,8 +92,8 @@ impl RemotePart {
         self.fetch(built(request)?, buffer).await
     }
 
-    /// Asks again where the node could not be reached or broke off: supervised nodes are back soon, and reading twice
-    /// changes nothing.
+    /// Asks again if the node could not be reached or broke off. Supervised nodes are back soon, and a second read changes
+    /// nothing.
     async fn fetch(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
         let mut tries = 1;
         loop {
@@ -101,15 +101,16 @@ impl RemotePart {
             match self.fetch_once(request.clone(), out).await {
                 Err(error)
                     if error.kind() == ErrorKind::Unavailable
-                        && tries < TRIES
+                        && tries < MAX_TRIES
                         && begun.elapsed() < self.peers.stall =>
                 {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RETRY_PAUSE).await;
                     tries += 1;
                 }
-                // Of the memory for such messages, which goes round: in the middle of a fold nothing else can be done.
-                Err(error) if error.kind() == ErrorKind::Busy && begun.elapsed() < BUSY_TIME => {
-                    tokio::time::sleep(PAUSE).await;
+                // The memory for such messages is shared and becomes free soon. In the middle of a fold there is no
+                // other way.
+                Err(error) if error.kind() == ErrorKind::Busy && begun.elapsed() < MAX_BUSY_TIME => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 fetched => return fetched,
             }
@@ -118,14 +119,14 @@ impl RemotePart {
 
     async fn fetch_once(&self, request: Request<Bytes>, out: &mut [u8]) -> Result<(), RunError> {
         let client = self.peers.dialer().http(&self.address);
-        let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
+        let mut response = client.send(request).await.map_err(|e| transport_error(&self.node, &e))?;
         if !response.status().is_success() {
             return Err(refusal(&self.node, &mut response).await);
         }
         let mut done = 0;
-        while let Some(chunk) = response.chunk().await.map_err(|e| transport(&self.node, &e))? {
+        while let Some(chunk) = response.chunk().await.map_err(|e| transport_error(&self.node, &e))? {
             let Some(room) = out.get_mut(done..done + chunk.len()) else {
-                return Err(unavailable(&self.node, "it sent more bytes than were asked for"));
+                return Err(unavailable(&self.node, "it sent more bytes than it was asked for"));
             };
             room.copy_from_slice(&chunk);
             done += chunk.len();
@@ -142,11 +143,11 @@ impl RemotePart {
             .method(method)
             .uri(format!("/objects/{}{path}", self.object))
             .header(GRANT_HEADER, &*self.grant);
-        self.peers.checked(request)
+        self.peers.with_verify_header(request)
     }
 }
 
-/// What a node answered instead of bytes.
+/// The error of a node that refused a request.
 pub(crate) async fn refusal(node: &str, response: &mut Response) -> RunError {
     let status = response.status();
     let mut text = Vec::new();
@@ -164,17 +165,17 @@ pub(crate) async fn refusal(node: &str, response: &mut Response) -> RunError {
 }
 
 fn built(request: Result<Request<Bytes>, http::Error>) -> Result<Request<Bytes>, RunError> {
-    request.map_err(|e| unavailable("", e))
+    request.map_err(|_| RunError::Internal { what: "a request to a node is not valid HTTP" })
 }
 
 impl Part for RemotePart {
     fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        self.peers.received().waits(|| self.peers.wait(self.fetch_range(offset, buffer)))
+        self.peers.received().count_waiting(|| self.peers.wait(self.fetch_range(offset, buffer)))
     }
 
-    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+    fn read_many(&self, wants: &[PartRange<'_>], out: &mut [u8]) -> Result<(), RunError> {
         let mut rest = out;
-        for wants in messages(wants) {
+        for wants in split_into_messages(wants) {
             if let ([want], true) = (wants, rest.len() >= wants[0].len) {
                 let (buffer, after) = rest.split_at_mut(want.len);
                 self.read(want.object, want.offset, buffer)?;
@@ -190,13 +191,13 @@ impl Part for RemotePart {
             let (buffer, after) = rest.split_at_mut(bytes.min(rest.len()));
             let request = self.request(Method::POST, "/extents").body(Bytes::from(body));
             let request = built(request)?;
-            self.peers.received().waits(|| self.peers.wait(self.fetch(request, buffer)))?;
+            self.peers.received().count_waiting(|| self.peers.wait(self.fetch(request, buffer)))?;
             rest = after;
         }
         Ok(())
     }
 
-    /// Nothing to ask: every read names the version that it wants.
+    /// Needs no request: every read names the version that it wants.
     fn unchanged(&self) -> Result<(), RunError> {
         Ok(())
     }
@@ -210,12 +211,12 @@ impl Part for RemotePart {
     }
 }
 
-/// Divides what is wanted into messages.
-fn messages<'w, 'a>(wants: &'w [Want<'a>]) -> impl Iterator<Item = &'w [Want<'a>]> {
+/// Divides the wanted extents into messages.
+fn split_into_messages<'w, 'a>(wants: &'w [PartRange<'a>]) -> impl Iterator<Item = &'w [PartRange<'a>]> {
     let mut rest = wants;
     std::iter::from_fn(move || {
         let mut bytes = 0usize;
-        let fits = |want: &&Want<'_>| {
+        let fits = |want: &&PartRange<'_>| {
             bytes = bytes.saturating_add(want.len);
             bytes <= MAX_MESSAGE_BYTES
         };

@@ -11,14 +11,14 @@ use gristmill_runtime::{
     RunError, Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
 };
 
-use crate::answers::given_up;
+use crate::answers::request_stopped;
 use crate::read_ahead::ReadAhead;
 use crate::{AT_CLIENT, Question, StorageCrew};
 
 /// Most events of folded units that wait to be taken.
 const EVENTS_AHEAD: usize = 4;
 
-/// The options of the folds at the client, and what these folded.
+/// The options of the folds at the client, and the part of the request that these folded.
 pub(crate) struct ClientFolds {
     options: Options,
     begun: Instant,
@@ -56,7 +56,7 @@ fn with_read_ahead(mut file: FileParts) -> FileParts {
     if let Layout::Striped(striped) = &file.layout {
         for (target, part) in (0..).zip(&mut file.parts) {
             let length = striped.object_len(target, file.length);
-            *part = Arc::new(ReadAhead::of(part.clone(), length));
+            *part = Arc::new(ReadAhead::new(part.clone(), length));
         }
     }
     file
@@ -72,10 +72,10 @@ impl StorageCrew {
     ) -> Result<ShardJob, RunError> {
         let known = self.files.map().targets.len();
         if targets.iter().any(|target| *target as usize >= known) {
-            let why = "a node handed back targets that the file has not".into();
+            let why = "a node handed back targets that the file does not have".into();
             return Err(RunError::BadPartial { why });
         }
-        let question = Question::of_fold(&self.request, &mut |_| Ok(()))?;
+        let question = Question::from_fold(&self.request, &mut |_| Ok(()))?;
         let (kernel, (input, byte_order)) = (question.bind()?, question.input.input()?);
         let mut file = self.files.parts(&self.peers, AT_CLIENT)?;
         if kernel.spec().output != Output::Value {
@@ -107,7 +107,7 @@ impl StorageCrew {
     ) -> Result<[ShardEnd; 2], RunError> {
         let handed_back = std::mem::take(&mut end.handed_back);
         let targets = handed_back.iter().flat_map(|hand_back| hand_back.targets.iter().copied()).collect();
-        let (job, partial) = self.client_shard(folds, order, targets)?.after(end.partial)?;
+        let (job, partial) = self.client_shard(folds, order, targets)?.resume_value(end.partial)?;
         end.partial = partial;
         let mut own = job.values(order.control)?;
         // A node that had folded everything when it stopped left no records.
@@ -118,7 +118,7 @@ impl StorageCrew {
         Ok([end, own])
     }
 
-    /// Folds the rows that a member left.
+    /// Folds the rows that a member handed back.
     pub(crate) fn client_rows<'o>(
         &'o self,
         folds: &'o ClientFolds,
@@ -126,7 +126,7 @@ impl StorageCrew {
         hand_back: HandBack,
     ) -> Result<ClientUnits<'o>, RunError> {
         folds.note_revision(&hand_back);
-        let job = self.client_shard(folds, order, hand_back.targets)?.from(hand_back.left);
+        let job = self.client_shard(folds, order, hand_back.targets)?.resume_rows(hand_back.row_cut);
         let control = Arc::new(Control::new());
         let (sender, events) = sync_channel(EVENTS_AHEAD);
         let folding = control.clone();
@@ -139,7 +139,7 @@ impl StorageCrew {
             let _ = sender.send(last);
         };
         std::thread::Builder::new().name("handed back".into()).spawn(fold).map_err(RunError::Lane)?;
-        Ok(ClientUnits { events, folds, control, asked: order.control, reported: 0 })
+        Ok(ClientUnits { events, folds, control, request_control: order.control, reported: 0 })
     }
 }
 
@@ -147,9 +147,9 @@ impl StorageCrew {
 pub(crate) struct ClientUnits<'o> {
     events: Receiver<UnitEvent>,
     folds: &'o ClientFolds,
+    /// The control of the folds at the client.
     control: Arc<Control>,
-    /// The control of the request.
-    asked: &'o Control,
+    request_control: &'o Control,
     reported: u64,
 }
 
@@ -161,14 +161,14 @@ impl Drop for ClientUnits<'_> {
 
 impl UnitSource for ClientUnits<'_> {
     fn next(&mut self) -> Result<UnitEvent, RunError> {
-        if self.asked.stopped() {
-            return Err(given_up());
+        if self.request_control.stopped() {
+            return Err(request_stopped());
         }
         let ended =
             RunError::Internal { what: "the events of a fold at the client ended before its last unit" };
         let event = self.events.recv().map_err(|_| ended)?;
         let done = self.control.progress().0;
-        self.asked.folded(done.saturating_sub(self.reported));
+        self.request_control.folded(done.saturating_sub(self.reported));
         self.reported = done;
         Ok(match event {
             UnitEvent::Finished(tally) => {

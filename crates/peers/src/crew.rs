@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    ClientShare, Control, Crew, HandBack, Left, Options, PassOrder, RunError, ShardEnd, TakeShard, Tally,
-    TogetherEnd, UnitEvent, UnitSource,
+    ClientShare, Control, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, ShardEnd,
+    TakeShard, Tally, UnitEvent, UnitSource,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{Asker, FAN_IN, FoldRequest, Frame, NodeShard, Together};
+use gristmill_wire::{Asker, FAN_IN, FoldRequest, Frame, GroupSpec, NodeShard};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::answers::{Answers, NodeRequest, Tasks, given_up, once_more};
+use crate::answers::{AbortOnDrop, Answers, NodeRequest, request_stopped, wait_to_retry};
 use crate::bytes::node_name;
 use crate::client_folds::ClientFolds;
 use crate::error::unavailable;
@@ -31,19 +31,19 @@ pub struct StorageCrew {
     /// The fields that are the same in every request.
     pub(crate) request: FoldRequest,
     nodes: Vec<NodeShard>,
-    /// Receipts for the bytes that nodes keep, of the pass that gives them.
+    /// Receipts for the bytes that nodes keep, from the pass that gives these bytes.
     written: Mutex<Vec<(u32, Receipt)>>,
     client_folds: Option<ClientFolds>,
     /// The targets that the client folds from the beginning, and the reason.
     at_client: Option<HandBack>,
     /// The hand-back between two passes. It covers all targets in all later passes.
-    moved: OnceLock<HandBack>,
+    moved_to_client: OnceLock<HandBack>,
     /// Whether requests to busy nodes are repeated.
-    patient: bool,
+    retries_busy: bool,
 }
 
 impl StorageCrew {
-    /// Creates a crew of these nodes. `request` has everything but the targets and the pass; its depth is the client's.
+    /// Creates a crew of these nodes. `request` has everything except the targets and the pass. Its depth is the client's.
     pub fn new(peers: Peers, files: Files, request: FoldRequest, nodes: Vec<NodeShard>) -> StorageCrew {
         StorageCrew {
             peers,
@@ -53,21 +53,21 @@ impl StorageCrew {
             written: Mutex::default(),
             client_folds: None,
             at_client: None,
-            moved: OnceLock::new(),
-            patient: false,
+            moved_to_client: OnceLock::new(),
+            retries_busy: false,
         }
     }
 
-    /// Asks a node that refuses its part of a value as busy again when it said, while the others go on with theirs.
-    /// Not for parts that wait for each other: those who have places would keep them meanwhile.
-    pub fn patient(mut self) -> StorageCrew {
-        self.patient = true;
+    /// Repeats a request for a part of a value that a node refuses as busy, at the time that the node gives. The other nodes
+    /// go on meanwhile. Not for parts that wait for each other: nodes with a place would keep it during the wait.
+    pub fn with_busy_retries(mut self) -> StorageCrew {
+        self.retries_busy = true;
         self
     }
 
-    /// Lets nodes hand their parts back. This process then folds them with these options. A request whose output stays on
-    /// the nodes is still folded there.
-    pub fn taking_over(mut self, asker: Asker, options: Options) -> StorageCrew {
+    /// Lets nodes hand back their parts. This process then folds them with these options. If the output of a request
+    /// stays on the nodes, the request is folded there in any case.
+    pub fn accepting_hand_backs(mut self, asker: Asker, options: Options) -> StorageCrew {
         if self.request.output.is_none() {
             self.request.asker = Some(asker);
             self.client_folds = Some(ClientFolds::new(options, self.files.map().targets.len()));
@@ -75,7 +75,7 @@ impl StorageCrew {
         self
     }
 
-    /// Whether nodes may use, and keep, statistics of chunks.
+    /// Sets whether nodes may use and keep statistics of chunks.
     pub fn with_statistics(mut self, statistics: bool) -> StorageCrew {
         self.request.statistics = statistics;
         self
@@ -91,17 +91,17 @@ impl StorageCrew {
             node.targets.retain(|target| !targets.contains(target));
         }
         self.nodes.retain(|node| !node.targets.is_empty());
-        self.at_client = Some(HandBack { targets, left: Left::default(), why });
+        self.at_client = Some(HandBack { targets, row_cut: RowCut::default(), why });
         self
     }
 
-    /// The receipts for the bytes that the nodes keep, with the targets' places in the layout, once the pass that gives
-    /// them is done.
+    /// The receipts for the bytes that the nodes keep, with the targets' places in the layout. There are none before
+    /// the pass that gives these bytes is done.
     pub fn written(&self) -> Vec<(u32, Receipt)> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same, in the order of the layout.
+    /// The receipts in the order of the layout.
     ///
     /// # Errors
     /// Returns an error if a node gave no receipt: its bytes would be missing.
@@ -114,7 +114,7 @@ impl StorageCrew {
         }
         for node in &self.nodes {
             if node.targets.iter().any(|target| !matches!(receipts.get(*target as usize), Some(Some(_)))) {
-                return Err(unavailable(&node.address, "it gave no receipt for what it made"));
+                return Err(unavailable(&node.address, "it gave no receipt for the bytes that it made"));
             }
         }
         Ok(receipts)
@@ -122,17 +122,17 @@ impl StorageCrew {
 
     /// The targets that the client folds in a whole pass.
     fn client_part(&self) -> Option<&HandBack> {
-        self.moved.get().or(self.at_client.as_ref())
+        self.moved_to_client.get().or(self.at_client.as_ref())
     }
 
     fn requests(&self, order: &PassOrder<'_>) -> Vec<NodeRequest> {
-        if self.moved.get().is_some() {
+        if self.moved_to_client.get().is_some() {
             return Vec::new();
         }
-        self.requests_of(self.request.clone(), order, FAN_IN)
+        self.node_requests(self.request.clone(), order, FAN_IN)
     }
 
-    pub(crate) fn requests_of(
+    pub(crate) fn node_requests(
         &self,
         mut request: FoldRequest,
         order: &PassOrder<'_>,
@@ -163,31 +163,31 @@ impl Crew for StorageCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
         let targets = self.files.map().targets.len();
         let done = Arc::new(AtomicU64::new(0));
-        let patient = self.patient;
+        let retries_busy = self.retries_busy;
         let mut shown = 0;
-        let mut answers = Answers::of(&self.peers, self.requests(order), |peers, asked| {
+        let mut answers = Answers::ask_all(&self.peers, self.requests(order), |peers, node_request| {
             let done = done.clone();
             async move {
-                let mut told = 0;
+                let mut reported = 0;
                 let mut progress = |now: u64| {
-                    done.fetch_add(now.saturating_sub(told), Ordering::Relaxed);
-                    told = told.max(now);
+                    done.fetch_add(now.saturating_sub(reported), Ordering::Relaxed);
+                    reported = reported.max(now);
                 };
-                let (mut tries, mut budget) = (1, patient.then(RetryBudget::default));
+                let (mut tries, mut budget) = (1, retries_busy.then(RetryBudget::default));
                 loop {
                     let begun = Instant::now();
-                    match peers.fold_value(&asked, targets, &mut progress).await {
-                        // Nothing is counted twice: an answer that is not complete is thrown away.
+                    match peers.fold_value(&node_request, targets, &mut progress).await {
+                        // Nothing is counted twice: an incomplete answer is dropped.
                         Err(error) => match budget.as_mut().and_then(|one| one.wait_for(&error)) {
                             Some(wait) => tokio::time::sleep(wait).await,
-                            None => once_more(error, &mut tries, begun, peers.stall).await?,
+                            None => wait_to_retry(error, &mut tries, begun, peers.stall).await?,
                         },
                         end => return end,
                     }
                 }
             }
         });
-        let mut look = || {
+        let mut on_poll = || {
             let now = done.load(Ordering::Relaxed);
             order.control.folded(now - shown);
             shown = now;
@@ -202,7 +202,7 @@ impl Crew for StorageCrew {
                 }
             }
         }
-        while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut look)? {
+        while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut on_poll)? {
             self.written.lock().unwrap_or_else(PoisonError::into_inner).extend(written);
             end.tally.sent = end.tally.sent.saturating_add(received);
             let ends = match &self.client_folds {
@@ -220,22 +220,23 @@ impl Crew for StorageCrew {
         Ok(())
     }
 
-    fn together(&self, order: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
+    fn finish_as_group(&self, order: &PassOrder<'_>) -> Result<Option<GroupEnd>, RunError> {
         if self.nodes.is_empty() {
             return Ok(None);
         }
-        let together = Together { job: String::new(), members: self.nodes.clone() };
-        let (end, tally) = self.finish(order, together, 1)?;
-        let end =
-            end.ok_or_else(|| unavailable(&self.nodes[0].address, "it told nothing of what it reached"))?;
+        let together = GroupSpec { job: String::new(), members: self.nodes.clone() };
+        let (end, tally) = self.finish_passes(order, together, 1)?;
+        let end = end.ok_or_else(|| {
+            unavailable(&self.nodes[0].address, "it did not report the pass that it reached")
+        })?;
         if let (Some(folds), Some(first)) = (&self.client_folds, end.handed_back.first()) {
             let targets = self.nodes.iter().flat_map(|node| node.targets.iter().copied()).collect();
-            let moved = HandBack { targets, left: Left::default(), why: first.why.clone() };
+            let moved = HandBack { targets, row_cut: RowCut::default(), why: first.why.clone() };
             folds.note_revision(&moved);
-            // Only one node tells of the end, once.
-            let _ = self.moved.set(moved);
+            // Only one node reports the end, and only once.
+            let _ = self.moved_to_client.set(moved);
         }
-        Ok(Some(TogetherEnd { tally, ..end }))
+        Ok(Some(GroupEnd { tally, ..end }))
     }
 
     fn keeps(&self) -> bool {
@@ -245,12 +246,12 @@ impl Crew for StorageCrew {
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError> {
         let targets = self.files.map().targets.len();
         let mut sources: Vec<Box<dyn UnitSource + 'o>> = Vec::new();
-        for asked in self.requests(order) {
+        for node_request in self.requests(order) {
             let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
             let (peers, node, movable) =
-                (self.peers.clone(), asked.node.clone(), asked.request.asker.is_some());
+                (self.peers.clone(), node_request.node.clone(), node_request.request.asker.is_some());
             let task = self.peers.runtime().spawn(async move {
-                let mut stream = match peers.fold_rows(&asked).await {
+                let mut stream = match peers.fold_rows(&node_request).await {
                     Ok(stream) => stream,
                     Err(error) => return drop(sender.send(Err(error)).await),
                 };
@@ -272,14 +273,14 @@ impl Crew for StorageCrew {
                 node,
                 targets,
                 movable,
-                told: 0,
+                reported: 0,
                 received: 0,
-                _task: Tasks(vec![task]),
+                _task: AbortOnDrop(vec![task]),
             }));
         }
         if let (Some(folds), Some(part)) = (&self.client_folds, self.client_part()) {
-            let left = Left { from: order.ctx.extent.start, begun: None };
-            sources.push(Box::new(self.client_rows(folds, order, HandBack { left, ..part.clone() })?));
+            let row_cut = RowCut { from: order.ctx.extent.start, begun: None };
+            sources.push(Box::new(self.client_rows(folds, order, HandBack { row_cut, ..part.clone() })?));
         }
         Ok(sources)
     }
@@ -292,7 +293,7 @@ impl Crew for StorageCrew {
         match &self.client_folds {
             Some(folds) => Ok(Some(Box::new(self.client_rows(folds, order, hand_back)?))),
             None => {
-                let why = "a node handed back what it may not".into();
+                let why = "a node handed back work although it may not".into();
                 Err(RunError::BadPartial { why })
             }
         }
@@ -312,9 +313,9 @@ struct RemoteUnits<'o> {
     node: String,
     targets: usize,
     movable: bool,
-    told: u64,
+    reported: u64,
     received: u64,
-    _task: Tasks,
+    _task: AbortOnDrop,
 }
 
 impl UnitSource for RemoteUnits<'_> {
@@ -325,7 +326,7 @@ impl UnitSource for RemoteUnits<'_> {
     fn next(&mut self) -> Result<UnitEvent, RunError> {
         loop {
             if self.control.stopped() {
-                return Err(given_up());
+                return Err(request_stopped());
             }
             let Some((frame, bytes)) = self.ready.pop_front() else {
                 let Some(some) = self.frames.blocking_recv() else {
@@ -337,8 +338,8 @@ impl UnitSource for RemoteUnits<'_> {
             self.received += bytes as u64;
             return Ok(match frame {
                 Frame::Progress(done) => {
-                    self.control.folded(done.saturating_sub(self.told));
-                    self.told = self.told.max(done);
+                    self.control.folded(done.saturating_sub(self.reported));
+                    self.reported = self.reported.max(done);
                     continue;
                 }
                 Frame::Begin(at) => UnitEvent::Begin(at),
@@ -347,13 +348,13 @@ impl UnitSource for RemoteUnits<'_> {
                 Frame::Failed(_, error) => UnitEvent::Failed(error.into_error()),
                 Frame::HandedBack(hand_back) if self.movable => UnitEvent::HandedBack(hand_back),
                 Frame::Finished(tally) => {
-                    // To the end of the stream, which would else be reset.
+                    // The stream is read to its end: otherwise it is reset.
                     while self.frames.blocking_recv().is_some() {}
                     let tally: Tally = tally.tally(self.targets);
                     UnitEvent::Finished(tally)
                 }
                 Frame::Partial(_) | Frame::Reached(..) | Frame::Written(..) | Frame::HandedBack(_) => {
-                    return Err(unavailable(&self.node, "it sent a value where rows were asked for"));
+                    return Err(unavailable(&self.node, "it sent a value instead of rows"));
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! Errors of the network as errors of requests, and on their way as gRPC statuses.
+//! Errors of the network as errors of requests, and errors of requests as gRPC statuses.
 
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, RunError};
@@ -6,7 +6,7 @@ use gristmill_transport::TransportError;
 use gristmill_wire::ErrorBody;
 use tonic::{Code, Status};
 
-/// The failure of a node that could not be asked or did not answer to the end.
+/// The error for a node that could not be reached or did not answer to the end.
 pub fn unavailable(node: &str, why: impl std::fmt::Display) -> RunError {
     let message = format!(
         "storage node {node} does not answer ({why}); check that it runs and start it again, then repeat the request"
@@ -14,15 +14,15 @@ pub fn unavailable(node: &str, why: impl std::fmt::Display) -> RunError {
     RunError::Remote { kind: ErrorKind::Unavailable, message }
 }
 
-/// A transport's error about a node.
-pub(crate) fn transport(node: &str, error: &TransportError) -> RunError {
+/// The error for a failure of the transport to a node.
+pub(crate) fn transport_error(node: &str, error: &TransportError) -> RunError {
     if matches!(error, TransportError::BadAddress { .. } | TransportError::NotLocal { .. }) {
         return RunError::Remote { kind: ErrorKind::Usage, message: error.to_string() };
     }
     unavailable(node, error)
 }
 
-/// What a node answered: its own words where they came through.
+/// The error for a gRPC status of a node. If the node sent its own error body, it is that error.
 pub fn from_status(node: &str, status: &Status) -> RunError {
     if let Ok(body) = serde_json::from_slice::<ErrorBody>(status.details()) {
         return body.into_error();
@@ -37,7 +37,7 @@ pub fn from_status(node: &str, status: &Status) -> RunError {
     RunError::Remote { kind, message: format!("storage node {node}: {}", status.message()) }
 }
 
-/// The cause that says most: transports wrap theirs in several layers.
+/// The innermost cause, which is the clearest. Transports wrap it in several layers.
 fn innermost(status: &Status) -> String {
     let mut cause: &dyn std::error::Error = status;
     while let Some(next) = cause.source() {
@@ -47,7 +47,7 @@ fn innermost(status: &Status) -> String {
     if text.is_empty() { status.message().to_owned() } else { text }
 }
 
-/// An error as a status: a code that foreign clients understand, the message, and both as JSON in the details.
+/// An error as a gRPC status: a code that other clients understand, the message, and the whole error as JSON in the details.
 pub fn to_status(error: &ErrorBody) -> Status {
     let code = match ErrorKind::named(&error.kind) {
         ErrorKind::Usage => Code::InvalidArgument,

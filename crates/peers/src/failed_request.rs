@@ -16,7 +16,7 @@ pub struct FailedRequest {
     pub error: RunError,
     /// The node may have done what it was asked, although its answer is lost.
     pub begun: bool,
-    /// The node was connected and said nothing for as long as somebody waits: it would only do so again.
+    /// The node was connected and sent nothing for the longest time that a request waits. It would be silent again.
     pub silent: bool,
 }
 
@@ -28,7 +28,7 @@ impl FailedRequest {
     }
 
     /// The failure for a status: the node refused, or its connection failed.
-    pub(crate) fn of_status(node: &str, status: &Status) -> FailedRequest {
+    pub(crate) fn from_status(node: &str, status: &Status) -> FailedRequest {
         // With the node's own error body the node refused and did nothing.
         let refused = serde_json::from_slice::<ErrorBody>(status.details()).is_ok();
         let failed = connecting(status);
@@ -43,7 +43,7 @@ impl From<RunError> for FailedRequest {
     }
 }
 
-/// Why no connection came about, if that is what failed.
+/// The reason why no connection was made, if that failed.
 fn connecting(status: &Status) -> Option<&TransportError> {
     let mut cause: Option<&(dyn Error + 'static)> = status.source();
     while let Some(error) = cause {

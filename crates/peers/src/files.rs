@@ -1,4 +1,4 @@
-//! The files of a request: one, or several as one.
+//! The files of a request: one file, or several files as one.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use gristmill_wire::{FileMap, MAX_FILES_OF_REQUEST};
 
 use crate::{Peers, file_parts, whole_file};
 
-/// Opened files that a request is about. Of several the bytes lie one behind the other, in their order, on the targets that
-/// any of them has.
+/// The opened files of a request. The bytes of several files lie one after the other, in the order of the files, on all
+/// targets that any of the files has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     map: FileMap,
@@ -32,7 +32,8 @@ impl Files {
     /// Several files, each with its grant.
     ///
     /// # Errors
-    /// None, more than [`MAX_FILES_OF_REQUEST`], or more bytes than a file can have.
+    /// Returns an error if there is no file, if there are more than [`MAX_FILES_OF_REQUEST`], or if they have more
+    /// bytes than a file can have.
     pub fn several(each: Vec<(FileMap, Arc<str>)>) -> Result<Files, RunError> {
         let usage = |message: String| RunError::Remote { kind: ErrorKind::Usage, message };
         if each.len() > MAX_FILES_OF_REQUEST {
@@ -43,40 +44,40 @@ impl Files {
             )));
         }
         let maps = || each.iter().map(|(map, _)| map);
-        let map = FileMap::joined(maps()).ok_or_else(|| usage("the request is about no file".into()))?;
+        let map = FileMap::joined(maps()).ok_or_else(|| usage("the request names no file".into()))?;
         map.check().map_err(|error| usage(error.to_string()))?;
         Ok(Files { map, each: each.into() })
     }
 
-    /// All of them as one: its targets are those of all, and of several it says nothing of stripes.
+    /// The map of all files as one, with the targets of all. For several files its stripes have no meaning.
     pub fn map(&self) -> &FileMap {
         &self.map
     }
 
-    /// The first of them.
+    /// The map of the first file.
     pub fn first(&self) -> &FileMap {
         self.each.first().map_or(&self.map, |(map, _)| map)
     }
 
-    /// Each with its grant, in order.
+    /// The map and the grant of each file, in order.
     pub fn each(&self) -> &[(FileMap, Arc<str>)] {
         &self.each
     }
 
-    /// The grant for the first, which stands for all where a message is about the request itself.
+    /// The grant for the first file. It stands for all if a message is about the request itself.
     pub fn grant(&self) -> Arc<str> {
         self.each.first().map_or_else(|| "".into(), |(_, grant)| grant.clone())
     }
 
-    /// The grants for the others.
-    pub fn more(&self) -> Vec<String> {
+    /// The grants for the other files.
+    pub fn other_grants(&self) -> Vec<String> {
         self.each.iter().skip(1).map(|(_, grant)| grant.to_string()).collect()
     }
 
-    /// Where their bytes lie. Blocks for the layouts of segments files.
+    /// The layout of all files as one. Blocks for the layouts of segments files.
     ///
     /// # Errors
-    /// As [`Peers::layout`].
+    /// It fails as [`Peers::layout`] does.
     pub fn layout(&self, peers: &Peers) -> Result<Layout, RunError> {
         match &*self.each {
             [(map, grant)] => peers.layout(map, grant),
@@ -90,19 +91,19 @@ impl Files {
         }
     }
 
-    /// Their parts, read over the network. Blocks for the layouts of segments files.
+    /// The parts of the files, read over the network. Blocks for the layouts of segments files.
     ///
     /// # Errors
-    /// As [`file_parts`].
+    /// It fails as [`file_parts`] does.
     pub fn parts(&self, peers: &Peers, place: Placement) -> Result<FileParts, RunError> {
-        self.parts_by(place, |map, grant| file_parts(peers, map, grant, place))
+        self.parts_with(place, |map, grant| file_parts(peers, map, grant, place))
     }
 
-    /// Their parts, each file's as somebody gives them.
+    /// The parts of the files. `parts` makes the parts of each file.
     ///
     /// # Errors
-    /// What `part` gives, and what no layout can be.
-    pub fn parts_by(
+    /// Returns the errors of `parts`, and an error if the files cannot be joined to one layout.
+    pub fn parts_with(
         &self,
         place: Placement,
         parts: impl Fn(&FileMap, &Arc<str>) -> Result<FileParts, RunError>,
@@ -117,10 +118,10 @@ impl Files {
         }
     }
 
-    /// All of them as one part, for whoever folds far from them.
+    /// All files as one part, for folds far from the nodes.
     ///
     /// # Errors
-    /// As [`whole_file`].
+    /// It fails as [`whole_file`] does.
     pub fn whole(&self, peers: &Peers, place: Placement) -> Result<FileParts, RunError> {
         match &*self.each {
             [(map, grant)] => whole_file(peers, map, grant),
@@ -132,7 +133,7 @@ impl Files {
         }
     }
 
-    /// The targets of a file, as places among those of all.
+    /// The targets of a file, as places among the targets of all files.
     fn targets_of(&self, map: &FileMap) -> Vec<u32> {
         let place = |number: u32| self.map.targets.partition_point(|target| target.number < number) as u32;
         map.targets.iter().map(|target| place(target.number)).collect()

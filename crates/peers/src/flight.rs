@@ -1,4 +1,4 @@
-//! Frames as Arrow record batches: one binary column, a row for each frame, so that any Flight client can read them.
+//! Frames as Arrow record batches with one binary column and a row for each frame. Any Flight client can read them.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub fn frame_schema() -> SchemaRef {
 /// Encoded frames as a record batch.
 ///
 /// # Errors
-/// Those of Arrow.
+/// Returns the errors of Arrow.
 pub fn frame_batch(schema: &SchemaRef, frames: &[Vec<u8>]) -> Result<RecordBatch, ArrowError> {
     let column: ArrayRef = Arc::new(BinaryArray::from_iter_values(frames));
     RecordBatch::try_new(schema.clone(), vec![column])
 }
 
-/// The frames of a record batch, and how many bytes they had.
+/// The frames of a record batch, and their lengths in bytes.
 pub(crate) fn frames_of(batch: &RecordBatch) -> Result<Vec<(Frame, usize)>, WireError> {
     let malformed =
         || WireError::Malformed { what: "stream of frames", why: "it has no column of frames".into() };

@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie: of a striped file its map says it, of a segments file the tables in its objects.
+//! The layouts of files. The map of a striped file gives it. For a segments file it is in the tables of its objects.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use gristmill_wire::{FAN_IN, FileMap};
 use crate::Peers;
 use crate::bytes::{RemotePart, remote_parts};
 
-/// Layouts of segments files that are remembered: a request asks for its file's again and again. A file never changes
-/// under its id.
-const REMEMBERED: usize = 16;
+/// Most layouts of segments files that are remembered. A request asks for the layout of its file again and again. A file
+/// never changes under its id.
+const MAX_REMEMBERED: usize = 16;
 
-/// Pieces that a layout which is remembered may have.
+/// Most pieces of a layout that is remembered.
 const MAX_REMEMBERED_PIECES: usize = 1 << 16;
 
-/// Layouts by the ids of their files; the last one used is the last.
+/// Layouts by the ids of their files, in the order of their last use.
 #[derive(Clone, Default)]
 pub(crate) struct Layouts(Arc<Mutex<VecDeque<(String, Layout)>>>);
 
@@ -34,9 +34,9 @@ impl Layouts {
     fn remember(&self, id: &str, layout: &Segments) {
         if layout.pieces() <= MAX_REMEMBERED_PIECES {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Somebody else may have asked for it meanwhile.
+            // Another request may have asked for it meanwhile.
             all.retain(|(known, _)| known != id);
-            if all.len() >= REMEMBERED {
+            if all.len() >= MAX_REMEMBERED {
                 all.pop_front();
             }
             all.push_back((id.to_owned(), layout.clone().into()));
@@ -48,7 +48,8 @@ impl Peers {
     /// The layout of a file. Blocks: the tables of a segments file are read from its nodes, at the versions of the grant.
     ///
     /// # Errors
-    /// Nodes that cannot be reached, and tables that are damaged or do not make a file of the length that it has.
+    /// Returns an error if a node cannot be reached, if a table is damaged, or if the tables do not make a file of its
+    /// length.
     pub fn layout(&self, file: &FileMap, grant: &Arc<str>) -> Result<Layout, RunError> {
         if !file.segments {
             return Ok(file.striped()?.into());
@@ -79,7 +80,7 @@ impl Peers {
             .map_err(|error| damaged(&format!("{}: {error}", file.path)))?;
         if segments.len() != file.length {
             return Err(damaged(&format!(
-                "the pieces of {} have {} bytes and the file {}: an object is damaged; make the file again",
+                "the pieces of {} have {} bytes, but the file has {}: an object is damaged; make the file again",
                 file.path,
                 segments.len(),
                 file.length
@@ -101,7 +102,7 @@ async fn table(part: &RemotePart) -> Result<Result<SegmentTable, LayoutError>, R
         Err(error) => return Ok(Err(error)),
     };
     let range = footer.table();
-    // At most MAX_SEGMENTS entries, or it would be no footer.
+    // A footer that was decoded has at most MAX_SEGMENTS entries.
     let mut table = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
     part.fetch_range(range.start, &mut table).await?;
     Ok(SegmentTable::decode(&footer, &table))
@@ -117,16 +118,16 @@ mod tests {
     fn the_layouts_used_last_are_remembered() {
         let layouts = Layouts::default();
         let segments = Segments::new(1, []).unwrap();
-        for n in 0..REMEMBERED {
+        for n in 0..MAX_REMEMBERED {
             layouts.remember(&n.to_string(), &segments);
         }
         layouts.remember("3", &segments);
         assert!(layouts.find("0").is_some());
         layouts.remember("new", &segments);
-        assert!(layouts.find("1").is_none(), "of all it was used longest ago");
+        assert!(layouts.find("1").is_none(), "its last use is the longest ago");
         for id in ["0", "2", "3", "new"] {
             assert!(layouts.find(id).is_some(), "{id}");
         }
-        assert_eq!(layouts.0.lock().unwrap().len(), REMEMBERED);
+        assert_eq!(layouts.0.lock().unwrap().len(), MAX_REMEMBERED);
     }
 }

@@ -1,10 +1,10 @@
-//! What members of a group that finishes several passes say to each other, over HTTP/1.1.
+//! Messages between the members of a group that finishes several passes, over HTTP/1.1.
 //!
-//! - `POST /collectives/JOB/NUMBER/RANK`: a value of that rank in the collective of that number. Answered once it is
-//!   taken.
-//! - `GET /collectives/JOB`: is the node at work at it?
+//! - `POST /collectives/JOB/NUMBER/RANK`: a value of that rank in the collective of that number. The answer comes when the
+//!   value is taken.
+//! - `GET /collectives/JOB`: asks whether the node works on the job.
 //!
-//! The answer is 204 for yes, 404 if the node knows nothing of the work, 410 with the reason if it gave up.
+//! The answer is 204 for yes, 404 if the node does not know the job, and 410 with the reason if it gave up.
 
 use bytes::Bytes;
 use gristmill_runtime::RunError;
@@ -13,38 +13,38 @@ use http::{Method, Request, StatusCode};
 
 use crate::Peers;
 use crate::bytes::refusal;
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::error::{transport_error, unavailable};
+use crate::peers::parse_address;
 
-/// What a node says of the work.
+/// The answer of a node about a job.
 #[derive(Debug)]
 pub enum MemberReply {
-    /// It is at it.
-    Here,
-    /// It knows nothing of it.
+    /// The node works on it.
+    Working,
+    /// The node does not know it.
     Unknown,
-    /// It gave up, for this reason.
-    Gone(RunError),
+    /// The node gave up, for this reason.
+    GaveUp(RunError),
 }
 
-/// One node among those that finish passes together.
+/// The address of a member of a group.
 #[derive(Clone, Debug)]
-pub struct MemberPlace {
-    /// Where it listens.
+pub struct MemberAddress {
+    /// The address on which the node listens.
     pub address: String,
-    /// How errors name it.
+    /// The name of the node in errors.
     pub node: String,
 }
 
 impl Peers {
-    /// Hands over a value.
+    /// Sends a value to a member.
     ///
     /// # Errors
-    /// It fails if the node cannot be reached, does not answer in time, or answers anything but the three that a
-    /// [`MemberReply`] can be.
-    pub async fn tell_member(
+    /// It fails if the node cannot be reached, does not answer in time, or gives an answer that is not one of the three of
+    /// [`MemberReply`].
+    pub async fn send_to_member(
         &self,
-        to: &MemberPlace,
+        to: &MemberAddress,
         path: &str,
         grant: &str,
         value: Bytes,
@@ -52,13 +52,13 @@ impl Peers {
         self.member(to, Method::POST, path, grant, value).await
     }
 
-    /// Asks whether a node is at work.
+    /// Asks whether a member works on a job.
     ///
     /// # Errors
-    /// It fails as [`tell_member`](Peers::tell_member) does.
+    /// It fails as [`send_to_member`](Peers::send_to_member) does.
     pub async fn ask_member(
         &self,
-        to: &MemberPlace,
+        to: &MemberAddress,
         path: &str,
         grant: &str,
     ) -> Result<MemberReply, RunError> {
@@ -67,7 +67,7 @@ impl Peers {
 
     async fn member(
         &self,
-        to: &MemberPlace,
+        to: &MemberAddress,
         method: Method,
         path: &str,
         grant: &str,
@@ -75,7 +75,7 @@ impl Peers {
     ) -> Result<MemberReply, RunError> {
         let request = Request::builder().method(method).uri(path).header(GRANT_HEADER, grant).body(body);
         let request = request.map_err(|error| unavailable(&to.node, error))?;
-        let client = self.dialer().http(&parse(&to.address)?);
+        let client = self.dialer().http(&parse_address(&to.address)?);
         let call = client.send(request);
         let mut response = match tokio::time::timeout(self.stall, call).await {
             Err(_) => {
@@ -84,27 +84,27 @@ impl Peers {
                     format_args!("no answer in {} s", self.stall.as_secs_f64()),
                 ));
             }
-            Ok(response) => response.map_err(|e| transport(&to.node, &e))?,
+            Ok(response) => response.map_err(|e| transport_error(&to.node, &e))?,
         };
         match response.status() {
-            StatusCode::NO_CONTENT => Ok(MemberReply::Here),
+            StatusCode::NO_CONTENT => Ok(MemberReply::Working),
             StatusCode::NOT_FOUND => {
-                // Read, so that the connection serves again.
+                // The body is read so that the connection can be used again.
                 let _ = refusal(&to.node, &mut response).await;
                 Ok(MemberReply::Unknown)
             }
-            StatusCode::GONE => Ok(MemberReply::Gone(refusal(&to.node, &mut response).await)),
+            StatusCode::GONE => Ok(MemberReply::GaveUp(refusal(&to.node, &mut response).await)),
             _ => Err(refusal(&to.node, &mut response).await),
         }
     }
 }
 
-/// A reason as the text that one member hands on to another.
-pub fn reason(error: &ErrorBody) -> String {
+/// Encodes the reason of a failure as text, which one member sends on to another.
+pub fn encode_reason(error: &ErrorBody) -> String {
     serde_json::to_string(error).unwrap_or_else(|_| error.message.clone())
 }
 
-/// The error of a [`reason`].
-pub fn of_reason(text: &str) -> Option<RunError> {
+/// Decodes the text of [`encode_reason`]. `None` for any other text.
+pub fn decode_reason(text: &str) -> Option<RunError> {
     serde_json::from_str::<ErrorBody>(text).ok().map(ErrorBody::into_error)
 }

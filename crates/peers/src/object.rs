@@ -1,4 +1,4 @@
-//! A whole object as a stream, which goes on where its connection was cut.
+//! A whole object as a stream. If its connection is cut, the stream asks for the remaining bytes.
 
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, RunError};
@@ -8,30 +8,31 @@ use http::{Method, Request, StatusCode, header};
 use tokio::time::Instant;
 
 use crate::Peers;
-use crate::answers::PAUSE;
+use crate::answers::RETRY_PAUSE;
 use crate::bytes::{node_name, refusal};
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::error::{transport_error, unavailable};
+use crate::peers::parse_address;
 
-/// How often the rest of an object is asked for without a byte of it.
+/// Number of times that the rest of an object is asked for if no byte arrives.
 pub const TRIES_WITHOUT_PROGRESS: u32 = 3;
 
 /// The bytes of one target's object, at the version of a grant, in order.
 ///
-/// Nodes cut a reader off that takes nothing for minutes, as a pager does, and supervised nodes that die are back soon.
-/// So where the body is cut in its middle the rest is asked for, with the same grant and so at the same version, for as
-/// long as each try gives some of it or fails soon.
+/// Nodes close the connection of a reader that takes nothing for minutes, such as a pager. Supervised nodes that die are
+/// back soon. So if the body is cut in its middle, the stream asks for the rest with the same grant, which is for the
+/// same version. It goes on for as long as each try gives some bytes or fails soon.
 pub struct ObjectStream {
     peers: Peers,
     address: Address,
     node: String,
     object: String,
     grant: String,
-    /// Bytes of the object that have come.
+    /// Bytes of the object that have arrived.
     at: u64,
     /// `None` after a cut.
     response: Option<Response>,
-    left: Bytes,
+    /// Bytes that have arrived and were not returned.
+    unread: Bytes,
 }
 
 impl Peers {
@@ -41,17 +42,17 @@ impl Peers {
     /// It fails if the file has no such target, and if its node cannot be reached, is silent or refuses.
     pub async fn object(&self, file: &FileMap, target: usize, grant: &str) -> Result<ObjectStream, RunError> {
         let Some(place) = file.targets.get(target) else {
-            return Err(unavailable("", "the file has no such target"));
+            return Err(RunError::Internal { what: "a request named a target that the file does not have" });
         };
         let mut object = ObjectStream {
             peers: self.clone(),
-            address: parse(&place.address)?,
+            address: parse_address(&place.address)?,
             node: node_name(place.number, &place.address),
             object: file.object(),
             grant: grant.to_owned(),
             at: 0,
             response: None,
-            left: Bytes::new(),
+            unread: Bytes::new(),
         };
         object.response = Some(object.ask().await?);
         Ok(object)
@@ -59,24 +60,24 @@ impl Peers {
 }
 
 impl ObjectStream {
-    /// Asks for all from where it is.
+    /// Asks for all bytes from `at` on.
     async fn ask(&self) -> Result<Response, RunError> {
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(format!("/objects/{}", self.object))
             .header(GRANT_HEADER, &self.grant);
-        request = self.peers.checked(request);
+        request = self.peers.with_verify_header(request);
         if self.at > 0 {
             request = request.header(header::RANGE, format!("bytes={}-", self.at));
         }
         let request = request.body(Bytes::new()).map_err(|e| unavailable(&self.node, e))?;
         let client = self.peers.dialer().http(&self.address);
-        let mut response = client.send(request).await.map_err(|e| transport(&self.node, &e))?;
+        let mut response = client.send(request).await.map_err(|e| transport_error(&self.node, &e))?;
         if !response.status().is_success() {
             return Err(refusal(&self.node, &mut response).await);
         }
         if self.at > 0 && !begins_at(&response, self.at) {
-            return Err(unavailable(&self.node, "it sent other bytes than those asked for"));
+            return Err(unavailable(&self.node, "it sent other bytes than it was asked for"));
         }
         Ok(response)
     }
@@ -84,23 +85,23 @@ impl ObjectStream {
     /// The next bytes; `None` at the end.
     ///
     /// # Errors
-    /// It fails if the node refuses, and if it breaks off and the rest cannot be had of it by asking again.
+    /// It fails if the node refuses, and if it breaks off and does not give the rest when it is asked again.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, RunError> {
-        if !self.left.is_empty() {
-            return Ok(Some(std::mem::take(&mut self.left)));
+        if !self.unread.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.unread)));
         }
         let mut tries = 0;
         loop {
             let begun = Instant::now();
             match self.next().await {
-                // One that stands still, once asked again, would only stand still again.
+                // A node that is silent would be silent again.
                 Err(error)
                     if error.kind() == ErrorKind::Unavailable
                         && tries < TRIES_WITHOUT_PROGRESS
                         && (tries == 0 || begun.elapsed() < self.peers.stall) =>
                 {
                     if tries > 0 {
-                        tokio::time::sleep(PAUSE).await;
+                        tokio::time::sleep(RETRY_PAUSE).await;
                     }
                     tries += 1;
                 }
@@ -114,31 +115,31 @@ impl ObjectStream {
             Some(response) => response,
             None => self.ask().await?,
         };
-        let bytes = response.chunk().await.map_err(|e| transport(&self.node, &e))?;
+        let bytes = response.chunk().await.map_err(|e| transport_error(&self.node, &e))?;
         self.at += bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         self.response = Some(response);
         Ok(bytes)
     }
 
-    /// The next bytes, at least one and at most so many.
+    /// The next bytes, at least one and at most `most`.
     ///
     /// # Errors
     /// It fails at the end, and as [`chunk`](ObjectStream::chunk) does.
-    pub async fn at_most(&mut self, most: usize) -> Result<Bytes, RunError> {
-        while self.left.is_empty() {
+    pub async fn chunk_of_at_most(&mut self, most: usize) -> Result<Bytes, RunError> {
+        while self.unread.is_empty() {
             match self.chunk().await? {
-                Some(bytes) => self.left = bytes,
-                None => return Err(unavailable(&self.node, "it sent less than it should have")),
+                Some(bytes) => self.unread = bytes,
+                None => return Err(unavailable(&self.node, "it sent fewer bytes than it should have sent")),
             }
         }
-        Ok(self.left.split_to(most.min(self.left.len())))
+        Ok(self.unread.split_to(most.min(self.unread.len())))
     }
 
-    /// Checks that so many bytes were read as there should be.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
     /// The error is [`RunError::Remote`] if `read` is not `length`.
-    pub fn complete(&self, read: u64, length: u64) -> Result<(), RunError> {
+    pub fn check_length(&self, read: u64, length: u64) -> Result<(), RunError> {
         if read == length {
             return Ok(());
         }
@@ -146,7 +147,7 @@ impl ObjectStream {
     }
 }
 
-/// Whether an answer has the bytes from here on: a node that knows no ranges would send all of them.
+/// Whether an answer has the bytes from `at` on. A node without support for ranges would send all bytes.
 fn begins_at(response: &Response, at: u64) -> bool {
     let range = response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
     response.status() == StatusCode::PARTIAL_CONTENT

@@ -1,4 +1,4 @@
-//! Connections to nodes, and the calls that are one question and one answer.
+//! Connections to nodes, and calls with one request and one answer.
 
 use std::any::Any;
 use std::collections::hash_map::RandomState;
@@ -18,25 +18,25 @@ use tokio::runtime::Handle;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
-use crate::Received;
-use crate::error::{transport, unavailable};
+use crate::ReceiveCounter;
+use crate::error::{transport_error, unavailable};
 use crate::failed_request::FailedRequest;
 use crate::layouts::Layouts;
 use crate::placement::{Machine, RecentLoads};
 
-/// Room for what gRPC and Arrow put around a frame.
+/// Most bytes that gRPC and Arrow add to a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
 
-/// How to ask.
+/// Options of requests to nodes.
 #[derive(Clone, Debug)]
 pub struct PeersOptions {
-    /// Sent with actions, so that the entry node knows who asks. Never sent in the clear beyond this machine.
+    /// The token of the user, which is sent with actions to the entry node. It never leaves this machine unencrypted.
     pub token: Option<String>,
-    /// How long a node at work may give no sign of life.
+    /// Longest time without a sign of life from a node at work.
     pub stall: Duration,
-    /// Counts what is received of files.
-    pub received: Received,
-    /// Has nodes compare all bytes with their checksums, also those that were compared lately.
+    /// Counts the bytes of files that are received.
+    pub received: ReceiveCounter,
+    /// Whether nodes compare all bytes with their checksums, also bytes that were compared lately.
     pub verify: bool,
 }
 
@@ -45,13 +45,13 @@ impl Default for PeersOptions {
         PeersOptions {
             token: None,
             stall: Duration::from_secs(10),
-            received: Received::default(),
+            received: ReceiveCounter::default(),
             verify: false,
         }
     }
 }
 
-/// Connections to nodes, shared by everything that asks them. Cheap to clone.
+/// Connections to nodes, shared by all requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Peers {
     dialer: Dialer,
@@ -59,30 +59,32 @@ pub struct Peers {
     token: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
     pub(crate) loads: RecentLoads,
-    /// Tells this process from others that ask.
+    /// The name by which nodes know this process.
     name: Arc<str>,
     pub(crate) stall: Duration,
     pub(crate) verify: bool,
-    received: Received,
-    /// What the runtime ends with. Last, for all else runs on it.
+    received: ReceiveCounter,
+    /// The owner of the runtime, which ends the runtime when it is dropped. It is the last field because all else runs
+    /// on the runtime.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Peers {
-    /// Connections made by `dialer`, driven by `runtime`.
+    /// Creates connections that `dialer` makes and `runtime` drives.
     ///
     /// # Errors
-    /// The error is [`RunError::Remote`] if the token has characters that no token has.
+    /// The error is [`RunError::Remote`] if the token has characters that are not allowed in a token.
     pub fn new(dialer: Dialer, runtime: Handle, options: PeersOptions) -> Result<Peers, RunError> {
         let bearer = |token: String| {
             let value = format!("Bearer {token}").parse::<MetadataValue<Ascii>>();
             value.map_err(|_| RunError::Remote {
                 kind: gristmill_runtime::ErrorKind::Usage,
-                message: "the token has characters that no token has; check GRISTMILL_TOKEN".to_owned(),
+                message: "the token has characters that are not allowed in a token; check GRISTMILL_TOKEN"
+                    .to_owned(),
             })
         };
         let token = options.token.map(bearer).transpose()?;
-        // Random, and no secret.
+        // It is random, but not a secret.
         let name = format!("{:016x}", RandomState::new().build_hasher().finish()).into();
         Ok(Peers {
             dialer,
@@ -98,24 +100,25 @@ impl Peers {
         })
     }
 
-    /// With the owner of the runtime, which lives as long as any clone does: a file that is read over these connections may
-    /// outlive whoever opened it, and a read on a runtime that has ended panics.
-    pub fn owning(self, owner: Arc<dyn Any + Send + Sync>) -> Peers {
+    /// Adds the owner of the runtime, which lives as long as any clone. A file that is read over these connections may live
+    /// longer than the value that opened it, and a read on a runtime that has ended panics.
+    pub fn with_owner(self, owner: Arc<dyn Any + Send + Sync>) -> Peers {
         Peers { _owner: Some(owner), ..self }
     }
 
-    /// The same connections, over which nodes compare all bytes with their checksums, or only those that are due.
+    /// The same connections, with another choice whether nodes compare all bytes with their checksums or only bytes that are
+    /// due.
     pub fn verifying(&self, verify: bool) -> Peers {
         Peers { verify, ..self.clone() }
     }
 
-    /// A request for bytes, which says so where all of them are to be compared with their checksums.
-    pub(crate) fn checked(&self, request: http::request::Builder) -> http::request::Builder {
+    /// Adds the header for the comparison of all bytes with their checksums, if that is wanted.
+    pub(crate) fn with_verify_header(&self, request: http::request::Builder) -> http::request::Builder {
         if self.verify { request.header(VERIFY_HEADER, "all") } else { request }
     }
 
-    /// This process as one that folds with so many threads what nodes hand back. `rate`: bytes a second that one processor
-    /// takes in and folds, if that was measured.
+    /// This process as a client that folds the records that nodes hand back, with `lanes` threads. `rate` is the bytes per
+    /// second that one processor receives and folds, if that was measured.
     pub fn asker(&self, lanes: usize, rate: Option<f64>) -> Asker {
         let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
         let Allowance { quota, processors } = Machine::now().allowance;
@@ -125,13 +128,13 @@ impl Peers {
         Asker { name: self.name.to_string(), lanes, millicores, rate, link: None, processors }
     }
 
-    /// Says who asks, as the value of a header.
+    /// The token as the value of a header.
     pub(crate) fn token(&self) -> Option<&[u8]> {
         self.token.as_ref().map(MetadataValue::as_bytes)
     }
 
-    /// What is received of files.
-    pub fn received(&self) -> &Received {
+    /// The counter of received bytes of files.
+    pub fn received(&self) -> &ReceiveCounter {
         &self.received
     }
 
@@ -145,7 +148,7 @@ impl Peers {
         &self.dialer
     }
 
-    /// Waits for a future from a thread that is none of the runtime's.
+    /// Waits for a future. Only for threads that do not belong to the runtime.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
@@ -153,36 +156,36 @@ impl Peers {
     /// A Flight client of the node at this address.
     ///
     /// # Errors
-    /// It fails if the address is none, if it is another machine and there is no TLS, and outside of a Tokio runtime.
+    /// It fails if the address is invalid, if it is of another machine and there is no TLS, and outside of a Tokio runtime.
     pub fn flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
-        let channel = self.dialer.channel(&parse(address)?);
-        Ok(client(channel.map_err(|e| transport(address, &e))?))
+        let channel = self.dialer.channel(&parse_address(address)?);
+        Ok(flight_client(channel.map_err(|e| transport_error(address, &e))?))
     }
 
-    /// The same over a connection of its own.
-    pub(crate) fn flight_alone(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
-        let channel = self.dialer.channel_alone(&parse(address)?);
-        Ok(client(channel.map_err(|e| transport(address, &e))?))
+    /// A Flight client with a connection of its own.
+    pub(crate) fn dedicated_flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
+        let channel = self.dialer.dedicated_channel(&parse_address(address)?);
+        Ok(flight_client(channel.map_err(|e| transport_error(address, &e))?))
     }
 
-    /// Asks a node for an action and reads its JSON answer; an action that answers nothing gives `null`.
+    /// Asks a node for an action and reads its JSON answer. An empty answer counts as `null`.
     ///
     /// # Errors
-    /// As [`ask`](Peers::ask).
+    /// It fails as [`try_action`](Peers::try_action) does.
     pub async fn action<Q: Serialize, R: DeserializeOwned>(
         &self,
         address: &str,
         name: &str,
         body: &Q,
     ) -> Result<R, RunError> {
-        self.ask(address, name, body).await.map_err(|unanswered| unanswered.error)
+        self.try_action(address, name, body).await.map_err(|failure| failure.error)
     }
 
-    /// As [`action`](Peers::action), where a failure says too whether the node may have done what it was asked.
+    /// Does as [`action`](Peers::action). The error also says whether the node may have done the action.
     ///
     /// # Errors
-    /// What the node refused, and why it gave no answer.
-    pub async fn ask<Q: Serialize, R: DeserializeOwned>(
+    /// Returns the refusal of the node, or the reason why it gave no answer.
+    pub async fn try_action<Q: Serialize, R: DeserializeOwned>(
         &self,
         address: &str,
         name: &str,
@@ -191,11 +194,11 @@ impl Peers {
         self.call(address, name, body, self.token.clone().map(|token| ("authorization", token))).await
     }
 
-    /// As [`action`](Peers::action), asked by a node that has the key of the cluster, as its pass says.
+    /// Does as [`action`](Peers::action), for a node. Its pass shows that it has the key of the cluster.
     ///
     /// # Errors
-    /// As [`ask`](Peers::ask).
-    pub async fn action_of_node<Q: Serialize, R: DeserializeOwned>(
+    /// It fails as [`try_action`](Peers::try_action) does.
+    pub async fn action_with_pass<Q: Serialize, R: DeserializeOwned>(
         &self,
         address: &str,
         name: &str,
@@ -203,7 +206,7 @@ impl Peers {
         pass: &str,
     ) -> Result<R, RunError> {
         let pass = pass.parse().ok().map(|pass| (PASS_HEADER, pass));
-        self.call(address, name, body, pass).await.map_err(|unanswered| unanswered.error)
+        self.call(address, name, body, pass).await.map_err(|failure| failure.error)
     }
 
     async fn call<Q: Serialize, R: DeserializeOwned>(
@@ -211,19 +214,19 @@ impl Peers {
         address: &str,
         name: &str,
         body: &Q,
-        who: Option<(&'static str, MetadataValue<Ascii>)>,
+        identity: Option<(&'static str, MetadataValue<Ascii>)>,
     ) -> Result<R, FailedRequest> {
         let body = action::encode(body).map_err(RunError::from)?;
         let action = Action { r#type: name.to_owned(), body: body.into() };
         let mut request = tonic::Request::new(action);
-        if let Some((header, value)) = who {
+        if let Some((header, value)) = identity {
             request.metadata_mut().insert(header, value);
         }
         let mut client = self.flight(address)?;
         let call = async {
             let mut answers = client.do_action(request).await?.into_inner();
             let answer = answers.message().await?;
-            // Read to its end: a stream that is dropped before is reset, and servers count resets.
+            // The stream is read to its end: otherwise it is reset, and servers count resets.
             while answers.message().await?.is_some() {}
             Ok::<_, tonic::Status>(answer)
         };
@@ -232,20 +235,20 @@ impl Peers {
                 let why = format_args!("no answer in {} s", self.stall.as_secs_f64());
                 return Err(FailedRequest { error: unavailable(address, why), begun: true, silent: true });
             }
-            Ok(answer) => answer.map_err(|status| FailedRequest::of_status(address, &status))?,
+            Ok(answer) => answer.map_err(|status| FailedRequest::from_status(address, &status))?,
         };
         let answer = answer.map(|answer| answer.body).unwrap_or_default();
         Ok(action::decode("answer", &answer).map_err(RunError::from)?)
     }
 }
 
-fn client(channel: Channel) -> FlightServiceClient<Channel> {
+fn flight_client(channel: Channel) -> FlightServiceClient<Channel> {
     FlightServiceClient::new(channel)
         .max_decoding_message_size(MAX_FRAME_BYTES + ENVELOPE_BYTES)
         .max_encoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
 }
 
-/// An address that came as text.
-pub(crate) fn parse(address: &str) -> Result<Address, RunError> {
-    address.parse().map_err(|e: gristmill_transport::TransportError| transport(address, &e))
+/// Parses the text of an address.
+pub(crate) fn parse_address(address: &str) -> Result<Address, RunError> {
+    address.parse().map_err(|e: gristmill_transport::TransportError| transport_error(address, &e))
 }

@@ -31,10 +31,10 @@ use crate::{Files, Peers, Plan, shards};
 const LOAD_WAIT: Duration = Duration::from_secs(1);
 
 /// Least ratio of the time at the client to the time on storage at which remembered loads are enough.
-const CLEAR: f64 = 2.0;
+const CLEAR_RATIO: f64 = 2.0;
 
 /// Expected seconds from which a request always asks its nodes for their load.
-const WORTH_ASKING: f64 = 1.0;
+const MIN_ASKING_SECONDS: f64 = 1.0;
 
 /// Fewest bytes for which a placement is decided. Smaller requests take less time than the decision.
 pub const MIN_DECIDED_BYTES: u64 = 1 << 20;
@@ -50,7 +50,7 @@ pub struct NodeDecision {
     pub bytes: u64,
     /// Whether the client folds them.
     pub at_client: bool,
-    /// Expected seconds on the node. `client_seconds` is the same at the client.
+    /// Expected seconds on the node. `client_seconds` is for the client.
     pub storage_seconds: Option<f64>,
     /// See [`storage_seconds`](NodeDecision::storage_seconds).
     pub client_seconds: Option<f64>,
@@ -65,7 +65,7 @@ pub struct NodeDecision {
 pub struct Decision {
     /// One entry for each node that has a part.
     pub nodes: Vec<NodeDecision>,
-    /// Seconds that it is expected to take.
+    /// Expected seconds of the request.
     pub seconds: f64,
 }
 
@@ -99,7 +99,9 @@ impl Decision {
         let clear = |node: &NodeDecision| match (node.storage_seconds, node.client_seconds) {
             _ if node.at_client => false,
             _ if node.stays_anyway() => true,
-            (Some(storage), Some(client)) => self.seconds < WORTH_ASKING && client >= CLEAR * storage,
+            (Some(storage), Some(client)) => {
+                self.seconds < MIN_ASKING_SECONDS && client >= CLEAR_RATIO * storage
+            }
             _ => false,
         };
         self.nodes.iter().all(clear)
@@ -138,9 +140,9 @@ impl Peers {
         let (file, grant): (&FileMap, Arc<str>) = (files.map(), files.grant());
         let mut nodes = Vec::new();
         for shard in shards(file) {
-            let has = shard.targets.iter().map(|target| plan.on_target(layout, *target)).sum::<u64>();
-            if has > 0 {
-                nodes.push((shard, has));
+            let bytes = shard.targets.iter().map(|target| plan.bytes_on_target(layout, *target)).sum::<u64>();
+            if bytes > 0 {
+                nodes.push((shard, bytes));
             }
         }
         let addresses: Vec<String> = nodes.iter().map(|(shard, _)| shard.address.clone()).collect();
@@ -195,13 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stays_beyond_doubt_and_is_short_is_decided_without_asking() {
+    fn only_short_requests_that_clearly_stay_are_decided_without_asking() {
         for (decision, clear) in [
             (decision(false, false, 2.0, 0.1, 0.2), true),
             (decision(false, false, 2.0, 0.1, 0.19), false),
             (decision(false, false, 2.0, 1.1, 9.0), false),
             (decision(true, false, 2.0, 0.1, 0.01), false),
-            // On the processors of whoever asks: whatever it takes, unless the node may not use all of them.
+            // The node runs on the processors of the client. The part stays for any time, unless the node may not use
+            // all of them.
             (decision(false, true, 2.0, 5.0, 5.0), true),
             (decision(false, true, 0.5, 5.0, 5.0), false),
         ] {

@@ -1,61 +1,61 @@
-//! What a request would move at either place, before it runs.
+//! Plans: the bytes that a request would move at either place, before it runs.
 
 use std::ops::Range;
 
 use gristmill_kernel::{Kernel, Order, Output, Passes, Record, RecordRule};
 use gristmill_layout::{FixedRecords, Layout, fit_unit, traffic};
-use gristmill_runtime::{ErrorKind, RunError, Share};
-use gristmill_wire::{FileMap, Place};
+use gristmill_runtime::{ChunkShare, ErrorKind, RunError};
+use gristmill_wire::{FileMap, FoldPlace};
 
 use crate::{ExtraWork, Question};
 
-/// Bytes that a piece of a partial takes beside its state.
+/// Bytes that a piece of a partial takes in addition to its state.
 const PIECE_BYTES: u64 = 40;
 
-/// Bytes that a run of records takes in the set of those that a partial covers.
+/// Bytes of each run of records in the set of the records that a partial covers.
 const RUN_BYTES: u64 = 32;
 
-/// Bytes that a placement on storage may move beyond a plain read.
-const SMALL: u64 = 64 << 10;
+/// Most bytes that a placement on storage may move beyond a plain read.
+const MAX_EXCESS_BYTES: u64 = 64 << 10;
 
-/// Bytes that cross the network at either place, as far as the layout tells.
+/// The bytes that cross the network at either place, as far as the layout shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the request is to run.
-    pub place: Place,
-    /// Why, in one sentence.
+    /// The place where the request will run.
+    pub place: FoldPlace,
+    /// The reason, in one sentence.
     pub why: String,
     /// Bytes of the file in which the wanted records begin.
     pub bytes: Range<u64>,
-    /// Bytes that the selection has, which a plain read moves to the client.
+    /// Bytes of the selection, which a plain read moves to the client.
     pub client_bytes: u64,
     /// Work of all storage nodes in addition to folding: pulled bytes and their messages.
     pub extra_work: ExtraWork,
-    /// Bytes of partial results, or, for kernels that give rows, `None`: that depends on the data.
+    /// Bytes of partial results. `None` for kernels that give rows, because their size depends on the data.
     pub answer_bytes: Option<u64>,
-    /// Whether the figures were scaled up from a part of the file.
+    /// Whether the numbers are extrapolated from a part of the file.
     pub estimated: bool,
-    /// Whether the kernel takes several passes, each of which would move so much.
-    pub several: bool,
-    /// What each target has of the chunks of an array, in the order of the layout; empty for other records.
-    pub shares: Vec<Share>,
+    /// Whether the kernel takes several passes. Each pass would move these bytes.
+    pub several_passes: bool,
+    /// The share of each target in the chunks of an array, in the order of the layout. Empty for other records.
+    pub shares: Vec<ChunkShare>,
 }
 
 impl Plan {
-    /// Plans a question over a file that lies so.
+    /// Plans a question over a file with this layout.
     ///
     /// # Errors
-    /// What the kernel or the layout refuse, and, where `wanted` is [`Place::Storage`], records that fit the stripes
-    /// so badly that nodes would move more between them than a plain read moves.
+    /// Returns an error if the kernel or the layout refuses the question. If `wanted` is [`FoldPlace::Storage`], it also
+    /// fails for records that fit the stripes so badly that nodes would move more than a plain read.
     pub fn make(
         question: &Question,
         file: &FileMap,
         layout: &Layout,
-        wanted: Place,
+        wanted: FoldPlace,
     ) -> Result<Plan, RunError> {
         let spec = question.bind()?.spec();
         if question.array.is_some() {
-            return Plan::of_chunks(question, file, layout, wanted);
+            return Plan::for_chunks(question, file, layout, wanted);
         }
         let input = question.input.input()?.0.for_kernel(&spec);
         let skip = question.input.skip.min(file.length);
@@ -67,7 +67,7 @@ impl Plan {
         let (mut extra_work, mut estimated) = (ExtraWork::default(), false);
         let mut client_bytes = bytes.end - bytes.start;
         let nodes = crate::shards(file).len() as u64;
-        // Runs of stripes, each a piece of its own until what lies between is known.
+        // Each run of stripes is a separate piece until the records between the runs are known.
         let stripes = match layout {
             Layout::Striped(_) => client_bytes.div_ceil(file.unit.max(1)).max(1),
             Layout::Segments(segments) => segments.pieces().max(1) as u64,
@@ -97,9 +97,9 @@ impl Plan {
             _ => {}
         }
         let states = if spec.order == Order::Any { nodes } else { nodes.max(pieces) };
-        // Where records lie across stripes, what a node covers is written down run by run.
-        let cut = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
-        let runs = if cut { stripes.saturating_mul(RUN_BYTES) } else { 0 };
+        // If records cross stripes, a partial lists the records that it covers run by run.
+        let crosses_stripes = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
+        let runs = if crosses_stripes { stripes.saturating_mul(RUN_BYTES) } else { 0 };
         let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
         let answer_bytes = (spec.output == Output::Value).then_some(states);
         let plan = |place, why: String| Plan {
@@ -110,17 +110,17 @@ impl Plan {
             extra_work,
             answer_bytes,
             estimated,
-            several: spec.passes == Passes::Several,
+            several_passes: spec.passes == Passes::Several,
             shares: Vec::new(),
         };
         let moved = extra_work.pulled_bytes.saturating_add(answer_bytes.unwrap_or(0));
-        let misfit = moved > client_bytes.saturating_add(SMALL);
+        let misfit = moved > client_bytes.saturating_add(MAX_EXCESS_BYTES);
         match wanted {
-            Place::Client => Ok(plan(Place::Client, "asked for".into())),
-            Place::Auto if misfit => {
-                Ok(plan(Place::Client, misfit_text(spec.name, file, &input.record, moved, client_bytes)))
+            FoldPlace::Client => Ok(plan(FoldPlace::Client, "asked for".into())),
+            FoldPlace::Auto if misfit => {
+                Ok(plan(FoldPlace::Client, misfit_text(spec.name, file, &input.record, moved, client_bytes)))
             }
-            Place::Storage if misfit => Err(RunError::Remote {
+            FoldPlace::Storage if misfit => Err(RunError::Remote {
                 kind: ErrorKind::Usage,
                 message: format!(
                     "{}; use --place client or auto, or put the file again{}",
@@ -128,37 +128,39 @@ impl Plan {
                     better_unit(file, &input.record)
                 ),
             }),
-            Place::Storage => Ok(plan(Place::Storage, "asked for".into())),
-            Place::Auto => Ok(plan(Place::Storage, "the nodes move less than a plain read would".into())),
+            FoldPlace::Storage => Ok(plan(FoldPlace::Storage, "asked for".into())),
+            FoldPlace::Auto => {
+                Ok(plan(FoldPlace::Storage, "the nodes move less than a plain read would".into()))
+            }
         }
     }
 
     /// Plans a request over the chunks of an array.
-    fn of_chunks(
+    fn for_chunks(
         question: &Question,
         file: &FileMap,
         layout: &Layout,
-        wanted: Place,
+        wanted: FoldPlace,
     ) -> Result<Plan, RunError> {
         let none = || RunError::BadPartial { why: "it has no chunks".into() };
         let work = question.array.as_ref().ok_or_else(none)?;
         let shares = work.chunks.shares(layout, file.length)?;
-        let sum = |of: fn(&Share) -> u64| shares.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |field: fn(&ChunkShare) -> u64| shares.iter().map(field).fold(0, u64::saturating_add);
         let (client_bytes, pulled_bytes) = (sum(|share| share.bytes), sum(|share| share.pulled));
         let owners = shares.iter().filter(|share| share.chunks > 0).count() as u64;
         let states = owners.saturating_mul(work.kernel.memory().state_bytes.saturating_add(PIECE_BYTES));
         let moved = pulled_bytes.saturating_add(states);
-        let misfit = moved > client_bytes.saturating_add(SMALL);
+        let misfit = moved > client_bytes.saturating_add(MAX_EXCESS_BYTES);
         let text = format!(
             "'{}' over chunks in stripes of {} bytes would move about {moved} bytes from and between storage nodes, more \
              than the {client_bytes} bytes of a plain read",
             question.kernel, file.unit
         );
         let (place, why) = match wanted {
-            Place::Client => (Place::Client, "asked for".into()),
-            Place::Auto if misfit => (Place::Client, text),
-            Place::Storage => (Place::Storage, "asked for".into()),
-            Place::Auto => (Place::Storage, "the nodes move less than a plain read would".into()),
+            FoldPlace::Client => (FoldPlace::Client, "asked for".into()),
+            FoldPlace::Auto if misfit => (FoldPlace::Client, text),
+            FoldPlace::Storage => (FoldPlace::Storage, "asked for".into()),
+            FoldPlace::Auto => (FoldPlace::Storage, "the nodes move less than a plain read would".into()),
         };
         Ok(Plan {
             place,
@@ -172,20 +174,20 @@ impl Plan {
             },
             answer_bytes: Some(states),
             estimated: false,
-            several: work.kernel.spec().passes == Passes::Several,
+            several_passes: work.kernel.spec().passes == Passes::Several,
             shares,
         })
     }
 
-    /// Bytes that a target has of what is asked.
-    pub fn on_target(&self, layout: &Layout, target: u32) -> u64 {
+    /// Bytes of the request on a target.
+    pub fn bytes_on_target(&self, layout: &Layout, target: u32) -> u64 {
         match self.shares.get(target as usize) {
             Some(share) => share.bytes,
             None => layout.bytes_on(target, self.bytes.clone()),
         }
     }
 
-    /// Bytes that the request is expected to move to the client where it runs on storage.
+    /// Bytes that the request is expected to move if it runs on storage.
     pub fn storage_bytes(&self) -> u64 {
         self.extra_work.pulled_bytes.saturating_add(self.answer_bytes.unwrap_or(0))
     }

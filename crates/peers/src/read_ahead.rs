@@ -1,13 +1,13 @@
-//! An object that is read from its start to its end in short stretches, with fewer and longer requests.
+//! Read-ahead: fewer and longer requests for an object that is read from its start to its end in short ranges.
 //!
-//! The stripes of a target lie in its object one behind the other. Whoever folds its rows reads them one by one, and each
-//! request takes as long as some hundred KiB.
+//! The stripes of a target lie in its object one after the other. A fold for rows reads them one by one, and a request
+//! takes as long as some hundred KiB.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_runtime::{Part, RunError, Want};
+use gristmill_runtime::{Part, PartRange, RunError};
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 pub(crate) const AHEAD_BYTES: u64 = 1 << 20;
 
 /// A part of a file, read ahead.
@@ -15,18 +15,18 @@ pub(crate) struct ReadAhead {
     part: Arc<dyn Part>,
     /// Bytes of the object.
     length: u64,
-    last: Mutex<Stretch>,
+    buffer: Mutex<ReadBuffer>,
 }
 
 /// Bytes of the object from an offset on.
 #[derive(Default)]
-struct Stretch {
+struct ReadBuffer {
     offset: u64,
     bytes: Vec<u8>,
 }
 
-impl Stretch {
-    /// The bytes of a range, if all of them are here.
+impl ReadBuffer {
+    /// The bytes of a range, if the buffer has all of them.
     fn range(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let at = usize::try_from(offset.checked_sub(self.offset)?).ok()?;
         self.bytes.get(at..at.checked_add(len)?)
@@ -34,41 +34,41 @@ impl Stretch {
 }
 
 impl ReadAhead {
-    /// Reads this part, whose object has so many bytes, ahead.
-    pub fn of(part: Arc<dyn Part>, length: u64) -> ReadAhead {
-        ReadAhead { part, length, last: Mutex::default() }
+    /// Adds read-ahead to a part. `length` is the number of bytes of its object.
+    pub fn new(part: Arc<dyn Part>, length: u64) -> ReadAhead {
+        ReadAhead { part, length, buffer: Mutex::default() }
     }
 }
 
 impl Part for ReadAhead {
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        // Others that want bytes of the same object wait here for those that they want next.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = last.range(offset, buffer.len()) {
+        // Other threads that read the same object wait here: the read gives the bytes that they need next.
+        let mut ahead = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = ahead.range(offset, buffer.len()) {
             buffer.copy_from_slice(bytes);
             return Ok(());
         }
-        let left = self.length.saturating_sub(offset).min(AHEAD_BYTES);
-        let left = usize::try_from(left).unwrap_or_default();
-        // What is long by itself gains nothing, and the name of another object is none of ours.
-        if object.is_some() || buffer.len() >= left {
-            drop(last);
+        let remaining = self.length.saturating_sub(offset).min(AHEAD_BYTES);
+        let remaining = usize::try_from(remaining).unwrap_or_default();
+        // A long read gains nothing, and the buffer is for one object only.
+        if object.is_some() || buffer.len() >= remaining {
+            drop(ahead);
             return self.part.read(object, offset, buffer);
         }
-        last.bytes.resize(left, 0);
-        last.offset = offset;
-        let read = self.part.read(None, offset, &mut last.bytes);
+        ahead.bytes.resize(remaining, 0);
+        ahead.offset = offset;
+        let read = self.part.read(None, offset, &mut ahead.bytes);
         if read.is_err() {
-            last.bytes.clear();
+            ahead.bytes.clear();
         }
         read?;
-        if let Some(bytes) = last.range(offset, buffer.len()) {
+        if let Some(bytes) = ahead.range(offset, buffer.len()) {
             buffer.copy_from_slice(bytes);
         }
         Ok(())
     }
 
-    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+    fn read_many(&self, wants: &[PartRange<'_>], out: &mut [u8]) -> Result<(), RunError> {
         self.part.read_many(wants, out)
     }
 
@@ -91,13 +91,13 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that count the reads of them.
-    struct Counted {
+    /// A part that notes each read.
+    struct CountedPart {
         bytes: Vec<u8>,
         reads: Mutex<Vec<(u64, usize)>>,
     }
 
-    impl Part for Counted {
+    impl Part for CountedPart {
         fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
             self.reads.lock().unwrap().push((offset, buffer.len()));
             let at = offset as usize;
@@ -122,11 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn short_reads_are_few_and_right_and_nothing_is_read_twice() {
+    fn short_reads_become_few_long_ones_and_no_byte_is_read_twice() {
         let length = 2 * AHEAD_BYTES as usize + 1000;
         let bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
-        let counted = Arc::new(Counted { bytes: bytes.clone(), reads: Mutex::default() });
-        let part = ReadAhead::of(counted.clone(), length as u64);
+        let counted = Arc::new(CountedPart { bytes: bytes.clone(), reads: Mutex::default() });
+        let part = ReadAhead::new(counted.clone(), length as u64);
         let mut at = 0;
         while at < length {
             let mut buffer = vec![0; (64 << 10).min(length - at)];
@@ -141,17 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn long_reads_go_by_and_failures_leave_nothing() {
-        let counted = Arc::new(Counted { bytes: vec![5; 100], reads: Mutex::default() });
-        // An object that says that it is longer than it is.
-        let part = ReadAhead::of(counted.clone(), 200);
+    fn long_reads_bypass_the_buffer_and_failed_reads_leave_it_empty() {
+        let counted = Arc::new(CountedPart { bytes: vec![5; 100], reads: Mutex::default() });
+        // The object is shorter than the part believes.
+        let part = ReadAhead::new(counted.clone(), 200);
         let mut buffer = [0; 10];
         assert!(part.read(None, 0, &mut buffer).is_err());
         assert!(part.read(None, 50, &mut buffer).is_err());
-        let part = ReadAhead::of(counted.clone(), 100);
+        let part = ReadAhead::new(counted.clone(), 100);
         let mut whole = [0; 100];
         part.read(None, 0, &mut whole).unwrap();
         assert_eq!(whole, [5; 100]);
-        assert!(part.last.lock().unwrap().bytes.is_empty());
+        assert!(part.buffer.lock().unwrap().bytes.is_empty());
     }
 }

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_again_so_often_and_not_before_it_was_told_to() {
+    fn a_busy_node_is_asked_again_at_most_so_often_and_not_before_its_time() {
         let mut budget = RetryBudget::default();
         for _ in 0..MAX_BUSY_RETRIES {
             let wait = budget.wait_for(&busy(2)).unwrap_or_default();
@@ -58,18 +58,18 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_no_longer_than_the_bound_in_all() {
+    fn the_waits_together_are_not_longer_than_the_bound() {
         let mut budget = RetryBudget::default();
         assert!(budget.wait_for(&busy(60)).is_some());
         assert_eq!(budget.wait_for(&busy(60)), None);
-        assert!(budget.wait_for(&busy(1)).is_some(), "a short wait fits still");
+        assert!(budget.wait_for(&busy(1)).is_some(), "a short wait still fits");
         assert_eq!(RetryBudget::default().wait_for(&busy(u32::MAX)), None);
     }
 
     #[test]
-    fn what_may_have_begun_is_not_made_again() {
-        let of = |kind| RunError::Remote { kind, message: "m".into() };
-        for error in [of(ErrorKind::Busy), of(ErrorKind::Unavailable), RunError::Panicked] {
+    fn a_request_that_may_have_begun_is_not_repeated() {
+        let error = |kind| RunError::Remote { kind, message: "m".into() };
+        for error in [error(ErrorKind::Busy), error(ErrorKind::Unavailable), RunError::Panicked] {
             assert_eq!(RetryBudget::default().wait_for(&error), None);
         }
     }

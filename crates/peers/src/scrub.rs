@@ -1,4 +1,4 @@
-//! Having a node compare a stretch of an object with its checksums.
+//! Requests that let a node compare a range of an object with its checksums.
 
 use bytes::Bytes;
 use gristmill_runtime::RunError;
@@ -7,15 +7,15 @@ use http::{Method, Request};
 
 use crate::Peers;
 use crate::bytes::{node_name, refusal};
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::error::{transport_error, unavailable};
+use crate::peers::parse_address;
 
 impl Peers {
-    /// The step that begins at byte `from` of what target number `target` of a file holds of it.
+    /// Checks a range that begins at byte `from` of the object on the target with the index `target` of a file.
     ///
     /// # Errors
-    /// It fails if the file has no such target, and if its node cannot be reached, is silent, refuses or answers what
-    /// makes no sense.
+    /// It fails if the file has no such target, and if its node cannot be reached, is silent, refuses, or sends an
+    /// answer that cannot be decoded.
     pub async fn scrub(
         &self,
         file: &FileMap,
@@ -24,9 +24,9 @@ impl Peers {
         from: u64,
     ) -> Result<ScrubStep, RunError> {
         let Some(place) = file.targets.get(target) else {
-            return Err(unavailable("", "the file has no such target"));
+            return Err(RunError::Internal { what: "a request named a target that the file does not have" });
         };
-        let (address, node) = (parse(&place.address)?, node_name(place.number, &place.address));
+        let (address, node) = (parse_address(&place.address)?, node_name(place.number, &place.address));
         let request = Request::builder()
             .method(Method::POST)
             .uri(format!("/objects/{}/scrub/{from}", file.object()))
@@ -34,12 +34,12 @@ impl Peers {
             .body(Bytes::new())
             .map_err(|e| unavailable(&node, e))?;
         let mut response =
-            self.dialer().http(&address).send(request).await.map_err(|e| transport(&node, &e))?;
+            self.dialer().http(&address).send(request).await.map_err(|e| transport_error(&node, &e))?;
         if !response.status().is_success() {
             return Err(refusal(&node, &mut response).await);
         }
-        let text = response.bytes(MAX_SCRUB_BYTES).await.map_err(|e| transport(&node, &e))?;
+        let text = response.bytes(MAX_SCRUB_BYTES).await.map_err(|e| transport_error(&node, &e))?;
         serde_json::from_slice(&text)
-            .map_err(|e| unavailable(&node, format_args!("its answer makes no sense: {e}")))
+            .map_err(|e| unavailable(&node, format_args!("its answer cannot be decoded: {e}")))
     }
 }

@@ -9,8 +9,8 @@ use http::{Method, Request};
 
 use crate::Peers;
 use crate::bytes::refusal;
-use crate::error::{transport, unavailable};
-use crate::peers::parse;
+use crate::error::{transport_error, unavailable};
+use crate::peers::parse_address;
 
 impl Peers {
     /// Sends a GET and returns its answer of at most `most` bytes. Without a grant it sends the token of the client.
@@ -46,12 +46,12 @@ impl Peers {
         most: usize,
     ) -> Result<Vec<u8>, RunError> {
         let request = request.body(body).map_err(|error| unavailable(address, error))?;
-        let client = self.dialer().http(&parse(address)?);
-        let mut response = client.send(request).await.map_err(|error| transport(address, &error))?;
+        let client = self.dialer().http(&parse_address(address)?);
+        let mut response = client.send(request).await.map_err(|error| transport_error(address, &error))?;
         if !response.status().is_success() {
             return Err(refusal(address, &mut response).await);
         }
-        let text = response.bytes(most).await.map_err(|error| transport(address, &error))?;
+        let text = response.bytes(most).await.map_err(|error| transport_error(address, &error))?;
         Ok(text.to_vec())
     }
 

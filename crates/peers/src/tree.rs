@@ -1,4 +1,4 @@
-//! Who asks whom.
+//! The tree in which nodes are asked.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ pub fn shards(file: &FileMap) -> Vec<NodeShard> {
     out
 }
 
-/// Divides nodes into at most `most` groups of nearly the same size: the node to ask, and those it asks in turn.
+/// Divides nodes into at most `most` groups of nearly the same size. A group has the node to ask, and the nodes that it asks
+/// in turn.
 pub fn groups(nodes: Vec<NodeShard>, most: usize) -> Vec<(NodeShard, Vec<NodeShard>)> {
     let count = nodes.len().min(most.max(1));
     let mut groups: Vec<Vec<NodeShard>> = (0..count).map(|_| Vec::new()).collect();

@@ -1,4 +1,4 @@
-//! Objects whose bodies are cut in the middle arrive all the same, or the failure is told.
+//! Objects whose bodies are cut in the middle arrive in full, or the failure is reported.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_peers::{Peers, PeersOptions, TRIES_WITHOUT_PROGRESS};
@@ -15,19 +15,20 @@ fn bytes() -> Vec<u8> {
     (0..LENGTH as u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }
 
-/// What a node does with a request.
+/// The reaction of a node to a request.
 #[derive(Clone, Copy)]
-enum Does {
-    /// Sends so much of what was asked for, and cuts the connection.
+enum Reaction {
+    /// Sends this number of the bytes that it was asked for, and cuts the connection.
     Sends(usize),
-    /// Answers all of the object whatever was asked for.
+    /// Answers with the whole object for any range.
     IgnoresRange,
-    /// Says that the object is at another version.
+    /// Answers that the object is at another version.
     Refuses,
 }
 
-/// A node that does these things, the last of them again and again; gives where each request wanted to begin.
-async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
+/// Reads an object from a node with these reactions. The node repeats the last one. Returns the bytes, and the first byte of
+/// each request.
+async fn read(reactions: &[Reaction]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let place = TargetPlace { number: 3, address, version: 7 };
@@ -56,8 +57,8 @@ async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
             let from = line.map_or(0, |range| range.strip_suffix('-').unwrap().parse().unwrap());
             asked.push(from);
             let all = bytes();
-            let body = match does[n.min(does.len() - 1)] {
-                Does::Sends(some) => {
+            let body = match reactions[n.min(reactions.len() - 1)] {
+                Reaction::Sends(some) => {
                     let (rest, last) = (LENGTH - from, LENGTH - 1);
                     let answer = match from {
                         0 => format!("HTTP/1.1 200 OK\r\ncontent-length: {rest}\r\n\r\n"),
@@ -68,10 +69,10 @@ async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
                     };
                     [answer.as_bytes(), &all[from..(from + some).min(LENGTH)]].concat()
                 }
-                Does::IgnoresRange => {
+                Reaction::IgnoresRange => {
                     [format!("HTTP/1.1 200 OK\r\ncontent-length: {LENGTH}\r\n\r\n").as_bytes(), &all].concat()
                 }
-                Does::Refuses => {
+                Reaction::Refuses => {
                     let text = r#"{"kind":"stale","message":"it was replaced; open it again"}"#;
                     format!("HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\n\r\n{text}", text.len()).into()
                 }
@@ -86,7 +87,7 @@ async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
         while let Some(chunk) = object.chunk().await? {
             got.extend_from_slice(&chunk);
         }
-        object.complete(got.len() as u64, LENGTH as u64)?;
+        object.check_length(got.len() as u64, LENGTH as u64)?;
         Ok(got)
     };
     let got = tokio::select! {
@@ -98,17 +99,17 @@ async fn read(does: &[Does]) -> (Result<Vec<u8>, RunError>, Vec<usize>) {
 
 #[tokio::test]
 async fn the_rest_is_asked_for_from_where_it_was_cut() {
-    let (got, asked) = read(&[Does::Sends(30_000)]).await;
+    let (got, asked) = read(&[Reaction::Sends(30_000)]).await;
     assert!(got.unwrap() == bytes());
     assert_eq!(asked, [0, 30_000, 60_000, 90_000]);
-    let (got, asked) = read(&[Does::Sends(1), Does::Sends(0), Does::Sends(LENGTH)]).await;
+    let (got, asked) = read(&[Reaction::Sends(1), Reaction::Sends(0), Reaction::Sends(LENGTH)]).await;
     assert!(got.unwrap() == bytes());
     assert_eq!(asked, [0, 1, 1]);
 }
 
 #[tokio::test]
-async fn tries_without_a_byte_end() {
-    let (got, asked) = read(&[Does::Sends(30_000), Does::Sends(20_000), Does::Sends(0)]).await;
+async fn tries_without_a_byte_come_to_an_end() {
+    let (got, asked) = read(&[Reaction::Sends(30_000), Reaction::Sends(20_000), Reaction::Sends(0)]).await;
     let error = got.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("3 (127.0.0.1:"), "{error}");
@@ -118,14 +119,14 @@ async fn tries_without_a_byte_end() {
 
 #[tokio::test]
 async fn a_refusal_is_an_answer() {
-    let (got, asked) = read(&[Does::Sends(5), Does::Refuses]).await;
+    let (got, asked) = read(&[Reaction::Sends(5), Reaction::Refuses]).await;
     assert_eq!(got.unwrap_err().kind(), ErrorKind::Stale);
     assert_eq!(asked, [0, 5]);
 }
 
 #[tokio::test]
-async fn bytes_from_elsewhere_are_never_taken_for_the_rest() {
-    let (got, _) = read(&[Does::Sends(5), Does::IgnoresRange]).await;
+async fn bytes_of_another_range_are_never_taken_for_the_rest() {
+    let (got, _) = read(&[Reaction::Sends(5), Reaction::IgnoresRange]).await;
     let error = got.unwrap_err();
     assert!(error.to_string().contains("other bytes"), "{error}");
 }

@@ -1,9 +1,9 @@
-//! What a request would move, before it runs.
+//! Plans of requests, made before they run.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_peers::{Plan, Question};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_wire::{FileMap, InputSpec, Place, TargetPlace};
+use gristmill_wire::{FileMap, FoldPlace, InputSpec, TargetPlace};
 use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
@@ -22,7 +22,7 @@ fn file(length: u64, unit: u64, targets: u32) -> FileMap {
     }
 }
 
-fn plan_of(question: &Question, file: &FileMap, wanted: Place) -> Result<Plan, RunError> {
+fn plan_of(question: &Question, file: &FileMap, wanted: FoldPlace) -> Result<Plan, RunError> {
     Plan::make(question, file, &file.striped()?.into(), wanted)
 }
 
@@ -49,14 +49,16 @@ fn lines() -> Question {
     Question { kernel: "wc".into(), ..Question::default() }
 }
 
-const PLACES: [Place; 3] = [Place::Auto, Place::Storage, Place::Client];
+const PLACES: [FoldPlace; 3] = [FoldPlace::Auto, FoldPlace::Storage, FoldPlace::Client];
 
 #[test]
 fn aligned_elements_stay_where_they_are() {
     let file = file(64 * MIB, 64 << 10, 4);
-    for (wanted, place) in
-        [(Place::Auto, Place::Storage), (Place::Storage, Place::Storage), (Place::Client, Place::Client)]
-    {
+    for (wanted, place) in [
+        (FoldPlace::Auto, FoldPlace::Storage),
+        (FoldPlace::Storage, FoldPlace::Storage),
+        (FoldPlace::Client, FoldPlace::Client),
+    ] {
         let plan = plan_of(&sum(), &file, wanted).unwrap();
         assert_eq!(plan.place, place);
         assert_eq!((plan.extra_work.pulled_bytes, plan.extra_work.messages), (0, 0));
@@ -69,12 +71,12 @@ fn aligned_elements_stay_where_they_are() {
 }
 
 #[test]
-fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
-    // Of each record its owner holds a quarter and pulls the rest, window by window, from three others.
+fn records_much_longer_than_stripes_are_pulled_by_their_owners() {
+    // The owner of a record holds a quarter of it and pulls the rest, window by window, from three others.
     let file = file(64 * MIB, 4 << 10, 4);
-    for wanted in [Place::Auto, Place::Storage] {
+    for wanted in [FoldPlace::Auto, FoldPlace::Storage] {
         let plan = plan_of(&records(MIB), &file, wanted).unwrap();
-        assert_eq!((plan.place, plan.client_bytes), (Place::Storage, 64 * MIB));
+        assert_eq!((plan.place, plan.client_bytes), (FoldPlace::Storage, 64 * MIB));
         assert_eq!(plan.extra_work.pulled_bytes, 48 * MIB);
         assert!(plan.extra_work.messages >= 3 * 64);
     }
@@ -82,30 +84,30 @@ fn records_much_longer_than_stripes_are_pulled_together_by_their_owners() {
 
 #[test]
 fn a_unit_of_whole_records_needs_no_pulling() {
-    let plan = plan_of(&records(96), &file(96 * 10_000, 96 * 128, 5), Place::Storage).unwrap();
+    let plan = plan_of(&records(96), &file(96 * 10_000, 96 * 128, 5), FoldPlace::Storage).unwrap();
     assert_eq!(plan.extra_work.pulled_bytes, 0);
-    assert_eq!(plan.answer_bytes, None, "how many rows there are depends on the data");
+    assert_eq!(plan.answer_bytes, None, "the number of rows depends on the data");
 }
 
 #[test]
 fn lines_are_expected_to_move_nothing() {
-    for wanted in [Place::Auto, Place::Storage] {
+    for wanted in [FoldPlace::Auto, FoldPlace::Storage] {
         let plan = plan_of(&lines(), &file(10 * MIB, 1000, 4), wanted).unwrap();
         assert_eq!(
             (plan.place, plan.extra_work.pulled_bytes, plan.extra_work.messages),
-            (Place::Storage, 0, 0)
+            (FoldPlace::Storage, 0, 0)
         );
         assert_eq!(plan.client_bytes, 10 * MIB);
     }
 }
 
 #[test]
-fn a_range_and_a_header_say_what_a_plain_read_would_move() {
+fn a_plain_read_moves_the_range_without_the_header() {
     let file = file(1000, 64, 4);
     let bytes = |skip, range| {
         let mut question = lines();
         (question.input.skip, question.range) = (skip, range);
-        plan_of(&question, &file, Place::Client).unwrap().client_bytes
+        plan_of(&question, &file, FoldPlace::Client).unwrap().client_bytes
     };
     assert_eq!(bytes(0, None), 1000);
     assert_eq!(bytes(100, None), 900);
@@ -119,28 +121,28 @@ fn a_range_and_a_header_say_what_a_plain_read_would_move() {
 }
 
 #[test]
-fn what_lies_beyond_the_file_moves_nothing() {
+fn bytes_beyond_the_file_move_nothing() {
     let file = file(1000, 64, 4);
     for skip in [1000, 1001, u64::MAX] {
         for mut question in [sum(), lines()] {
             question.input.skip = skip;
-            let plan = plan_of(&question, &file, Place::Auto).unwrap();
+            let plan = plan_of(&question, &file, FoldPlace::Auto).unwrap();
             assert_eq!((plan.client_bytes, plan.extra_work.pulled_bytes), (0, 0), "skip {skip}");
         }
     }
-    let empty = plan_of(&sum(), &self::file(0, 64, 4), Place::Auto).unwrap();
+    let empty = plan_of(&sum(), &self::file(0, 64, 4), FoldPlace::Auto).unwrap();
     assert_eq!((empty.client_bytes, empty.extra_work.pulled_bytes), (0, 0));
 }
 
 #[test]
-fn what_the_kernel_refuses_is_refused_before_anything_moves() {
+fn a_question_that_the_kernel_refuses_is_refused_before_anything_moves() {
     let question = Question { kernel: "summ".into(), ..sum() };
-    let error = plan_of(&question, &file(1000, 64, 4), Place::Auto).unwrap_err();
+    let error = plan_of(&question, &file(1000, 64, 4), FoldPlace::Auto).unwrap_err();
     assert!(error.to_string().contains("did you mean 'sum'?"), "{error}");
     let question = Question { input: InputSpec::default(), ..sum() };
-    assert_eq!(plan_of(&question, &file(1000, 64, 4), Place::Auto).unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(plan_of(&question, &file(1000, 64, 4), FoldPlace::Auto).unwrap_err().kind(), ErrorKind::Usage);
     let no_targets = file(1000, 64, 0);
-    assert!(matches!(plan_of(&sum(), &no_targets, Place::Auto), Err(RunError::Layout(_))));
+    assert!(matches!(plan_of(&sum(), &no_targets, FoldPlace::Auto), Err(RunError::Layout(_))));
 }
 
 proptest! {
@@ -153,13 +155,13 @@ proptest! {
         question.input.skip = skip;
         question.range = range;
         let file = file(length, unit, targets);
-        let plan = plan_of(&question, &file, Place::Auto).unwrap();
+        let plan = plan_of(&question, &file, FoldPlace::Auto).unwrap();
         prop_assert!(plan.client_bytes <= length);
-        if plan.place == Place::Storage {
+        if plan.place == FoldPlace::Storage {
             prop_assert!(plan.extra_work.pulled_bytes <= plan.client_bytes);
         }
-        let storage = plan_of(&question, &file, Place::Storage);
-        prop_assert_eq!(storage.is_ok(), plan.place == Place::Storage);
+        let storage = plan_of(&question, &file, FoldPlace::Storage);
+        prop_assert_eq!(storage.is_ok(), plan.place == FoldPlace::Storage);
         if targets == 1 {
             prop_assert_eq!(plan.extra_work.pulled_bytes, 0);
         }
@@ -174,7 +176,7 @@ proptest! {
         question.input.skip = skip;
         question.range = range;
         for place in PLACES {
-            // Some of these are refused; none panics or runs for ever.
+            // Some of the plans are refused. None panics or runs for ever.
             if let Ok(plan) = plan_of(&question, &file(length, unit, 3), place) {
                 prop_assert!(plan.client_bytes <= length);
                 prop_assert!(plan.storage_bytes() >= plan.extra_work.pulled_bytes);

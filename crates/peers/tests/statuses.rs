@@ -1,4 +1,4 @@
-//! Errors as gRPC statuses: ours come through whole, foreign ones keep their sense.
+//! Errors as gRPC statuses: our errors arrive unchanged, and other errors keep their kind.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_peers::{from_status, to_status, unavailable};
@@ -7,18 +7,18 @@ use gristmill_wire::ErrorBody;
 use tonic::{Code, Status};
 
 #[test]
-fn every_kind_comes_through_with_its_words() {
+fn every_kind_arrives_with_its_message() {
     for (kind, _) in ErrorKind::NAMES {
         let status = to_status(&ErrorBody::new(kind, "what was wrong; what to do"));
         assert_ne!(status.code(), Code::Ok);
-        assert_eq!(status.message(), "what was wrong; what to do", "a foreign client sees it too");
+        assert_eq!(status.message(), "what was wrong; what to do", "other clients see it too");
         let error = from_status("3 (a:1)", &status);
         assert_eq!((error.kind(), error.to_string()), (kind, "what was wrong; what to do".to_owned()));
     }
 }
 
 #[test]
-fn kinds_have_codes_that_foreign_clients_know() {
+fn kinds_have_codes_that_other_clients_know() {
     let code = |kind| to_status(&ErrorBody::new(kind, "m")).code();
     assert_eq!(code(ErrorKind::Usage), Code::InvalidArgument);
     assert_eq!(code(ErrorKind::NotFound), Code::NotFound);
@@ -29,7 +29,7 @@ fn kinds_have_codes_that_foreign_clients_know() {
 }
 
 #[test]
-fn a_plain_status_keeps_its_sense_and_names_the_node() {
+fn a_plain_status_keeps_its_kind_and_names_the_node() {
     for (code, kind) in [
         (Code::InvalidArgument, ErrorKind::Usage),
         (Code::Unimplemented, ErrorKind::Usage),
@@ -52,7 +52,7 @@ fn a_plain_status_keeps_its_sense_and_names_the_node() {
 }
 
 #[test]
-fn the_innermost_cause_is_told() {
+fn the_innermost_cause_is_in_the_message() {
     let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
     let status = Status::from_error(Box::new(std::io::Error::other(refused)));
     let error = from_status("3 (a:1)", &status);
@@ -61,7 +61,7 @@ fn the_innermost_cause_is_told() {
 }
 
 #[test]
-fn a_node_that_is_gone_is_named_with_what_to_do() {
+fn an_error_about_a_lost_node_names_it_and_says_what_to_do() {
     let error = unavailable("3 (a:1)", "timed out");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let text = error.to_string();

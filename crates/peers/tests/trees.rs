@@ -1,4 +1,4 @@
-//! Who asks whom: every node once, nobody more than so many.
+//! The tree in which nodes are asked: every node once, and by no node more than the bound.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ fn nodes(count: u32) -> Vec<NodeShard> {
     (0..count).map(|n| NodeShard { address: format!("10.0.0.{n}:1"), targets: vec![n, n + count] }).collect()
 }
 
-/// How many levels of nodes it takes to ask all of these, as each passes on to its own groups.
+/// Number of levels that it takes to ask all these nodes, if each node asks its own groups.
 fn depth(nodes: Vec<NodeShard>, most: usize) -> u32 {
     groups(nodes, most).into_iter().map(|(_, rest)| 1 + depth(rest, most)).max().unwrap_or(0)
 }
@@ -32,11 +32,11 @@ proptest! {
     }
 
     #[test]
-    fn passing_on_ends(count in 1..300u32, most in 2..20usize) {
-        // Each level leaves at most one part in `most` of the nodes below any one.
-        let (mut left, mut levels) = (count as usize, 0);
-        while left > 0 {
-            left = left.div_ceil(most) - 1;
+    fn the_tree_has_the_least_depth(count in 1..300u32, most in 2..20usize) {
+        // At each level at most one part in `most` of the nodes stays below a node.
+        let (mut remaining, mut levels) = (count as usize, 0);
+        while remaining > 0 {
+            remaining = remaining.div_ceil(most) - 1;
             levels += 1;
         }
         prop_assert_eq!(depth(nodes(count), most), levels);
@@ -58,7 +58,7 @@ proptest! {
             expected.entry(format!("n{n}:1")).or_default().push(place);
         }
         let found: BTreeMap<_, _> = shards.iter().map(|s| (s.address.clone(), s.targets.clone())).collect();
-        prop_assert_eq!(found.len(), shards.len(), "no node is there twice");
+        prop_assert_eq!(found.len(), shards.len(), "no node is listed twice");
         prop_assert_eq!(found, expected);
         prop_assert!(shards.is_sorted_by_key(|shard| shard.targets[0]));
     }

@@ -1,4 +1,4 @@
-//! Records of several variables, put together from their chunks.
+//! Assembles records of several variables from their chunks.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -9,53 +9,53 @@ use gristmill_format::{Decoder, Extent};
 use lru::LruCache;
 
 use crate::RunError;
-use crate::beside::Other;
 use crate::buffer::Buffer;
-use crate::chunk_reader::{Decoding, MAX_READ};
-use crate::chunks::{Chunks, Stored};
-use crate::fetch::Sight;
+use crate::chunk_reader::{ChunkDecoder, MAX_READ};
+use crate::chunks::{Chunks, StoredBytes};
+use crate::fetch::OwnerView;
 use crate::gather::gather;
+use crate::other_variables::OtherVariable;
 
-/// Most bytes of decoded chunks of other variables that a lane keeps for the records to come.
-pub(crate) const MAX_KEPT: usize = 64 << 20;
+/// Most bytes of decoded chunks of other variables that a lane caches for later records.
+pub(crate) const MAX_CACHED_BYTES: usize = 64 << 20;
 
-/// Chunks that it keeps.
-const MAX_KEPT_CHUNKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
+/// Most decoded chunks that a lane caches.
+const MAX_CACHED_CHUNKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 
-/// A chunk of one of the other variables.
-type Key = (usize, u64);
+/// A chunk of another variable: the index of the variable, and the number of the chunk.
+type ChunkKey = (usize, u64);
 
-/// What a lane puts records together with.
+/// The buffers and decoders with which a lane assembles records.
 pub(crate) struct Assembly {
-    decoders: Vec<Decoding>,
-    /// Chunks that were decoded, the last used first.
-    kept: LruCache<Key, Arc<Vec<u8>>>,
-    kept_bytes: usize,
+    decoders: Vec<ChunkDecoder>,
+    /// Decoded chunks; the last used is first.
+    cache: LruCache<ChunkKey, Arc<Vec<u8>>>,
+    cached_bytes: usize,
     record: Vec<u8>,
-    /// Stored bytes that were read together, and where each chunk lies in them.
+    /// Stored bytes that were read together. `places` tells where each chunk lies in them.
     ahead: Buffer,
-    places: HashMap<Key, Range<usize>>,
-    /// Those of a single chunk.
+    places: HashMap<ChunkKey, Range<usize>>,
+    /// Stored bytes of a single chunk.
     single: Buffer,
     scratch: Buffer,
 }
 
 impl Assembly {
-    /// Most bytes of memory that putting records together takes: decoders, chunks that are kept, and a record.
+    /// Most bytes of memory that an assembly takes: decoders, cached chunks, and a record.
     pub fn memory(chunks: &Chunks) -> u64 {
         let decoders = chunks.other_tables().map(|table| Decoder::memory(&table.array));
         let records = chunks.other_tables().map(|table| table.array.chunk_bytes());
         let stored = chunks.other_tables().map(|table| Decoder::stored(&table.array)).max();
         let own = chunks.table().array.chunk_bytes().saturating_add(stored.unwrap_or(0).max(MAX_READ));
-        decoders.chain(records).fold(own.saturating_add(MAX_KEPT as u64), u64::saturating_add)
+        decoders.chain(records).fold(own.saturating_add(MAX_CACHED_BYTES as u64), u64::saturating_add)
     }
 
-    pub fn new(others: &[Other]) -> Result<Assembly, RunError> {
-        let decoders = others.iter().map(|other| Decoding::new(&other.located.table.array));
+    pub fn new(others: &[OtherVariable]) -> Result<Assembly, RunError> {
+        let decoders = others.iter().map(|other| ChunkDecoder::new(&other.located.table.array));
         Ok(Assembly {
             decoders: decoders.collect::<Result<_, _>>()?,
-            kept: LruCache::new(MAX_KEPT_CHUNKS),
-            kept_bytes: 0,
+            cache: LruCache::new(MAX_CACHED_CHUNKS),
+            cached_bytes: 0,
             record: Vec::new(),
             ahead: Buffer::default(),
             places: HashMap::new(),
@@ -64,25 +64,31 @@ impl Assembly {
         })
     }
 
-    /// Stored bytes that the record of a chunk needs beside it.
-    pub fn lacks(&self, chunks: &Chunks, number: u64) -> u64 {
-        let each = chunks.beside(number).filter(|(key, _)| !self.kept.contains(key));
+    /// Stored bytes of other variables that must be read for the record of a chunk.
+    pub fn missing_bytes(&self, chunks: &Chunks, number: u64) -> u64 {
+        let each = chunks.overlapping(number).filter(|(key, _)| !self.cache.contains(key));
         each.fold(0, |all, (_, stored)| all.saturating_add(length(&stored)))
     }
 
-    /// Reads what the records of these chunks need, at once unless that is too much.
-    pub fn read(&mut self, chunks: &Chunks, numbers: &[u64], sight: &mut Sight<'_>) -> Result<(), RunError> {
+    /// Reads the bytes of other variables that the records of these chunks need. Reads nothing if they are more than
+    /// [`MAX_READ`].
+    pub fn read(
+        &mut self,
+        chunks: &Chunks,
+        numbers: &[u64],
+        view: &mut OwnerView<'_>,
+    ) -> Result<(), RunError> {
         self.places.clear();
         let (mut ranges, mut total) = (Vec::new(), 0u64);
         for number in numbers {
-            for (key, stored) in chunks.beside(*number) {
-                let Stored::At(range, _) = stored else { continue };
-                if self.kept.contains(&key) || self.places.contains_key(&key) {
+            for (key, stored) in chunks.overlapping(*number) {
+                let StoredBytes::At(range, _) = stored else { continue };
+                if self.cache.contains(&key) || self.places.contains_key(&key) {
                     continue;
                 }
                 total = total.saturating_add(range.end - range.start);
                 if total > MAX_READ {
-                    // One by one, as they are needed.
+                    // `decoded` reads them one by one.
                     self.places.clear();
                     return Ok(());
                 }
@@ -91,16 +97,16 @@ impl Assembly {
                 ranges.push(range);
             }
         }
-        gather(sight, ranges.into_iter(), self.ahead.get(total as usize), &mut self.scratch)
+        gather(view, ranges.into_iter(), self.ahead.get(total as usize), &mut self.scratch)
     }
 
-    /// The record of a chunk whose elements these are.
+    /// The record of a chunk; `elements` are the elements of the chunk.
     pub fn record(
         &mut self,
         chunks: &Chunks,
         number: u64,
         elements: &[u8],
-        sight: &mut Sight<'_>,
+        view: &mut OwnerView<'_>,
     ) -> Result<&[u8], RunError> {
         let lead = &chunks.table().array;
         let Some(extent) = lead.extent(number) else { return Ok(&[]) };
@@ -111,17 +117,17 @@ impl Assembly {
             let array = &other.located.table.array;
             let (size, at) = (array.dtype.size(), self.record.len());
             self.record.resize(at + count * size, 0);
-            for met in other.meets(&extent) {
-                let Some(held) = array.extent(met) else { continue };
-                // One that lies in this box as a whole is not met again.
-                let again = !within(&held, &extent);
-                let decoded = self.decoded(chunks, (variable, met), again, sight)?;
+            for overlap in other.overlapping(&extent) {
+                let Some(held) = array.extent(overlap) else { continue };
+                // A chunk that lies wholly in this box overlaps no other box.
+                let reused = !within(&held, &extent);
+                let decoded = self.decoded(chunks, (variable, overlap), reused, view)?;
                 let from = match &decoded {
-                    Some(kept) => &kept[..],
-                    None => self.decoders[variable].last(),
+                    Some(cached) => &cached[..],
+                    None => self.decoders[variable].held(),
                 };
                 let to = &mut self.record[at..];
-                if other.alike && from.len() == to.len() {
+                if other.same_chunks && from.len() == to.len() {
                     to.copy_from_slice(from);
                 } else {
                     copy_common((from, &held), (to, &extent), size);
@@ -131,64 +137,64 @@ impl Assembly {
         Ok(&self.record)
     }
 
-    /// The elements of a chunk of another variable: kept, or the last of its decoder.
+    /// The elements of a chunk of another variable from the cache; `None` if they are the last elements of its decoder.
     fn decoded(
         &mut self,
         chunks: &Chunks,
-        key: Key,
-        again: bool,
-        sight: &mut Sight<'_>,
+        key: ChunkKey,
+        reused: bool,
+        view: &mut OwnerView<'_>,
     ) -> Result<Option<Arc<Vec<u8>>>, RunError> {
-        if let Some(kept) = self.kept.get(&key) {
-            return Ok(Some(kept.clone()));
+        if let Some(cached) = self.cache.get(&key) {
+            return Ok(Some(cached.clone()));
         }
         let (variable, number) = key;
-        let none = || RunError::Beside { why: format!("there is no chunk {number} beside") };
+        let none = || RunError::SideBySide { why: format!("another variable has no chunk {number}") };
         let stored =
             chunks.others().get(variable).and_then(|other| other.located.stored(number)).ok_or_else(none)?;
         let place = self.places.get(&key).cloned();
         let bytes: &mut [u8] = match (&stored, place) {
-            (Stored::At(..), Some(place)) => &mut self.ahead.get(place.end)[place],
-            (Stored::At(range, _), None) => {
+            (StoredBytes::At(..), Some(place)) => &mut self.ahead.get(place.end)[place],
+            (StoredBytes::At(range, _), None) => {
                 let single = self.single.get((range.end - range.start) as usize);
-                gather(sight, [range.clone()].into_iter(), single, &mut self.scratch)?;
+                gather(view, [range.clone()].into_iter(), single, &mut self.scratch)?;
                 single
             }
             _ => &mut [],
         };
-        let decoding = self.decoders.get_mut(variable).ok_or_else(none)?;
-        decoding.keep(number, &stored, bytes)?;
-        let elements = decoding.last();
-        if !again || elements.len() > MAX_KEPT {
+        let decoder = self.decoders.get_mut(variable).ok_or_else(none)?;
+        decoder.decode_and_hold(number, &stored, bytes)?;
+        let elements = decoder.held();
+        if !reused || elements.len() > MAX_CACHED_BYTES {
             return Ok(None);
         }
-        let kept = Arc::new(elements.to_vec());
-        self.kept_bytes += kept.len();
-        if let Some((_, old)) = self.kept.push(key, kept.clone()) {
-            self.kept_bytes -= old.len();
+        let cached = Arc::new(elements.to_vec());
+        self.cached_bytes += cached.len();
+        if let Some((_, old)) = self.cache.push(key, cached.clone()) {
+            self.cached_bytes -= old.len();
         }
-        while self.kept_bytes > MAX_KEPT {
-            let Some((_, old)) = self.kept.pop_lru() else { break };
-            self.kept_bytes -= old.len();
+        while self.cached_bytes > MAX_CACHED_BYTES {
+            let Some((_, old)) = self.cache.pop_lru() else { break };
+            self.cached_bytes -= old.len();
         }
-        Ok(Some(kept))
+        Ok(Some(cached))
     }
 }
 
-fn length(stored: &Stored<'_>) -> u64 {
+fn length(stored: &StoredBytes<'_>) -> u64 {
     match stored {
-        Stored::At(range, _) => range.end - range.start,
+        StoredBytes::At(range, _) => range.end - range.start,
         _ => 0,
     }
 }
 
-/// Whether all of a chunk that is inside the array lies in a box.
+/// Whether the part of a chunk that is inside the array lies wholly in a box.
 fn within(chunk: &Extent, lead: &Extent) -> bool {
     let axes = chunk.origin.iter().zip(&chunk.clipped).zip(lead.origin.iter().zip(&lead.clipped));
     axes.into_iter().all(|((origin, length), (first, all))| origin >= first && origin + length <= first + all)
 }
 
-/// Copies the elements that two boxes of an array have in common. Each holds its elements in C order, from its origin on.
+/// Copies the elements that two boxes of an array have in common. Each box holds its elements in C order, from its origin on.
 fn copy_common(from: (&[u8], &Extent), to: (&mut [u8], &Extent), size: usize) {
     let ((from, source), (to, target)) = (from, to);
     let axes = source.origin.len();

@@ -1,4 +1,4 @@
-//! An interrupted request as bytes.
+//! Checkpoints: an interrupted request as bytes.
 
 use std::ops::Range;
 
@@ -7,43 +7,44 @@ use gristmill_kernel::{KernelError, Position};
 
 use crate::{Partial, RunError};
 
-/// First bytes of an encoded checkpoint; the last is the version of the format. Four bytes follow: the CRC-32C of the rest.
+/// First bytes of an encoded checkpoint. The last of them is the version of the format. The CRC-32C of the rest follows, in
+/// four bytes.
 const MAGIC: &[u8; 8] = b"gristck\x04";
 
-/// Those of the version before, which has no checksum.
-const WITHOUT_SUM: &[u8; 8] = b"gristck\x03";
+/// First bytes of a checkpoint of the version before, which has no checksum.
+const MAGIC_WITHOUT_SUM: &[u8; 8] = b"gristck\x03";
 
-/// Where a request stopped.
+/// The saved state of a request that stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub(crate) kernel: String,
     pub(crate) extent: Range<u64>,
-    /// What was asked, in the words of whoever asked.
+    /// Text that the request gave to identify itself.
     pub(crate) identity: String,
     /// States of the file's parts.
     pub(crate) versions: Vec<u64>,
-    /// What the last finished pass broadcast.
+    /// The broadcast of the last finished pass.
     pub(crate) shared: Vec<u8>,
-    /// Whether it stopped in the last of several passes.
+    /// Whether the request stopped in the last of several passes.
     pub(crate) last: bool,
     pub(crate) partial: Partial,
-    /// Position of the last row that was delivered; later ones come after resuming.
+    /// Position of the last row that was delivered. Later rows come after resuming.
     pub(crate) delivered: Option<Position>,
 }
 
 impl Checkpoint {
-    /// What has been folded of the pass that was interrupted.
+    /// The folded part of the interrupted pass.
     pub const fn partial(&self) -> &Partial {
         &self.partial
     }
 
-    /// Position of the last row delivered.
+    /// Position of the last row that was delivered.
     pub const fn delivered(&self) -> Option<Position> {
         self.delivered
     }
 
-    /// The checkpoint as bytes, little-endian: a magic number with the version of the format; the CRC-32C of what follows; kernel
-    /// name, extent, identity, versions, broadcast, whether it is the last, delivered position; the partial.
+    /// Encodes the checkpoint, little-endian: a magic number with the version of the format; the CRC-32C of what follows; kernel
+    /// name, extent, identity, versions, broadcast, whether the pass is the last, delivered position; the partial.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_blob(self.kernel.as_bytes());
@@ -63,10 +64,10 @@ impl Checkpoint {
         [&MAGIC[..], &crc32c::crc32c(&out).to_le_bytes(), &out].concat()
     }
 
-    /// Reads what [`encode`](Checkpoint::encode) wrote, or the version before it did; never panics on anything else.
+    /// Reads the bytes that [`encode`](Checkpoint::encode) of this version or of the version before wrote. Never panics.
     ///
     /// # Errors
-    /// [`RunError::BadPartial`] for anything else, also where a single bit is another one.
+    /// The error is [`RunError::BadPartial`] for any other bytes, also if a single bit differs.
     pub fn decode(bytes: &[u8]) -> Result<Checkpoint, RunError> {
         let body = body(bytes).map_err(|why| RunError::BadPartial { why: why.into() })?;
         let mut read = StateReader::new("checkpoint", body);
@@ -99,15 +100,15 @@ impl Checkpoint {
     }
 }
 
-/// The bytes behind the checksum, if it is theirs.
+/// The bytes behind the checksum, if they have this checksum.
 fn body(bytes: &[u8]) -> Result<&[u8], &'static str> {
-    if let Some(body) = bytes.strip_prefix(WITHOUT_SUM) {
+    if let Some(body) = bytes.strip_prefix(MAGIC_WITHOUT_SUM) {
         return Ok(body);
     }
     let summed = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
-    let (sum, body) = summed.ok_or("it is no checkpoint of this version of Gristmill")?;
+    let (sum, body) = summed.ok_or("it is not a checkpoint of this version of Gristmill")?;
     if crc32c::crc32c(body) != u32::from_le_bytes(*sum) {
-        return Err("its bytes are not those that were written (their checksum differs)");
+        return Err("its bytes have changed since they were written (their checksum differs)");
     }
     Ok(body)
 }
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_that_is_another_is_found_out() {
+    fn every_changed_bit_is_detected() {
         let bytes = checkpoint().encode();
         assert_eq!(Checkpoint::decode(&bytes).unwrap(), checkpoint());
         for at in 0..bytes.len() {
@@ -147,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn one_of_the_version_before_is_read() {
+    fn a_checkpoint_of_the_version_before_is_read() {
         let bytes = checkpoint().encode();
-        let older = [&WITHOUT_SUM[..], &bytes[MAGIC.len() + 4..]].concat();
+        let older = [&MAGIC_WITHOUT_SUM[..], &bytes[MAGIC.len() + 4..]].concat();
         assert_eq!(Checkpoint::decode(&older).unwrap(), checkpoint());
     }
 }

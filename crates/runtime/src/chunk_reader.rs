@@ -1,24 +1,25 @@
-//! Turns units of chunks into blocks: reads the stored bytes of several together, decodes one after the other.
+//! Turns units of chunks into blocks. The stored bytes of several chunks are read together; then one chunk after the other is
+//! decoded.
 
 use gristmill_format::{Array, Decoder, Edges, Filter, FormatError};
 use gristmill_kernel::{Block, Summary};
 
 use crate::RunError;
 use crate::assembly::Assembly;
-use crate::chunks::{Chunks, Owned, Stored, Wanted};
-use crate::fetch::Sight;
+use crate::chunks::{ChunkRead, Chunks, OwnedChunks, StoredBytes};
+use crate::fetch::OwnerView;
 use crate::gather::gather;
-use crate::pulls::Pulled;
-use crate::reader::{Each, Flow, Reader};
+use crate::pulls::PulledBytes;
+use crate::reader::{Flow, Reader, TakeBlock};
 use crate::units::Unit;
 
-/// Stored bytes that are read together, unless one chunk has more.
+/// Most stored bytes that are read together, unless one chunk has more.
 pub(crate) const MAX_READ: u64 = 1 << 20;
 
-/// Why a chunk is not read that would take more memory than was reckoned with.
-const TOO_LARGE: &str = "more bytes are stored of it than any writer makes of its elements";
+/// Why a chunk is refused that would take more memory than a lane reserved.
+const TOO_LARGE: &str = "it has more stored bytes than any writer makes from its elements";
 
-/// Most bytes of memory that a lane takes for these chunks.
+/// Most bytes of memory that a lane uses for these chunks.
 pub(crate) fn memory(chunks: &Chunks) -> u64 {
     let array = &chunks.table().array;
     let stored = Decoder::stored(array).max(MAX_READ);
@@ -26,25 +27,25 @@ pub(crate) fn memory(chunks: &Chunks) -> u64 {
     Decoder::memory(array).saturating_add(stored).saturating_add(others)
 }
 
-fn too_large(chunks: &Chunks, wanted: &Wanted<'_>) -> bool {
-    let range = wanted.range();
+fn too_large(chunks: &Chunks, read: &ChunkRead<'_>) -> bool {
+    let range = read.range();
     range.end - range.start > Decoder::stored(&chunks.table().array).max(MAX_READ)
 }
 
-/// What a lane decodes with.
-pub(crate) struct Decoding {
+/// A decoder of the chunks of one variable, with the elements of one chunk.
+pub(crate) struct ChunkDecoder {
     decoder: Decoder,
     elements: Vec<u8>,
-    /// Whether stored bytes are the elements but for their order.
+    /// Whether stored bytes are the elements, apart from the byte order.
     plain: bool,
-    /// Whether decoding takes much longer than any sum of the elements.
+    /// Whether decoding takes much longer than a sum of the elements.
     slow: bool,
 }
 
-impl Decoding {
-    pub fn new(array: &Array) -> Result<Decoding, RunError> {
+impl ChunkDecoder {
+    pub fn new(array: &Array) -> Result<ChunkDecoder, RunError> {
         let whole = array.stored == array.shape;
-        Ok(Decoding {
+        Ok(ChunkDecoder {
             decoder: Decoder::new(array)?,
             elements: Vec::new(),
             plain: array.filters.is_empty() && whole,
@@ -52,8 +53,8 @@ impl Decoding {
         })
     }
 
-    /// Bytes of the decoded chunk, where that is what is stored.
-    fn plain(&self, number: u64) -> Option<u64> {
+    /// Bytes of the decoded chunk, if the stored bytes are its elements.
+    fn plain_bytes(&self, number: u64) -> Option<u64> {
         let array = self.decoder.array();
         let lengths = || match array.edges {
             Edges::Whole => Some(array.chunk.clone()),
@@ -63,40 +64,45 @@ impl Decoding {
         if self.plain { lengths().map(bytes) } else { None }
     }
 
-    /// The elements of a chunk that were made last; of one that is missing, or decoded in place, too.
-    pub fn last(&self) -> &[u8] {
+    /// The elements that the decoder holds: those of the last chunk of [`decode_and_hold`](Self::decode_and_hold).
+    pub fn held(&self) -> &[u8] {
         &self.elements
     }
 
-    /// Makes the elements of a chunk.
-    pub fn keep(&mut self, number: u64, wanted: &Stored<'_>, stored: &mut [u8]) -> Result<(), RunError> {
+    /// Decodes a chunk and holds its elements.
+    pub fn decode_and_hold(
+        &mut self,
+        number: u64,
+        location: &StoredBytes<'_>,
+        stored: &mut [u8],
+    ) -> Result<(), RunError> {
         let plain = std::mem::replace(&mut self.plain, false);
-        let made = self.elements(number, wanted, stored).map(drop);
+        let decoded = self.decode(number, location, stored).map(drop);
         self.plain = plain;
-        made
+        decoded
     }
 
-    /// The elements of a chunk: little-endian.
-    fn elements<'a>(
+    /// Decodes a chunk. Its elements are little-endian.
+    fn decode<'a>(
         &'a mut self,
         number: u64,
-        wanted: &Stored<'_>,
+        location: &StoredBytes<'_>,
         stored: &'a mut [u8],
     ) -> Result<&'a [u8], RunError> {
         let failed = |source| RunError::Chunk { number, source };
-        let (bytes, mask): (&[u8], u32) = match wanted {
-            Stored::Settled(_) => return Ok(&[]),
-            Stored::Missing => {
+        let (bytes, mask): (&[u8], u32) = match location {
+            StoredBytes::Settled(_) => return Ok(&[]),
+            StoredBytes::Missing => {
                 self.decoder.fill(number, &mut self.elements).map_err(failed)?;
                 return Ok(&self.elements);
             }
-            Stored::At(..) if self.plain(number) == Some(stored.len() as u64) => {
+            StoredBytes::At(..) if self.plain_bytes(number) == Some(stored.len() as u64) => {
                 let array = self.decoder.array();
                 array.order.to_little(array.dtype.size(), stored);
                 return Ok(stored);
             }
-            Stored::At(_, mask) => (stored, *mask),
-            Stored::Inline(bytes) => (bytes, 0),
+            StoredBytes::At(_, mask) => (stored, *mask),
+            StoredBytes::Inline(bytes) => (bytes, 0),
         };
         self.decoder.decode(number, bytes, mask, &mut self.elements).map_err(failed)?;
         Ok(&self.elements)
@@ -104,87 +110,89 @@ impl Decoding {
 }
 
 impl Reader<'_> {
-    /// Hands out the chunks of a unit.
+    /// Gives the chunks of a unit to `each`.
     pub(crate) fn chunks(
         &mut self,
-        owned: &Owned,
+        owned: &OwnedChunks,
         unit: &Unit,
-        each: &mut Each<'_>,
+        each: &mut TakeBlock<'_>,
     ) -> Result<Flow, RunError> {
-        let mut decoding = match self.decoding.take() {
-            Some(decoding) => decoding,
-            None => Decoding::new(&owned.chunks.table().array)?,
+        let mut decoder = match self.decoder.take() {
+            Some(decoder) => decoder,
+            None => ChunkDecoder::new(&owned.chunks.table().array)?,
         };
         let mut assembly = match self.assembly.take() {
             None if !owned.chunks.others().is_empty() => Some(Assembly::new(owned.chunks.others())?),
             known => known,
         };
-        let flow = self.decoded(owned, unit, &mut decoding, assembly.as_mut(), each);
-        (self.decoding, self.assembly) = (Some(decoding), assembly);
+        let flow = self.decoded(owned, unit, &mut decoder, assembly.as_mut(), each);
+        (self.decoder, self.assembly) = (Some(decoder), assembly);
         flow
     }
 
     fn decoded(
         &mut self,
-        owned: &Owned,
+        owned: &OwnedChunks,
         unit: &Unit,
-        decoding: &mut Decoding,
+        decoder: &mut ChunkDecoder,
         mut assembly: Option<&mut Assembly>,
-        each: &mut Each<'_>,
+        each: &mut TakeBlock<'_>,
     ) -> Result<Flow, RunError> {
-        let nothing = Pulled::default();
+        let nothing = PulledBytes::default();
         let mut positions = unit.window.clone();
         let (kernel, statistics) = (&*self.job.kernel, self.job.statistics.as_deref());
         let settled = |position, number| {
             let summary = statistics?.known(number)?;
-            kernel.settled(position, &summary).then_some(summary)
+            kernel.summary_suffices(position, &summary).then_some(summary)
         };
         while !positions.is_empty() {
             self.at = positions.start;
-            let beside =
-                |number| assembly.as_deref().map_or(0, |assembly| assembly.lacks(&owned.chunks, number));
-            let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled, &beside)?;
-            let ranges: Vec<_> = taken.iter().map(Wanted::range).collect();
+            let missing = |number| {
+                assembly.as_deref().map_or(0, |assembly| assembly.missing_bytes(&owned.chunks, number))
+            };
+            let taken = owned.take(unit.target, &mut positions, MAX_READ, &settled, &missing)?;
+            let ranges: Vec<_> = taken.iter().map(ChunkRead::range).collect();
             let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-            if let Some(large) = taken.iter().find(|wanted| too_large(&owned.chunks, wanted)) {
+            if let Some(large) = taken.iter().find(|read| too_large(&owned.chunks, read)) {
                 return Err(RunError::Chunk { number: large.number, source: FormatError::chunk(TOO_LARGE) });
             }
             let data = self.records.get(total as usize);
             let (file, tally) = (&self.job.file, &mut self.tally);
-            let mut sight = Sight { file, owner: unit.target, pulled: &nothing, look: (0, &[]), tally };
-            gather(&mut sight, ranges.iter().cloned(), data, &mut self.own)?;
+            let mut view =
+                OwnerView { file, owner: unit.target, pulled: &nothing, searched: (0, &[]), tally };
+            gather(&mut view, ranges.iter().cloned(), data, &mut self.own)?;
             if let Some(assembly) = &mut assembly {
-                let numbers: Vec<u64> = taken.iter().map(|wanted| wanted.number).collect();
-                assembly.read(&owned.chunks, &numbers, &mut sight)?;
+                let numbers: Vec<u64> = taken.iter().map(|read| read.number).collect();
+                assembly.read(&owned.chunks, &numbers, &mut view)?;
             }
             let mut rest = data;
-            for (wanted, range) in taken.iter().zip(ranges) {
+            for (read, range) in taken.iter().zip(ranges) {
                 let (stored, behind) = rest.split_at_mut((range.end - range.start) as usize);
                 rest = behind;
-                self.at = wanted.position;
-                let thorough = decoding.slow;
-                let mut elements = decoding.elements(wanted.number, &wanted.bytes, stored)?;
+                self.at = read.position;
+                let thorough = decoder.slow;
+                let mut elements = decoder.decode(read.number, &read.bytes, stored)?;
                 if let Some(assembly) = &mut assembly {
                     let (pulled, tally) = (&nothing, &mut self.tally);
-                    let mut sight = Sight { file, owner: unit.target, pulled, look: (0, &[]), tally };
-                    elements = assembly.record(&owned.chunks, wanted.number, elements, &mut sight)?;
+                    let mut view = OwnerView { file, owner: unit.target, pulled, searched: (0, &[]), tally };
+                    elements = assembly.record(&owned.chunks, read.number, elements, &mut view)?;
                 }
                 if let Some(records) = self.tally.records.get_mut(unit.target as usize) {
                     *records += 1;
                 }
-                let known = match &wanted.bytes {
-                    Stored::Settled(_) => None,
-                    _ => statistics.map(|statistics| statistics.known(wanted.number)),
+                let known = match &read.bytes {
+                    StoredBytes::Settled(_) => None,
+                    _ => statistics.map(|statistics| statistics.known(read.number)),
                 };
-                let summary = match (&wanted.bytes, &known) {
-                    (Stored::Settled(summary), _) => {
+                let summary = match (&read.bytes, &known) {
+                    (StoredBytes::Settled(summary), _) => {
                         self.tally.settled += 1;
-                        Summary::Instead(summary)
+                        Summary::Substitute(summary)
                     }
-                    (_, Some(known)) => Summary::Welcome { known: known.as_deref(), thorough },
+                    (_, Some(known)) => Summary::Requested { known: known.as_deref(), thorough },
                     (_, None) => Summary::None,
                 };
-                if each(&Block::new(wanted.position, 1, elements).with_summary(summary))? == Flow::Stop {
+                if each(&Block::new(read.position, 1, elements).with_summary(summary))? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }

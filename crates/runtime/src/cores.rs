@@ -1,4 +1,4 @@
-//! How many processors this process may use, where a control group gives it a part of one or of several.
+//! The number of processors that this process may use. A control group may give it a part of one or of several.
 
 use std::fs::{File, read_to_string};
 use std::io::Read;
@@ -10,10 +10,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// Longest file of a control group that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 10;
 
-/// Levels of control groups that are looked at.
+/// Most levels of control groups that are read.
 const MAX_LEVELS: usize = 32;
 
-/// Processors that there are for this process, as Rust counts them (whole ones), at least 1.
+/// Whole processors that this process may use, as Rust counts them; at least 1.
 pub fn whole_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -25,25 +25,26 @@ pub fn thread_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
 }
 
-/// Which groups this process is in, as the kernel says, and where groups are.
+/// The file of the kernel that lists the groups of this process.
 pub(crate) const GROUPS: &str = "/proc/self/cgroup";
+/// The folder with all control groups.
 pub(crate) const GROUP_ROOT: &str = "/sys/fs/cgroup";
 
-/// A control group lies where it cannot be seen from here.
+/// A control group is outside the part of the hierarchy that this process sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unseen;
+pub(crate) struct HiddenGroup;
 
 /// Reads the quota of a group.
 type ReadQuota = fn(&Path) -> Option<f64>;
 
-/// The least quota of the groups that `groups` (as `/proc/self/cgroup`) names and of those they are in, and the group that
-/// sets it: the innermost one of several.
+/// The least quota among the groups that `groups` (a file like `/proc/self/cgroup`) names and all their ancestors, and the
+/// group that sets it. If several groups set the same quota, it is the innermost one.
 ///
 /// # Errors
-/// No quota was found, but there is a group that cannot be seen from here and may set one.
-pub(crate) fn limiting(groups: &Path, root: &Path) -> Result<Option<(f64, PathBuf)>, Unseen> {
-    let groups = read_to_string(groups).map_err(|_| Unseen)?;
-    let (mut found, mut unseen): (Option<(f64, PathBuf)>, bool) = (None, false);
+/// Returns an error if no quota was found, but a hidden group may set one, and if `groups` cannot be read.
+pub(crate) fn limiting_quota(groups: &Path, root: &Path) -> Result<Option<(f64, PathBuf)>, HiddenGroup> {
+    let groups = read_to_string(groups).map_err(|_| HiddenGroup)?;
+    let (mut found, mut hidden): (Option<(f64, PathBuf)>, bool) = (None, false);
     for line in groups.lines() {
         let Some((controllers, path)) = line.split_once(':').and_then(|(_, line)| line.split_once(':'))
         else {
@@ -51,15 +52,15 @@ pub(crate) fn limiting(groups: &Path, root: &Path) -> Result<Option<(f64, PathBu
         };
         let path = path.trim_start_matches('/');
         let (roots, quota): (Vec<PathBuf>, ReadQuota) = match controllers {
-            "" => (vec![root.to_owned(), root.join("unified")], second),
+            "" => (vec![root.to_owned(), root.join("unified")], quota_of_v2),
             names if names.split(',').any(|name| name == "cpu") => {
-                (vec![root.join(names), root.join("cpu")], first)
+                (vec![root.join(names), root.join("cpu")], quota_of_v1)
             }
             _ => continue,
         };
-        // A group that cannot be seen from here has a path that leads upwards.
+        // The path of a hidden group leads upwards.
         if path.split('/').any(|part| part == "..") {
-            unseen = true;
+            hidden = true;
             continue;
         }
         for group in roots.iter().flat_map(|root| levels(root, path)) {
@@ -70,10 +71,10 @@ pub(crate) fn limiting(groups: &Path, root: &Path) -> Result<Option<(f64, PathBu
             }
         }
     }
-    if found.is_none() && unseen { Err(Unseen) } else { Ok(found) }
+    if found.is_none() && hidden { Err(HiddenGroup) } else { Ok(found) }
 }
 
-/// A group and those that it is in.
+/// A group and its ancestors.
 fn levels<'a>(root: &'a Path, path: &str) -> impl Iterator<Item = PathBuf> + use<'a> {
     let path = root.join(path);
     let mut levels: Vec<PathBuf> = path.ancestors().take(MAX_LEVELS).map(Path::to_owned).collect();
@@ -81,16 +82,16 @@ fn levels<'a>(root: &'a Path, path: &str) -> impl Iterator<Item = PathBuf> + use
     levels.into_iter()
 }
 
-/// Version 2: `cpu.max` has a quota and a period in microseconds, or `max`.
-fn second(group: &Path) -> Option<f64> {
-    let text = text(&group.join("cpu.max"))?;
+/// The quota of a group of version 2: `cpu.max` has a quota and a period in microseconds, or `max`.
+fn quota_of_v2(group: &Path) -> Option<f64> {
+    let text = read_text(&group.join("cpu.max"))?;
     let (quota, period) = text.trim().split_once(' ')?;
     ratio(quota, period)
 }
 
-/// Version 1: the same in two files; a quota of -1 is none.
-fn first(group: &Path) -> Option<f64> {
-    ratio(&text(&group.join("cpu.cfs_quota_us"))?, &text(&group.join("cpu.cfs_period_us"))?)
+/// The quota of a group of version 1: quota and period are in two files. A quota of -1 sets no quota.
+fn quota_of_v1(group: &Path) -> Option<f64> {
+    ratio(&read_text(&group.join("cpu.cfs_quota_us"))?, &read_text(&group.join("cpu.cfs_period_us"))?)
 }
 
 fn ratio(quota: &str, period: &str) -> Option<f64> {
@@ -98,8 +99,8 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
 
-/// A short file of the kernel.
-pub(crate) fn text(path: &Path) -> Option<String> {
+/// The text of a short file of the kernel.
+pub(crate) fn read_text(path: &Path) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     fn quota_below(groups: &Path, root: &Path) -> Option<f64> {
-        limiting(groups, root).ok().flatten().map(|(quota, _)| quota)
+        limiting_quota(groups, root).ok().flatten().map(|(quota, _)| quota)
     }
 
     fn write(path: &Path, text: &str) {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_read() {
+    fn quotas_of_both_versions_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
         write(&groups, "4:memory:/m\n2:cpu,cpuacct:/host\n0::/\n");

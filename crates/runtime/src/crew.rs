@@ -1,59 +1,59 @@
-//! Passes whose folds run somewhere else, and what they send back.
+//! Passes whose folds run somewhere else, and the results that the members send back.
 //!
 //! A [`Crew`] folds the parts of a file where they lie, for example on storage nodes that it asks. For a value
-//! every member sends one partial, in any order; for rows every member sends its units in ascending order, and
+//! every member sends one partial, in any order. For rows every member sends its units in ascending order, and
 //! [`merge_units`] puts the units of all members in the order of the file.
 
 use std::sync::Arc;
 
 use gristmill_kernel::{Ctx, Kernel, NoRows, RowBatch};
 
-use crate::job::complete;
+use crate::job::is_complete;
 use crate::pass::PassEnd;
 use crate::prepare::Prepared;
 use crate::rows::{Delivery, RowOutput, UnitEnd};
-use crate::{Control, HandBack, Partial, Revision, RunError, Tally, TogetherEnd};
+use crate::{Control, GroupEnd, HandBack, Partial, Revision, RunError, Tally};
 
-/// A pass that a crew is to fold.
+/// A pass that a crew folds.
 pub struct PassOrder<'a> {
-    /// The kernel as it is run: bound, and over bytes where it was one over lines for a value.
+    /// The kernel as it runs, with its parameters bound. A kernel over lines that gives a value runs over bytes.
     pub kernel: &'a Arc<dyn Kernel>,
-    /// Number of the pass, what the last one broadcast, and the records wanted.
+    /// Number of the pass, the broadcast of the last pass, and the records of the request.
     pub ctx: &'a Ctx,
-    /// Whether the request is to stop, and how far it is.
+    /// Stops the request and counts its progress.
     pub control: &'a Control,
 }
 
-/// What one member of a crew made of its shard.
+/// The result of one shard in one pass.
 #[derive(Debug)]
 pub struct ShardEnd {
-    /// What was folded.
+    /// The records that were folded, and their state.
     pub partial: Partial,
-    /// The failure at the lowest position, and that position. What lies before it was folded.
+    /// The failure at the lowest position, and this position. The records before it were folded.
     pub failure: Option<(u64, RunError)>,
-    /// What it cost.
+    /// The cost of the shard.
     pub tally: Tally,
-    /// Targets whose records are not all folded: whoever asked goes on with what the partial lacks of them.
+    /// Targets whose records are not all folded. The client folds those of their records that the partial lacks.
     pub handed_back: Vec<HandBack>,
 }
 
 impl ShardEnd {
-    /// A shard of which nothing was folded, of a file on so many targets.
+    /// The end of a shard of which nothing was folded. `targets` is the number of targets of the file.
     pub fn new(round: u32, targets: usize) -> ShardEnd {
         let (partial, tally) = (Partial::empty(round), Tally::new(targets));
         ShardEnd { partial, failure: None, tally, handed_back: Vec::new() }
     }
 
-    /// The same, at this cost.
-    pub fn costing(self, tally: Tally) -> ShardEnd {
+    /// Replaces the cost.
+    pub fn with_tally(self, tally: Tally) -> ShardEnd {
         ShardEnd { tally, ..self }
     }
 
-    /// Takes in what somebody else made of another shard of the same pass. Of several failures the one at the lowest
-    /// position stays; neighbours that cannot be merged are a failure too, at the place where they meet.
+    /// Joins the end of another shard of the same pass. The failure at the lowest position stays. Neighbours that cannot be
+    /// merged are a failure too, at the position where they meet.
     ///
     /// # Errors
-    /// Partials that make no sense together: records folded twice, other passes.
+    /// Returns an error if the partials do not fit together: they have records in common, or are of different passes.
     pub fn join(&mut self, kernel: &dyn Kernel, ctx: &Ctx, other: ShardEnd) -> Result<(), RunError> {
         self.tally.add(&other.tally);
         self.handed_back.extend(other.handed_back);
@@ -67,25 +67,25 @@ impl ShardEnd {
     }
 }
 
-/// Whoever folds the parts of a file where they lie.
+/// Members that fold the parts of a file where they lie.
 pub trait Crew {
-    /// Folds a pass for a value and gives every shard's end to `take` as it arrives; stops once that says that
-    /// no more is wanted.
+    /// Folds a pass for a value and gives every shard's end to `take` as it arrives. Stops once `take` returns false.
     ///
     /// # Errors
     /// It fails if a member does not give its end, and with the error of `take`.
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError>;
 
-    /// Has the members finish all passes for values among themselves, beginning with this one, where the crew can.
+    /// Lets the members finish all passes for values among themselves, beginning with this one. `None` if the crew cannot do
+    /// that.
     ///
     /// # Errors
     /// It fails if the members do not come to an end together.
-    fn together(&self, _: &PassOrder<'_>) -> Result<Option<TogetherEnd>, RunError> {
+    fn finish_as_group(&self, _: &PassOrder<'_>) -> Result<Option<GroupEnd>, RunError> {
         Ok(None)
     }
 
-    /// Whether the members keep the bytes that the kernel gives, so that each tells a value only, also of the pass that
-    /// gives them. Only kernels that [`keeps_bytes`](crate::keeps_bytes) accepts can be run so.
+    /// Whether the members keep the bytes that the kernel gives. Then each member sends a value only, also in the pass that
+    /// gives the bytes. Only kernels that [`keeps_bytes`](crate::keeps_bytes) accepts can run this way.
     fn keeps(&self) -> bool {
         false
     }
@@ -96,16 +96,16 @@ pub trait Crew {
     /// It fails if a source cannot be made.
     fn rows<'o>(&'o self, order: &'o PassOrder<'_>) -> Result<Vec<Box<dyn UnitSource + 'o>>, RunError>;
 
-    /// Goes on where a member handed rows back.
+    /// Goes on with rows that a member handed back. `None` if another member goes on with them.
     ///
     /// # Errors
-    /// Unless the crew asks for work that may be handed back, nothing may be.
+    /// The default is an error: a crew that takes nothing over allows no hand-back.
     fn take_over<'o>(
         &'o self,
         _: &'o PassOrder<'_>,
         _: HandBack,
     ) -> Result<Option<Box<dyn UnitSource + 'o>>, RunError> {
-        Err(disorder("it handed back what it may not"))
+        Err(bad_units("it handed back work although it may not"))
     }
 
     /// The part of the request that the client folded because members handed it back.
@@ -117,43 +117,43 @@ pub trait Crew {
 /// The part of a request that the client folded instead of the members, and the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientShare {
-    /// Its cost by target that has the bytes.
+    /// Its cost, by the target that holds the bytes.
     pub tally: Tally,
     /// The times and the reasons of the decisions.
     pub revisions: Vec<Revision>,
 }
 
-/// Takes a shard's end; false if no more is wanted.
+/// Takes a shard's end. Returns false if no more ends are needed.
 pub type TakeShard<'t> = dyn FnMut(ShardEnd) -> Result<bool, RunError> + 't;
 
-/// One thing that a member says about its units.
+/// A message of a member about its units.
 #[derive(Debug)]
 pub enum UnitEvent {
-    /// A unit begins at this byte of the file (or virtual record); later units begin behind it.
+    /// A unit begins at this byte of the file (or at this virtual record). Later units begin behind it.
     Begin(u64),
     /// Rows of the unit, in ascending order.
     Rows(RowBatch),
     /// The unit has ended.
     End(UnitEnd),
-    /// The unit cannot be finished. Nothing follows.
+    /// The unit cannot be finished. No event follows.
     Failed(RunError),
-    /// Some targets' records are not folded any further, in the middle of a unit or between two. If in the middle, the
-    /// unit's end is not told.
+    /// The records of some targets are folded no further. The cut is in the middle of a unit or between two units. A unit that
+    /// is cut in the middle has no [`End`](UnitEvent::End).
     HandedBack(HandBack),
-    /// No more units. Nothing follows.
+    /// There are no more units. No event follows.
     Finished(Tally),
 }
 
 /// The units of one member.
 pub trait UnitSource: Send {
-    /// What comes next.
+    /// The next event.
     ///
     /// # Errors
-    /// It fails if the member is not heard to its end, or says what makes no sense. A unit that cannot be finished is
+    /// It fails if the events of the member break off, or cannot be decoded. A unit that cannot be finished is
     /// [`UnitEvent::Failed`], and is no error here.
     fn next(&mut self) -> Result<UnitEvent, RunError>;
 
-    /// Bytes that came over a network so far.
+    /// Bytes that came over a network until now.
     fn received(&self) -> u64 {
         0
     }
@@ -161,33 +161,33 @@ pub trait UnitSource: Send {
 
 /// Takes units in the order of the file.
 pub trait UnitOutput {
-    /// A unit begins.
+    /// Begins a unit.
     ///
     /// # Errors
-    /// It fails if nobody takes the unit.
+    /// It fails if the unit cannot be taken.
     fn begin(&mut self, at: u64) -> Result<(), RunError>;
-    /// Rows of the unit.
+    /// Takes rows of the unit.
     ///
     /// # Errors
     /// It fails if the rows cannot be taken.
     fn rows(&mut self, batch: RowBatch) -> Result<(), RunError>;
-    /// The unit has ended.
+    /// Ends the unit.
     ///
     /// # Errors
     /// It fails if the state of the unit cannot be taken.
     fn end(&mut self, end: UnitEnd) -> Result<(), RunError>;
 }
 
-/// Gives a source for what was handed back, unless somebody else goes on with it.
+/// Makes a source of the units that were handed back. `None` if another member goes on with them.
 pub type TakeOver<'t, 's> = dyn FnMut(HandBack) -> Result<Option<Box<dyn UnitSource + 's>>, RunError> + 't;
 
-/// Puts the units of several sources in order. Ends with the first unit that was cut or says enough, or when
-/// all sources have finished.
+/// Puts the units of several sources in order. Ends with the first unit that was cut or has enough, or when all sources
+/// have finished.
 ///
 /// # Errors
-/// The error is that of the first unit in the order of the file that failed, [`RunError::BadPartial`] if a source sends
-/// units that make no sense, or the error of `out` or `take_over`. A source that fails between two units ends the
-/// merge at once.
+/// The error is that of the first unit in the order of the file that failed, [`RunError::BadPartial`] if the units of a
+/// source are out of order, or the error of `out` or `take_over`. A source that fails between two units ends the merge
+/// at once.
 pub fn merge_units<'s>(
     sources: Vec<Box<dyn UnitSource + 's>>,
     out: &mut dyn UnitOutput,
@@ -204,7 +204,7 @@ pub fn merge_units<'s>(
 
 struct Merge<'t, 'o, 's> {
     sources: Vec<Box<dyn UnitSource + 's>>,
-    /// The next unit of each source that has one.
+    /// Start of the next unit of each source; `None` for a source that has finished.
     heads: Vec<Option<u64>>,
     tally: &'t mut Tally,
     take_over: &'t mut TakeOver<'o, 's>,
@@ -235,13 +235,13 @@ impl Merge<'_, '_, '_> {
                     }
                     UnitEvent::Failed(error) => return Err(error),
                     UnitEvent::Begin(_) | UnitEvent::Finished(_) => {
-                        return Err(disorder("a unit did not end"));
+                        return Err(bad_units("a unit did not end"));
                     }
                 }
             }
             let next = self.head(n)?;
             if next.is_some_and(|next| next <= at) {
-                return Err(disorder("its units are out of order"));
+                return Err(bad_units("its units are out of order"));
             }
             if let Some(slot) = self.heads.get_mut(n) {
                 *slot = next;
@@ -251,7 +251,7 @@ impl Merge<'_, '_, '_> {
         Ok(())
     }
 
-    /// The first units of sources that have come.
+    /// Finds the first units of new sources.
     fn new_heads(&mut self) -> Result<(), RunError> {
         while self.heads.len() < self.sources.len() {
             let head = self.head(self.heads.len())?;
@@ -271,17 +271,17 @@ impl Merge<'_, '_, '_> {
                 }
                 UnitEvent::HandedBack(hand_back) => self.sources.extend((self.take_over)(hand_back)?),
                 UnitEvent::Failed(error) => return Err(error),
-                UnitEvent::Rows(_) | UnitEvent::End(_) => return Err(disorder("rows outside of a unit")),
+                UnitEvent::Rows(_) | UnitEvent::End(_) => return Err(bad_units("rows outside of a unit")),
             }
         }
     }
 }
 
-fn disorder(why: &str) -> RunError {
-    RunError::BadPartial { why: format!("a node sent units that make no sense ({why})") }
+fn bad_units(why: &str) -> RunError {
+    RunError::BadPartial { why: format!("a node sent wrong units: {why}") }
 }
 
-/// One pass by a crew.
+/// Runs one pass by a crew.
 pub(crate) fn crew_pass(
     job: &Prepared,
     ctx: &Ctx,
@@ -302,7 +302,7 @@ pub(crate) fn crew_pass(
     let mut all = ShardEnd { tally, ..ShardEnd::new(ctx.round, 0) };
     crew.values(&order, &mut |end| {
         all.join(&*job.kernel, ctx, end)?;
-        Ok(!complete(&all.partial, &ctx.extent)?)
+        Ok(!is_complete(&all.partial, &ctx.extent)?)
     })?;
     let ShardEnd { partial, failure, tally, .. } = all;
     if let Some((at, error)) = failure

@@ -1,4 +1,4 @@
-//! What can go wrong while a request runs.
+//! The errors of a request.
 
 use std::io;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use gristmill_kernel::KernelError;
 use gristmill_layout::LayoutError;
 use gristmill_store::StoreError;
 
-/// An error of a request: what was wrong, and what to do.
+/// An error of a request. Its message says what is wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -30,9 +30,9 @@ pub enum RunError {
         /// Description of the fault.
         source: FormatError,
     },
-    /// Variables cannot be read side by side.
-    #[error("the variables cannot be read side by side: {why}")]
-    Beside {
+    /// Variables cannot be read together.
+    #[error("the variables cannot be read together: {why}")]
+    SideBySide {
         /// Description of the fault.
         why: String,
     },
@@ -54,9 +54,9 @@ pub enum RunError {
     Read {
         /// The file or object.
         name: String,
-        /// Where.
+        /// Offset of the read, in bytes.
         offset: u64,
-        /// The system's error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file became shorter while it was read.
@@ -66,12 +66,12 @@ pub enum RunError {
     Truncated {
         /// The file or object.
         name: String,
-        /// Where bytes were missing.
+        /// Offset at which bytes were missing.
         offset: u64,
-        /// Its length when opened.
+        /// Its length when it was opened.
         length: u64,
     },
-    /// A file changed while it was read, so the answer would mix two states of it.
+    /// A file changed while it was read. The answer would mix two states of it.
     #[error(
         "{name} was changed while it was read, so the answer would mix two states of it; run again once it is no longer written"
     )]
@@ -86,12 +86,12 @@ pub enum RunError {
         name: String,
         /// Its length.
         length: u64,
-        /// The bytes asked for.
+        /// The bytes that the request selects.
         range: Range<u64>,
-        /// What would be right.
+        /// The clause of the message that says what to do.
         remedy: &'static str,
     },
-    /// The bytes are no whole number of records.
+    /// The bytes are not a whole number of records.
     #[error(
         "the {bytes} bytes of records (behind {skip} skipped) are no multiple of the record size {record}: {left} bytes are left over; \
          give --skip N for a header, --range START:LENGTH to leave out the end, or another --type or --record"
@@ -99,30 +99,28 @@ pub enum RunError {
     Ragged {
         /// Bytes of the file behind the header.
         bytes: u64,
-        /// Bytes skipped.
+        /// Bytes that the request skips.
         skip: u64,
         /// Bytes of a record.
         record: u64,
-        /// Bytes left over.
+        /// Bytes behind the last whole record.
         left: u64,
     },
-    /// A record, with its halo, is larger than a block may be.
-    #[error(
-        "a record of {bytes} bytes (halo included) is beyond the bound of {max} bytes; use smaller records"
-    )]
+    /// A record with its halo is larger than a block may be.
+    #[error("a record has {bytes} bytes with its halo, and the limit is {max} bytes; use smaller records")]
     RecordTooLong {
         /// Bytes of the record and its halo.
         bytes: u64,
         /// The bound.
         max: u64,
     },
-    /// Two partials cover the same records: one of them would be counted twice.
-    #[error("records {} to {} are in two partial results; one of them must be left out", at.start, at.end)]
+    /// Two partials cover the same records, which would be counted twice.
+    #[error("records {} to {} are in two partial results; leave one of them out", at.start, at.end)]
     Overlap {
-        /// Records covered twice.
+        /// Records that are covered twice.
         at: Range<u64>,
     },
-    /// Partials of different passes.
+    /// Partials of different passes cannot be joined.
     #[error("a partial result of pass {got} cannot join one of pass {want}; start the request again")]
     Round {
         /// Pass of this side.
@@ -130,18 +128,18 @@ pub enum RunError {
         /// Pass of the other.
         got: u32,
     },
-    /// Encoded partials or checkpoints that make no sense.
+    /// An encoded partial or checkpoint is damaged or does not fit.
     #[error("a saved partial result cannot be used: {why}; start the request again without it")]
     BadPartial {
         /// Description of the fault.
         why: String,
     },
-    /// A checkpoint of one request is to go on with another.
+    /// A checkpoint belongs to another request.
     #[error(
-        "the checkpoint is of another request, of '{kernel}'; repeat that one, or use another checkpoint"
+        "the checkpoint is of another request, of '{kernel}'; repeat that request, or use another checkpoint"
     )]
     OtherRequest {
-        /// The kernel of the request that it is of.
+        /// The kernel of the request of the checkpoint.
         kernel: String,
     },
     /// A file was changed after the checkpoint was made.
@@ -150,19 +148,19 @@ pub enum RunError {
         /// The file.
         name: String,
     },
-    /// Too many pieces that cannot be merged.
-    #[error("more than {max} pieces of partial results cannot be merged; use a larger stripe unit")]
+    /// A partial has too many pieces that cannot be merged.
+    #[error("a partial result has more than {max} pieces; use a larger stripe unit")]
     TooManyPieces {
         /// The bound.
         max: usize,
     },
-    /// Not every record was folded, or none could be.
+    /// Some records were not folded.
     #[error("the partial results leave out records {} to {}; this is a fault of Gristmill, please report it", gap.start, gap.end)]
     Incomplete {
-        /// Records left out.
+        /// Records that were not folded.
         gap: Range<u64>,
     },
-    /// A kernel asks for more passes than allowed.
+    /// A kernel asked for more passes than a request may have.
     #[error("kernel '{kernel}' asked for more than {max} passes; its parameters do not let it end")]
     TooManyRounds {
         /// The kernel.
@@ -170,10 +168,10 @@ pub enum RunError {
         /// The bound.
         max: u32,
     },
-    /// The rows could not be handed on.
+    /// The rows could not be written.
     #[error("the rows cannot be written: {0}")]
     Rows(#[source] io::Error),
-    /// A second input was needed and not given, or given and not needed, or does not fit.
+    /// A second input is missing, is not needed, or does not fit.
     #[error("kernel '{kernel}': {why}")]
     SecondInput {
         /// The kernel.
@@ -181,31 +179,30 @@ pub enum RunError {
         /// Description of the fault.
         why: String,
     },
-    /// Bytes that cannot be kept where they are made.
+    /// The bytes of this kernel cannot be kept where they are made.
     #[error(
-        "what '{kernel}' gives cannot be kept where it is made: only bytes whose partial results are merged in any \
-         order can; write them to a file"
+        "the output of '{kernel}' cannot be kept where it is made: only bytes of a kernel whose partial results are \
+         merged in any order can; write the output to a file"
     )]
     CannotKeep {
-        /// Its name.
+        /// The kernel.
         kernel: &'static str,
     },
-    /// Somebody else failed for us: a storage node, or the way to it. The message is whole, and says which where that
-    /// matters.
+    /// A storage node failed, or the way to it. The message is a whole sentence and names the node where that matters.
     #[error("{message}")]
     Remote {
-        /// What sort of failure.
+        /// The kind of the failure.
         kind: ErrorKind,
-        /// What was wrong and what to do.
+        /// The whole message: what is wrong and what to do.
         message: String,
     },
-    /// A node has as much to do as it takes, and refused the request before anything of it was begun: it can be made
-    /// again. The message is whole.
+    /// A node refused the request because it is busy. No part of the request had begun, so the request can be sent again. The
+    /// message is a whole sentence.
     #[error("{message}")]
     Busy {
-        /// What was refused, and by whom.
+        /// The whole message: what was refused, and by which node.
         message: String,
-        /// Seconds after which to try again.
+        /// Seconds until the next try.
         retry_after: u32,
     },
     /// A thread could not be started.
@@ -214,36 +211,36 @@ pub enum RunError {
     /// A lane ended without an answer.
     #[error("a lane panicked; this is a fault of the kernel or of Gristmill, please report it")]
     Panicked,
-    /// Something that cannot happen did.
+    /// Gristmill itself has a defect.
     #[error("internal error: {what}; this is a defect of Gristmill, please report it")]
     Internal {
         /// A clause that says what happened.
         what: &'static str,
     },
-    /// An element size or a count is beyond what can be addressed.
-    #[error("lanes must be 1 to {max}, not {given}")]
+    /// The number of lanes is out of range.
+    #[error("lanes must be 1 to {max}, not {lanes}")]
     Lanes {
-        /// What was asked for.
-        given: usize,
+        /// The number that was asked for.
+        lanes: usize,
         /// The bound.
         max: usize,
     },
 }
 
-/// Sorts of failure, as far as callers treat them differently.
+/// Kinds of failure that callers treat differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The request makes no sense, whatever the data.
+    /// The request is wrong, whatever the data.
     Usage,
     /// There is no such file.
     NotFound,
     /// The principal may not do this.
     Denied,
-    /// The file changed or was replaced meanwhile; the request can be made again.
+    /// The file changed or was replaced meanwhile. The request can be made again.
     Stale,
-    /// There is something of this name already, or somebody else is at it.
+    /// Something has this name already, or another process uses it.
     Conflict,
-    /// Too much at once; the request can be made again later.
+    /// There is too much to do at once. The request can be made again later.
     Busy,
     /// A node does not answer.
     Unavailable,
@@ -251,12 +248,12 @@ pub enum ErrorKind {
     Data,
     /// A disk is full.
     NoSpace,
-    /// Anything else, damage included.
+    /// Any other failure, damage included.
     Failed,
 }
 
 impl ErrorKind {
-    /// All of them, with the names they have on the wire.
+    /// All kinds, with their names on the wire.
     pub const NAMES: [(ErrorKind, &'static str); 10] = [
         (ErrorKind::Usage, "usage"),
         (ErrorKind::NotFound, "not-found"),
@@ -270,12 +267,12 @@ impl ErrorKind {
         (ErrorKind::Failed, "failed"),
     ];
 
-    /// Its name on the wire.
+    /// The name of the kind on the wire.
     pub fn name(self) -> &'static str {
         ErrorKind::NAMES.iter().find(|(kind, _)| *kind == self).map_or("failed", |(_, name)| name)
     }
 
-    /// The kind of this name; [`Failed`](ErrorKind::Failed) for one that this version does not know.
+    /// The kind with this name; [`Failed`](ErrorKind::Failed) if this version does not know the name.
     pub fn named(name: &str) -> ErrorKind {
         ErrorKind::NAMES.iter().find(|(_, known)| *known == name).map_or(ErrorKind::Failed, |(kind, _)| *kind)
     }
@@ -299,7 +296,7 @@ impl ErrorKind {
 }
 
 impl RunError {
-    /// What sort of failure this is.
+    /// The kind of this failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
             RunError::Remote { kind, .. } => *kind,
@@ -318,7 +315,7 @@ impl RunError {
         }
     }
 
-    /// Seconds after which to try again, where a node that is busy said so.
+    /// Seconds until the next try, if a busy node gave them.
     pub fn retry_after(&self) -> Option<u32> {
         match self {
             RunError::Busy { retry_after, .. } => Some(*retry_after),
@@ -326,7 +323,7 @@ impl RunError {
         }
     }
 
-    /// Whether the request is at fault (exit code 2) rather than the data or the machine (exit code 1).
+    /// Whether the request is at fault (exit code 2), and not the data or the machine (exit code 1).
     pub fn is_usage(&self) -> bool {
         match self {
             RunError::Kernel(error) => error.is_usage(),
@@ -337,7 +334,7 @@ impl RunError {
             | RunError::Ragged { .. }
             | RunError::RecordTooLong { .. }
             | RunError::SecondInput { .. }
-            | RunError::Beside { .. }
+            | RunError::SideBySide { .. }
             | RunError::CannotKeep { .. }
             | RunError::OtherRequest { .. }
             | RunError::Lanes { .. } => true,

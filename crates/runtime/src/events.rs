@@ -1,4 +1,4 @@
-//! The units of a fold on one thread, put in order with those of others on another.
+//! Sends the units of a fold from its thread to another thread.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -8,12 +8,15 @@ use crate::crew::{UnitEvent, UnitOutput, UnitSource};
 use crate::rows::UnitEnd;
 use crate::{ErrorKind, RunError};
 
-/// Hands units to another thread.
+/// Sends units to another thread.
 pub struct EventOutput<'a>(pub &'a SyncSender<UnitEvent>);
 
 impl EventOutput<'_> {
     fn send(&self, event: UnitEvent) -> Result<(), RunError> {
-        let gone = || RunError::Remote { kind: ErrorKind::Failed, message: "nobody listens any more".into() };
+        let gone = || RunError::Remote {
+            kind: ErrorKind::Failed,
+            message: "the receiver of the units has stopped".into(),
+        };
         self.0.send(event).map_err(|_| gone())
     }
 }
@@ -32,7 +35,7 @@ impl UnitOutput for EventOutput<'_> {
     }
 }
 
-/// The other end of an [`EventOutput`].
+/// The receiving end of an [`EventOutput`].
 pub struct EventSource(pub Receiver<UnitEvent>);
 
 impl UnitSource for EventSource {

@@ -1,10 +1,10 @@
-//! Sets of positions, kept as sorted ranges that neither overlap nor touch.
+//! Sets of positions, as sorted ranges that neither overlap nor touch.
 
 use std::ops::Range;
 
 use crate::RunError;
 
-/// Which records have been folded.
+/// A set of positions, such as those of the folded records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtentSet {
     ranges: Vec<Range<u64>>,
@@ -16,17 +16,17 @@ impl ExtentSet {
         ExtentSet { ranges: Vec::new() }
     }
 
-    /// The set of one range; the empty set if the range is.
-    pub fn of(range: Range<u64>) -> ExtentSet {
+    /// The set of one range. It is empty if the range is empty.
+    pub fn from_range(range: Range<u64>) -> ExtentSet {
         if range.is_empty() { ExtentSet::new() } else { ExtentSet { ranges: vec![range] } }
     }
 
-    /// The ranges, sorted, none touching another.
+    /// The ranges, sorted. No range touches another.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -39,13 +39,13 @@ impl ExtentSet {
     /// Adds a range. Adding in ascending order costs constant time.
     ///
     /// # Errors
-    /// The error is [`RunError::Overlap`] if any of it is there already.
+    /// The error is [`RunError::Overlap`] if the set has positions of the range already.
     pub fn add(&mut self, range: Range<u64>) -> Result<(), RunError> {
         if range.is_empty() {
             return Ok(());
         }
         let at = self.ranges.partition_point(|other| other.end < range.start);
-        // Ranges from `at` on end at or behind our start; those up to `to` begin before or at our end.
+        // Ranges from `at` on end at or behind our start. Ranges up to `to` begin before or at our end.
         let to = at + self.ranges[at..].partition_point(|other| other.start <= range.end);
         for other in &self.ranges[at..to] {
             let common = range.start.max(other.start)..range.end.min(other.end);
@@ -61,11 +61,11 @@ impl ExtentSet {
         Ok(())
     }
 
-    /// The set of ranges given in any order.
+    /// The set of ranges in any order.
     ///
     /// # Errors
     /// The error is [`RunError::Overlap`] if two of them overlap.
-    pub fn of_all(mut ranges: Vec<Range<u64>>) -> Result<ExtentSet, RunError> {
+    pub fn from_ranges(mut ranges: Vec<Range<u64>>) -> Result<ExtentSet, RunError> {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
         let mut out: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -81,22 +81,22 @@ impl ExtentSet {
         Ok(ExtentSet { ranges: out })
     }
 
-    /// The union with a set that must have nothing in common with this one.
+    /// Adds a set that has no position in common with this one.
     ///
     /// # Errors
-    /// The error is [`RunError::Overlap`] if the sets have something in common. After an error this set may have some
+    /// The error is [`RunError::Overlap`] if the sets have positions in common. After an error this set may have some
     /// of the other's ranges.
     pub fn union(&mut self, other: &ExtentSet) -> Result<(), RunError> {
-        // Few into many: binary searches.
+        // A few ranges are added by binary search.
         const FEW: usize = 8;
         if other.ranges.len() <= FEW {
             return other.ranges.iter().try_for_each(|range| self.add(range.clone()));
         }
-        *self = ExtentSet::of_all(self.ranges.iter().chain(&other.ranges).cloned().collect())?;
+        *self = ExtentSet::from_ranges(self.ranges.iter().chain(&other.ranges).cloned().collect())?;
         Ok(())
     }
 
-    /// What of `within` is not in the set, in order.
+    /// The ranges of `within` that are not in the set, in order.
     pub fn gaps(&self, within: Range<u64>) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
         let mut at = within.start;
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_is_what_a_bitmap_says(ranges in prop::collection::vec((0u64..40, 0u64..9), 0..12), split in 0usize..12) {
+        fn a_set_agrees_with_a_bitmap(ranges in prop::collection::vec((0u64..40, 0u64..9), 0..12), split in 0usize..12) {
             let mut bits = [false; 64];
             let (mut left, mut right) = (ExtentSet::new(), ExtentSet::new());
             for (i, (start, len)) in ranges.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A request from its parts to its answer: passes, checkpoints, the report.
+//! Runs a request to its answer: passes, checkpoints, the report.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,49 +15,49 @@ use crate::{
     Checkpoint, Chunks, Control, FileParts, Options, Partial, Report, RowOutput, RunError, Statistics, Tally,
 };
 
-/// A kernel, a file, and what of it.
+/// A request: a kernel, a file, and the selected part of the file.
 #[derive(Clone)]
 pub struct Request {
-    /// The operation, its parameters bound.
+    /// The kernel with its parameters bound.
     pub kernel: Arc<dyn Kernel>,
-    /// What the records are.
+    /// The type and the rule of the records.
     pub input: Input,
     /// Byte order of the elements in the file.
     pub byte_order: ByteOrder,
     /// The file.
     pub file: FileParts,
-    /// What of the file.
+    /// The selected part of the file.
     pub selection: Selection,
-    /// The records, where they are chunks of an array.
+    /// The chunks, if the records are chunks of an array.
     pub chunks: Option<Chunks>,
-    /// Where summaries of chunks are kept, if they are.
+    /// The store of summaries of chunks, if there is one.
     pub statistics: Option<Arc<dyn Statistics>>,
-    /// A second file, read record by record beside the first.
+    /// A second file that is read record by record together with the first.
     pub second: Option<SecondFile>,
-    /// Small inputs that every fold gets whole.
+    /// Small inputs. Every fold gets all of their bytes.
     pub side: Vec<Arc<[u8]>>,
-    /// How to run.
+    /// Tuning of the request.
     pub options: Options,
-    /// What is asked, in any words that differ from those of another question (parameters, types, ranges); a
-    /// checkpoint goes on with the same words only.
+    /// Any text that differs between different requests (parameters, types, ranges). A checkpoint resumes only a request with
+    /// the same text.
     pub identity: String,
 }
 
-/// The second input of a kernel that reads two files side by side: record i of one with record i of the other.
+/// The second input of a kernel that reads two files side by side: record i of one file with record i of the other.
 #[derive(Clone)]
 pub struct SecondFile {
     /// The file.
     pub file: FileParts,
     /// Bytes before its first record.
     pub skip: u64,
-    /// Type of its elements, if they are to be made little-endian.
+    /// Type of its elements, if they are made little-endian.
     pub element: Option<DType>,
-    /// Their byte order.
+    /// Byte order of its elements.
     pub byte_order: ByteOrder,
 }
 
 impl Request {
-    /// A request over all of a file, with default options.
+    /// A request over a whole file, with default options.
     pub fn new(kernel: Arc<dyn Kernel>, input: Input, file: FileParts) -> Request {
         Request {
             kernel,
@@ -75,12 +75,12 @@ impl Request {
     }
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Debug)]
 pub enum Outcome {
-    /// With its answer.
+    /// The request has its answer.
     Done(Answer),
-    /// It was told to stop; [`resume`] goes on from here.
+    /// The request was stopped. [`resume`] goes on from the checkpoint.
     Stopped(Checkpoint),
 }
 
@@ -89,22 +89,22 @@ pub enum Outcome {
 pub struct Answer {
     /// The result.
     pub value: Value,
-    /// Where and how it was computed.
+    /// Where and how the result was computed.
     pub report: Report,
 }
 
 /// Runs a request. Rows go to `rows` in order while it runs.
 ///
 /// # Errors
-/// Whatever went wrong first. Rows delivered until then are right, but there may be more.
+/// Returns the first error. Rows that were delivered before it are right, but there may be more.
 pub fn run(request: Request, rows: &mut dyn RowOutput, control: &Control) -> Result<Outcome, RunError> {
     let job = prepare(request.clone(), None, false, false)?;
     let ctx = Ctx { side: job.side.clone(), ..Ctx::first(job.domain.select.clone()) };
     passes(request, job, ctx, Partial::empty(0), None, None, rows, control)
 }
 
-/// Runs a request whose folds run wherever `crew` has them. The kernel's passes, the joining of partials and the
-/// order of rows are as in [`run`].
+/// Runs a request whose folds `crew` runs. The passes of the kernel, the joining of partials and the order of rows are
+/// as in [`run`].
 ///
 /// # Errors
 /// It fails as [`run`] does, and if the crew fails.
@@ -150,7 +150,7 @@ pub fn resume(
     passes(request, job, ctx, checkpoint.partial, checkpoint.delivered, None, rows, control)
 }
 
-/// States of everything that is read: the parts of both files, and the side inputs.
+/// Versions of all inputs: the parts of both files, and the side inputs.
 fn versions(job: &Prepared) -> Vec<u64> {
     let mut versions: Vec<u64> = job.file.parts.iter().map(|part| part.version()).collect();
     if let Some(second) = &job.second {
@@ -161,13 +161,13 @@ fn versions(job: &Prepared) -> Vec<u64> {
     versions
 }
 
-/// FNV-1a, which is the same everywhere.
+/// The FNV-1a hash, which is the same on all machines.
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the beginning of a request, or where one goes on")]
+#[expect(clippy::too_many_arguments, reason = "the beginning of a request, or of its resumption")]
 fn passes(
     request: Request,
     mut job: Prepared,
@@ -183,12 +183,12 @@ fn passes(
     let first = ctx.round;
     let several = job.spec.passes == Passes::Several && !ctx.last;
     let keeps = crew.is_some_and(Crew::keeps);
-    let mut together = match crew.filter(|_| several) {
-        Some(crew) => crew.together(&PassOrder { kernel: &job.kernel, ctx: &ctx, control })?,
+    let mut group_end = match crew.filter(|_| several) {
+        Some(crew) => crew.finish_as_group(&PassOrder { kernel: &job.kernel, ctx: &ctx, control })?,
         None => None,
     };
     for _ in 0..MAX_ROUNDS {
-        let whole = if let Some(end) = together.take() {
+        let whole = if let Some(end) = group_end.take() {
             tally.add(&end.tally);
             (ctx.round, ctx.shared) = (end.round, end.shared);
             end.whole
@@ -199,8 +199,8 @@ fn passes(
             };
             tally.add(&end.tally);
             delivered = end.delivered;
-            unchanged(&job)?;
-            if control.stopped() && !complete(&end.partial, &ctx.extent)? {
+            check_unchanged(&job)?;
+            if control.stopped() && !is_complete(&end.partial, &ctx.extent)? {
                 return Ok(Outcome::Stopped(Checkpoint {
                     kernel: job.spec.name.to_owned(),
                     extent: ctx.extent.clone(),
@@ -226,11 +226,11 @@ fn passes(
                 return Ok(Outcome::Done(Answer { value, report }));
             }
             Next::Last(_) | Next::Again(_) if ctx.last => {
-                let why = "wants one more pass after its last".into();
+                let why = "it asked for one more pass after its last".into();
                 return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
             Next::Last(_) | Next::Again(_) if delivered.is_some() || keeps && !several => {
-                let why = "gave rows before its last pass; only the last pass may".into();
+                let why = "it gave rows before its last pass; only the last pass may give rows".into();
                 return Err(KernelError::Contract { kernel: job.spec.name, why }.into());
             }
             Next::Again(shared) => {
@@ -240,7 +240,7 @@ fn passes(
             Next::Last(shared) => {
                 ctx = ctx.last(shared);
                 partial = Partial::empty(ctx.round);
-                // Now it may be heard.
+                // The last pass gives rows.
                 job = prepare(request.clone(), Some(ctx.extent.clone()), true, keeps)?;
             }
         }
@@ -248,14 +248,15 @@ fn passes(
     Err(RunError::TooManyRounds { kernel: job.spec.name, max: MAX_ROUNDS })
 }
 
-pub(crate) fn unchanged(job: &Prepared) -> Result<(), RunError> {
+/// Checks that no part of the files was changed.
+pub(crate) fn check_unchanged(job: &Prepared) -> Result<(), RunError> {
     let second = job.second.as_ref().map(|second| &second.file);
     let mut parts = [Some(&job.file), second].into_iter().flatten().flat_map(|file| &file.parts);
     parts.try_for_each(|part| part.unchanged())
 }
 
-/// Whether nothing that the request needs is missing.
-pub(crate) fn complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
+/// Whether a partial has all records that the request needs.
+pub(crate) fn is_complete(partial: &Partial, extent: &Range<u64>) -> Result<bool, RunError> {
     let end = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
     Ok(partial.covered()?.gaps(extent.start..end).is_empty())
 }

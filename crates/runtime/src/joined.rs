@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use gristmill_layout::{Layout, TargetIndex};
 
-use crate::parts::{Want, versions_as_one};
+use crate::parts::{PartRange, combine_versions};
 use crate::{FileParts, Part, Placement, RunError};
 
-/// What one target has of several files. Objects are named by the number of their file.
+/// The part of one target in several files. Objects are named by the number of their file.
 struct JoinedPart {
-    /// By file; `None` for one that has nothing here.
+    /// The target's part of each file; `None` for a file that has no part here.
     files: Vec<Option<Arc<dyn Part>>>,
 }
 
 impl JoinedPart {
-    fn of(&self, object: Option<&str>) -> Result<&Arc<dyn Part>, RunError> {
+    /// The part of the file that an object names.
+    fn file(&self, object: Option<&str>) -> Result<&Arc<dyn Part>, RunError> {
         let part = object.and_then(|number| self.files.get(number.parse::<usize>().ok()?)?.as_ref());
         part.ok_or_else(|| {
             let why = format!("there is no file {}", object.unwrap_or("without a number"));
@@ -29,18 +30,19 @@ impl JoinedPart {
 
 impl Part for JoinedPart {
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        self.of(object)?.read(None, offset, buffer)
+        self.file(object)?.read(None, offset, buffer)
     }
 
-    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
-        let (mut wants, mut out) = (wants, out);
-        while let Some(first) = wants.first() {
-            let same = wants.iter().take_while(|want| want.object == first.object);
-            let inner: Vec<Want<'_>> = same.map(|want| Want { object: None, ..want.clone() }).collect();
-            let bytes: usize = inner.iter().map(|want| want.len).sum();
+    fn read_many(&self, ranges: &[PartRange<'_>], out: &mut [u8]) -> Result<(), RunError> {
+        let (mut ranges, mut out) = (ranges, out);
+        while let Some(first) = ranges.first() {
+            let same = ranges.iter().take_while(|range| range.object == first.object);
+            let inner: Vec<PartRange<'_>> =
+                same.map(|range| PartRange { object: None, ..range.clone() }).collect();
+            let bytes: usize = inner.iter().map(|range| range.len).sum();
             let (now, later) = out.split_at_mut(bytes.min(out.len()));
-            self.of(first.object)?.read_many(&inner, now)?;
-            wants = wants.get(inner.len()..).unwrap_or_default();
+            self.file(first.object)?.read_many(&inner, now)?;
+            ranges = ranges.get(inner.len()..).unwrap_or_default();
             out = later;
         }
         Ok(())
@@ -51,7 +53,7 @@ impl Part for JoinedPart {
     }
 
     fn version(&self) -> u64 {
-        versions_as_one(self.files.iter().map(|part| part.as_ref().map_or(0, |part| part.version())))
+        combine_versions(self.files.iter().map(|part| part.as_ref().map_or(0, |part| part.version())))
     }
 
     fn describe(&self) -> String {
@@ -60,11 +62,11 @@ impl Part for JoinedPart {
 }
 
 impl FileParts {
-    /// Several files as one: their bytes lie one behind the other. Each comes with the places of its targets among the
-    /// `targets` of all.
+    /// Joins several files to one: their bytes lie one behind the other. Each file comes with the indices of its targets among
+    /// the `targets` of all files.
     ///
     /// # Errors
-    /// Layouts that cannot be joined.
+    /// Returns an error if the layouts cannot be joined.
     pub fn joined(
         name: String,
         files: Vec<(FileParts, Vec<TargetIndex>)>,
@@ -98,10 +100,10 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that say where they lie.
-    struct Bytes(Vec<u8>);
+    /// A part in memory.
+    struct MemoryPart(Vec<u8>);
 
-    impl Part for Bytes {
+    impl Part for MemoryPart {
         fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
             assert_eq!(object, None);
             buffer.copy_from_slice(&self.0[offset as usize..offset as usize + buffer.len()]);
@@ -127,7 +129,7 @@ mod tests {
             let range = extent.file.start as usize..extent.file.end as usize;
             objects[extent.target as usize].extend_from_slice(&bytes[range]);
         }
-        let parts = objects.into_iter().map(|bytes| Arc::new(Bytes(bytes)) as Arc<dyn Part>).collect();
+        let parts = objects.into_iter().map(|bytes| Arc::new(MemoryPart(bytes)) as Arc<dyn Part>).collect();
         FileParts { name: "one".into(), length: bytes.len() as u64, layout, parts, place: PLACE }
     }
 
@@ -152,17 +154,17 @@ mod tests {
         }
         let on: u64 = (0..4).map(|target| joined.layout.bytes_on(target, 0..5000)).sum();
         assert_eq!(on, 5000);
-        let wants: Vec<_> = joined.layout.runs(2, 0..5000).collect();
-        let wants: Vec<_> = wants
+        let ranges: Vec<_> = joined.layout.runs(2, 0..5000).collect();
+        let ranges: Vec<_> = ranges
             .iter()
-            .map(|run| Want {
+            .map(|run| PartRange {
                 object: run.object,
                 offset: run.object_offset,
                 len: (run.file.end - run.file.start) as usize,
             })
             .collect();
-        let mut packed = vec![0; wants.iter().map(|want| want.len).sum()];
-        joined.parts[2].read_many(&wants, &mut packed).unwrap();
+        let mut packed = vec![0; ranges.iter().map(|range| range.len).sum()];
+        joined.parts[2].read_many(&ranges, &mut packed).unwrap();
         let expected: Vec<u8> = joined
             .layout
             .runs(2, 0..5000)
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_places_are_an_error() {
+    fn too_few_targets_are_an_error() {
         let file = striped(&[1, 2, 3], 1, 2);
         assert!(FileParts::joined("all".into(), vec![(file, vec![0])], 1, PLACE).is_err());
     }

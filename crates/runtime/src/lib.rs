@@ -1,13 +1,13 @@
-//! Runs folds over the parts of a file, wherever these lie.
+//! Runs folds over the parts of a file, wherever the parts lie.
 //!
 //! A [`Request`] names a kernel, a file as [`FileParts`], and a [`Selection`]. [`run`] cuts the selected
-//! records into units of work by the rule that *a record belongs to the target that holds its first byte*,
-//! folds them on several lanes, joins the partial results ([`Partial`]) and asks the kernel what comes next,
-//! pass by pass. Rows come out in the order of the file, in bounded memory. A request can be stopped between
-//! any two blocks and resumed from its [`Checkpoint`].
+//! records into units of work. The rule is that *a record belongs to the target that holds its first byte*.
+//! Several lanes fold the units. [`run`] joins the partial results ([`Partial`]) and asks the kernel what
+//! comes next, pass by pass. Rows come out in the order of the file, in bounded memory. A request can be
+//! stopped between any two blocks and resumed from its [`Checkpoint`].
 //!
-//! Nothing here knows a network or a clock that would matter to an answer: a part may be a plain file, an
-//! object in a store, or what a server fetches from a neighbour.
+//! Nothing here knows a network, and no answer depends on a clock. A part may be a plain file, an object in
+//! a store, or bytes that a server fetches from a neighbour.
 //!
 //! ```
 //! use gristmill_kernel::{DType, Input, Value, catalog};
@@ -27,7 +27,6 @@
 //! ```
 
 mod assembly;
-mod beside;
 mod buffer;
 mod checkpoint;
 mod chunk_reader;
@@ -39,12 +38,14 @@ mod events;
 mod extents;
 mod fetch;
 mod gather;
+mod group_job;
 mod hand_back;
 mod job;
 mod joined;
 mod lines;
 mod machine;
 mod options;
+mod other_variables;
 mod parts;
 mod pass;
 mod prepare;
@@ -58,13 +59,11 @@ mod rows;
 mod selection;
 mod shard;
 mod statistics;
-mod together;
 mod units;
 mod value_lane;
 
-pub use beside::reads;
 pub use checkpoint::Checkpoint;
-pub use chunks::{Chunks, Share};
+pub use chunks::{ChunkShare, Chunks};
 pub use cores::{thread_time, whole_cores};
 pub use crew::{
     ClientShare, Crew, PassOrder, ShardEnd, TakeOver, TakeShard, UnitEvent, UnitOutput, UnitSource,
@@ -74,11 +73,13 @@ pub use error::{ErrorKind, RunError};
 pub use events::{EventOutput, EventSource};
 pub use extents::ExtentSet;
 pub use fetch::Tally;
-pub use hand_back::{HandBack, Left, Revision};
+pub use group_job::{Group, GroupEnd, GroupJob, JoinEnds};
+pub use hand_back::{HandBack, Revision, RowCut};
 pub use job::{Answer, Outcome, Request, SecondFile, resume, run, run_on};
 pub use machine::Allowance;
-pub use options::{Control, Held, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, Options, Pace};
-pub use parts::{FileParts, Part, Placement, StorePart, Want, versions_as_one};
+pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, MemoryGuard, Options, Pace};
+pub use other_variables::reads_per_chunk;
+pub use parts::{FileParts, Part, PartRange, Placement, StorePart, combine_versions};
 pub use prepare::keeps_bytes;
 pub use report::{PlaceReport, Report, RevisionReport};
 pub use rope::{MAX_PIECES, Partial, Piece};
@@ -86,4 +87,3 @@ pub use rows::{Discard, RowOutput, UnitEnd};
 pub use selection::Selection;
 pub use shard::{RowsEnd, Shard, ShardJob};
 pub use statistics::Statistics;
-pub use together::{Group, JoinEnds, Together, TogetherEnd};

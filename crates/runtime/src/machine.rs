@@ -1,4 +1,4 @@
-//! Which processes share processors: those with the same kernel, the same control group that limits their processor time,
+//! Tells which processes share processors. They have the same kernel, the same control group that limits their processor time,
 //! and the same processors that they may run on.
 
 use std::fs::metadata;
@@ -6,25 +6,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::cores::{GROUP_ROOT, GROUPS, Unseen, limiting, text};
+use crate::cores::{GROUP_ROOT, GROUPS, HiddenGroup, limiting_quota, read_text};
 use crate::job::fnv1a;
 
 /// The processors that this process may use now. Groups and quotas may be changed at any time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allowance {
-    /// How many control groups let it use, a part of one included; `None` where they set no quota. Linux, control groups
-    /// of versions 1 and 2.
+    /// Number of processors that control groups allow, possibly a fraction; `None` if they set no quota. It is read on Linux,
+    /// from control groups of versions 1 and 2.
     pub quota: Option<f64>,
-    /// Names them: 16 hexadecimal digits, the same in two processes if both run on one kernel, below the same control group
-    /// that sets a quota (or none), on the same processors. It is a digest that tells nothing else. `None` where it cannot
-    /// be told; Linux only.
+    /// Digest of the processors, as 16 hexadecimal digits. It is the same in two processes if both run on one kernel, below the
+    /// same control group that sets a quota (or none), and on the same processors. It tells nothing else. `None` if it is not
+    /// known. It is made on Linux only.
     pub processors: Option<String>,
 }
 
 impl Allowance {
-    /// Reads some ten files of the kernel.
+    /// Reads the present allowance, from about ten files of the kernel.
     pub fn now() -> Allowance {
-        let limit = limiting(Path::new(GROUPS), Path::new(GROUP_ROOT));
+        let limit = limiting_quota(Path::new(GROUPS), Path::new(GROUP_ROOT));
         let quota = limit.as_ref().ok().and_then(|limit| limit.as_ref()).map(|(quota, _)| *quota);
         Allowance { quota, processors: limit.ok().and_then(processors) }
     }
@@ -32,18 +32,18 @@ impl Allowance {
 
 fn processors(limit: Option<(f64, PathBuf)>) -> Option<String> {
     static BOOT: OnceLock<Option<String>> = OnceLock::new();
-    let boot = BOOT.get_or_init(|| text(Path::new("/proc/sys/kernel/random/boot_id"))).as_deref()?;
-    let status = text(Path::new("/proc/self/status"))?;
-    named(boot.trim(), &status, group(limit).ok()?)
+    let boot = BOOT.get_or_init(|| read_text(Path::new("/proc/sys/kernel/random/boot_id"))).as_deref()?;
+    let status = read_text(Path::new("/proc/self/status"))?;
+    digest(boot.trim(), &status, group_number(limit).ok()?)
 }
 
-/// The number of the group that limits this process; the same wherever the group is seen from.
-fn group(limit: Option<(f64, PathBuf)>) -> Result<Option<u64>, Unseen> {
+/// The inode number of the group that limits this process. All processes see the same number.
+fn group_number(limit: Option<(f64, PathBuf)>) -> Result<Option<u64>, HiddenGroup> {
     let Some((_, group)) = limit else { return Ok(None) };
-    metadata(group).map(|about| Some(about.ino())).map_err(|_| Unseen)
+    metadata(group).map(|about| Some(about.ino())).map_err(|_| HiddenGroup)
 }
 
-fn named(boot: &str, status: &str, group: Option<u64>) -> Option<String> {
+fn digest(boot: &str, status: &str, group: Option<u64>) -> Option<String> {
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
     let group = group.map_or_else(|| "none".to_owned(), |group| group.to_string());
     let all = format!("{boot} {allowed} {group}");
@@ -62,23 +62,23 @@ mod tests {
 
     #[test]
     fn kernel_group_and_processors_tell_processes_apart() {
-        let here = named("boot", STATUS, None).unwrap();
-        assert_eq!((here.len(), named("boot", STATUS, None)), (16, Some(here.clone())));
-        assert!(here.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let own = digest("boot", STATUS, None).unwrap();
+        assert_eq!((own.len(), digest("boot", STATUS, None)), (16, Some(own.clone())));
+        assert!(own.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let others = [
-            named("other", STATUS, None),
-            named("boot", &STATUS.replace("0-3", "0-1"), None),
-            named("boot", STATUS, Some(7)),
-            named("boot", STATUS, Some(8)),
+            digest("other", STATUS, None),
+            digest("boot", &STATUS.replace("0-3", "0-1"), None),
+            digest("boot", STATUS, Some(7)),
+            digest("boot", STATUS, Some(8)),
         ];
         for (i, other) in others.iter().enumerate() {
-            assert!(*other != Some(here.clone()) && !others[..i].contains(other), "{others:?}");
+            assert!(*other != Some(own.clone()) && !others[..i].contains(other), "{others:?}");
         }
-        assert_eq!((named("", STATUS, None), named("boot", "Name:\tx\n", None)), (None, None));
+        assert_eq!((digest("", STATUS, None), digest("boot", "Name:\tx\n", None)), (None, None));
     }
 
     #[test]
-    fn the_group_that_limits_counts_and_not_the_one_within_it() {
+    fn the_group_that_sets_the_quota_counts_and_not_a_group_within_it() {
         let dir = tempfile::tempdir().unwrap();
         let (groups, root) = (dir.path().join("groups"), dir.path().join("root"));
         for path in ["host/node", "host/client", "other/client"] {
@@ -86,7 +86,7 @@ mod tests {
         }
         let limit = |path: &str| {
             fs::write(&groups, format!("0::/{path}\n")).unwrap();
-            limiting(&groups, &root).and_then(group)
+            limiting_quota(&groups, &root).and_then(group_number)
         };
         assert_eq!((limit("host/node"), limit("other/client")), (Ok(None), Ok(None)));
         for host in ["host", "other"] {
@@ -94,16 +94,16 @@ mod tests {
         }
         assert_eq!(limit("host/node"), limit("host/client"));
         assert_ne!(limit("host/client"), limit("other/client"));
-        // A group of its own that limits it further.
+        // The client's own group has a lower quota.
         fs::write(root.join("host/client/cpu.max"), "10000 100000\n").unwrap();
         assert_ne!(limit("host/node"), limit("host/client"));
-        // What cannot be seen may be limited by anything.
-        assert_eq!(limit("../elsewhere"), Err(Unseen));
+        // The quota of a hidden group is not known.
+        assert_eq!(limit("../elsewhere"), Err(HiddenGroup));
     }
 
     #[test]
-    fn two_processes_beside_each_other_share() {
-        let Some(here) = Allowance::now().processors else { return };
-        assert_eq!(Allowance::now().processors, Some(here));
+    fn two_readings_give_the_same_processors() {
+        let Some(first) = Allowance::now().processors else { return };
+        assert_eq!(Allowance::now().processors, Some(first));
     }
 }

@@ -1,4 +1,4 @@
-//! How a request runs, and telling it to stop.
+//! Options of a request, and the control that stops it.
 
 use std::any::Any;
 use std::fmt;
@@ -22,28 +22,28 @@ const MAX_BATCHES_AHEAD: usize = 64;
 /// Most passes of one request.
 pub const MAX_ROUNDS: u32 = 100_000;
 
-/// Tuning of a request. None of it changes an answer of class exact or fixed.
+/// Tuning of a request. No option changes an answer of class exact or fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Threads that fold, 1 to [`MAX_LANES`].
     pub lanes: usize,
-    /// Bytes read and folded at once; a longer record is read whole.
+    /// Bytes that are read and folded at once. A longer record is read whole.
     pub block_bytes: usize,
     /// Bytes of a target that a lane takes at a time.
     pub unit_bytes: u64,
-    /// Bytes of rows that a lane gathers before it hands them over.
+    /// Bytes of rows that a lane gathers before it sends them.
     pub row_bytes: usize,
-    /// Bytes of rows, about, that all lanes together may be ahead of the reader; at least one batch a unit. A kernel that
-    /// gives as much as it takes folds in parallel only as far as this reaches.
+    /// Approximate bytes of rows that all lanes together may be ahead of the reader; at least one batch for each unit. It limits
+    /// how far a kernel that gives as many bytes as it takes folds in parallel.
     pub rows_ahead: usize,
     /// Longest line, in bytes.
     pub max_record: u64,
-    /// Whether statistics of chunks are used and made, where somebody keeps them.
+    /// Whether statistics of chunks are used and made, if there is a store for them.
     pub statistics: bool,
 }
 
 impl Default for Options {
-    /// As many lanes as there are cores; 256 KiB blocks, which stay in the second-level cache.
+    /// The default has as many lanes as there are cores, and blocks of 256 KiB, which stay in the second-level cache.
     fn default() -> Options {
         Options {
             lanes: whole_cores().min(MAX_LANES),
@@ -58,50 +58,50 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Batches of rows that may wait in one unit. Units may be as many ahead as there are lanes, beside those that lanes
-    /// are at.
+    /// Batches of rows that may wait in one unit. As many units may wait as there are lanes, besides the units that lanes
+    /// fold.
     pub(crate) fn batches_ahead(&self) -> usize {
         (self.rows_ahead / (2 * self.lanes * self.row_bytes.max(1))).clamp(1, MAX_BATCHES_AHEAD)
     }
 
     pub(crate) fn check(&self) -> Result<(), RunError> {
         if !(1..=MAX_LANES).contains(&self.lanes) {
-            return Err(RunError::Lanes { given: self.lanes, max: MAX_LANES });
+            return Err(RunError::Lanes { lanes: self.lanes, max: MAX_LANES });
         }
         Ok(())
     }
 }
 
-/// Slows lanes down, and lets them have memory, so that other work has its share of a machine.
+/// Slows lanes down and grants them memory, so that other work has its share of a machine.
 pub trait Pace: Send + Sync {
-    /// A lane begins, on the calling thread. Returns when it may, or soon after `stopped` says so.
+    /// Begins a lane on the calling thread. Returns when the lane may begin, or soon after `stopped` returns true.
     fn begins(&self, _stopped: &dyn Fn() -> bool) {}
 
-    /// Most positions (records, or bytes of lines) that a lane had better fold before it comes back, at least 1.
+    /// Most positions (records, or bytes of lines) that a lane should fold before it calls again, at least 1.
     fn piece(&self) -> u64 {
         u64::MAX
     }
 
-    /// A lane has folded so many positions. Returns when it may go on, or soon after `stopped` says so.
+    /// Counts positions that a lane has folded. Returns when the lane may go on, or soon after `stopped` returns true.
     fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool);
 
-    /// The lane on the calling thread is over.
+    /// Ends the lane on the calling thread.
     fn ends(&self) {}
 
-    /// A lane that begins needs so many bytes of memory until it drops what is given. Waits for them if it `waits`, and gives
-    /// up soon after `stopped` says so. `None`: the lane had better not begin.
-    fn memory(&self, _bytes: u64, _waits: bool, _stopped: &dyn Fn() -> bool) -> Option<Held> {
+    /// Reserves memory for a lane that begins, until the lane drops the guard. If `waits` is set, waits for the memory, and
+    /// gives up soon after `stopped` returns true. `None`: the lane should not begin.
+    fn memory(&self, _bytes: u64, _waits: bool, _stopped: &dyn Fn() -> bool) -> Option<MemoryGuard> {
         Some(Box::new(()))
     }
 }
 
-/// Memory that is given back when this is dropped.
-pub type Held = Box<dyn Any + Send>;
+/// Memory that is released when the guard is dropped.
+pub type MemoryGuard = Box<dyn Any + Send>;
 
-/// A lane, until it is dropped on the thread that it began on.
-pub(crate) struct Lane<'a>(Option<&'a dyn Pace>);
+/// A running lane. It ends when the guard is dropped, on the thread on which the lane began.
+pub(crate) struct LaneGuard<'a>(Option<&'a dyn Pace>);
 
-impl Drop for Lane<'_> {
+impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
         if let Some(pace) = self.0 {
             pace.ends();
@@ -109,20 +109,20 @@ impl Drop for Lane<'_> {
     }
 }
 
-/// Asks a running request to stop at the next block, and shows how far it is.
+/// Asks a running request to stop at the next block, and shows its progress.
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
-    /// Stop once so many positions were folded; `u64::MAX` for never.
+    /// Positions in a pass after which the request stops; `None` for never.
     budget: Option<u64>,
     done: AtomicU64,
     total: AtomicU64,
     /// Positions folded in all passes.
     all: AtomicU64,
-    /// Those of them that were settled without being read.
+    /// Positions among these that were settled by statistics, without reading.
     settled: AtomicU64,
-    /// Of the request that this is a part of.
-    whole: Option<Arc<Control>>,
+    /// The control of the whole request, if this is the control of a part.
+    parent: Option<Arc<Control>>,
     pace: Option<Arc<dyn Pace>>,
 }
 
@@ -134,36 +134,37 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    /// A request that runs to its end unless [`stop`](Control::stop) is called.
+    /// The control of a request that runs to its end unless [`stop`](Control::stop) is called.
     pub fn new() -> Control {
         Control::default()
     }
 
-    /// A request that stops by itself once about so many positions were folded in all.
+    /// The control of a request that stops by itself once about this number of positions was folded in a pass.
     pub fn stop_after(positions: u64) -> Control {
         Control { budget: Some(positions), ..Control::default() }
     }
 
-    /// A part of a request: it stops when that does, and may be stopped alone; what it folds counts for both.
-    pub fn under(whole: Arc<Control>) -> Control {
-        Control { whole: Some(whole), ..Control::default() }
+    /// The control of a part of a request. The part stops when the request stops, and may be stopped alone. Its positions count
+    /// for both.
+    pub fn part_of(parent: Arc<Control>) -> Control {
+        Control { parent: Some(parent), ..Control::default() }
     }
 
-    /// The same, where lanes go at a pace.
-    pub fn paced(self, pace: Arc<dyn Pace>) -> Control {
+    /// Sets the pace of the lanes.
+    pub fn with_pace(self, pace: Arc<dyn Pace>) -> Control {
         Control { pace: Some(pace), ..self }
     }
 
-    /// A lane begins, on the calling thread, and lasts until what is given is dropped there.
-    pub(crate) fn lane_begins(&self) -> Lane<'_> {
+    /// Begins a lane on the calling thread. It lasts until the guard is dropped there.
+    pub(crate) fn begin_lane(&self) -> LaneGuard<'_> {
         if let Some(pace) = &self.pace {
             pace.begins(&|| self.stopped());
         }
-        Lane(self.pace.as_deref())
+        LaneGuard(self.pace.as_deref())
     }
 
-    /// So many bytes of memory for the calling lane, until what is given is dropped; see [`Pace::memory`].
-    pub(crate) fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<Held> {
+    /// Reserves memory for the calling lane until the guard is dropped; see [`Pace::memory`].
+    pub(crate) fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<MemoryGuard> {
         let Some(pace) = self.pace.as_ref().filter(|_| bytes > 0) else { return Some(Box::new(())) };
         pace.memory(bytes, waits, stopped)
     }
@@ -173,39 +174,40 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Positions folded so far in this pass, and all of them; for display.
+    /// Positions that were folded in this pass, and all positions of the pass; for display.
     pub fn progress(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    /// Positions folded so far in all passes, without those that were folded before this began.
-    pub fn in_all(&self) -> u64 {
+    /// Positions that were folded in all passes, without those that were folded before this control began.
+    pub fn total_folded(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// Those of them that were settled without being read.
-    pub fn settled_in_all(&self) -> u64 {
+    /// Positions among these that were settled by statistics, without reading.
+    pub fn total_settled(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }
 
-    /// Counts positions, among those that are folded, that were not read.
+    /// Counts folded positions that were settled without reading.
     pub(crate) fn settled(&self, positions: u64) {
         self.settled.fetch_add(positions, Ordering::Relaxed);
-        if let Some(whole) = &self.whole {
-            whole.settled(positions);
+        if let Some(parent) = &self.parent {
+            parent.settled(positions);
         }
     }
 
-    /// Says how far a pass is: where it begins, and where somebody else counts.
+    /// Sets the progress of a pass: when it begins, and when other members count it.
     pub fn begin_pass(&self, done: u64, total: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
-        if let Some(whole) = &self.whole {
-            whole.begin_pass(done, total);
+        if let Some(parent) = &self.parent {
+            parent.begin_pass(done, total);
         }
     }
 
-    /// Hands a block on in pieces that are as large as the pace says, until there are no more or `each` says stop.
+    /// Gives a block to `each` in pieces of the size that the pace gives. Ends with the block, or when `each` returns
+    /// [`Flow::Stop`].
     pub(crate) fn in_pieces(
         &self,
         spec: &Spec,
@@ -229,15 +231,15 @@ impl Control {
         }
     }
 
-    /// Counts positions and says whether to stop.
+    /// Counts folded positions, and stops the request if its budget is used.
     pub fn folded(&self, positions: u64) {
         let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);
         self.all.fetch_add(positions, Ordering::Relaxed);
         if self.budget.is_some_and(|budget| done >= budget) {
             self.stop();
         }
-        if let Some(whole) = &self.whole {
-            whole.folded(positions);
+        if let Some(parent) = &self.parent {
+            parent.folded(positions);
         }
         if let Some(pace) = &self.pace {
             pace.folded(positions, &|| self.stopped());
@@ -246,6 +248,6 @@ impl Control {
 
     /// Whether a stop was asked for.
     pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.whole.as_ref().is_some_and(|whole| whole.stopped())
+        self.stop.load(Ordering::Relaxed) || self.parent.as_ref().is_some_and(|parent| parent.stopped())
     }
 }

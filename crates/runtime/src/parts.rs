@@ -1,4 +1,4 @@
-//! Files as the runtime reads them: a layout, and one reader for each target's part.
+//! Files as the runtime reads them: a layout, and one part for each target.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use gristmill_store::{ObjectId, ObjectStore, ReadOptions, StoreError, Version};
 
 use crate::RunError;
 
-/// Bytes wanted of a part.
+/// A range of bytes to read from a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want<'a> {
-    /// The object, where the layout names it.
+pub struct PartRange<'a> {
+    /// The object, if the layout names it.
     pub object: Option<&'a str>,
-    /// Offset in the object.
+    /// Offset in the object, in bytes.
     pub offset: u64,
     /// Number of bytes.
     pub len: usize,
 }
 
-/// What one target holds of one file, as one state of it.
+/// The bytes of one file that one target holds, in one state of the file.
 pub trait Part: Send + Sync {
     /// Fills `buffer` from `offset` of the object.
     ///
@@ -30,73 +30,73 @@ pub trait Part: Send + Sync {
     /// It fails if the object ends before `buffer` is full, and if it cannot be read.
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError>;
 
-    /// Reads several stretches, packed into `out` in their order. A part behind a network makes this one
-    /// message.
+    /// Reads several ranges, packed into `out` in their order. A part behind a network sends one message for all
+    /// of them.
     ///
     /// # Errors
     /// It fails as [`read`](Self::read) does.
-    fn read_many(&self, wants: &[Want<'_>], out: &mut [u8]) -> Result<(), RunError> {
+    fn read_many(&self, ranges: &[PartRange<'_>], out: &mut [u8]) -> Result<(), RunError> {
         let mut at = 0;
-        for want in wants {
-            let Some(buffer) = out.get_mut(at..at + want.len) else { break };
-            self.read(want.object, want.offset, buffer)?;
-            at += want.len;
+        for range in ranges {
+            let Some(buffer) = out.get_mut(at..at + range.len) else { break };
+            self.read(range.object, range.offset, buffer)?;
+            at += range.len;
         }
         Ok(())
     }
 
-    /// Checks that the part is still what it was when it was opened. Asked after the last read of a pass:
-    /// no answer and no checkpoint is made of bytes of two states.
+    /// Checks that the part has not changed since it was opened. The runtime checks it after the last read of a
+    /// pass, so no answer and no checkpoint mixes bytes of two states.
     ///
     /// # Errors
-    /// It fails if the part is no longer what it was when it was opened, and if that cannot be found out.
+    /// It fails if the part has changed since it was opened, and if that cannot be found out.
     fn unchanged(&self) -> Result<(), RunError>;
 
     /// A number that differs between states of the part, for checkpoints.
     fn version(&self) -> u64;
 
-    /// How reports name it.
+    /// The name of the part in reports.
     fn describe(&self) -> String;
 }
 
 /// A file: its length, its layout, and the parts of its targets in the layout's order.
 #[derive(Clone)]
 pub struct FileParts {
-    /// How messages name the file.
+    /// The name of the file in messages.
     pub name: String,
-    /// Bytes.
+    /// Length of the file in bytes.
     pub length: u64,
-    /// Where they lie.
+    /// The targets of its bytes.
     pub layout: Layout,
     /// One part for each target of the layout.
     pub parts: Vec<Arc<dyn Part>>,
-    /// Where the folds of each part run and why, for reports.
+    /// The place of its folds, for reports.
     pub place: Placement,
 }
 
-/// How a report explains where folds ran.
+/// The place of folds and the reason, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// `client` or `storage`.
     pub place: &'static str,
-    /// One sentence.
+    /// The reason, in one sentence.
     pub why: &'static str,
-    /// Whether whoever folds reads all parts over a network.
+    /// Whether the folds read all parts over a network.
     pub remote: bool,
 }
 
-/// A version of several things together, that differs where one of theirs does: FNV-1a over them.
-pub fn versions_as_one(versions: impl Iterator<Item = u64>) -> u64 {
+/// Combines versions into one that differs if one of them differs. It is the FNV-1a hash of the versions.
+pub fn combine_versions(versions: impl Iterator<Item = u64>) -> u64 {
     let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
     versions.fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 impl FileParts {
-    /// A plain file of this machine.
+    /// Opens a plain file of this machine.
     ///
     /// # Errors
-    /// The error is [`RunError::Open`] if there is no such file, if it is no regular file, if it has bytes and says
-    /// that it has none, or if it cannot be opened.
+    /// The error is [`RunError::Open`] if there is no such file, if it is not a regular file, if it has bytes but its
+    /// length is 0, or if it cannot be opened.
     pub fn plain(path: &Path) -> Result<FileParts, RunError> {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
         let failed = |e: io::Error| match e.kind() {
@@ -106,23 +106,26 @@ impl FileParts {
             }
             _ => refuse(&e.to_string(), false),
         };
-        // Asked by name first: opening a pipe would wait for its writer.
+        // The type is checked by name first, because opening a pipe would wait for its writer.
         let kind = std::fs::metadata(path).map_err(failed)?.file_type();
         if kind.is_dir() {
             return Err(refuse("it is a directory; name a regular file", true));
         }
         if !kind.is_file() {
-            return Err(refuse("it is no regular file; copy what it gives into one first", true));
+            return Err(refuse("it is not a regular file; copy its bytes into a regular file first", true));
         }
         let file = File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
-        // Files of /proc and the like say that they are empty.
+        // Files in /proc and similar folders have length 0.
         if meta.len() == 0 && file.read_at(&mut [0], 0).is_ok_and(|read| read > 0) {
-            return Err(refuse("it has no length; copy what it gives into a regular file first", true));
+            return Err(refuse(
+                "its length is 0 although it has bytes; copy them into a regular file first",
+                true,
+            ));
         }
-        // Best effort: a hint to the page cache.
+        // An error is ignored: this is a hint to the page cache.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
-        let state = PlainState::of(&meta);
+        let state = PlainState::from_metadata(&meta);
         let part = PlainPart { name: path.display().to_string(), file, state };
         let length = part.state.length;
         Ok(FileParts {
@@ -139,7 +142,7 @@ impl FileParts {
     }
 }
 
-/// What tells one state of a plain file from another.
+/// The length and the time of change (seconds, nanoseconds) of a plain file. They tell one state from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PlainState {
     length: u64,
@@ -147,7 +150,7 @@ struct PlainState {
 }
 
 impl PlainState {
-    fn of(meta: &std::fs::Metadata) -> PlainState {
+    fn from_metadata(meta: &std::fs::Metadata) -> PlainState {
         PlainState { length: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
     }
 }
@@ -179,7 +182,7 @@ impl Part for PlainPart {
     fn unchanged(&self) -> Result<(), RunError> {
         let meta = self.file.metadata();
         let meta = meta.map_err(|source| RunError::Read { name: self.name.clone(), offset: 0, source })?;
-        if PlainState::of(&meta) == self.state {
+        if PlainState::from_metadata(&meta) == self.state {
             return Ok(());
         }
         Err(RunError::Changed { name: self.name.clone() })
@@ -206,9 +209,8 @@ pub struct StorePart {
 }
 
 impl StorePart {
-    /// The object as it is now. Objects that a segments layout names besides are read as they are: their versions
-    /// are not followed. [`Part::unchanged`] answers [`StoreError::Stale`] if it changed since. `node`
-    /// names the target in reports.
+    /// Opens the object as it is now. [`Part::unchanged`] returns [`StoreError::Stale`] if it has changed since. A segments
+    /// layout may name further objects; their versions are not checked. `node` names the target in reports.
     ///
     /// # Errors
     /// The error is [`RunError::Store`] if there is no such object or the store fails.
@@ -217,7 +219,7 @@ impl StorePart {
         Ok(StorePart { store, object, version: stat.version, length: stat.length, node, verify: false })
     }
 
-    /// The object at this version.
+    /// Opens the object at this version.
     ///
     /// # Errors
     /// The error is [`RunError::Store`] with [`StoreError::Stale`] if the object is at another version. It also fails
@@ -235,13 +237,13 @@ impl StorePart {
         Ok(StorePart { store, object, version, length: stat.length, node, verify: false })
     }
 
-    /// Whether all bytes that are read are compared with their checksums, or only those that are due.
+    /// Sets whether all bytes that are read are compared with their checksums, or only those that are due.
     #[must_use]
     pub fn verifying(self, verify: bool) -> StorePart {
         StorePart { verify, ..self }
     }
 
-    /// Bytes of the object.
+    /// Length of the object in bytes.
     pub const fn length(&self) -> u64 {
         self.length
     }
@@ -251,7 +253,7 @@ impl Part for StorePart {
     fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
         let named = object.map(ObjectId::new).transpose().map_err(StoreError::from)?;
         let object = named.as_ref().unwrap_or(&self.object);
-        // Which state these bytes are of is asked once, by `unchanged`, when all of them have been read.
+        // The version is checked once, by `unchanged`, when all bytes have been read.
         let options = ReadOptions { verify: self.verify, ..ReadOptions::default() };
         let read = self.store.read_at(object, offset, buffer, options)?;
         if read < buffer.len() {
@@ -265,7 +267,7 @@ impl Part for StorePart {
     }
 
     fn unchanged(&self) -> Result<(), RunError> {
-        // A store answers only if the object is, and was since it was opened, at this version.
+        // A store answers only if the object has had this version since it was opened.
         self.store.read_at(&self.object, 0, &mut [], ReadOptions::at(self.version))?;
         Ok(())
     }
@@ -280,7 +282,7 @@ impl Part for StorePart {
 }
 
 impl FileParts {
-    /// Fills `buffer`, which has the range's length, with these bytes of the file, from whoever holds them.
+    /// Fills `buffer` with a range of the file, from the targets that hold the bytes. `buffer` has the length of the range.
     ///
     /// # Errors
     /// The error is [`RunError::Truncated`] if the file ends before the range does. It also fails if a part is missing

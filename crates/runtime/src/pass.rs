@@ -1,4 +1,4 @@
-//! One pass over the records of a request: lanes take units, fold their blocks, and their states are joined.
+//! One pass over the records of a request. Lanes take units and fold their blocks, and the states of the folds are joined.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,44 +14,45 @@ use crate::fetch::Tally;
 use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
-use crate::rows::{Delivery, Queued, RowOutput};
-use crate::units::{Cut, Unit, chunk_units, units};
+use crate::rows::{Delivery, QueuedUnit, RowOutput};
+use crate::units::{CutRule, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError, thread_time};
 
-/// What a pass came to.
+/// The end of a pass.
 pub(crate) struct PassEnd {
     pub partial: Partial,
     pub delivered: Option<Position>,
     pub tally: Tally,
 }
 
-/// What was covered, and the state after it.
-pub(crate) type Interrupted = (Range<u64>, Vec<u8>);
+/// An interrupted fold: the records that it covers, and its state after them.
+pub(crate) type InterruptedFold = (Range<u64>, Vec<u8>);
 
 pub(crate) type Units<'a> = Box<dyn Iterator<Item = Unit> + Send + 'a>;
 
+/// A pass that is running. Its lanes share it.
 pub(crate) struct Pass<'a> {
     pub job: &'a Prepared,
     pub ctx: &'a Ctx,
     pub control: &'a Control,
     pub units: Mutex<Units<'a>>,
-    /// States of an interrupted pass by the position at which they go on.
-    pub resumed: Mutex<BTreeMap<u64, Interrupted>>,
+    /// Folds of an interrupted pass, by the position at which they go on.
+    pub resumed: Mutex<BTreeMap<u64, InterruptedFold>>,
     pub partial: Mutex<Partial>,
-    /// Nothing is needed from this position on: a fold had enough, or failed there.
+    /// Position from which on no record is needed, because a fold had enough or failed there.
     pub enough: AtomicU64,
-    /// The failure at the lowest position. Lanes go on with what lies before it, so which failure is reported, and
-    /// whether a fold had enough before it, does not depend on who was faster.
+    /// The failure at the lowest position. Lanes go on with the records before it. So it does not depend on the speed of lanes
+    /// which failure is reported, and whether a fold had enough before it.
     failure: Mutex<Option<(u64, RunError)>>,
 }
 
-/// A lock whose holder panicked is taken all the same: the panic itself is reported when its lane is joined.
+/// Takes a lock, even if its holder panicked. The panic itself is reported when its lane is joined.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Folds what `partial` does not cover yet.
+/// Folds the records that `partial` does not cover yet.
 pub(crate) fn run_pass(
     job: &Prepared,
     ctx: &Ctx,
@@ -64,13 +65,13 @@ pub(crate) fn run_pass(
     let needed = partial.enough_at.map_or(ctx.extent.end, |enough| enough.min(ctx.extent.end));
     let gaps = covered.gaps(ctx.extent.start..needed.max(ctx.extent.start));
     control.begin_pass(covered.count(), ctx.extent.end - ctx.extent.start);
-    let resumed = interrupted(&*job.kernel, &mut partial, &gaps);
+    let resumed = take_interrupted(&*job.kernel, &mut partial, &gaps);
     let pass = Pass { resumed: Mutex::new(resumed), ..Pass::new(job, ctx, control, partial, gaps, None) };
     let (tally, delivered) =
         if job.gives_rows() { pass.rows(delivered, output)? } else { (pass.values()?, delivered) };
     let failure = pass.take_failure();
     let partial = pass.into_partial()?;
-    // Rows are taken in order: once a fold had enough, all failures lie behind it.
+    // Rows are taken in order. So if a fold had enough, all failures lie behind it.
     if let Some((at, error)) = failure
         && partial.enough_at.is_none_or(|enough| !job.gives_rows() && at < enough)
     {
@@ -79,13 +80,13 @@ pub(crate) fn run_pass(
     Ok(PassEnd { partial, delivered, tally })
 }
 
-/// Takes the states out of a partial that end where a gap begins: they go on there, for they may be in the middle of
-/// something.
-pub(crate) fn interrupted(
+/// Takes the states out of a partial that end where a gap begins. Their folds go on there, because they may be in the middle
+/// of something.
+pub(crate) fn take_interrupted(
     kernel: &dyn Kernel,
     partial: &mut Partial,
     gaps: &[Range<u64>],
-) -> BTreeMap<u64, Interrupted> {
+) -> BTreeMap<u64, InterruptedFold> {
     let mut resumed = BTreeMap::new();
     if !collapses(kernel) {
         let go_on = |piece: &crate::Piece| {
@@ -103,7 +104,7 @@ pub(crate) fn interrupted(
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that folds the records of `gaps`, of all targets or `only` of some.
+    /// A pass that folds the records of `gaps`, those of all targets or `only` of some.
     pub fn new(
         job: &'a Prepared,
         ctx: &'a Ctx,
@@ -112,7 +113,7 @@ impl<'a> Pass<'a> {
         gaps: Vec<Range<u64>>,
         only: Option<&'a [TargetIndex]>,
     ) -> Pass<'a> {
-        let cut = if job.gives_rows() { Cut::ByExtent } else { Cut::ByTarget };
+        let cut = if job.gives_rows() { CutRule::ByExtent } else { CutRule::ByTarget };
         let unit_bytes = job.options.unit_bytes;
         let units = match &job.chunks {
             Some(owned) => chunk_units(&job.file, owned, gaps, unit_bytes, only),
@@ -130,7 +131,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Starts the lanes, does `meanwhile` on this thread, and adds up what the lanes read.
+    /// Starts the lanes, runs `meanwhile` on this thread, and adds up the tallies of the lanes.
     fn lanes<R>(
         &self,
         lane: impl Fn() -> Tally + Sync,
@@ -139,11 +140,11 @@ impl<'a> Pass<'a> {
         let memory = self.job.chunks.as_ref().map_or(0, |owned| chunk_reader::memory(&owned.chunks));
         let lane = &|number: usize| {
             let begun = thread_time();
-            // Fewer lanes give the same answer; the first waits.
-            let Some(_held) = self.control.memory(memory, number == 0, &|| self.stopping()) else {
+            // Fewer lanes give the same answer. The first lane waits for memory.
+            let Some(_memory) = self.control.memory(memory, number == 0, &|| self.stopping()) else {
                 return Tally::new(self.job.file.parts.len());
             };
-            let _lane = self.control.lane_begins();
+            let _lane = self.control.begin_lane();
             let tally = lane();
             Tally { lanes: thread_time().saturating_sub(begun), ..tally }
         };
@@ -174,7 +175,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Folds everything into `partial`.
+    /// Folds all units into `partial`.
     pub fn values(&self) -> Result<Tally, RunError> {
         Ok(self.lanes(|| ValueLane::new(self).run(), || ())?.0)
     }
@@ -197,10 +198,10 @@ impl<'a> Pass<'a> {
         Ok((result?, delivery.delivered))
     }
 
-    /// Folds everything and hands the units to `drain`, in their order.
+    /// Folds all units and gives them to `drain`, in their order.
     pub fn row_units(
         &self,
-        drain: impl FnOnce(Receiver<Queued>) -> Result<(), RunError>,
+        drain: impl FnOnce(Receiver<QueuedUnit>) -> Result<(), RunError>,
     ) -> Result<Tally, RunError> {
         let (queue, units) = sync_channel(self.job.options.lanes);
         let queue = Mutex::new(Some(queue));
@@ -214,12 +215,12 @@ impl<'a> Pass<'a> {
         lock(&self.failure).take()
     }
 
-    /// What was folded, with the states that did not go on.
+    /// The partial of the pass, with the interrupted folds that did not go on.
     pub fn into_partial(self) -> Result<Partial, RunError> {
         let mut partial = self.partial.into_inner().unwrap_or_else(PoisonError::into_inner);
         let resumed = self.resumed.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (range, state) in resumed.into_values() {
-            let piece = Partial::of(self.ctx.round, ExtentSet::of(range), state);
+            let piece = Partial::new(self.ctx.round, ExtentSet::from_range(range), state);
             partial.join(&*self.job.kernel, self.ctx, piece, &mut NoRows)?;
         }
         Ok(partial)
@@ -237,11 +238,11 @@ impl<'a> Pass<'a> {
             (Some(records), enough) => unit.window.start < records.bytes(enough..enough).start,
             (None, enough) => unit.window.start < enough,
         };
-        // Windows come in ascending order, so all that follow are not needed either.
+        // Windows come in ascending order, so the units that follow are not needed either.
         needed.then_some(unit)
     }
 
-    /// Whether to stop between two records. A fold that cannot save is not interrupted.
+    /// Whether lanes should stop between two records. A fold that cannot save is not interrupted.
     pub fn stopping(&self) -> bool {
         self.control.stopped() && self.job.spec.can_save
     }
@@ -254,7 +255,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Notes a failure at a position; nothing from there on is needed.
+    /// Notes a failure at a position. No record from there on is needed.
     pub fn fail(&self, at: u64, error: RunError) {
         let mut failure = lock(&self.failure);
         if failure.as_ref().is_none_or(|(other, _)| at < *other) {
@@ -263,7 +264,7 @@ impl<'a> Pass<'a> {
         self.enough.fetch_min(at, Ordering::Relaxed);
     }
 
-    /// A fold that goes on at `at`: an interrupted one, or a new one; and where its extent begins.
+    /// An interrupted fold that goes on at `at`, or a new fold, and the start of its extent.
     pub fn begin(&self, at: u64) -> Result<(Box<dyn Fold>, u64), RunError> {
         if let Some((range, state)) = lock(&self.resumed).remove(&at) {
             return Ok((self.job.kernel.restore(self.ctx, &state)?, range.start));
@@ -271,8 +272,8 @@ impl<'a> Pass<'a> {
         Ok((self.job.kernel.begin(self.ctx)?, at))
     }
 
-    /// What of a block may be folded now: nothing behind `enough`, and after a stop nothing but the rest of an
-    /// atom that must not be split.
+    /// The part of a block that may be folded now. Behind `enough` it is `None`. After a stop it is only the rest of an atom
+    /// that must not be split.
     pub fn allowed<'b>(&self, block: &Block<'b>) -> Option<Block<'b>> {
         let spec = &self.job.spec;
         if block.first() >= self.enough.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! A request, checked before anything runs.
+//! Checks a request before it runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use gristmill_kernel::{
 };
 use gristmill_layout::FixedRecords;
 
-use crate::chunks::{Numbered, Owned};
+use crate::chunks::{NumberedKernel, OwnedChunks};
 use crate::lines::LineStarts;
 use crate::options::MAX_BLOCK_BYTES;
 use crate::selection::Domain;
 use crate::units::Ownership;
 use crate::{FileParts, Options, Request, RunError, SecondFile, Statistics};
 
-/// A request checked and resolved.
+/// A request that was checked and resolved.
 pub(crate) struct Prepared {
     pub kernel: Arc<dyn Kernel>,
     pub spec: Spec,
@@ -26,12 +26,12 @@ pub(crate) struct Prepared {
     pub file: FileParts,
     pub second: Option<PreparedSecond>,
     pub domain: Domain,
-    /// The records, where they are chunks.
-    pub chunks: Option<Owned>,
-    /// Where summaries of them are kept.
+    /// The chunks, if the records are chunks.
+    pub chunks: Option<OwnedChunks>,
+    /// The store of summaries of the chunks.
     pub statistics: Option<Arc<dyn Statistics>>,
     pub ownership: Option<Ownership>,
-    /// Units are cut at line ends and their lines pulled whole.
+    /// Whether units are cut at line ends and their lines are pulled whole.
     pub whole_lines: bool,
     pub line_starts: LineStarts,
     pub side: Vec<Arc<[u8]>>,
@@ -47,23 +47,23 @@ pub(crate) struct PreparedSecond {
 }
 
 impl Prepared {
-    /// Whether folds give anything but a value.
+    /// Whether folds give rows or bytes, and not only a value.
     pub fn gives_rows(&self) -> bool {
         self.spec.output != Output::Value
     }
 }
 
-/// A kernel whose rows or bytes nobody here hears: it gives a value. So is one of several passes in all but the last,
-/// and one whose bytes are kept where they are made.
-pub(crate) struct Unheard(pub Arc<dyn Kernel>);
+/// A kernel that gives only its value here, without its rows or bytes. A kernel of several passes runs this way in all passes
+/// but the last. A kernel whose bytes are kept where they are made runs this way too.
+pub(crate) struct ValueOnly(pub Arc<dyn Kernel>);
 
-/// Whether the bytes of such a kernel can be kept by whoever makes them: partials are merged in any order, so merging
-/// gives none, and the bytes of each extent are all that its fold gave.
+/// Whether the bytes of such a kernel can be kept by the node that makes them. Partials are merged in any order, so a merge
+/// gives no bytes, and the bytes of each extent are exactly those that its fold gave.
 pub fn keeps_bytes(spec: &Spec) -> bool {
     spec.output == Output::Bytes && spec.order == Order::Any && spec.record != Record::Line
 }
 
-impl Kernel for Unheard {
+impl Kernel for ValueOnly {
     fn spec(&self) -> Spec {
         Spec { output: Output::Value, ..self.0.spec() }
     }
@@ -78,13 +78,13 @@ impl Kernel for Unheard {
     }
 }
 
-/// Checks a request. `select`: records that were made out before, so that nothing is read for it. `last`: it is for the
-/// last of several passes. `unheard`: what it gives beside a value goes elsewhere.
+/// Checks a request. `select`: the records, if they are known, so that no bytes are read to find them. `last`: whether the
+/// pass is the last of several. `keeps`: whether the bytes that the kernel gives are kept where they are made.
 pub(crate) fn prepare(
     request: Request,
     select: Option<Range<u64>>,
     last: bool,
-    unheard: bool,
+    keeps: bool,
 ) -> Result<Prepared, RunError> {
     let Request {
         kernel,
@@ -102,23 +102,23 @@ pub(crate) fn prepare(
     let statistics = statistics.filter(|_| options.statistics);
     options.check()?;
     let spec = kernel.spec();
-    if unheard {
+    if keeps {
         check_keeps(&spec)?;
     }
-    let quiet = unheard || spec.passes == Passes::Several && !last && spec.output != Output::Value;
-    let kernel = if quiet { Arc::new(Unheard(kernel)) } else { kernel };
+    let value_only = keeps || spec.passes == Passes::Several && !last && spec.output != Output::Value;
+    let kernel = if value_only { Arc::new(ValueOnly(kernel)) } else { kernel };
     let spec = kernel.spec();
-    let chunks = chunks.map(|chunks| Owned::new(chunks, &file)).transpose()?;
-    fits(&spec, &input, chunks.as_ref())?;
+    let chunks = chunks.map(|chunks| OwnedChunks::new(chunks, &file)).transpose()?;
+    check_input(&spec, &input, chunks.as_ref())?;
     let (kernel, domain) = match &chunks {
         None => (kernel, selection.resolve(&file, &input, &spec, options.max_record, select)?),
         Some(owned) => {
-            let kernel = Arc::new(Numbered::new(kernel, &owned.chunks)) as Arc<dyn Kernel>;
+            let kernel = Arc::new(NumberedKernel::new(kernel, &owned.chunks)) as Arc<dyn Kernel>;
             (kernel, Domain::of_chunks(owned.chunks.len(), select)?)
         }
     };
-    // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic: fragments
-    // travel in the partial.
+    // Rows leave in order, so the owner of a line pulls its end. A value needs no such traffic, because
+    // fragments of lines travel in the partial.
     let whole_lines = spec.record == Record::Line && spec.output != Output::Value;
     let kernel = if spec.record == Record::Line && !whole_lines {
         Arc::new(Lines::new(kernel, options.max_record))
@@ -139,7 +139,7 @@ pub(crate) fn prepare(
         }
     };
     if let Some(side) = side.iter().find(|side| side.len() > MAX_SIDE_BYTES) {
-        let why = format!("a side input has {} bytes; the bound is {MAX_SIDE_BYTES}", side.len());
+        let why = format!("a side input has {} bytes; the limit is {MAX_SIDE_BYTES} bytes", side.len());
         return Err(RunError::SecondInput { kernel: spec.name, why });
     }
     let second = prepare_second(&spec, second, domain.records.as_ref())?;
@@ -164,23 +164,24 @@ pub(crate) fn prepare(
     })
 }
 
+/// Checks that the bytes of a kernel can be kept where they are made.
 pub(crate) fn check_keeps(spec: &Spec) -> Result<(), RunError> {
     if keeps_bytes(spec) { Ok(()) } else { Err(RunError::CannotKeep { kernel: spec.name }) }
 }
 
-/// Whether the kernel was bound to records as these are.
-fn fits(spec: &Spec, input: &Input, chunks: Option<&Owned>) -> Result<(), RunError> {
+/// Checks that the kernel was bound to such records.
+fn check_input(spec: &Spec, input: &Input, chunks: Option<&OwnedChunks>) -> Result<(), RunError> {
     if let Some(chunks) = chunks {
         // Chunks are given one by one, in any order.
         if spec.record == Record::Fixed(chunks.bytes) && spec.order == Order::Any && spec.halo == 0 {
             return Ok(());
         }
-        let why = "does not take the chunks of this array one by one; bind it to the array".into();
+        let why = "it does not take the chunks of this array one by one; bind it to the array".into();
         return Err(KernelError::Contract { kernel: spec.name, why }.into());
     }
     let fits = match (spec.record, input.record) {
         (Record::Fixed(kernel), RecordRule::Fixed(file)) => kernel == file,
-        // A kernel over bytes takes lines apart itself.
+        // A kernel over bytes splits lines itself.
         (Record::Line | Record::Fixed(1), RecordRule::Lines) | (Record::Index(_), _) => true,
         _ => false,
     };
@@ -188,7 +189,7 @@ fn fits(spec: &Spec, input: &Input, chunks: Option<&Owned>) -> Result<(), RunErr
         return Ok(());
     }
     let why = format!(
-        "its records are {:?}, those of the request {:?}; bind it to the request's input",
+        "its records are {:?} and the records of the request are {:?}; bind it to the input of the request",
         spec.record, input.record
     );
     Err(KernelError::Contract { kernel: spec.name, why }.into())
@@ -202,14 +203,16 @@ fn prepare_second(
     let refuse = |why: String| Err(RunError::SecondInput { kernel: spec.name, why });
     match (spec.second, second, records) {
         (None, None, _) => Ok(None),
-        (None, Some(_), _) => refuse("takes one file, and two were given".into()),
-        (Some(_), None, _) => refuse("reads two files side by side; name the second".into()),
-        (Some(_), _, None) => refuse("has no records to read side by side".into()),
+        (None, Some(_), _) => refuse("it reads one file, and two were given; leave the second out".into()),
+        (Some(_), None, _) => refuse("it reads two files side by side; name the second file".into()),
+        (Some(_), _, None) => {
+            refuse("it has no records that can be read side by side with a second file".into())
+        }
         (Some(size), Some(file), Some(first)) => {
             let records = FixedRecords::from_file_len(file.skip, size, file.file.length)?;
             if records.count() != first.count() {
                 return refuse(format!(
-                    "the first file has {} records and the second {}; they must have as many",
+                    "the first file has {} records and the second has {}; give files with the same number of records",
                     first.count(),
                     records.count()
                 ));

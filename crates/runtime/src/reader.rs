@@ -1,5 +1,5 @@
-//! Turns units into aligned blocks: reads what the owner has, pulls what it lacks, and hands out whole records
-//! with their halo, little-endian.
+//! Turns units into aligned blocks. It reads the bytes that the owner has, pulls those that it lacks, and gives out
+//! whole records with their halo, little-endian.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,60 +10,61 @@ use gristmill_layout::{FixedRecords, TargetIndex};
 use crate::RunError;
 use crate::assembly::Assembly;
 use crate::buffer::Buffer;
-use crate::chunk_reader::Decoding;
-use crate::fetch::{Sight, Tally, read_range};
+use crate::chunk_reader::ChunkDecoder;
+use crate::fetch::{OwnerView, Tally, read_range};
 use crate::gather::gather;
-use crate::lines::Look;
+use crate::lines::LineSearch;
 use crate::options::MAX_BLOCK_BYTES;
 use crate::prepare::Prepared;
-use crate::pulls::Pulled;
+use crate::pulls::PulledBytes;
 use crate::units::Unit;
 
-/// Whether to go on.
+/// The decision of a callback to go on or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Go,
     Stop,
 }
 
-/// Stretches of records read together, at most.
-const MAX_TAKES: usize = 4096;
+/// Most blocks whose records are read together.
+const MAX_PLANNED_BLOCKS: usize = 4096;
 
-/// A block has this many times the records of its halo on one side, as far as it may: of what is read, at most a fifth
-/// is then halo, which was read for the block before too.
+/// Records of a block as a multiple of its halo on one side, if the bound of a block allows it. Then at most a fifth of the
+/// bytes that are read is halo, which was read for the block before too.
 const HALOS_IN_BLOCK: u64 = 8;
 
 /// Takes one block.
-pub(crate) type Each<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
+pub(crate) type TakeBlock<'e> = dyn FnMut(&Block<'_>) -> Result<Flow, RunError> + 'e;
 
 pub(crate) struct Reader<'a> {
     pub(crate) job: &'a Prepared,
     pub tally: Tally,
-    /// Position of the first record that was not handed out, or that is being folded: where a failure lies.
+    /// Position of the first record that was not given out, or that is being folded. A failure is at this position.
     pub at: u64,
     pub(crate) records: Buffer,
     pub(crate) own: Buffer,
     second: Buffer,
-    takes: Vec<Take>,
-    pulled: Arc<Pulled>,
-    look: Look,
-    /// For chunks.
-    pub(crate) decoding: Option<Decoding>,
-    /// For what is read beside them.
+    planned: Vec<PlannedBlock>,
+    pulled: Arc<PulledBytes>,
+    search: LineSearch,
+    /// The decoder of the lead, if records are chunks.
+    pub(crate) decoder: Option<ChunkDecoder>,
+    /// The assembly of records, if chunks of other variables are read too.
     pub(crate) assembly: Option<Assembly>,
 }
 
-/// Records that follow each other, all owned by one target.
+/// The records of one block. They follow each other, and one target owns them all.
 #[derive(Debug)]
-struct Take {
+struct PlannedBlock {
     records: Range<u64>,
-    /// With halo.
+    /// Bytes of the file, including the halo.
     bytes: Range<u64>,
+    /// Bytes of the halo on each side.
     before: usize,
     after: usize,
 }
 
-impl Take {
+impl PlannedBlock {
     fn len(&self) -> usize {
         (self.bytes.end - self.bytes.start) as usize
     }
@@ -78,16 +79,16 @@ impl<'a> Reader<'a> {
             records: Buffer::default(),
             own: Buffer::default(),
             second: Buffer::default(),
-            takes: Vec::new(),
+            planned: Vec::new(),
             pulled: Arc::default(),
-            look: Look::default(),
-            decoding: None,
+            search: LineSearch::default(),
+            decoder: None,
             assembly: None,
         }
     }
 
-    /// Hands out the blocks of a unit in order, until there are no more or `each` says stop.
-    pub fn unit(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
+    /// Gives the blocks of a unit to `each` in order, until there are no more or `each` returns [`Flow::Stop`].
+    pub fn unit(&mut self, unit: &Unit, each: &mut TakeBlock<'_>) -> Result<Flow, RunError> {
         let job = self.job;
         if let Some(owned) = &job.chunks {
             return self.chunks(owned, unit, each);
@@ -108,10 +109,11 @@ impl<'a> Reader<'a> {
             while !owned.is_empty() {
                 let part = owned.start..owned.end.min(owned.start.saturating_add(most));
                 owned.start = part.end;
-                let take = self.take(records, part);
-                let lacking = take.bytes.start < run.file.start || take.bytes.end > run.file.end;
+                let block = self.plan_block(records, part);
+                let lacking = block.bytes.start < run.file.start || block.bytes.end > run.file.end;
                 let pull = lacking && !self.pulled.reaches(run.file.start);
-                let full = bytes + take.len() > job.options.block_bytes || self.takes.len() >= MAX_TAKES;
+                let full =
+                    bytes + block.len() > job.options.block_bytes || self.planned.len() >= MAX_PLANNED_BLOCKS;
                 if bytes > 0 && (full || pull) {
                     bytes = 0;
                     if self.flush(unit.target, each)? == Flow::Stop {
@@ -119,59 +121,59 @@ impl<'a> Reader<'a> {
                     }
                 }
                 if pull {
-                    self.at = take.records.start;
+                    self.at = block.records.start;
                     self.pull(unit, run.file.start)?;
                 }
-                bytes += take.len();
-                self.takes.push(take);
+                bytes += block.len();
+                self.planned.push(block);
             }
         }
         self.flush(unit.target, each)
     }
 
-    /// Pulls what is lacking from this run on.
+    /// Pulls the lacking bytes from this run on.
     fn pull(&mut self, unit: &Unit, run: u64) -> Result<(), RunError> {
-        self.pulled = unit.batch.pulled(self.job, unit.target, &unit.select, run, &mut self.tally)?;
+        self.pulled = unit.batch.pull(self.job, unit.target, &unit.select, run, &mut self.tally)?;
         Ok(())
     }
 
-    fn take(&self, records: &FixedRecords, part: Range<u64>) -> Take {
+    fn plan_block(&self, records: &FixedRecords, part: Range<u64>) -> PlannedBlock {
         let halo = self.job.spec.halo;
         let low = part.start.saturating_sub(halo);
         let high = part.end.saturating_add(halo).min(records.count());
         let inner = records.bytes(part.clone());
         let bytes = records.bytes(low..high);
         let (before, after) = ((inner.start - bytes.start) as usize, (bytes.end - inner.end) as usize);
-        Take { records: part, bytes, before, after }
+        PlannedBlock { records: part, bytes, before, after }
     }
 
-    /// Reads the records of all takes and hands them out.
-    fn flush(&mut self, target: TargetIndex, each: &mut Each<'_>) -> Result<Flow, RunError> {
-        let Some(first) = self.takes.first() else { return Ok(Flow::Go) };
+    /// Reads the records of all planned blocks and gives them out.
+    fn flush(&mut self, target: TargetIndex, each: &mut TakeBlock<'_>) -> Result<Flow, RunError> {
+        let Some(first) = self.planned.first() else { return Ok(Flow::Go) };
         self.at = first.records.start;
         let job = self.job;
-        let takes = std::mem::take(&mut self.takes);
-        let total: usize = takes.iter().map(Take::len).sum();
+        let planned = std::mem::take(&mut self.planned);
+        let total: usize = planned.iter().map(PlannedBlock::len).sum();
         let data = self.records.get(total);
         let (file, pulled, tally) = (&job.file, &*self.pulled, &mut self.tally);
-        let mut sight = Sight { file, owner: target, pulled, look: (0, &[]), tally };
-        gather(&mut sight, takes.iter().map(|take| take.bytes.clone()), data, &mut self.own)?;
+        let mut view = OwnerView { file, owner: target, pulled, searched: (0, &[]), tally };
+        gather(&mut view, planned.iter().map(|block| block.bytes.clone()), data, &mut self.own)?;
         if let Some(element) = job.input.element {
             job.byte_order.to_little(element.size(), data);
         }
         let mut at = 0;
         let mut flow = Flow::Go;
-        for take in &takes {
-            let bytes = &data[at..at + take.len()];
-            at += take.len();
-            self.at = take.records.start;
-            let count = take.records.end - take.records.start;
-            let mut block = Block::new(take.records.start, count, bytes).with_halo(take.before, take.after);
+        for plan in &planned {
+            let bytes = &data[at..at + plan.len()];
+            at += plan.len();
+            self.at = plan.records.start;
+            let count = plan.records.end - plan.records.start;
+            let mut block = Block::new(plan.records.start, count, bytes).with_halo(plan.before, plan.after);
             if let Some(second) = &job.second {
-                let range = second.records.bytes(take.records.clone());
+                let range = second.records.bytes(plan.records.clone());
                 let buffer = self.second.get((range.end - range.start) as usize);
                 read_range(&second.file, range, buffer)?;
-                self.tally.own(target, buffer.len() as u64);
+                self.tally.count_own(target, buffer.len() as u64);
                 if let Some(element) = second.element {
                     second.byte_order.to_little(element.size(), buffer);
                 }
@@ -185,12 +187,12 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        self.takes = takes;
-        self.takes.clear();
+        self.planned = planned;
+        self.planned.clear();
         Ok(flow)
     }
 
-    fn virtual_records(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
+    fn virtual_records(&mut self, unit: &Unit, each: &mut TakeBlock<'_>) -> Result<Flow, RunError> {
         let step = self.job.options.block_bytes as u64;
         let mut at = unit.window.start;
         while at < unit.window.end {
@@ -207,8 +209,8 @@ impl<'a> Reader<'a> {
         Ok(Flow::Go)
     }
 
-    /// Whole lines that begin in the unit, pulled to their ends.
-    fn lines(&mut self, unit: &Unit, each: &mut Each<'_>) -> Result<Flow, RunError> {
+    /// Gives whole lines that begin in the unit to `each`. The ends of the lines are pulled.
+    fn lines(&mut self, unit: &Unit, each: &mut TakeBlock<'_>) -> Result<Flow, RunError> {
         let job = self.job;
         let max = job.options.max_record;
         self.at = unit.window.start.max(unit.select.start);
@@ -222,8 +224,8 @@ impl<'a> Reader<'a> {
             let to = end.min(at.saturating_add(step));
             let buffer = self.records.get((to - at) as usize);
             let (file, owner, pulled) = (&job.file, unit.target, &*self.pulled);
-            let look = (self.look.from, &*self.look.bytes);
-            Sight { file, owner, pulled, look, tally: &mut self.tally }.read(at..to, buffer)?;
+            let searched = (self.search.from, &*self.search.bytes);
+            OwnerView { file, owner, pulled, searched, tally: &mut self.tally }.read(at..to, buffer)?;
             let whole = if to == end { buffer.len() } else { last_line_end(buffer) };
             if whole == 0 {
                 if step > max {
@@ -242,18 +244,19 @@ impl<'a> Reader<'a> {
         Ok(Flow::Go)
     }
 
-    /// Where the first line begins at or behind `at`.
+    /// The start of the first line at or behind `at`.
     fn line_start(&mut self, unit: &Unit, at: u64) -> Result<u64, RunError> {
         let job = self.job;
         let at = at.max(unit.select.start);
         let (file, owner, pulled, tally) = (&job.file, unit.target, &*self.pulled, &mut self.tally);
-        let mut sight = Sight { file, owner, pulled, look: (0, &[]), tally };
-        let mut read = |range, buffer: &mut [u8]| sight.read(range, buffer);
+        let mut view = OwnerView { file, owner, pulled, searched: (0, &[]), tally };
+        let mut read = |range, buffer: &mut [u8]| view.read(range, buffer);
         let max = job.options.max_record;
-        job.line_starts.find(at, unit.select.clone(), max, &mut self.look, &mut read)
+        job.line_starts.find(at, unit.select.clone(), max, &mut self.search, &mut read)
     }
 }
 
+/// Length of the buffer up to the end of its last whole line.
 fn last_line_end(buffer: &[u8]) -> usize {
     buffer.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
 }

@@ -1,4 +1,4 @@
-//! What a request reports about itself.
+//! The report of a request.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use gristmill_kernel::RecordRule;
 use crate::prepare::Prepared;
 use crate::{ClientShare, Tally};
 
-/// Where and how an answer was computed.
+/// A report about where and how an answer was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Wall-clock time from the first read to the answer.
@@ -16,8 +16,8 @@ pub struct Report {
     pub rounds: u32,
     /// Threads that folded.
     pub lanes: usize,
-    /// Bytes that folds were given, read where they lie, in all passes. What is read besides, because it lies between
-    /// them, is not counted.
+    /// Bytes that folds got, in all passes, as they lie in the parts. Other bytes that are read because they lie between
+    /// these are not counted.
     pub bytes_read: u64,
     /// Chunks of an array that were answered from their statistics, unread, in all passes.
     pub chunks_settled: u64,
@@ -25,52 +25,53 @@ pub struct Report {
     pub bytes_moved: u64,
     /// Messages between targets that this took.
     pub messages: u64,
-    /// Bytes that came over a network to whoever asked: answers of storage nodes, or all that was read.
+    /// Bytes that came over a network to the client: answers of storage nodes, or all bytes that were read.
     pub bytes_to_client: u64,
-    /// Bytes that a plain read over a network would have moved besides; 0 where there is no network.
+    /// Bytes that a plain read over a network would have moved in addition; 0 if there is no network.
     pub bytes_not_moved: u64,
     /// Bytes that lanes of this process folded, in all passes, and the processor time that they used for it.
-    pub folded_here: (u64, Duration),
-    /// One entry a target, and one more for a target of which a part was folded somewhere else.
+    pub folded_locally: (u64, Duration),
+    /// One entry for each target, and one more for a target of which a part was folded somewhere else.
     pub places: Vec<PlaceReport>,
-    /// What was decided anew while the request ran.
+    /// Decisions that changed while the request ran.
     pub revisions: Vec<RevisionReport>,
 }
 
-/// A decision that was changed.
+/// A changed decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionReport {
-    /// The targets whose records are folded somewhere else since.
+    /// The targets whose records have been folded somewhere else since then.
     pub nodes: Vec<String>,
-    /// Where to: `client`.
+    /// The new place: `client`.
     pub place: &'static str,
-    /// How long after the request began.
+    /// Time since the request began.
     pub after: Duration,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub why: String,
 }
 
-/// What happened at one place.
+/// The work that was done at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceReport {
     /// `storage` or `client`.
     pub place: &'static str,
     /// The target.
     pub node: String,
-    /// Records folded there in one pass; `None` for lines, which are not counted unless that is the question.
+    /// Records folded there in one pass; `None` for lines, which are not counted.
     pub records: Option<u64>,
-    /// Bytes read there, in all passes.
+    /// Bytes read there in all passes.
     pub bytes: u64,
-    /// Why the folds ran there.
+    /// The reason why the folds ran there.
     pub why: String,
 }
 
 impl Report {
-    /// Of a request that took so many passes. `here` is what was folded beside the job's own place.
+    /// The report of a request after `rounds` passes. `client_share` is the part that the client folded instead of the place
+    /// of the job.
     pub(crate) fn new(
         job: &Prepared,
         tally: &Tally,
-        here: ClientShare,
+        client_share: ClientShare,
         rounds: u32,
         elapsed: Duration,
     ) -> Report {
@@ -92,10 +93,15 @@ impl Report {
             };
         let mut all = places(tally, job.file.place.place, &|_| job.file.place.why.to_owned());
         let revised = |target: usize| {
-            let of = |revision: &&crate::Revision| revision.targets.iter().any(|t| *t as usize == target);
-            here.revisions.iter().rfind(of).map_or_else(String::new, |revision| revision.why.clone())
+            let concerns =
+                |revision: &&crate::Revision| revision.targets.iter().any(|t| *t as usize == target);
+            client_share
+                .revisions
+                .iter()
+                .rfind(concerns)
+                .map_or_else(String::new, |revision| revision.why.clone())
         };
-        let moved = places(&here.tally, "client", &revised);
+        let moved = places(&client_share.tally, "client", &revised);
         all.extend(moved.into_iter().filter(|place| place.bytes > 0 || place.records.is_some_and(|n| n > 0)));
         let revision = |revision: &crate::Revision| RevisionReport {
             nodes: revision.targets.iter().map(|target| node(*target as usize)).collect(),
@@ -103,29 +109,29 @@ impl Report {
             after: revision.after,
             why: revision.why.clone(),
         };
-        let read_here: u64 = here.tally.read.iter().sum();
-        let bytes_read = tally.read.iter().sum::<u64>().saturating_add(read_here);
+        let read_by_client: u64 = client_share.tally.read.iter().sum();
+        let bytes_read = tally.read.iter().sum::<u64>().saturating_add(read_by_client);
         let bytes_to_client =
-            if job.file.place.remote { bytes_read } else { tally.sent.saturating_add(read_here) };
+            if job.file.place.remote { bytes_read } else { tally.sent.saturating_add(read_by_client) };
         let across = bytes_to_client > 0;
-        // What nodes fold, their own lanes fold.
+        // Nodes fold with their own lanes.
         let on_nodes = across && !job.file.place.remote;
         Report {
             elapsed,
             rounds,
             lanes: job.options.lanes,
             bytes_read,
-            chunks_settled: tally.settled.saturating_add(here.tally.settled),
+            chunks_settled: tally.settled.saturating_add(client_share.tally.settled),
             bytes_moved: tally.moved,
-            messages: tally.messages.saturating_add(here.tally.messages),
+            messages: tally.messages.saturating_add(client_share.tally.messages),
             bytes_to_client,
             bytes_not_moved: if across { bytes_read.saturating_sub(bytes_to_client) } else { 0 },
-            folded_here: (
-                if on_nodes { read_here } else { bytes_read },
-                tally.lanes.saturating_add(here.tally.lanes),
+            folded_locally: (
+                if on_nodes { read_by_client } else { bytes_read },
+                tally.lanes.saturating_add(client_share.tally.lanes),
             ),
             places: all,
-            revisions: here.revisions.iter().map(revision).collect(),
+            revisions: client_share.revisions.iter().map(revision).collect(),
         }
     }
 }

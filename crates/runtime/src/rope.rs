@@ -1,12 +1,12 @@
-//! Partial results with the records they cover, and joining them.
+//! Partial results with the records that they cover, and the rope that joins them.
 //!
-//! A partial is a *rope*: pieces sorted by position, each the records it covers and the state of a fold over
-//! them. [`Partial::join`] sorts pieces, rejects records covered twice and merges neighbours. It is commutative
-//! and associative whatever the kernel, so any tree over targets and any order of arrival give the same whole,
-//! and a partial that arrives twice is an error, never a number that is too large.
+//! A partial is a *rope*: pieces sorted by position. Each piece has the records that it covers and the state of a
+//! fold over them. [`Partial::join`] sorts pieces, rejects records that are covered twice, and merges neighbours. It
+//! is commutative and associative for every kernel. So any tree over targets and any order of arrival give the same
+//! whole, and a partial that arrives twice is an error, never a number that is too large.
 //!
-//! Pieces of a kernel whose order is [`Order::Any`] collapse into one across gaps; the covered set is kept all
-//! the same, for the same reason.
+//! Pieces of a kernel whose order is [`Order::Any`] collapse into one across gaps. The covered set is kept then too,
+//! for the same reason.
 
 use std::ops::Range;
 
@@ -14,63 +14,64 @@ use gristmill_kernel::{Ctx, Kernel, Order, Output, Sink, saved};
 
 use crate::{ExtentSet, RunError};
 
-/// Most pieces of a partial, and most ranges of a covered set, that are read from bytes.
+/// Most pieces of a partial, and most ranges of the covered sets that are read from bytes.
 pub const MAX_PIECES: usize = 1 << 22;
 
-/// Pieces that are inserted one by one; more are taken in by one walk, since each insertion moves what follows.
+/// Most pieces that are inserted one by one. More pieces are joined in one walk, because each insertion moves the pieces
+/// behind it.
 const FEW_PIECES: usize = 8;
 
-/// A state and the records it covers.
+/// A state and the records that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The records; one range for a kernel of order [`Order::File`].
     pub covered: ExtentSet,
-    /// What the fold over them saved.
+    /// The saved state of the fold over them.
     pub state: Vec<u8>,
 }
 
-/// What is known so far of one pass.
+/// The partial result of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     /// The pass.
     pub round: u32,
     /// Pieces in the order of their first records; they have no record in common.
     pub pieces: Vec<Piece>,
-    /// A fold that ends here said that it needs nothing from here on.
+    /// Position from which on no record is needed: a fold that ends here has enough.
     pub enough_at: Option<u64>,
 }
 
-/// Where two neighbours cannot be merged, and why.
+/// A seam at which two neighbours cannot be merged: its position and the error.
 type Seam = (u64, RunError);
 
-/// Whether pieces of this kernel may be merged across gaps. Rows belong to places, so a kernel that emits some
-/// may not, whatever it declares.
+/// Whether pieces of this kernel may be merged across gaps. Rows belong to positions, so pieces of a kernel that emits
+/// rows may not, whatever order it declares.
 pub(crate) fn collapses(kernel: &dyn Kernel) -> bool {
     let spec = kernel.spec();
     spec.order == Order::Any && spec.output == Output::Value
 }
 
 impl Partial {
-    /// Nothing yet.
+    /// A partial that covers no records.
     pub const fn empty(round: u32) -> Partial {
         Partial { round, pieces: Vec::new(), enough_at: None }
     }
 
-    /// One state; nothing if it covers nothing.
-    pub fn of(round: u32, covered: ExtentSet, state: Vec<u8>) -> Partial {
+    /// A partial of one state. It has no piece if `covered` is empty.
+    pub fn new(round: u32, covered: ExtentSet, state: Vec<u8>) -> Partial {
         let pieces = if covered.is_empty() { Vec::new() } else { vec![Piece { covered, state }] };
         Partial { round, pieces, enough_at: None }
     }
 
-    /// All records covered.
+    /// The set of all covered records.
     ///
     /// # Errors
     /// The error is [`RunError::Overlap`] if two pieces cover the same records.
     pub fn covered(&self) -> Result<ExtentSet, RunError> {
-        ExtentSet::of_all(self.pieces.iter().flat_map(|piece| piece.covered.ranges()).cloned().collect())
+        ExtentSet::from_ranges(self.pieces.iter().flat_map(|piece| piece.covered.ranges()).cloned().collect())
     }
 
-    /// Takes in another partial of the same pass. Rows that seams bring to light go to `sink`.
+    /// Joins another partial of the same pass. Rows that merges at seams emit go to `sink`.
     ///
     /// # Errors
     /// The error is [`RunError::Round`] if the other is of another pass, [`RunError::Overlap`] if both cover the same
@@ -89,8 +90,8 @@ impl Partial {
         }
     }
 
-    /// The same. Where two neighbours cannot be merged, tells the place of the seam and why, and keeps only what lies
-    /// before it: either nothing behind a failure is needed, or less was needed than lies before it.
+    /// Joins as [`join`](Self::join) does. If two neighbours cannot be merged, returns the seam, and keeps only the pieces
+    /// before it. The pieces behind it are not needed: no record behind a failure is, or the answer needs only records before it.
     pub(crate) fn join_to_seam(
         &mut self,
         kernel: &dyn Kernel,
@@ -108,7 +109,7 @@ impl Partial {
         let failure = if !collapses(kernel) && other.pieces.len() > FEW_PIECES {
             self.interleave(kernel, ctx, other.pieces, sink)?
         } else {
-            self.take_in(kernel, ctx, other.pieces, sink)?
+            self.insert_each(kernel, ctx, other.pieces, sink)?
         };
         if let Some(enough) = self.enough_at
             && !collapses(kernel)
@@ -118,8 +119,8 @@ impl Partial {
         Ok(failure)
     }
 
-    /// Takes pieces in one by one, which is quick where they are few.
-    fn take_in(
+    /// Joins pieces one by one, which is fast if they are few.
+    fn insert_each(
         &mut self,
         kernel: &dyn Kernel,
         ctx: &Ctx,
@@ -140,7 +141,7 @@ impl Partial {
         Ok(None)
     }
 
-    /// Takes in many sorted pieces in one walk over both sides.
+    /// Joins many sorted pieces in one walk over both sides.
     fn interleave(
         &mut self,
         kernel: &dyn Kernel,
@@ -159,7 +160,7 @@ impl Partial {
                 _ => theirs.next(),
             };
             let Some(piece) = next else { break };
-            let range = single(&piece)?;
+            let range = single_range(&piece)?;
             if self.enough_at.is_some_and(|enough| range.start >= enough) {
                 break;
             }
@@ -186,6 +187,7 @@ impl Partial {
         Ok(failure)
     }
 
+    /// Merges a piece across gaps into the only piece.
     fn collapse(
         &mut self,
         kernel: &dyn Kernel,
@@ -193,7 +195,7 @@ impl Partial {
         piece: Piece,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
-        // A partial that came from elsewhere may have several.
+        // A partial from another machine may have several pieces.
         for other in self.pieces.split_off(self.pieces.len().min(1)) {
             self.collapse(kernel, ctx, other, sink)?;
         }
@@ -209,6 +211,7 @@ impl Partial {
         Ok(())
     }
 
+    /// Inserts a piece at its position and merges it with its neighbours.
     fn insert(
         &mut self,
         kernel: &dyn Kernel,
@@ -216,7 +219,7 @@ impl Partial {
         piece: Piece,
         sink: &mut dyn Sink,
     ) -> Result<Option<Seam>, RunError> {
-        let range = single(&piece)?;
+        let range = single_range(&piece)?;
         let at = self.pieces.partition_point(|other| start(other) < range.start);
         if let Some(next) = self.pieces.get(at)
             && start(next) < range.end
@@ -287,7 +290,8 @@ pub(crate) fn end(piece: &Piece) -> u64 {
     piece.covered.ranges().last().map_or(0, |range| range.end)
 }
 
-fn single(piece: &Piece) -> Result<Range<u64>, RunError> {
+/// The range of a piece in file order, which has exactly one.
+fn single_range(piece: &Piece) -> Result<Range<u64>, RunError> {
     match piece.covered.ranges() {
         [range] => Ok(range.clone()),
         other => {

@@ -1,4 +1,4 @@
-//! Partials as bytes, for the way to another machine and for checkpoints.
+//! Encodes partials as bytes, for other machines and for checkpoints.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::rope::start;
 use crate::{ExtentSet, MAX_PIECES, Partial, Piece, RunError};
 
 impl Partial {
-    /// Appends the partial as bytes, little-endian: pass, number of pieces, and of each its ranges and the state
-    /// behind its length; last, a flag and where a fold had enough. Ranges of the same length at the same distance,
-    /// as stripes make them, are written once with their number, so that the covered set of a kernel of any order is
-    /// some bytes and not some for every stripe.
+    /// Appends the partial as bytes, little-endian: pass, number of pieces, and for each piece its ranges and the state
+    /// behind its length. Last come a flag and the position at which a fold had enough. Ranges of the same length at the
+    /// same distance, as stripes make them, are written once with their number. So the covered set of a kernel of any
+    /// order takes few bytes, whatever the number of stripes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u64(u64::from(self.round));
         out.put_u64(self.pieces.len() as u64);
@@ -29,36 +29,41 @@ impl Partial {
         }
     }
 
-    /// Reads what [`encode`](Partial::encode) wrote. What comes from elsewhere is checked: pieces sorted and
-    /// apart, ranges not empty.
+    /// Reads the bytes that [`encode`](Partial::encode) wrote. They may come from another machine, so it checks that pieces
+    /// are sorted and apart, and that no range is empty.
     ///
     /// # Errors
-    /// The error is [`RunError::BadPartial`] for anything else, and [`RunError::Overlap`] if ranges overlap.
+    /// The error is [`RunError::BadPartial`] for other bytes, and [`RunError::Overlap`] if ranges overlap.
     pub fn decode(bytes: &[u8]) -> Result<Partial, RunError> {
         let bad = |why: String| RunError::BadPartial { why };
         let mut read = StateReader::new("partial", bytes);
         let inner = |e: gristmill_kernel::KernelError| bad(e.to_string());
-        let round = u32::try_from(read.u64().map_err(inner)?).map_err(|_| bad("impossible pass".into()))?;
+        let round = u32::try_from(read.u64().map_err(inner)?)
+            .map_err(|_| bad("the number of the pass is too large".into()))?;
         let count = read.u64().map_err(inner)?;
         if count > MAX_PIECES as u64 {
-            return Err(bad(format!("{count} pieces")));
+            return Err(bad(format!("{count} pieces are too many")));
         }
         let mut out = Partial::empty(round);
-        // A few bytes stand for many ranges, so these are bounded in all.
-        let mut left = MAX_PIECES as u64;
+        // A few bytes can stand for many ranges, so the number of all ranges is bounded.
+        let mut ranges_left = MAX_PIECES as u64;
         for _ in 0..count {
-            let of_piece = read.u64().map_err(inner)?;
-            if of_piece > left || of_piece == 0 {
-                return Err(bad(format!("a piece of {of_piece} series of ranges")));
+            let series_count = read.u64().map_err(inner)?;
+            if series_count > ranges_left || series_count == 0 {
+                return Err(bad(format!("a piece has {series_count} series of ranges")));
             }
             let mut list = Vec::new();
-            for _ in 0..of_piece {
+            for _ in 0..series_count {
                 let mut word = || read.u64().map_err(inner);
                 let series = Series { start: word()?, length: word()?, step: word()?, count: word()? };
-                left = left.checked_sub(series.count).ok_or_else(|| bad("too many ranges".into()))?;
-                series.ranges(&mut list).ok_or_else(|| bad("ranges that cannot be".into()))?;
+                ranges_left = ranges_left
+                    .checked_sub(series.count)
+                    .ok_or_else(|| bad("there are too many ranges".into()))?;
+                series
+                    .ranges(&mut list)
+                    .ok_or_else(|| bad("ranges are empty, overlap or are too large".into()))?;
             }
-            let covered = ExtentSet::of_all(list)?;
+            let covered = ExtentSet::from_ranges(list)?;
             if out.pieces.last().is_some_and(|last| start(last) > covered.ranges()[0].start) {
                 return Err(bad("pieces are not sorted".into()));
             }
@@ -68,24 +73,24 @@ impl Partial {
             out.enough_at = Some(read.u64().map_err(inner)?);
         }
         read.end().map_err(inner)?;
-        // No record in two pieces.
+        // This checks that no record is in two pieces.
         out.covered()?;
         Ok(out)
     }
 }
 
-/// Ranges of one length at one distance.
+/// Ranges of the same length at the same distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Series {
     start: u64,
     length: u64,
-    /// From the start of one to the start of the next; 0 where there is only one.
+    /// Distance from the start of one range to the start of the next; 0 if there is only one range.
     step: u64,
     count: u64,
 }
 
 impl Series {
-    /// Appends the ranges; `None` if they are empty, overlap or pass the end of all positions.
+    /// Appends the ranges. `None`: they are empty, overlap or touch, or pass the last position.
     fn ranges(self, out: &mut Vec<Range<u64>>) -> Option<()> {
         if self.length == 0 || self.count == 0 || self.count > 1 && self.step <= self.length {
             return None;
@@ -98,6 +103,7 @@ impl Series {
     }
 }
 
+/// Groups sorted ranges into series.
 fn series(ranges: &[Range<u64>]) -> Vec<Series> {
     let mut out: Vec<Series> = Vec::new();
     let mut last_start = 0;

@@ -1,26 +1,26 @@
-//! A lane whose folds give rows or bytes: each unit has a channel, queued in the order of the units.
+//! A lane whose folds give rows or bytes. Each unit has a channel. The channels are queued in the order of the units.
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use gristmill_kernel::{Emptied, Fold, RowBuffer, feed, saved};
+use gristmill_kernel::{DrainOutcome, Fold, RowBuffer, feed, saved};
 
 use crate::RunError;
 use crate::fetch::Tally;
 use crate::pass::{Pass, lock};
 use crate::reader::{Flow, Reader};
-use crate::rows::{Queued, UnitEnd, UnitSender};
+use crate::rows::{QueuedUnit, UnitEnd, UnitSender};
 use crate::units::Unit;
 
-/// Where lanes queue the units they have begun; `None` once no more will come.
-pub(crate) type Queue = Mutex<Option<SyncSender<Queued>>>;
+/// The queue of the units that lanes have begun; `None` once no more units will come.
+pub(crate) type Queue = Mutex<Option<SyncSender<QueuedUnit>>>;
 
-/// Ends the queue when a lane ends, also by a panic: either there are no more units, or none are wanted.
-struct Closing<'q>(&'q Queue);
+/// Ends the queue when a lane ends, also by a panic. Then there are no more units, or no more are needed.
+struct QueueCloser<'q>(&'q Queue);
 
-impl Drop for Closing<'_> {
+impl Drop for QueueCloser<'_> {
     fn drop(&mut self) {
         lock(self.0).take();
     }
@@ -39,7 +39,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
 
     pub fn run(self) -> Tally {
         let mut reader = Reader::new(self.pass.job);
-        let _closing = Closing(self.queue);
+        let _closing = QueueCloser(self.queue);
         self.units(&mut reader);
         reader.tally
     }
@@ -52,7 +52,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
                 let Some(queue) = queue.as_ref() else { return };
                 let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return };
                 let (sender, receiver) = sync_channel(self.pass.job.options.batches_ahead());
-                if queue.send(Queued { at: unit.window.start, messages: receiver }).is_err() {
+                if queue.send(QueuedUnit { at: unit.window.start, messages: receiver }).is_err() {
                     return;
                 }
                 (unit, UnitSender(sender))
@@ -61,13 +61,13 @@ impl<'a, 'p> RowLane<'a, 'p> {
             match self.unit(reader, &unit, &sender) {
                 Ok(true) => {}
                 Ok(false) => return,
-                // Without a last word the reader goes no further than this unit.
+                // The unit has no end, so the receiver goes no further than this unit.
                 Err(error) => return self.pass.fail(reader.at, error),
             }
         }
     }
 
-    /// False if the reader wants no more.
+    /// Folds a unit. Returns false if the receiver needs no more.
     fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
         let pass = self.pass;
         let mut rows = RowBuffer::new(pass.job.options.row_bytes);
@@ -87,11 +87,11 @@ impl<'a, 'p> RowLane<'a, 'p> {
             };
             let send = |rows: &mut RowBuffer| {
                 let batch = rows.take();
-                let emptied = if batch.is_empty() { Emptied::Nothing } else { Emptied::Rows };
+                let emptied = if batch.is_empty() { DrainOutcome::Nothing } else { DrainOutcome::Rows };
                 gone |= !sender.rows(batch);
-                // A stop is heard between records, and so also by a generator with much to say.
+                // The lane also stops between records of one block, because a kernel may give many rows for a block.
                 let stop = gone || pass.stopping() && pass.job.spec.grain <= 1;
-                Ok(if stop { Emptied::Stop } else { emptied })
+                Ok(if stop { DrainOutcome::Stop } else { emptied })
             };
             let took;
             (took, enough) = feed(&pass.job.spec, &mut **fold, &part, &mut rows, send)?;

@@ -1,8 +1,8 @@
-//! Rows in the order of their positions, from lanes that work ahead of each other.
+//! Puts the rows of lanes that work ahead of each other in the order of their positions.
 //!
-//! Each unit has a channel of its own, bounded; the reader empties them in the order of the units. A lane that
-//! is ahead waits when its channel is full, and the lane with the first unit never waits for another, so
-//! memory is bounded and nothing stands still.
+//! Each unit has a bounded channel of its own. The receiver empties the channels in the order of the units. A lane
+//! that is ahead waits when its channel is full, so memory is bounded. The lane with the first unit never waits for
+//! another lane, so the lanes cannot block each other for ever.
 
 use std::io;
 use std::ops::Range;
@@ -12,16 +12,16 @@ use gristmill_kernel::{Ctx, Kernel, KernelError, MAX_MERGE_ROWS, Position, RowBa
 
 use crate::{ExtentSet, Partial, RunError};
 
-/// Takes the rows of an answer, in ascending order of position, each once.
+/// Takes the rows of an answer, in ascending order of position. Each row comes once.
 pub trait RowOutput {
-    /// Takes some rows.
+    /// Takes a batch of rows.
     ///
     /// # Errors
     /// It fails if the rows cannot be taken. An error ends the request, which fails with [`RunError::Rows`].
     fn rows(&mut self, batch: &RowBatch) -> io::Result<()>;
 }
 
-/// For requests whose rows nobody wants.
+/// An output that discards all rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Discard;
 
@@ -39,63 +39,64 @@ impl RowOutput for RowBatch {
 }
 
 /// A unit that a lane has begun.
-pub(crate) struct Queued {
-    /// Its first byte in the file, or its first virtual record: units of a pass are ordered by it.
+pub(crate) struct QueuedUnit {
+    /// Its first byte in the file, or its first virtual record. Units of a pass are ordered by it.
     pub at: u64,
-    /// What its lane says of it.
-    pub messages: Receiver<Message>,
+    /// The messages of its lane.
+    pub messages: Receiver<UnitMessage>,
 }
 
-/// What a lane says of its unit.
-pub(crate) enum Message {
+/// A message of a lane about its unit.
+pub(crate) enum UnitMessage {
     Rows(RowBatch),
     End(UnitEnd),
 }
 
-/// The last word on a unit.
+/// The end of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitEnd {
-    /// What was folded, and the state after it. Nothing for a unit without records.
+    /// The records that were folded, and the state after them; `None` for a unit without records.
     pub piece: Option<(Range<u64>, Vec<u8>)>,
-    /// The fold needs nothing behind this.
+    /// Whether the fold needs no records behind these.
     pub enough: bool,
-    /// The unit is not finished: the request is to stop.
+    /// Whether the unit is not finished because the request stops.
     pub cut: bool,
 }
 
 /// The sending side of a unit.
-pub(crate) struct UnitSender(pub SyncSender<Message>);
+pub(crate) struct UnitSender(pub SyncSender<UnitMessage>);
 
 impl UnitSender {
-    /// False if the reader is gone.
+    /// Sends rows. Returns false if the receiver is gone.
     pub fn rows(&self, batch: RowBatch) -> bool {
-        batch.is_empty() || self.0.send(Message::Rows(batch)).is_ok()
+        batch.is_empty() || self.0.send(UnitMessage::Rows(batch)).is_ok()
     }
 
+    /// Sends the end of the unit. Returns false if the receiver is gone.
     pub fn end(&self, end: UnitEnd) -> bool {
-        self.0.send(Message::End(end)).is_ok()
+        self.0.send(UnitMessage::End(end)).is_ok()
     }
 }
 
-/// Hands rows on in order and joins the units' states.
+/// Delivers rows in order and joins the states of the units.
 pub(crate) struct Delivery<'a> {
     pub kernel: &'a dyn Kernel,
     pub ctx: &'a Ctx,
     pub output: &'a mut dyn RowOutput,
     pub partial: Partial,
-    /// Position of the last row handed on.
+    /// Position of the last row that was delivered.
     pub delivered: Option<Position>,
 }
 
 impl Delivery<'_> {
-    /// Empties the units in order, until the last, a cut, or one that says enough.
-    pub fn drain(&mut self, units: Receiver<Queued>) -> Result<(), RunError> {
+    /// Empties the channels of the units in order, until the last unit, or a unit that is cut or has enough.
+    pub fn drain(&mut self, units: Receiver<QueuedUnit>) -> Result<(), RunError> {
         for unit in units {
             let mut ended = false;
             for message in unit.messages {
                 match message {
-                    Message::Rows(batch) => self.deliver(batch)?,
-                    Message::End(end) => {
+                    UnitMessage::Rows(batch) => self.deliver(batch)?,
+                    UnitMessage::End(end) => {
                         if let Some((range, state)) = end.piece {
                             self.join(range, state, end.enough)?;
                         }
@@ -107,7 +108,7 @@ impl Delivery<'_> {
                 }
             }
             if !ended {
-                // Its lane failed, and says so itself; what follows would leave a hole.
+                // The lane failed and reports that itself. Later units would leave a gap.
                 return Ok(());
             }
         }
@@ -117,7 +118,8 @@ impl Delivery<'_> {
     pub fn join(&mut self, range: Range<u64>, state: Vec<u8>, enough: bool) -> Result<(), RunError> {
         let mut seam = RowBuffer::new(usize::MAX);
         let enough_at = enough.then_some(range.end);
-        let piece = Partial { enough_at, ..Partial::of(self.ctx.round, ExtentSet::of(range), state) };
+        let piece =
+            Partial { enough_at, ..Partial::new(self.ctx.round, ExtentSet::from_range(range), state) };
         self.partial.join(self.kernel, self.ctx, piece, &mut seam)?;
         let seam = seam.take();
         let kernel = self.kernel.spec().name;
@@ -132,12 +134,12 @@ impl Delivery<'_> {
         self.deliver(seam)
     }
 
-    /// Hands a batch on; rows that were handed on before are left out, since folds may emit a row twice.
+    /// Delivers a batch without the rows that were delivered before, because folds may emit a row twice.
     pub fn deliver(&mut self, batch: RowBatch) -> Result<(), RunError> {
         let Some(last) = batch.positions().last().copied() else { return Ok(()) };
         if !batch.positions().is_sorted_by(|a, b| a < b) {
             let kernel = self.kernel.spec().name;
-            let why = "emitted rows that are not in ascending order of position".into();
+            let why = "it emitted rows that are not in ascending order of position".into();
             return Err(KernelError::Contract { kernel, why }.into());
         }
         let fresh = |at: &Position| self.delivered.is_none_or(|delivered| *at > delivered);

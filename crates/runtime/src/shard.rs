@@ -1,4 +1,4 @@
-//! One pass over the records that some targets own: what a storage node folds for a request.
+//! One pass over the records that some targets own. A storage node folds it for a request.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use gristmill_kernel::{Ctx, Kernel, KernelError, NoRows, RowBatch};
 use gristmill_layout::TargetIndex;
 
 use crate::crew::UnitOutput;
-use crate::job::unchanged;
-use crate::pass::{Interrupted, Pass, interrupted, lock};
-use crate::prepare::{Prepared, Unheard, check_keeps, prepare};
-use crate::rows::{Message, UnitEnd};
-use crate::{Control, ErrorKind, ExtentSet, Left, Partial, Request, RunError, ShardEnd, Tally};
+use crate::job::check_unchanged;
+use crate::pass::{InterruptedFold, Pass, lock, take_interrupted};
+use crate::prepare::{Prepared, ValueOnly, check_keeps, prepare};
+use crate::rows::{UnitEnd, UnitMessage};
+use crate::{Control, ErrorKind, ExtentSet, Partial, Request, RowCut, RunError, ShardEnd, Tally};
 
 /// The part of a pass that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,53 +21,53 @@ pub struct Shard {
     pub targets: Vec<TargetIndex>,
     /// Number of the pass.
     pub round: u32,
-    /// What the pass before broadcast.
+    /// The broadcast of the pass before.
     pub shared: Arc<[u8]>,
-    /// Whether it is the last of several passes: the one that gives rows.
+    /// Whether the pass is the last of several, which gives rows.
     pub last: bool,
-    /// The bytes that are made are kept here; what is told of them is a value.
+    /// Whether this node keeps the bytes that the kernel gives. Then the shard sends only a value.
     pub keep: bool,
-    /// Records of the request, as positions; the shard is those among them that the targets own.
+    /// Positions of the records of the request. The shard has those of them that the targets own.
     pub select: Range<u64>,
 }
 
-/// A request and a shard of it, checked: what can be said to be wrong before anything runs is said here.
+/// A request and a shard of it, checked. Errors that can be found before the shard runs are found here.
 pub struct ShardJob {
     job: Prepared,
     ctx: Ctx,
     targets: Vec<TargetIndex>,
-    /// For merging, where bytes are kept.
-    unheard: Option<Arc<dyn Kernel>>,
-    /// What somebody else left of it.
-    rest: Option<Rest>,
+    /// The kernel with which partials are merged, if bytes are kept.
+    value_only: Option<Arc<dyn Kernel>>,
+    /// The part that another process did not fold, if this one goes on with it.
+    remainder: Option<Remainder>,
 }
 
-/// The part of a shard that is left to fold.
-struct Rest {
+/// The part of a shard that is not folded yet.
+struct Remainder {
     gaps: Vec<Range<u64>>,
-    /// States to go on from, by position.
-    resumed: BTreeMap<u64, Interrupted>,
-    /// The same of a unit of rows.
-    begun: Option<Interrupted>,
+    /// Folds that go on, by the position at which they go on.
+    resumed: BTreeMap<u64, InterruptedFold>,
+    /// The interrupted fold of a unit of rows.
+    begun: Option<InterruptedFold>,
 }
 
-/// How the rows of a shard ended.
+/// The end of the rows of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsEnd {
-    /// What it cost.
+    /// The cost of the shard.
     pub tally: Tally,
-    /// What was not folded because of a stop.
-    pub left: Option<Left>,
+    /// The place where a stop cut the rows.
+    pub row_cut: Option<RowCut>,
 }
 
 impl ShardJob {
-    /// Checks the request and the shard against each other. The request's own selection only says where records
-    /// begin; which are wanted, the shard says.
+    /// Checks the request and the shard against each other. The request's own selection only tells where records begin.
+    /// The shard tells which records are folded.
     ///
     /// # Errors
     /// It fails if a bound is passed, if the kernel, the input and the files do not fit together, and if the shard
-    /// selects records that there are not. The error is [`RunError::CannotKeep`] if bytes are to be kept and are of a
-    /// kernel whose bytes cannot be.
+    /// selects records that the file does not have. The error is [`RunError::CannotKeep`] if bytes are to be kept and the
+    /// kernel does not allow that.
     pub fn new(request: Request, shard: Shard) -> Result<ShardJob, RunError> {
         let Shard { targets, round, shared, last, keep, select } = shard;
         let job = prepare(request, Some(select.clone()), last, false)?;
@@ -75,23 +75,23 @@ impl ShardJob {
             check_keeps(&job.spec)?;
         }
         let ctx = Ctx { round, shared, last, extent: select, side: job.side.clone() };
-        let unheard = keep.then(|| Arc::new(Unheard(job.kernel.clone())) as Arc<dyn Kernel>);
-        Ok(ShardJob { job, ctx, targets, unheard, rest: None })
+        let value_only = keep.then(|| Arc::new(ValueOnly(job.kernel.clone())) as Arc<dyn Kernel>);
+        Ok(ShardJob { job, ctx, targets, value_only, remainder: None })
     }
 
-    /// Whether the shard gives rows, or a value.
+    /// Whether the shard gives rows, and not only a value.
     pub fn gives_rows(&self) -> bool {
-        self.job.gives_rows() && self.unheard.is_none()
+        self.job.gives_rows() && self.value_only.is_none()
     }
 
-    /// Whether it can stop at a record and somebody else can go on.
+    /// Whether the shard can stop at a record, so that another process can go on.
     pub fn can_save(&self) -> bool {
         self.job.spec.can_save
     }
 
-    /// The kernel as its partials are merged.
+    /// The kernel with which partials are merged.
     pub fn kernel(&self) -> &Arc<dyn Kernel> {
-        self.unheard.as_ref().unwrap_or(&self.job.kernel)
+        self.value_only.as_ref().unwrap_or(&self.job.kernel)
     }
 
     /// Context of the pass.
@@ -99,36 +99,36 @@ impl ShardJob {
         &self.ctx
     }
 
-    /// Folds the shard of a kernel that gives a value. If it is told to stop, the partial says what is folded.
+    /// Folds the shard of a kernel that gives a value. If `control` stops it, the partial tells which records are folded.
     ///
     /// # Errors
     /// It fails if a part was changed meanwhile, if no lane can be started or one panics, and if states cannot be
-    /// merged. A failure at a record is told in [`ShardEnd::failure`], and is no error here.
+    /// merged. A failure at a record is in [`ShardEnd::failure`], and is no error here.
     pub fn values(&self, control: &Control) -> Result<ShardEnd, RunError> {
         let pass = self.pass(control);
         let tally = pass.values()?;
         let failure = pass.take_failure();
         let partial = pass.into_partial()?;
-        unchanged(&self.job)?;
-        Ok(ShardEnd { partial, failure, ..ShardEnd::new(self.ctx.round, 0) }.costing(tally))
+        check_unchanged(&self.job)?;
+        Ok(ShardEnd { partial, failure, ..ShardEnd::new(self.ctx.round, 0) }.with_tally(tally))
     }
 
-    /// Folds the shard of a kernel that gives rows; they go to `out`, unit by unit in ascending order. If it is told to
-    /// stop, it says from where somebody else can go on.
+    /// Folds the shard of a kernel that gives rows. They go to `out`, unit by unit in ascending order. If `control` stops
+    /// it, the end tells from where another process can go on.
     ///
     /// # Errors
-    /// The error is the failure at the lowest position, unless the answer needs nothing from there on, or the error of
+    /// The error is the failure at the lowest position, unless the answer needs no records from there on, or the error of
     /// `out`. It also fails if a part was changed meanwhile, and if no lane can be started or one panics.
     pub fn rows(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<RowsEnd, RunError> {
         let pass = self.pass(control);
         let (mut enough, mut cut) = (false, false);
-        let mut left = Left { from: self.ctx.extent.start, begun: None };
-        if let Some((range, state)) = self.rest.as_ref().and_then(|rest| rest.begun.clone()) {
-            left.from = range.end;
+        let mut row_cut = RowCut { from: self.ctx.extent.start, begun: None };
+        if let Some((range, state)) = self.remainder.as_ref().and_then(|remainder| remainder.begun.clone()) {
+            row_cut.from = range.end;
             if self.begins_at(range.end) {
                 lock(&pass.resumed).insert(range.end, (range, state));
             } else {
-                // What follows is somebody else's.
+                // Other targets own the records that follow.
                 out.begin(self.first_byte(range.end))?;
                 out.end(UnitEnd { piece: Some((range, state)), enough: false, cut: false })?;
             }
@@ -139,16 +139,16 @@ impl ShardJob {
                 let mut last = true;
                 for message in unit.messages {
                     match message {
-                        Message::Rows(batch) => out.rows(batch)?,
-                        Message::End(end) if end.cut => {
+                        UnitMessage::Rows(batch) => out.rows(batch)?,
+                        UnitMessage::End(end) if end.cut => {
                             cut = true;
-                            left.from = end.piece.as_ref().map_or(left.from, |(range, _)| range.end);
-                            left.begun = end.piece;
+                            row_cut.from = end.piece.as_ref().map_or(row_cut.from, |(range, _)| range.end);
+                            row_cut.begun = end.piece;
                         }
-                        Message::End(end) => {
+                        UnitMessage::End(end) => {
                             last = end.enough;
                             enough = end.enough;
-                            left.from = end.piece.as_ref().map_or(left.from, |(range, _)| range.end);
+                            row_cut.from = end.piece.as_ref().map_or(row_cut.from, |(range, _)| range.end);
                             out.end(end)?;
                         }
                     }
@@ -160,43 +160,43 @@ impl ShardJob {
             Ok(())
         })?;
         let failure = pass.take_failure();
-        unchanged(&self.job)?;
+        check_unchanged(&self.job)?;
         match failure {
-            // Units are taken in order, and what lies behind an answer, or behind a cut, never decides it.
+            // Units are taken in order, so a failure behind an answer or behind a cut never counts.
             Some((_, error)) if !enough && !cut => Err(error),
             _ => {
                 if let Some((_, begun)) = lock(&pass.resumed).pop_first() {
-                    left.begun = Some(begun);
+                    row_cut.begun = Some(begun);
                 }
-                Ok(RowsEnd { tally, left: (!enough && pass.stopping()).then_some(left) })
+                Ok(RowsEnd { tally, row_cut: (!enough && pass.stopping()).then_some(row_cut) })
             }
         }
     }
 
-    /// Goes on where somebody stopped who folded these records for a value: folds only what `partial` lacks. Gives back
-    /// what of it is not gone on with.
+    /// Resumes a shard for a value that another process stopped: folds only the records that `partial` lacks. Returns also
+    /// the rest of `partial`, whose folds do not go on.
     ///
     /// # Errors
     /// The error is [`RunError::Overlap`] if two pieces of `partial` cover the same records.
-    pub fn after(mut self, mut partial: Partial) -> Result<(ShardJob, Partial), RunError> {
+    pub fn resume_value(mut self, mut partial: Partial) -> Result<(ShardJob, Partial), RunError> {
         let extent = &self.ctx.extent;
         let needed = partial.enough_at.map_or(extent.end, |enough| enough.min(extent.end));
         let gaps = partial.covered()?.gaps(extent.start..needed.max(extent.start));
-        let resumed = interrupted(&**self.kernel(), &mut partial, &gaps);
-        self.rest = Some(Rest { gaps, resumed, begun: None });
+        let resumed = take_interrupted(&**self.kernel(), &mut partial, &gaps);
+        self.remainder = Some(Remainder { gaps, resumed, begun: None });
         Ok((self, partial))
     }
 
-    /// Goes on where somebody stopped who gave these rows.
-    pub fn from(mut self, left: Left) -> ShardJob {
+    /// Resumes a shard for rows that another process stopped.
+    pub fn resume_rows(mut self, row_cut: RowCut) -> ShardJob {
         let extent = &self.ctx.extent;
-        let from = left.from.clamp(extent.start, extent.end);
+        let from = row_cut.from.clamp(extent.start, extent.end);
         let gaps = (from < extent.end).then_some(from..extent.end).into_iter().collect();
-        self.rest = Some(Rest { gaps, resumed: BTreeMap::new(), begun: left.begun });
+        self.remainder = Some(Remainder { gaps, resumed: BTreeMap::new(), begun: row_cut.begun });
         self
     }
 
-    /// Whether one of the targets owns the record at this position, and it is wanted.
+    /// Whether one of the targets owns the record at this position, and the request has this record.
     fn begins_at(&self, position: u64) -> bool {
         let extent = position..self.ctx.extent.end;
         if extent.is_empty() {
@@ -209,53 +209,53 @@ impl ShardJob {
         unit.is_some_and(|unit| pass.position(&unit).max(position) == position)
     }
 
-    /// Where a record lies, in the order of units.
+    /// First byte of a record, or its position if it is virtual; units are ordered by it.
     fn first_byte(&self, position: u64) -> u64 {
         let records = self.job.domain.records.as_ref();
         records.map_or(position, |records| records.bytes(position..position).start)
     }
 
-    /// Folds the shard of a kernel whose bytes are kept here: they go to `out`, unit by unit in ascending order, and the
-    /// states of the units are merged. A unit's end says which records its bytes were made of.
+    /// Folds the shard of a kernel whose bytes this node keeps. They go to `out`, unit by unit in ascending order, and the
+    /// states of the units are merged. A unit's end tells from which records its bytes were made.
     ///
     /// # Errors
     /// It fails as [`rows`](ShardJob::rows) does, and if states cannot be merged. The error is [`RunError::Remote`] if
-    /// it is told to stop, and [`RunError::Kernel`] if the kernel says that it needs no more.
+    /// `control` stops it, and [`RunError::Kernel`] if the kernel has enough.
     pub fn keep(&self, out: &mut dyn UnitOutput, control: &Control) -> Result<ShardEnd, RunError> {
         let partial = Partial::empty(self.ctx.round);
-        let mut kept = Kept { job: self, out, partial };
-        let RowsEnd { tally, left } = self.rows(&mut kept, control)?;
-        if left.is_some() {
+        let mut output = MergingOutput { job: self, out, partial };
+        let RowsEnd { tally, row_cut } = self.rows(&mut output, control)?;
+        if row_cut.is_some() {
             let message = "the request was given up before its answer".into();
             return Err(RunError::Remote { kind: ErrorKind::Failed, message });
         }
-        Ok(ShardEnd { partial: kept.partial, ..ShardEnd::new(self.ctx.round, 0) }.costing(tally))
+        Ok(ShardEnd { partial: output.partial, ..ShardEnd::new(self.ctx.round, 0) }.with_tally(tally))
     }
 
     fn pass<'a>(&'a self, control: &'a Control) -> Pass<'a> {
         let extent = self.ctx.extent.clone();
         let partial = Partial::empty(self.ctx.round);
-        let Some(rest) = &self.rest else {
+        let Some(remainder) = &self.remainder else {
             control.begin_pass(0, extent.end - extent.start);
             let gaps = if extent.is_empty() { Vec::new() } else { vec![extent] };
             return Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets));
         };
-        // Whoever asked counts on from what was folded before.
-        let gaps = rest.gaps.clone();
+        // The caller counts on from the records that were folded before.
+        let gaps = remainder.gaps.clone();
         let pass = Pass::new(&self.job, &self.ctx, control, partial, gaps, Some(&self.targets));
-        *lock(&pass.resumed) = rest.resumed.clone();
+        *lock(&pass.resumed) = remainder.resumed.clone();
         pass
     }
 }
 
-/// Hands units on and merges their states.
-struct Kept<'a> {
+/// An output that passes units on and merges their states.
+struct MergingOutput<'a> {
     job: &'a ShardJob,
     out: &'a mut dyn UnitOutput,
     partial: Partial,
 }
 
-impl UnitOutput for Kept<'_> {
+impl UnitOutput for MergingOutput<'_> {
     fn begin(&mut self, at: u64) -> Result<(), RunError> {
         self.out.begin(at)
     }
@@ -266,12 +266,13 @@ impl UnitOutput for Kept<'_> {
 
     fn end(&mut self, end: UnitEnd) -> Result<(), RunError> {
         if end.enough {
-            // What others made behind this place would have to go again.
-            let why = "says that it needs no more while its bytes are kept where they are made".into();
+            // The bytes that other lanes and nodes made behind this position would have to be removed.
+            let why =
+                "it ended before the last record; a kernel whose bytes are kept must take all records".into();
             return Err(KernelError::Contract { kernel: self.job.job.spec.name, why }.into());
         }
         if let Some((range, state)) = &end.piece {
-            let piece = Partial::of(self.job.ctx.round, ExtentSet::of(range.clone()), state.clone());
+            let piece = Partial::new(self.job.ctx.round, ExtentSet::from_range(range.clone()), state.clone());
             self.partial.join(&**self.job.kernel(), &self.job.ctx, piece, &mut NoRows)?;
         }
         self.out.end(end)

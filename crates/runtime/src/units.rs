@@ -1,4 +1,4 @@
-//! Cutting a pass into units of work that lanes take one after the other.
+//! Cuts a pass into units of work. Lanes take the units one after the other.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use gristmill_layout::{FixedRecords, TargetIndex};
 
 use crate::FileParts;
-use crate::chunks::Owned;
-use crate::pulls::Batch;
+use crate::chunks::OwnedChunks;
+use crate::pulls::PullBatch;
 use crate::selection::Domain;
 
 /// A piece of work: the records of `select` that begin in these bytes of one target.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
-    /// Whose records.
+    /// The target that owns the records.
     pub target: TargetIndex,
-    /// File bytes of the window; for virtual records and chunks their positions.
+    /// Bytes of the file; for virtual records and chunks, positions.
     pub window: Range<u64>,
-    /// Records that are wanted at all.
+    /// Records that are folded, in all units.
     pub select: Range<u64>,
-    /// What the target pulls from others, for this unit and those near it.
-    pub batch: Arc<Batch>,
+    /// Bytes that the target pulls from others, for this unit and the units near it.
+    pub batch: Arc<PullBatch>,
 }
 
-/// The rule by which records belong to targets: *atoms* of `grain` records each, owned by their first byte.
+/// The rule by which records belong to targets. An *atom* has `grain` records and belongs to the target of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ownership {
     atoms: FixedRecords,
@@ -38,8 +38,8 @@ impl Ownership {
             return Ok(Ownership { atoms: *records, grain });
         }
         let size = records.size().saturating_mul(grain);
-        // The last atom may be cut short by the end of the file; only first bytes matter here, so it is left
-        // out if it cannot be represented whole, and added in `starting_in`.
+        // The end of the file may cut the last atom short. Only first bytes matter here, so a cut atom is left out
+        // here and added in `starting_in`.
         let atoms = FixedRecords::new(records.header(), size, records.count() / grain)?;
         Ok(Ownership { atoms, grain })
     }
@@ -50,7 +50,7 @@ impl Ownership {
         let mut range = atoms.start.saturating_mul(self.grain)..atoms.end.saturating_mul(self.grain);
         let last_atom = self.atoms.end();
         if self.grain > 1 && file.contains(&last_atom) {
-            // The cut atom.
+            // This is the cut atom.
             if range.is_empty() {
                 range.start = self.atoms.count() * self.grain;
             }
@@ -65,36 +65,36 @@ impl Ownership {
     }
 }
 
-/// How a pass is cut.
+/// The rule by which a pass is cut into units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// Each target's bytes of a window together: large reads.
+pub(crate) enum CutRule {
+    /// A unit has all bytes of one target in a window, so reads are large.
     ByTarget,
-    /// Each contiguous extent alone, in file order: rows come out in order.
+    /// A unit has one contiguous extent, and units are in file order, so rows come out in order.
     ByExtent,
 }
 
-/// Stripes of one target in a unit: an ordered kernel has a piece for each until the gaps between them close.
+/// Most stripes of one target in a unit. An ordered kernel has a piece for each stripe until the gaps between them close.
 const MAX_STRIPES: u64 = 1024;
 
-/// All units of a pass, or those of some targets only, in the order in which they are to be taken.
+/// All units of a pass, or those of some targets only, in the order in which lanes take them.
 pub(crate) fn units<'a>(
     file: &'a FileParts,
     domain: &'a Domain,
     ownership: Option<Ownership>,
     gaps: Vec<Range<u64>>,
-    cut: Cut,
+    cut: CutRule,
     unit_bytes: u64,
     only: Option<&'a [TargetIndex]>,
 ) -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
     let unit_bytes = unit_bytes.max(1);
     let wanted = move |target: &TargetIndex| only.is_none_or(|only| only.contains(target));
     let Some(ownership) = ownership.filter(|_| domain.records.is_some()) else {
-        // Virtual records lie nowhere; the first target has them all.
+        // Virtual records have no place. The first target owns them all.
         return Box::new(gaps.into_iter().filter(move |_| wanted(&0)).flat_map(move |gap| {
             windows(gap.clone(), unit_bytes).map(move |window| Unit {
                 target: 0,
-                batch: Batch::new(window.clone()),
+                batch: PullBatch::new(window.clone()),
                 window,
                 select: gap.clone(),
             })
@@ -102,30 +102,30 @@ pub(crate) fn units<'a>(
     };
     let targets = file.layout.targets();
     let width = match (&file.layout, cut) {
-        (gristmill_layout::Layout::Striped(striped), Cut::ByTarget) if striped.unit() < unit_bytes => {
+        (gristmill_layout::Layout::Striped(striped), CutRule::ByTarget) if striped.unit() < unit_bytes => {
             let row = striped.unit() * u64::from(targets);
             (unit_bytes.saturating_mul(u64::from(targets)) / row).clamp(1, MAX_STRIPES) * row
         }
         _ => unit_bytes,
     };
     Box::new(gaps.into_iter().flat_map(move |gap| {
-        // Bytes in which the atoms of the gap begin.
+        // The atoms of the gap begin in these bytes.
         let bytes = ownership.first_byte(gap.start)..ownership.first_byte(gap.end - 1) + 1;
         windows(bytes, width).flat_map(move |window| -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
             let gap = gap.clone();
             match cut {
-                Cut::ByTarget => Box::new((0..targets).filter(wanted).map(move |target| Unit {
+                CutRule::ByTarget => Box::new((0..targets).filter(wanted).map(move |target| Unit {
                     target,
                     window: window.clone(),
                     select: gap.clone(),
-                    batch: Batch::new(window.clone()),
+                    batch: PullBatch::new(window.clone()),
                 })),
-                Cut::ByExtent => {
+                CutRule::ByExtent => {
                     let extents = file.layout.extents(window.clone());
-                    let mut batches: BTreeMap<TargetIndex, Arc<Batch>> = BTreeMap::new();
+                    let mut batches: BTreeMap<TargetIndex, Arc<PullBatch>> = BTreeMap::new();
                     Box::new(extents.filter(move |extent| wanted(&extent.target)).map(move |extent| {
                         let batch =
-                            batches.entry(extent.target).or_insert_with(|| Batch::new(window.clone()));
+                            batches.entry(extent.target).or_insert_with(|| PullBatch::new(window.clone()));
                         Unit {
                             target: extent.target,
                             batch: batch.clone(),
@@ -139,10 +139,11 @@ pub(crate) fn units<'a>(
     }))
 }
 
-/// The same of chunks: windows are of their positions, and whoever reads a unit takes what its target owns.
+/// All units of a pass over chunks, as [`units`] gives them. Windows are ranges of positions. The reader of a unit takes the
+/// chunks in the window that its target owns.
 pub(crate) fn chunk_units<'a>(
     file: &'a FileParts,
-    owned: &Owned,
+    owned: &OwnedChunks,
     gaps: Vec<Range<u64>>,
     unit_bytes: u64,
     only: Option<&'a [TargetIndex]>,
@@ -155,7 +156,7 @@ pub(crate) fn chunk_units<'a>(
             let gap = gap.clone();
             (0..targets).filter(wanted).map(move |target| Unit {
                 target,
-                batch: Batch::new(0..0),
+                batch: PullBatch::new(0..0),
                 window: window.clone(),
                 select: gap.clone(),
             })
@@ -163,7 +164,7 @@ pub(crate) fn chunk_units<'a>(
     }))
 }
 
-/// Cuts at multiples of `width`.
+/// Cuts a range at multiples of `width`.
 fn windows(range: Range<u64>, width: u64) -> impl Iterator<Item = Range<u64>> + Send {
     let mut at = range.start;
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
-//! A lane whose folds give a value: states are joined as they are finished, in any order.
+//! A lane whose folds give a value. The states of finished folds are joined in any order.
 
 use std::sync::atomic::Ordering;
 
-use gristmill_kernel::{Block, Emptied, Fold, NoRows, Summary, feed, saved};
+use gristmill_kernel::{Block, DrainOutcome, Fold, NoRows, Summary, feed, saved};
 
 use crate::fetch::Tally;
 use crate::pass::{Pass, lock};
@@ -12,13 +12,13 @@ use crate::{ExtentSet, Partial, RunError};
 /// A lane of a kernel that gives a value.
 pub(crate) struct ValueLane<'a, 'p> {
     pass: &'p Pass<'a>,
-    fold: Option<Running>,
+    fold: Option<RunningFold>,
 }
 
-/// Ranges of a covered set that a lane keeps to itself.
+/// Most ranges of the covered set of a fold before a lane joins its state.
 const MAX_OWN_RANGES: usize = 4096;
 
-struct Running {
+struct RunningFold {
     fold: Box<dyn Fold>,
     covered: ExtentSet,
     end: u64,
@@ -41,7 +41,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             };
             if let Err(error) = reader.unit(&unit, each) {
                 pass.fail(reader.at, error);
-                // What lies before counts: a failure there is the one to tell, or it is all that is needed.
+                // Records before the failure still count: they may fail too, or they may be all that is needed.
                 continue;
             }
         }
@@ -62,15 +62,19 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             Some(running) => running,
             none => {
                 let (fold, start) = pass.begin(part.first())?;
-                none.insert(Running { fold, covered: ExtentSet::of(start..part.first()), end: part.first() })
+                none.insert(RunningFold {
+                    fold,
+                    covered: ExtentSet::from_range(start..part.first()),
+                    end: part.first(),
+                })
             }
         };
-        let nothing = |_: &mut NoRows| Ok(Emptied::Nothing);
+        let nothing = |_: &mut NoRows| Ok(DrainOutcome::Nothing);
         let fed = feed(&pass.job.spec, &mut *running.fold, &part, &mut NoRows, nothing);
         let (took, enough) = match fed {
             Ok(fed) => fed,
             Err(error) => {
-                // It may have taken in what it failed on, and would tell of that failure again.
+                // The fold may have taken the records on which it failed, and would fail again.
                 self.fold = None;
                 return Err(error.into());
             }
@@ -83,12 +87,12 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         }
         running.covered.add(part.first()..part.first() + took)?;
         running.end = part.first() + took;
-        if let Summary::Instead(_) = part.summary() {
+        if let Summary::Substitute(_) = part.summary() {
             pass.control.settled(took);
         }
         pass.control.folded(took);
         if enough {
-            // With an order, nothing behind this place is needed; without one, nothing at all.
+            // With an order, no records behind this position are needed. Without an order, no more records are needed.
             let at = if collapses { 0 } else { running.end };
             pass.enough.fetch_min(at, Ordering::Relaxed);
             self.flush(Some(at))?;
@@ -103,7 +107,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
     fn flush(&mut self, enough_at: Option<u64>) -> Result<(), RunError> {
         let Some(running) = self.fold.take() else { return Ok(()) };
         let pass = self.pass;
-        let piece = Partial::of(pass.ctx.round, running.covered, saved(&*running.fold));
+        let piece = Partial::new(pass.ctx.round, running.covered, saved(&*running.fold));
         let piece = Partial { enough_at, ..piece };
         let seam = lock(&pass.partial).join_to_seam(&*pass.job.kernel, pass.ctx, piece, &mut NoRows)?;
         if let Some((at, error)) = seam {

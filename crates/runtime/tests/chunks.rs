@@ -1,4 +1,4 @@
-//! Reductions of arrays over chunks: the same bits wherever chunks lie, and what is wrong with a chunk is said.
+//! Reductions of arrays over chunks: the bits are the same wherever chunks lie, and errors name the chunk.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use gristmill_runtime::{
 };
 use proptest::prelude::*;
 
-/// One target's bytes.
-struct Held(Vec<u8>);
+/// The bytes of one target.
+struct MemoryPart(Vec<u8>);
 
-impl Part for Held {
+impl Part for MemoryPart {
     fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
         let at = offset as usize;
         buffer.copy_from_slice(&self.0[at..at + buffer.len()]);
@@ -47,12 +47,12 @@ fn striped(bytes: &[u8], unit: u64, targets: u32) -> FileParts {
         name: "array".into(),
         length: bytes.len() as u64,
         layout: Layout::Striped(striped),
-        parts: held.into_iter().map(|bytes| Arc::new(Held(bytes)) as Arc<dyn Part>).collect(),
+        parts: held.into_iter().map(|bytes| Arc::new(MemoryPart(bytes)) as Arc<dyn Part>).collect(),
         place: Placement { place: "storage", why: "a test", remote: false },
     }
 }
 
-/// An array of f64 as a file: chunks one after the other with a gap between, in an order of their own, some not stored.
+/// An array of f64 as a file. Its chunks are in any order with gaps between them, and some are not stored.
 struct World {
     table: Arc<ChunkTable>,
     bytes: Vec<u8>,
@@ -108,7 +108,7 @@ fn world(shape: &[u64], chunk: &[u64], gap: usize, seed: u64) -> World {
                     continue;
                 }
                 (true, false) => values[place as usize],
-                // Outside the array anything may lie.
+                // Elements outside the array may have any value.
                 (false, _) => f64::MAX,
             };
             if !missing {
@@ -168,9 +168,9 @@ fn array(value: &Value, name: &str) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Largest values over the first axis are those of the array, whatever the stripes, and sums have the same bits everywhere.
+    /// Largest values over the first axis are those of the array, whatever the stripes. Means have the same bits everywhere.
     #[test]
-    fn the_same_bits_wherever_chunks_lie(
+    fn the_bits_are_the_same_wherever_chunks_lie(
         shape in prop::collection::vec(1u64..9, 2..4),
         chunk in prop::collection::vec(1u64..5, 3),
         unit in 1u64..200, targets in 1u32..5, lanes in 1usize..4, gap in 0usize..20, seed in any::<u64>(),
@@ -192,7 +192,7 @@ proptest! {
 }
 
 #[test]
-fn only_chunks_of_the_selection_are_read_and_a_stop_goes_on() {
+fn only_selected_chunks_are_read_and_a_stopped_request_resumes() {
     let world = world(&[40, 30], &[4, 7], 3, 11);
     let file = striped(&world.bytes, 100, 3);
     let whole = || Reduction::new(Op::Sum);
@@ -226,7 +226,7 @@ fn only_chunks_of_the_selection_are_read_and_a_stop_goes_on() {
 }
 
 #[test]
-fn a_table_that_lies_and_a_chunk_that_is_cut_are_refused() {
+fn a_wrong_table_and_a_chunk_that_is_cut_are_refused() {
     let world = world(&[8, 8], &[4, 4], 0, 5);
     let ChunkLocations::Listed(places) = &world.table.locations else { panic!("listed") };
     let with = |change: &dyn Fn(&mut ChunkLocation)| {
@@ -244,7 +244,7 @@ fn a_table_that_lies_and_a_chunk_that_is_cut_are_refused() {
     let last = places.last().unwrap().chunk;
     let cut = with(&|place| place.bytes -= 8);
     assert!(cut.contains(&format!("chunk {last}")) && cut.contains("120 bytes"), "{cut}");
-    // Numbers that are not there, or not in order.
+    // These numbers are past the last chunk, or do not ascend.
     for numbers in [vec![4], vec![1, 0], vec![2, 2]] {
         assert!(Chunks::new(world.table.clone(), numbers).is_err());
     }
@@ -252,9 +252,9 @@ fn a_table_that_lies_and_a_chunk_that_is_cut_are_refused() {
 
 /// Statistics of one variable, in memory.
 #[derive(Default)]
-struct Kept(Mutex<BTreeMap<u64, Vec<u8>>>);
+struct MemoryStatistics(Mutex<BTreeMap<u64, Vec<u8>>>);
 
-impl Statistics for Kept {
+impl Statistics for MemoryStatistics {
     fn known(&self, number: u64) -> Option<Vec<u8>> {
         self.0.lock().unwrap().get(&number).cloned()
     }
@@ -271,13 +271,13 @@ fn answered(request: Request) -> gristmill_runtime::Answer {
 }
 
 #[test]
-fn what_statistics_settle_is_not_read() {
+fn chunks_that_statistics_settle_are_not_read() {
     let world = world(&[40, 30], &[4, 7], 3, 11);
     let file = striped(&world.bytes, 100, 3);
-    let kept: Arc<Kept> = Arc::default();
+    let store: Arc<MemoryStatistics> = Arc::default();
     let ask = |op, lanes, statistics| {
         let mut request = request(&world, file.clone(), "", Reduction::new(op), lanes);
-        request.statistics = Some(kept.clone());
+        request.statistics = Some(store.clone());
         request.options.statistics = statistics;
         answered(request)
     };
@@ -289,29 +289,29 @@ fn what_statistics_settle_is_not_read() {
         assert_eq!((with.report.bytes_read, with.report.bytes_moved, with.report.messages), (0, 0, 0));
         assert_eq!((with.report.chunks_settled, without.report.chunks_settled), (50, 0));
         assert_eq!(without.report.bytes_read, world.table.stored_bytes());
-        // They were folded all the same.
+        // Settled chunks count as folded.
         let folded = |answer: &gristmill_runtime::Answer| -> u64 {
             answer.report.places.iter().map(|place| place.records.unwrap()).sum()
         };
         assert_eq!((folded(&with), folded(&without)), (50, 50));
     }
-    // One that is damaged is as none.
-    kept.0.lock().unwrap().insert(7, vec![1, 2, 3]);
+    // A damaged summary counts as a missing one.
+    store.0.lock().unwrap().insert(7, vec![1, 2, 3]);
     let mended = ask(Op::Sum, 3, true);
     assert_eq!((mended.value, mended.report.chunks_settled), (first.value, 49));
     assert_eq!(ask(Op::Sum, 1, true).report.chunks_settled, 50);
 }
 
 #[test]
-fn a_request_that_stops_goes_on_with_what_is_known_then() {
+fn a_stopped_request_resumes_with_the_statistics_known_then() {
     let world = world(&[40, 30], &[4, 7], 3, 11);
     let file = striped(&world.bytes, 100, 3);
     let plain = request(&world, file.clone(), "", Reduction::new(Op::Mean), 1);
     let expected = answered(plain).value;
-    let kept: Arc<Kept> = Arc::default();
+    let store: Arc<MemoryStatistics> = Arc::default();
     let fresh = || {
         let mut request = request(&world, file.clone(), "", Reduction::new(Op::Mean), 1);
-        request.statistics = Some(kept.clone());
+        request.statistics = Some(store.clone());
         request
     };
     for after in [9, 21, 33] {
@@ -324,7 +324,7 @@ fn a_request_that_stops_goes_on_with_what_is_known_then() {
 }
 
 #[test]
-fn chunks_are_told_apart_by_where_they_lie() {
+fn the_place_of_a_chunk_is_part_of_its_identity() {
     let world = world(&[40, 30], &[4, 7], 3, 11);
     let all = || (0..world.table.array.chunks()).collect();
     let chunks = Chunks::new(world.table.clone(), all()).unwrap();

@@ -1,4 +1,4 @@
-//! Passes that others fold: which failure is told, when enough is known, what is added up, what is refused.
+//! Passes that a crew folds: which failure is reported, when the crew stops, which tallies add up, and what is refused.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::ops::Range;
@@ -32,22 +32,22 @@ fn only(range: Range<u64>) -> Vec<Range<u64>> {
     std::iter::once(range).collect()
 }
 
-/// What one member says: the records it folded, whether its fold had enough at their end, and where it failed.
+/// The answer of one member: the records that it folded, whether its fold had enough at their end, and where it failed.
 #[derive(Clone, Default)]
-struct Says {
+struct MemberAnswer {
     folded: Vec<Range<u64>>,
     enough: bool,
     failed: Option<u64>,
 }
 
-impl Says {
+impl MemberAnswer {
     fn end(&self, kernel: &dyn Kernel, ctx: &Ctx) -> ShardEnd {
         let mut end = ShardEnd::new(ctx.round, 1);
         for range in &self.folded {
             let data: Vec<u8> = range.clone().map(byte).collect();
             let mut fold = kernel.begin(ctx).unwrap();
             fold.update(&Block::new(range.start, data.len() as u64, &data), &mut NoRows).unwrap();
-            let piece = Partial::of(ctx.round, ExtentSet::of(range.clone()), saved(&*fold));
+            let piece = Partial::new(ctx.round, ExtentSet::from_range(range.clone()), saved(&*fold));
             end.partial.join(kernel, ctx, piece, &mut NoRows).unwrap();
             end.tally.read[0] += range.end - range.start;
             end.tally.records[0] += range.end - range.start;
@@ -59,17 +59,17 @@ impl Says {
     }
 }
 
-/// Members that answer in this order.
-struct Scripted {
-    says: Vec<Says>,
+/// A crew whose members answer in this order.
+struct ScriptedCrew {
+    answers: Vec<MemberAnswer>,
     asked: AtomicUsize,
 }
 
-impl Crew for Scripted {
+impl Crew for ScriptedCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
-        for says in &self.says {
+        for answer in &self.answers {
             self.asked.fetch_add(1, Ordering::Relaxed);
-            if !take(says.end(&**order.kernel, order.ctx))? {
+            if !take(answer.end(&**order.kernel, order.ctx))? {
                 break;
             }
         }
@@ -81,68 +81,68 @@ impl Crew for Scripted {
     }
 }
 
-/// The answer, and how many members were heard.
-fn asked(kernel: &str, says: &[Says]) -> (Result<Outcome, RunError>, usize) {
+/// The outcome, and the number of members that answered.
+fn asked(kernel: &str, answers: &[MemberAnswer]) -> (Result<Outcome, RunError>, usize) {
     let dir = tempfile::tempdir().unwrap();
-    let crew = Scripted { says: says.to_vec(), asked: 0.into() };
+    let crew = ScriptedCrew { answers: answers.to_vec(), asked: 0.into() };
     let outcome = run_on(request(dir.path(), kernel), &crew, &mut Discard, &Control::new());
     (outcome, crew.asked.into_inner())
 }
 
-fn both_ways(says: &[Says]) -> [Vec<Says>; 2] {
-    [says.to_vec(), says.iter().rev().cloned().collect()]
+fn both_orders(answers: &[MemberAnswer]) -> [Vec<MemberAnswer>; 2] {
+    [answers.to_vec(), answers.iter().rev().cloned().collect()]
 }
 
 #[test]
-fn the_lowest_failure_is_told() {
-    let says = [
-        Says { folded: only(0..8), failed: Some(40), ..Says::default() },
-        Says { folded: only(8..16), failed: Some(20), ..Says::default() },
-        Says { folded: only(16..20), failed: Some(30), ..Says::default() },
+fn the_failure_at_the_lowest_position_is_reported() {
+    let answers = [
+        MemberAnswer { folded: only(0..8), failed: Some(40), ..MemberAnswer::default() },
+        MemberAnswer { folded: only(8..16), failed: Some(20), ..MemberAnswer::default() },
+        MemberAnswer { folded: only(16..20), failed: Some(30), ..MemberAnswer::default() },
     ];
     for kernel in ["last", "sum"] {
-        for says in both_ways(&says) {
-            let (outcome, heard) = asked(kernel, &says);
+        for answers in both_orders(&answers) {
+            let (outcome, count) = asked(kernel, &answers);
             assert_eq!(outcome.unwrap_err().to_string(), failed(20).to_string());
-            assert_eq!(heard, 3);
+            assert_eq!(count, 3);
         }
     }
 }
 
 #[test]
-fn a_failure_behind_enough_is_not_told() {
-    let enough = Says { folded: only(0..10), enough: true, failed: Some(11) };
-    let later = Says { folded: only(12..20), failed: Some(20), ..Says::default() };
-    for says in both_ways(&[enough, later]) {
-        let Outcome::Done(answer) = asked("first", &says).0.unwrap() else { panic!("it stopped") };
+fn a_failure_behind_enough_is_not_reported() {
+    let enough = MemberAnswer { folded: only(0..10), enough: true, failed: Some(11) };
+    let later = MemberAnswer { folded: only(12..20), failed: Some(20), ..MemberAnswer::default() };
+    for answers in both_orders(&[enough, later]) {
+        let Outcome::Done(answer) = asked("first", &answers).0.unwrap() else { panic!("it stopped") };
         assert_eq!(answer.value.get("first"), Some(&Value::Int(0)));
     }
 }
 
 #[test]
-fn a_failure_before_enough_is_told() {
-    let enough = Says { folded: only(10..20), enough: true, ..Says::default() };
-    let before = Says { failed: Some(0), ..Says::default() };
-    for says in both_ways(&[enough, before]) {
-        assert_eq!(asked("first", &says).0.unwrap_err().to_string(), failed(0).to_string());
+fn a_failure_before_enough_is_reported() {
+    let enough = MemberAnswer { folded: only(10..20), enough: true, ..MemberAnswer::default() };
+    let before = MemberAnswer { failed: Some(0), ..MemberAnswer::default() };
+    for answers in both_orders(&[enough, before]) {
+        assert_eq!(asked("first", &answers).0.unwrap_err().to_string(), failed(0).to_string());
     }
 }
 
 #[test]
-fn no_more_is_wanted_once_all_that_is_needed_is_there() {
-    let enough = Says { folded: only(0..10), enough: true, ..Says::default() };
-    let rest = Says { folded: only(10..COUNT), ..Says::default() };
+fn the_crew_stops_once_all_needed_records_are_folded() {
+    let enough = MemberAnswer { folded: only(0..10), enough: true, ..MemberAnswer::default() };
+    let rest = MemberAnswer { folded: only(10..COUNT), ..MemberAnswer::default() };
     assert_eq!(asked("first", &[enough.clone(), rest.clone()]).1, 1);
     assert_eq!(asked("first", &[rest, enough]).1, 2);
-    // Enough at a place is not all that lies before it.
-    let middle = Says { folded: only(10..20), enough: true, ..Says::default() };
-    let start = Says { folded: only(0..10), ..Says::default() };
-    assert_eq!(asked("first", &[middle, start, Says::default()]).1, 2);
+    // A fold that has enough does not cover the records before it.
+    let middle = MemberAnswer { folded: only(10..20), enough: true, ..MemberAnswer::default() };
+    let start = MemberAnswer { folded: only(0..10), ..MemberAnswer::default() };
+    assert_eq!(asked("first", &[middle, start, MemberAnswer::default()]).1, 2);
 }
 
 #[test]
-fn what_is_missing_or_sent_twice_is_no_answer() {
-    let half = Says { folded: only(0..32), ..Says::default() };
+fn records_that_are_missing_or_sent_twice_are_an_error() {
+    let half = MemberAnswer { folded: only(0..32), ..MemberAnswer::default() };
     let outcome = asked("sum", std::slice::from_ref(&half)).0;
     assert!(matches!(&outcome, Err(RunError::Incomplete { gap }) if *gap == (32..COUNT)), "{outcome:?}");
     let outcome = asked("sum", &[half.clone(), half]).0;
@@ -151,9 +151,10 @@ fn what_is_missing_or_sent_twice_is_no_answer() {
 
 #[test]
 fn tallies_add_up() {
-    let says: Vec<Says> =
-        (0..4).map(|n| Says { folded: only(16 * n..16 * (n + 1)), ..Says::default() }).collect();
-    let Outcome::Done(answer) = asked("sum", &says).0.unwrap() else { panic!("it stopped") };
+    let answers: Vec<MemberAnswer> = (0..4)
+        .map(|n| MemberAnswer { folded: only(16 * n..16 * (n + 1)), ..MemberAnswer::default() })
+        .collect();
+    let Outcome::Done(answer) = asked("sum", &answers).0.unwrap() else { panic!("it stopped") };
     let report = answer.report;
     assert_eq!((report.bytes_read, report.bytes_moved, report.messages), (COUNT, 40, 4));
     assert_eq!(report.bytes_to_client, 400);
@@ -162,14 +163,14 @@ fn tallies_add_up() {
 }
 
 #[test]
-fn neighbours_that_do_not_fit_fail_where_they_meet() {
+fn neighbours_that_cannot_be_merged_fail_where_they_meet() {
     let input = Input::elements(DType::U8);
     let kernel = catalog::bind("last", &[], &input).unwrap();
     let ctx = Ctx::first(0..COUNT);
-    let good = |range| Says { folded: only(range), ..Says::default() }.end(&*kernel, &ctx);
+    let good = |range| MemberAnswer { folded: only(range), ..MemberAnswer::default() }.end(&*kernel, &ctx);
     let damaged = |range| {
         let mut end = ShardEnd::new(0, 1);
-        end.partial = Partial::of(0, ExtentSet::of(range), b"no state of any fold".to_vec());
+        end.partial = Partial::new(0, ExtentSet::from_range(range), b"no state of any fold".to_vec());
         end
     };
     let orders: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];

@@ -1,4 +1,4 @@
-//! Units of several sources, put in the order of the file.
+//! Units of several sources are merged in the order of the file.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ fn source(events: Vec<UnitEvent>) -> Box<dyn UnitSource> {
 
 fn row(at: u64) -> UnitEvent {
     let mut batch = RowBatch::default();
-    batch.push(Position::of(at), b"row");
+    batch.push(Position::of_record(at), b"row");
     UnitEvent::Rows(batch)
 }
 
@@ -42,7 +42,7 @@ fn finished(read: u64) -> UnitEvent {
     UnitEvent::Finished(Tally { read: vec![read], ..Tally::new(1) })
 }
 
-/// What was taken, in words.
+/// An output that notes each call as text.
 #[derive(Default)]
 struct Taken(Vec<String>);
 
@@ -91,7 +91,7 @@ fn units_end_with_the_first_that_has_enough_or_is_cut() {
     use UnitEvent::{Begin, Failed};
     for (enough, cut) in [(true, false), (false, true)] {
         let last = UnitEvent::End(UnitEnd { piece: None, enough, cut });
-        // What lies behind is neither taken nor told.
+        // Later units are not taken, and their failures are not reported.
         let first = vec![Begin(0), row(1), last, Begin(2), Failed(failed(2))];
         let second = vec![Begin(10), Failed(failed(10))];
         let (result, taken, tally) = merged(vec![source(second), source(first)]);
@@ -102,7 +102,7 @@ fn units_end_with_the_first_that_has_enough_or_is_cut() {
 }
 
 #[test]
-fn the_first_failure_among_units_is_told() {
+fn the_first_failure_among_units_is_reported() {
     use UnitEvent::{Begin, Failed};
     let first = vec![Begin(0), ended(), Begin(20), Failed(failed(20))];
     let second = vec![Begin(10), row(11), Failed(failed(10))];
@@ -112,9 +112,9 @@ fn the_first_failure_among_units_is_told() {
 }
 
 #[test]
-fn units_that_make_no_sense_are_refused() {
+fn wrong_sequences_of_events_are_refused() {
     use UnitEvent::Begin;
-    let senseless = [
+    let wrong = [
         vec![Begin(10), ended(), Begin(5), ended(), finished(0)],
         vec![Begin(10), ended(), Begin(10), ended(), finished(0)],
         vec![row(1), finished(0)],
@@ -123,12 +123,12 @@ fn units_that_make_no_sense_are_refused() {
         vec![Begin(0), row(1), Begin(2), ended(), finished(0)],
         vec![Begin(0), row(1), finished(0)],
     ];
-    for events in senseless {
+    for events in wrong {
         let text = format!("{events:?}");
         let result = merged(vec![source(events)]).0;
         assert!(matches!(result, Err(RunError::BadPartial { .. })), "{text}: {result:?}");
     }
-    // One that breaks off.
+    // These sources break off.
     for events in [vec![], vec![Begin(0), row(1)], vec![Begin(0), ended()]] {
         let result = merged(vec![source(events)]).0;
         assert_eq!(result.unwrap_err().to_string(), failed(u64::MAX).to_string());

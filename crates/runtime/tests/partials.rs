@@ -1,4 +1,4 @@
-//! Partials and checkpoints as values: any order of joining, nothing counted twice, nothing believed unread.
+//! Partials and checkpoints: they join in any order, no record counts twice, and encoded bytes are checked.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::ops::Range;
@@ -25,7 +25,7 @@ fn partial(kernel: &dyn Kernel, range: Range<u64>) -> Partial {
     if !data.is_empty() {
         fold.update(&Block::new(range.start, data.len() as u64, &data), &mut NoRows).unwrap();
     }
-    Partial::of(0, ExtentSet::of(range), saved(&*fold))
+    Partial::new(0, ExtentSet::from_range(range), saved(&*fold))
 }
 
 fn joined(kernel: &dyn Kernel, mut parts: Vec<Partial>, order: &[prop::sample::Index]) -> Partial {
@@ -46,12 +46,12 @@ fn joined(kernel: &dyn Kernel, mut parts: Vec<Partial>, order: &[prop::sample::I
 
 proptest! {
     #[test]
-    fn joining_is_free_of_order(
+    fn the_order_of_joining_does_not_matter(
         cuts in prop::collection::btree_set(1..COUNT, 0..12),
         order in prop::collection::vec(any::<prop::sample::Index>(), 12),
         ordered in any::<bool>(),
     ) {
-        // `last` merges neighbours only, `sum` across gaps.
+        // `last` merges only neighbours, and `sum` merges across gaps.
         let kernel = kernel(if ordered { "last" } else { "sum" });
         let bounds: Vec<u64> = std::iter::once(0).chain(cuts).chain([COUNT]).collect();
         let parts: Vec<_> = bounds.windows(2).map(|pair| partial(&*kernel, pair[0]..pair[1])).collect();
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_covered_twice_is_refused(a in 0..COUNT, b in 0..COUNT, len in 1..20u64, ordered in any::<bool>()) {
+    fn records_that_are_covered_twice_are_refused(a in 0..COUNT, b in 0..COUNT, len in 1..20u64, ordered in any::<bool>()) {
         let kernel = kernel(if ordered { "last" } else { "sum" });
         let (first, second) = (a..(a + len).min(COUNT), b..(b + len).min(COUNT));
         let overlap = first.start.max(second.start) < first.end.min(second.end);
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_missing_is_not_answered(from in 0..COUNT, to in 0..COUNT) {
+    fn missing_records_are_an_error(from in 0..COUNT, to in 0..COUNT) {
         let kernel = kernel("sum");
         let missing = from != 0 || to != COUNT;
         let whole = partial(&*kernel, from..to.max(from)).whole(&*kernel, &ctx());
@@ -81,10 +81,10 @@ proptest! {
     }
 
     #[test]
-    fn a_partial_survives_the_way_through_bytes(cuts in prop::collection::btree_set(0..COUNT, 2..9)) {
+    fn an_encoded_partial_decodes_to_the_same(cuts in prop::collection::btree_set(0..COUNT, 2..9)) {
         let kernel = kernel("last");
         let bounds: Vec<u64> = cuts.into_iter().collect();
-        // Every other extent, so that pieces stay apart.
+        // Only every other extent is taken, so that pieces stay apart.
         let parts: Vec<_> = bounds.windows(2).step_by(2).map(|pair| partial(&*kernel, pair[0]..pair[1])).collect();
         let partial = joined(&*kernel, parts, &[]);
         let mut bytes = Vec::new();
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn many_pieces_join_as_one_by_one(
-        // For each of the extents that follow each other: its length, and whose it is; nobody's, if neither's.
+        // Extents that follow each other. Each has a length, and belongs to the left side, to the right side, or to none.
         extents in prop::collection::vec((1u64..4, 0u8..7), 20..120),
         twice in prop::option::of(any::<prop::sample::Index>()),
     ) {
@@ -134,7 +134,7 @@ proptest! {
             for range in single.iter().rev() {
                 expected.join(&*kernel, &ctx, of(std::slice::from_ref(range)), &mut NoRows).unwrap();
             }
-            // Neighbours of one side meet only where the other's pieces do, so that is settled first.
+            // Neighbours of one side are merged only where they meet pieces of the other side, so another join merges all.
             let mut settled = Partial::empty(0);
             settled.join(&*kernel, &ctx, whole, &mut NoRows).unwrap();
             prop_assert_eq!(settled, expected);
@@ -187,7 +187,7 @@ fn several_pieces_of_a_kernel_of_any_order_count_each_record_once() {
     assert!(matches!(twice, Err(RunError::Overlap { .. })), "{twice:?}");
     several.join(&*kernel, &ctx(), partial(&*kernel, 2..4), &mut NoRows).unwrap();
     assert_eq!(several.pieces.len(), 1);
-    assert_eq!(several.pieces[0].covered, ExtentSet::of(0..6));
+    assert_eq!(several.pieces[0].covered, ExtentSet::from_range(0..6));
 }
 
 #[test]

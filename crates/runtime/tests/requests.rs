@@ -1,4 +1,4 @@
-//! Requests over plain files: stopping and resuming, files that change, rows that cannot be written.
+//! Requests over plain files: stops and resumption, files that change, and rows that cannot be written.
 #![allow(clippy::unwrap_used)] // in functions that tests share
 
 use std::fs;
@@ -40,7 +40,7 @@ fn done(outcome: Outcome) -> Value {
 }
 
 #[test]
-fn a_request_stopped_anywhere_goes_on_to_the_same_answer() {
+fn a_request_that_stops_anywhere_resumes_to_the_same_answer() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 1000);
     let params = [("where", "> 100.5")];
@@ -84,7 +84,7 @@ fn a_checkpoint_fits_only_its_own_request() {
     less.selection = Selection { skip: 8, range: None };
     let other = resume(less, checkpoint.clone(), &mut Discard, &Control::new());
     assert!(matches!(other, Err(RunError::OtherRequest { .. })), "{other:?}");
-    // The same length, another content.
+    // The file gets other bytes of the same length.
     fs::write(&path, vec![1u8; 8000]).unwrap();
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
     fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
@@ -92,33 +92,33 @@ fn a_checkpoint_fits_only_its_own_request() {
     assert!(matches!(other, Err(RunError::ChangedSince { .. })), "{other:?}");
 }
 
-/// Does something to the file when the first rows arrive.
-struct Meddle<'a>(Option<Box<dyn FnOnce() + 'a>>);
+/// An output that changes the file when the first rows arrive.
+struct ChangeFile<'a>(Option<Box<dyn FnOnce() + 'a>>);
 
-impl RowOutput for Meddle<'_> {
+impl RowOutput for ChangeFile<'_> {
     fn rows(&mut self, _: &RowBatch) -> io::Result<()> {
-        if let Some(meddle) = self.0.take() {
-            meddle();
+        if let Some(change) = self.0.take() {
+            change();
         }
         Ok(())
     }
 }
 
 #[test]
-fn a_file_cut_while_it_is_read_is_an_error_that_says_so() {
+fn a_file_that_is_cut_while_it_is_read_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 100_000);
     let cut = || fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
     let result = run(
         request(&path, "lookup", &[("where", ">= 0")]),
-        &mut Meddle(Some(Box::new(cut))),
+        &mut ChangeFile(Some(Box::new(cut))),
         &Control::new(),
     );
     assert!(matches!(result, Err(RunError::Truncated { length: 800_000, .. })), "{result:?}");
 }
 
 #[test]
-fn a_file_written_while_it_is_read_gives_no_answer() {
+fn a_file_that_is_written_while_it_is_read_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 1000);
     let grow = || {
@@ -127,7 +127,7 @@ fn a_file_written_while_it_is_read_gives_no_answer() {
     };
     let result = run(
         request(&path, "lookup", &[("where", ">= 0")]),
-        &mut Meddle(Some(Box::new(grow))),
+        &mut ChangeFile(Some(Box::new(grow))),
         &Control::new(),
     );
     assert!(matches!(result, Err(RunError::Changed { .. })), "{result:?}");
@@ -160,15 +160,15 @@ fn a_line_is_too_long_wherever_units_and_blocks_end() {
     }
 }
 
-/// Takes nothing until everything is folded.
-struct Slow<'a>(&'a Control);
+/// An output that takes no rows until all records are folded.
+struct SlowOutput<'a>(&'a Control);
 
-impl RowOutput for Slow<'_> {
+impl RowOutput for SlowOutput<'_> {
     fn rows(&mut self, _: &RowBatch) -> io::Result<()> {
         let begun = Instant::now();
         while self.0.progress().0 < self.0.progress().1 {
             if begun.elapsed() > Duration::from_secs(20) {
-                return Err(io::Error::other("lanes wait for the reader"));
+                return Err(io::Error::other("the lanes wait for this output"));
             }
             std::thread::yield_now();
         }
@@ -177,18 +177,19 @@ impl RowOutput for Slow<'_> {
 }
 
 #[test]
-fn lanes_that_give_all_they_take_do_not_wait_for_each_other() {
+fn lanes_whose_rows_are_all_their_records_do_not_wait_for_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 96);
     let request = request(&path, "lookup", &[("where", ">= 0")]);
     assert_eq!((request.options.lanes as u64, request.options.unit_bytes), (3, 96 * 8 / 3));
     let control = Control::new();
-    done(run(request, &mut Slow(&control), &control).unwrap());
+    done(run(request, &mut SlowOutput(&control), &control).unwrap());
 }
 
-struct Deaf;
+/// An output on a full disk.
+struct FullDisk;
 
-impl RowOutput for Deaf {
+impl RowOutput for FullDisk {
     fn rows(&mut self, _: &RowBatch) -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::StorageFull))
     }
@@ -198,29 +199,29 @@ impl RowOutput for Deaf {
 fn rows_that_cannot_be_written_end_the_request() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), 100_000);
-    let result = run(request(&path, "lookup", &[("where", ">= 0")]), &mut Deaf, &Control::new());
+    let result = run(request(&path, "lookup", &[("where", ">= 0")]), &mut FullDisk, &Control::new());
     assert!(
         matches!(&result, Err(RunError::Rows(e)) if e.kind() == io::ErrorKind::StorageFull),
         "{result:?}"
     );
 }
 
-struct Explosive(gristmill_kernel::Output);
-struct ExplosiveFold;
+struct PanickingKernel(gristmill_kernel::Output);
+struct PanickingFold;
 
-impl Kernel for Explosive {
+impl Kernel for PanickingKernel {
     fn spec(&self) -> Spec {
-        Spec { output: self.0, ..Spec::fixed("explosive", 8) }
+        Spec { output: self.0, ..Spec::fixed("panicking", 8) }
     }
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(ExplosiveFold))
+        Ok(Box::new(PanickingFold))
     }
     fn advance(&self, _: &Ctx, _: &[u8]) -> Result<Next, KernelError> {
         Ok(Next::Done(Value::Int(0)))
     }
 }
 
-impl Fold for ExplosiveFold {
+impl Fold for PanickingFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         assert!(block.first() < 500, "a kernel with a fault");
         Ok(Step::Took(block.count()))
@@ -237,7 +238,7 @@ fn a_kernel_that_panics_is_an_error_of_its_request() {
     let path = write(dir.path(), 1000);
     for output in [gristmill_kernel::Output::Value, gristmill_kernel::Output::Bytes] {
         let mut request = request(&path, "sum", &[]);
-        request.kernel = Arc::new(Explosive(output));
+        request.kernel = Arc::new(PanickingKernel(output));
         let result = run(request, &mut Discard, &Control::new());
         assert!(matches!(result, Err(RunError::Panicked)), "{result:?}");
     }
@@ -252,7 +253,7 @@ fn first_reads_little_of_a_long_file() {
         panic!("it stopped")
     };
     assert_eq!(answer.value.get("first"), Some(&Value::Float(0.0)));
-    // Each of three lanes may be a unit ahead.
+    // Each of the three lanes may be one unit ahead.
     assert!(answer.report.bytes_read <= 3 * 256, "{} bytes", answer.report.bytes_read);
 }
 
@@ -273,7 +274,7 @@ fn what_is_behind_enough_never_decides() {
 }
 
 #[test]
-fn of_several_failures_the_first_in_the_file_is_told() {
+fn the_first_failure_in_the_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data.f64");
     let values = (0..2000).map(|i| if i >= 700 && i % 100 == 0 { f64::NAN } else { 1.0 });

@@ -1,13 +1,13 @@
-//! How long decisions take by the length of the queue, and how long requests take by who decides.
+//! Measures the time of a decision by the length of the queue, and the time of requests by the policy.
 //!
-//! `scale queue [--quick]` prints `works,what,median_seconds,least_seconds,gap`: the queue of one storage
-//! node with a data node and 16 clients, kernels and sizes mixed. `paper` and `overlap` are the decision
-//! alone; `place` is overlap from shards to places, with the cost of each place for each shard.
+//! `scale queue [--quick]` prints `works,what,median_seconds,least_seconds,gap` for the queue of one storage node with
+//! a data node and 16 clients. Kernels and sizes are mixed. `paper` and `overlap` are the time of the decision only.
+//! `place` is the time of overlap from shards to places, with the cost of each place for each shard.
 //!
 //! `scale worlds [--quick]` prints
-//! `world,intensity,nodes,clients,requests,seed,policy,makespan,mean,stored,bound,best_static, seconds`:
-//! simulated worlds. Intensity is the number of requests that arrive over what the cores of the storage nodes
-//! can fold. `bound` is what no policy is below, `seconds` how long the simulation ran.
+//! `world,intensity,nodes,clients,requests,seed,policy,makespan,mean,stored,bound,best_static, seconds` for simulated
+//! worlds. Intensity is the rate at which requests arrive, divided by the rate at which the cores of the storage nodes
+//! can fold them. `bound` is a lower bound on the makespan of all policies. `seconds` is the time of the simulation.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,19 +20,19 @@ const REPEATS: usize = 31;
 const LONGEST: usize = 100_000;
 
 fn main() -> Result<(), ScheduleError> {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let quick = given.iter().any(|word| word == "--quick");
-    match given.iter().find(|word| *word != "--quick").map(String::as_str) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let quick = arguments.iter().any(|word| word == "--quick");
+    match arguments.iter().find(|word| *word != "--quick").map(String::as_str) {
         Some("queue") => queues(quick),
         Some("worlds") => worlds(quick),
         _ => {
-            eprintln!("say 'queue' or 'worlds', and '--quick' for little of it");
+            eprintln!("usage: scale queue|worlds [--quick]; --quick measures less");
             std::process::exit(2);
         }
     }
 }
 
-/// The queue of one storage node.
+/// Makes the queue of one storage node.
 fn queue(works: usize) -> (Cluster, Vec<Shard>, Vec<paper::Work>) {
     let world = World { nodes: 1, clients: 16, requests: works, ..World::default() };
     let mut cluster = Cluster::default();
@@ -60,12 +60,12 @@ fn queue(works: usize) -> (Cluster, Vec<Shard>, Vec<paper::Work>) {
     (cluster, shards.collect(), works.collect())
 }
 
-/// Median and least seconds of something done again and again.
-fn timed<T>(repeats: usize, mut something: impl FnMut() -> T) -> (f64, f64) {
+/// Measures the median and the least seconds of a task that is repeated.
+fn measure<T>(repeats: usize, mut task: impl FnMut() -> T) -> (f64, f64) {
     let mut all: Vec<f64> = (0..=repeats)
         .map(|_| {
             let begun = Instant::now();
-            black_box(something());
+            black_box(task());
             begun.elapsed().as_secs_f64()
         })
         .skip(1)
@@ -82,11 +82,11 @@ fn queues(quick: bool) -> Result<(), ScheduleError> {
         let (cluster, shards, waiting) = queue(works);
         let (problem, _) = cluster.problem(&shards)?;
         let gap = overlap::solve(&problem).gap();
-        let (median, least) = timed(repeats, || paper::solve(118e6, &waiting));
+        let (median, least) = measure(repeats, || paper::solve(118e6, &waiting));
         println!("{works},paper,{median:.9},{least:.9},");
-        let (median, least) = timed(repeats, || overlap::solve(&problem));
+        let (median, least) = measure(repeats, || overlap::solve(&problem));
         println!("{works},overlap,{median:.9},{least:.9},{gap:.9}");
-        let (median, least) = timed(repeats, || cluster.place(&shards));
+        let (median, least) = measure(repeats, || cluster.place(&shards));
         println!("{works},place,{median:.9},{least:.9},{gap:.9}");
     }
     Ok(())
@@ -106,18 +106,22 @@ fn worlds(quick: bool) -> Result<(), ScheduleError> {
     for (name, world) in kinds {
         for intensity in [0.25, 0.5, 1.0, 2.0, 4.0, 8.0] {
             for seed in 0..if quick { 1 } else { 5 } {
-                play(name, intensity, World { seed, per_second: world.capacity() * intensity, ..world })?;
+                run_world(
+                    name,
+                    intensity,
+                    World { seed, per_second: world.capacity() * intensity, ..world },
+                )?;
             }
         }
     }
     if !quick {
         let many = World { nodes: 10_000, clients: 5000, requests: 1_000_000, hot: 0.0, ..World::default() };
-        play("10,000 nodes", 1.0, World { per_second: many.capacity(), ..many })?;
+        run_world("10,000 nodes", 1.0, World { per_second: many.capacity(), ..many })?;
     }
     Ok(())
 }
 
-fn play(name: &str, intensity: f64, world: World) -> Result<(), ScheduleError> {
+fn run_world(name: &str, intensity: f64, world: World) -> Result<(), ScheduleError> {
     let asked = world.requests();
     let bound = world.bound(&asked)?;
     let mut outcomes = Vec::new();
@@ -133,7 +137,7 @@ fn play(name: &str, intensity: f64, world: World) -> Result<(), ScheduleError> {
         println!(
             "\"{name}\",{intensity},{nodes},{clients},{requests},{seed},{policy},{:.6},{:.6},{:.4},{bound:.6},\
              {best:.6},{seconds:.3}",
-            outcome.makespan, outcome.mean, outcome.stored
+            outcome.makespan, outcome.mean, outcome.storage_share
         );
     }
     Ok(())

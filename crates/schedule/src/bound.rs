@@ -1,68 +1,70 @@
-//! What no plan can be below, for [`crate::overlap`].
+//! Lower bound on the makespan of all plans, for [`crate::overlap`].
 //!
-//! Take weights `w_r >= 0` of the resources that add up to 1. A makespan is at least each load, so it is at
-//! least their weighted mean: `T >= sum_r w_r base_r + sum over works of sum_r w_r u_r` for the options
-//! taken, which is not below what it is if each work takes its option with the least `sum_r w_r u_r`. That
-//! holds for any weights, and the best ones give the optimum of the linear program in which works may be
-//! split. Where works are small beside the makespan, the best answers to a sum of powers of the loads split
-//! them nearly so, and its slopes are nearly the best weights; they are what is tried, as they come. Options
-//! that alone take longer than a plan are no part of a better one and are left out.
+//! Take weights `w_r >= 0` of the resources with the sum 1. A makespan is at least each load. So it is at least
+//! their weighted mean: `T >= sum_r w_r base_r + sum over works of sum_r w_r u_r` for the chosen options. The
+//! right side is smallest if each work has the option with the least `sum_r w_r u_r`. This is a lower bound for
+//! any weights. The best weights give the optimum of the linear program in which works may be split.
+//!
+//! If works are small compared to the makespan, best responses to a sum of powers of the loads come close to
+//! that optimum. The slopes of the sum are then close to the best weights. So the slopes of each pass are tried
+//! as weights. Options that alone take longer than a plan are not part of a better plan, so they are left out.
 
 use crate::Problem;
 use crate::descent::power_and_slope;
 
-/// More than what the rounding of a sum over all uses can be.
+/// Upper bound on the relative rounding error of a sum over all uses.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
 pub(crate) struct Bound<'a> {
     problem: &'a Problem,
-    /// The largest bound so far.
-    pub least: f64,
+    /// Largest lower bound so far, in seconds.
+    pub lower_bound: f64,
     weights: Vec<f64>,
-    tried: Vec<f64>,
+    candidate: Vec<f64>,
 }
 
 impl<'a> Bound<'a> {
-    /// Begins with the busiest resource before anything is given to it, and the work that is done last at its
-    /// best place.
+    /// Begins with the larger of two bounds: the present load of the busiest resource, and the end of the work that
+    /// ends last if each work runs alone at its best place.
     pub fn new(problem: &'a Problem) -> Bound<'a> {
         let busiest = problem.base.iter().fold(0.0_f64, |most, load| most.max(*load));
-        let ends = |option: usize| {
+        let end_time = |option: usize| {
             let uses = problem.option(option).iter();
-            uses.fold(problem.alone(option), |most, one| {
+            uses.fold(problem.option_seconds(option), |most, one| {
                 most.max(problem.base[one.resource as usize] + one.seconds)
             })
         };
-        let best = |work: usize| (0..3).fold(f64::INFINITY, |least, n| least.min(ends(3 * work + n)));
-        let least = (0..problem.works()).map(best).fold(busiest, f64::max);
-        Bound { problem, least, weights: Vec::new(), tried: Vec::new() }
+        let best =
+            |work: usize| (0..3).fold(f64::INFINITY, |shortest, n| shortest.min(end_time(3 * work + n)));
+        let lower_bound = (0..problem.works()).map(best).fold(busiest, f64::max);
+        Bound { problem, lower_bound, weights: Vec::new(), candidate: Vec::new() }
     }
 
-    /// Tries the weights that are the slopes of the sum of `2^sharpness`-th powers of these loads.
-    /// `makespan`: of a plan.
-    pub fn with(&mut self, loads: &[f64], sharpness: u32, makespan: f64) {
+    /// Raises the bound, if possible. The weights are the slopes of the sum of the `2^sharpness`-th powers of these
+    /// loads. `makespan` is the one of a plan.
+    pub fn raise(&mut self, loads: &[f64], sharpness: u32, makespan: f64) {
         let most = loads.iter().fold(0.0_f64, |most, load| most.max(*load));
-        self.tried.clear();
-        self.tried.extend(loads.iter().map(|load| power_and_slope(load / most, sharpness).1));
-        let sum: f64 = self.tried.iter().sum();
-        self.tried.iter_mut().for_each(|weight| *weight /= sum);
-        let busy = self.problem.base.iter().zip(&self.tried).map(|(load, weight)| load * weight);
+        self.candidate.clear();
+        self.candidate.extend(loads.iter().map(|load| power_and_slope(load / most, sharpness).1));
+        let sum: f64 = self.candidate.iter().sum();
+        self.candidate.iter_mut().for_each(|weight| *weight /= sum);
+        let busy = self.problem.base.iter().zip(&self.candidate).map(|(load, weight)| load * weight);
         let works = 0..self.problem.works();
         let all: f64 =
-            busy.sum::<f64>() + works.map(|work| self.price(&self.tried, work, makespan)).sum::<f64>();
-        // Sums of many numbers are rounded; what is said to be a bound must be one.
+            busy.sum::<f64>() + works.map(|work| self.price(&self.candidate, work, makespan)).sum::<f64>();
+        // Sums of many numbers are rounded, and the result must still be a lower bound.
         let bound = all * (1.0 - ROUNDING);
-        if self.weights.is_empty() || bound > self.least {
-            std::mem::swap(&mut self.weights, &mut self.tried);
+        if self.weights.is_empty() || bound > self.lower_bound {
+            std::mem::swap(&mut self.weights, &mut self.candidate);
         }
-        self.least = self.least.max(bound);
+        self.lower_bound = self.lower_bound.max(bound);
     }
 
-    /// What a work costs at least with these weights, as a part of a plan that is not longer than `makespan`.
+    /// Least cost of a work with these weights in a plan that is not longer than `makespan`.
     fn price(&self, weights: &[f64], work: usize, makespan: f64) -> f64 {
         let mut cheapest = f64::INFINITY;
         for option in 3 * work..3 * work + 3 {
-            if self.problem.alone(option) <= makespan {
+            if self.problem.option_seconds(option) <= makespan {
                 let uses = self.problem.option(option).iter();
                 let price = uses.fold(0.0, |sum, one| sum + weights[one.resource as usize] * one.seconds);
                 cheapest = cheapest.min(price);
@@ -71,12 +73,12 @@ impl<'a> Bound<'a> {
         cheapest
     }
 
-    /// The weights of the largest bound, if any were tried.
+    /// Weights of the largest bound. Empty if none were tried.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// What a work costs at least with [`Bound::weights`].
+    /// Least cost of a work with [`Bound::weights`].
     pub fn cheapest(&self, work: usize, makespan: f64) -> f64 {
         self.price(&self.weights, work, makespan)
     }

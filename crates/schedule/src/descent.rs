@@ -1,69 +1,69 @@
-//! Greedy choice and best responses on a smooth maximum, for [`crate::overlap`].
+//! Greedy choice and best responses for a smooth maximum, for [`crate::overlap`].
 //!
-//! The largest of many loads says nothing about a move that leaves it as it is. The sum of their `p`-th
-//! powers is smooth and convex, and the larger `p` is, the more it is the largest alone. Powers of two take a
-//! few multiplications, and most works can be passed over by the slopes alone.
+//! The largest load does not rate a move that leaves it unchanged. The sum of the `p`-th powers of the loads, the
+//! *potential*, is smooth and convex. The larger `p` is, the more the largest load determines it. If `p` is a power
+//! of two, a few multiplications are enough. The slopes alone show that most works cannot gain.
 
 use crate::Problem;
 use crate::bound::Bound;
-use crate::overlap::Best;
+use crate::overlap::BestChoices;
 
-/// Logarithm to base 2 of the powers, the first and the last.
+/// Logarithm to base 2 of the first and the last power.
 pub const SHARPNESS: (u32, u32) = (3, 11);
 
 /// Passes over the works of a short queue.
 pub const SWEEPS: usize = 40;
 
-/// Works of a queue that is short.
-pub const SHORT: usize = 1000;
+/// Largest number of works of a short queue.
+pub const SHORT_QUEUE: usize = 1000;
 
-/// The same of the passes over a long queue: its works are small beside the makespan, and few passes come
-/// close.
-const LONG: [u32; 5] = [3, 5, 7, 9, 11];
+/// Logarithms to base 2 of the powers for a long queue. Its works are small compared to the makespan, so few passes
+/// come close to the optimum.
+const LONG_SHARPNESS: [u32; 5] = [3, 5, 7, 9, 11];
 
-/// Passes over a long queue after which the bound is computed: others hardly raise it.
-const BOUNDS: [usize; 2] = [0, 2];
+/// Passes over a long queue after which the bound is computed. Other passes hardly raise it.
+const BOUND_PASSES: [usize; 2] = [0, 2];
 
-/// Share of the makespan that is not worth another pass.
+/// Gap, as a share of the bound, at which the passes end.
 pub const GOOD_ENOUGH: f64 = 1e-3;
 
-/// What a resource has to do.
+/// Load of a resource.
 #[derive(Clone, Copy)]
 struct Load {
     seconds: f64,
-    /// The power of it, and its slope.
+    /// Power of the scaled load, and the slope of the power.
     power: f64,
     slope: f64,
 }
 
 pub(crate) struct Descent<'a> {
     problem: &'a Problem,
-    /// Loads are divided by a plan's makespan, so that powers of them stay numbers.
+    /// Factor on loads: one over a plan's makespan, so that their powers stay finite.
     scale: f64,
     choices: Vec<u8>,
-    /// Loads as a pass changes them.
+    /// Loads during a pass.
     resources: Vec<Load>,
-    /// Loads as they were when they were last computed anew.
+    /// Loads when they were last computed from all choices.
     loads: Vec<f64>,
 }
 
-/// A time below this share of the makespan counts as nothing in a power of it.
-const NOTHING: f64 = 1.0 / 64.0;
+/// Share of the makespan below which the power of a time counts as 0.
+const NEGLIGIBLE: f64 = 1.0 / 64.0;
 
-/// `x` to the power of 2 to the `sharpness`.
+/// `x` to the power of `2^sharpness`.
 #[inline]
 fn power(x: f64, sharpness: u32) -> f64 {
     (0..sharpness).fold(x, |y, _| y * y)
 }
 
-/// [`power`], and `x` to the power that is one less.
+/// [`power`], and `x` to the power of `2^sharpness - 1`.
 #[inline]
 pub(crate) fn power_and_slope(x: f64, sharpness: u32) -> (f64, f64) {
     (0..sharpness).fold((x, 1.0), |(y, slope), _| (y * y, slope * y))
 }
 
 impl<'a> Descent<'a> {
-    /// `makespan`: of some plan, above 0.
+    /// `makespan` is the one of some plan, above 0.
     pub fn new(problem: &'a Problem, makespan: f64) -> Descent<'a> {
         Descent {
             problem,
@@ -74,46 +74,47 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Offers what it finds; gives the bound that was met on the way.
-    pub fn run(mut self, best: &mut Best) -> Bound<'a> {
+    /// Offers plans to `best`. Returns the largest lower bound that it found.
+    pub fn run(mut self, best: &mut BestChoices) -> Bound<'a> {
         let order = self.order();
         let mut bound = Bound::new(self.problem);
         let (first, last) = SHARPNESS;
         self.greedy(&order, first);
-        self.settle(best);
-        let short = self.problem.works() <= SHORT;
+        self.recompute(best);
+        let short = self.problem.works() <= SHORT_QUEUE;
         let even = (1..=SWEEPS).map(|sweep| first + ((last - first) as usize * sweep / SWEEPS) as u32);
-        let powers: Vec<u32> = if short { even.collect() } else { LONG.to_vec() };
+        let powers: Vec<u32> = if short { even.collect() } else { LONG_SHARPNESS.to_vec() };
         for (sweep, sharpness) in powers.into_iter().enumerate() {
-            if best.makespan <= bound.least * (1.0 + GOOD_ENOUGH) {
+            if best.makespan <= bound.lower_bound * (1.0 + GOOD_ENOUGH) {
                 break;
             }
             let moved = self.sweep(sharpness);
             if moved {
-                self.settle(best);
+                self.recompute(best);
             }
-            if (moved || sweep == 0) && (short || BOUNDS.contains(&sweep)) {
-                bound.with(&self.loads, sharpness, best.makespan);
+            if (moved || sweep == 0) && (short || BOUND_PASSES.contains(&sweep)) {
+                bound.raise(&self.loads, sharpness, best.makespan);
             }
         }
         bound
     }
 
-    /// Works by their shortest time alone, the longest first; of equal ones the earlier.
+    /// Works by the least lower bound of their options, the largest first. Equal works stay in order.
     fn order(&self) -> Vec<u32> {
-        let size = |work: usize| (0..3).fold(f64::INFINITY, |s, n| self.problem.alone(3 * work + n).min(s));
-        // The bits of a number that is not negative sort as it does. Those of an f32 leave room for the
-        // work's number.
+        let size =
+            |work: usize| (0..3).fold(f64::INFINITY, |s, n| self.problem.option_seconds(3 * work + n).min(s));
+        // The bits of a number that is not negative have the same order as the number. The bits of an f32 leave
+        // room for the work's number.
         let key = |work: usize| u64::from(!(size(work) as f32).to_bits()) << 32 | work as u64;
         let mut keys: Vec<u64> = (0..self.problem.works()).map(key).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key as u32).collect()
     }
 
-    /// Computes loads anew, so that no rounding adds up, and offers what there is.
-    fn settle(&mut self, best: &mut Best) {
+    /// Computes the loads from all choices, so that rounding errors do not add up. Offers the plan.
+    fn recompute(&mut self, best: &mut BestChoices) {
         let makespan = self.problem.loads(&self.choices, &mut self.loads);
-        // No load is above 1 then, and as a sweep never raises the sum of the powers, none becomes infinite.
+        // Then no scaled load is above 1. A sweep never raises the sum of the powers, so no power becomes infinite.
         self.scale = 1.0 / makespan;
         best.offer(&self.choices, &self.loads, makespan);
     }
@@ -124,10 +125,10 @@ impl<'a> Descent<'a> {
         Load { seconds, power, slope }
     }
 
-    /// How much the potential grows if an option is added.
+    /// Growth of the potential if an option is added.
     #[inline]
     fn growth(&self, option: usize, sharpness: u32) -> f64 {
-        let mut growth = self.own(option, sharpness);
+        let mut growth = self.own_power(option, sharpness);
         for one in self.problem.option(option) {
             let load = &self.resources[one.resource as usize];
             growth += power((load.seconds + one.seconds) * self.scale, sharpness) - load.power;
@@ -135,18 +136,18 @@ impl<'a> Descent<'a> {
         growth
     }
 
-    /// What an option adds to the potential by the time it takes alone; infinite for one that there is not.
+    /// Part of the potential for the option's lower bound. Infinite if there is no such option.
     #[inline]
-    fn own(&self, option: usize, sharpness: u32) -> f64 {
-        let x = self.problem.alone(option) * self.scale;
-        if x < NOTHING { 0.0 } else { power(x, sharpness) }
+    fn own_power(&self, option: usize, sharpness: u32) -> f64 {
+        let x = self.problem.option_seconds(option) * self.scale;
+        if x < NEGLIGIBLE { 0.0 } else { power(x, sharpness) }
     }
 
     fn best_option(&self, work: usize, sharpness: u32) -> (usize, f64) {
         let mut found: Option<(usize, f64)> = None;
         for number in 0..3 {
             let option = 3 * work + number;
-            if self.problem.alone(option).is_finite() {
+            if self.problem.option_seconds(option).is_finite() {
                 let growth = self.growth(option, sharpness);
                 if found.is_none_or(|(_, least)| growth < least) {
                     found = Some((number, growth));
@@ -180,7 +181,7 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Moves each work to its best option; says whether any moved.
+    /// Moves each work to its best option. Returns whether a work moved.
     fn sweep(&mut self, sharpness: u32) -> bool {
         self.begin(sharpness);
         let mut moved = false;
@@ -188,20 +189,20 @@ impl<'a> Descent<'a> {
             if !self.may_gain(work, sharpness) {
                 continue;
             }
-            let here = usize::from(self.choices[work]);
-            self.add(3 * work + here, -1.0, sharpness);
-            let stays = self.growth(3 * work + here, sharpness);
+            let current = usize::from(self.choices[work]);
+            self.add(3 * work + current, -1.0, sharpness);
+            let stays = self.growth(3 * work + current, sharpness);
             let (number, growth) = self.best_option(work, sharpness);
-            let to = if growth < stays { number } else { here };
-            moved |= to != here;
+            let to = if growth < stays { number } else { current };
+            moved |= to != current;
             self.choices[work] = to as u8;
             self.add(3 * work + to, 1.0, sharpness);
         }
         moved
     }
 
-    /// Whether some other option could be better. The potential is convex: a move gains at most what its
-    /// slopes say.
+    /// Whether another option could be better. The potential is convex, so its slopes are an upper bound on the gain
+    /// of a move.
     #[inline]
     fn may_gain(&self, work: usize, sharpness: u32) -> bool {
         let slope = self.scale * f64::from(1_u32 << sharpness);
@@ -211,11 +212,11 @@ impl<'a> Descent<'a> {
             for one in self.problem.option(option) {
                 price += self.resources[one.resource as usize].slope * one.seconds;
             }
-            price * slope + self.own(option, sharpness)
+            price * slope + self.own_power(option, sharpness)
         };
-        let here = usize::from(self.choices[work]);
-        let now = price(here);
-        (0..3).any(|number| number != here && price(number) < now)
+        let current = usize::from(self.choices[work]);
+        let current_price = price(current);
+        (0..3).any(|number| number != current && price(number) < current_price)
     }
 }
 
@@ -224,11 +225,11 @@ mod tests {
     use super::*;
     use crate::{Choice, Use, overlap};
 
-    /// Worst makespan over the best, of the queues below: without the search that short queues have besides.
+    /// Largest ratio of the makespan to the optimum for the queues below. The search for short queues is left out.
     const WORST: f64 = 1.37;
 
     #[test]
-    fn short_queues_are_near_the_best_without_a_search() {
+    fn short_queues_are_near_the_optimum_without_a_search() {
         let mut worst = 1.0_f64;
         for seed in 0..2000 {
             let mut rng = fastrand::Rng::with_seed(seed);
@@ -236,16 +237,21 @@ mod tests {
             for _ in 0..8 {
                 let mut one = |resource| Use { resource, seconds: rng.f64() * 4.0 };
                 let uses = [[one(0), one(1)], [one(1), one(2)], [one(1), one(3 + seed as u32 % 2)]];
-                problem.push([0, 1, 2].map(|i| Some(Choice { uses: &uses[i], least: 0.0 }))).unwrap();
+                problem.push([0, 1, 2].map(|i| Some(Choice { uses: &uses[i], min_seconds: 0.0 }))).unwrap();
             }
             let plan = overlap::solve(&problem);
-            assert_eq!(plan.gap(), 0.0, "the search comes to its end");
-            let mut best = Best::new();
+            assert_eq!(plan.gap(), 0.0, "the search did not come to its end");
+            let mut best = BestChoices::new();
             let bound = Descent::new(&problem, 32.0).run(&mut best);
-            assert!(bound.least <= plan.makespan * (1.0 + 1e-12), "{} of {}", bound.least, plan.makespan);
+            assert!(
+                bound.lower_bound <= plan.makespan * (1.0 + 1e-12),
+                "{} of {}",
+                bound.lower_bound,
+                plan.makespan
+            );
             worst = worst.max(best.makespan / plan.makespan);
         }
         assert!(worst <= WORST, "{worst}");
-        assert!(worst > 1.0, "these queues are too easy to show anything");
+        assert!(worst > 1.0, "the queues are too easy for this test");
     }
 }

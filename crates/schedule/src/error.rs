@@ -1,103 +1,105 @@
-//! What a question may have wrong with it.
+//! Errors of the input of the scheduler.
 
 use crate::{MAX_RATE, MAX_SECONDS, MIN_RATE, MIN_SECONDS, Place};
 
-/// Why nothing can be decided.
+/// Reason why the scheduler cannot decide.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScheduleError {
-    /// A rate that no machine has.
+    /// A rate is not possible.
     #[error(
-        "{what} is {given} bytes a second, a lying rate; it must be a number from {MIN_RATE:e} to {MAX_RATE:e}: \
-         measure it, or give the rate of a similar kernel"
+        "{what} is {value} bytes a second, which is not possible; it must be a number from {MIN_RATE:e} to \
+         {MAX_RATE:e}: measure it, or give the rate of a similar kernel"
     )]
     Rate {
-        /// Whose rate, such as `the storage rate of request 3`.
+        /// Name of the rate, such as `the storage rate of request 3`.
         what: String,
-        /// What was given.
-        given: f64,
+        /// The rate, in bytes a second.
+        value: f64,
     },
-    /// A time that cannot be.
-    #[error("{what} is {given} seconds; it must be a number from 0 to {MAX_SECONDS:e}")]
+    /// A time is not possible.
+    #[error("{what} is {value} seconds; it must be a number from 0 to {MAX_SECONDS:e}")]
     Seconds {
-        /// What takes that time.
+        /// Name of the time.
         what: String,
-        /// What was given.
-        given: f64,
+        /// The time, in seconds.
+        value: f64,
     },
-    /// Cores or a factor of speed that cannot be.
-    #[error("{what} is {given}; it must be a number from 1e-6 to 1e6")]
+    /// A number of cores or a factor of speed is not possible.
+    #[error("{what} is {value}; it must be a number from 1e-6 to 1e6")]
     Speed {
-        /// What it says.
+        /// Name of the number.
         what: String,
-        /// What was given.
-        given: f64,
+        /// The number.
+        value: f64,
     },
-    /// Something that is not there.
-    #[error("request {request} names {what} {number}, but there are {count}, numbered from 0")]
+    /// A request names something that does not exist.
+    #[error("request {request} names {what} {number}, but there are {count}, numbered from 0; add it first")]
     Unknown {
         /// Number of the request.
         request: usize,
         /// `resource`, `storage node`, ...
         what: &'static str,
-        /// The number given.
+        /// Its number.
         number: usize,
-        /// How many there are.
+        /// Number of things of this kind.
         count: usize,
     },
-    /// A request that may run nowhere.
-    #[error("request {request} may run at no place; allow at least one that all its parts share")]
-    Nowhere {
+    /// A request may not run at any place.
+    #[error("request {request} may not run at any place; allow a place that is the same for all its parts")]
+    NoPlace {
         /// Number of the request.
         request: usize,
     },
-    /// A shard is to run at a data node and names none.
+    /// A shard may run at a data node, but does not name one.
     #[error(
-        "request {request} may run at a data node but names none; name one or do not allow {}",
+        "request {request} may run at a data node but does not name one; name one, or do not allow the place '{}'",
         Place::Data
     )]
     NoDataNode {
         /// Number of the request.
         request: usize,
     },
-    /// More than is decided at once.
-    #[error("{given} {what} are more than the {max} that are decided at once; decide them in parts")]
+    /// The problem is too large.
+    #[error(
+        "there are {number} {what}, but at most {max} are decided at the same time; decide them in parts"
+    )]
     TooMany {
-        /// What there is too much of.
+        /// Name of the things that are too many.
         what: &'static str,
-        /// How many.
-        given: usize,
-        /// Most.
+        /// Their number.
+        number: usize,
+        /// Largest possible number.
         max: usize,
     },
-    /// Decisions for other works than these.
-    #[error("{given} decisions for {works} requests; give one for each")]
-    Decisions {
-        /// Decisions given.
-        given: usize,
-        /// Requests.
+    /// The number of places is not the number of requests.
+    #[error("there are {places} places for {works} requests; give one for each")]
+    PlaceCount {
+        /// Number of places.
+        places: usize,
+        /// Number of requests.
         works: usize,
     },
 }
 
-/// `given`, if a machine may have that rate.
-pub(crate) fn rate(given: f64, what: impl FnOnce() -> String) -> Result<f64, ScheduleError> {
-    if (MIN_RATE..=MAX_RATE).contains(&given) {
-        Ok(given)
+/// Returns the rate if it is possible.
+pub(crate) fn rate(value: f64, what: impl FnOnce() -> String) -> Result<f64, ScheduleError> {
+    if (MIN_RATE..=MAX_RATE).contains(&value) {
+        Ok(value)
     } else {
-        Err(ScheduleError::Rate { what: what(), given })
+        Err(ScheduleError::Rate { what: what(), value })
     }
 }
 
-/// `given`, if something may take that long; what is below [`MIN_SECONDS`] is none.
-pub(crate) fn seconds(given: f64, what: impl FnOnce() -> String) -> Result<f64, ScheduleError> {
-    if (0.0..=MAX_SECONDS).contains(&given) {
-        Ok(if given < MIN_SECONDS { 0.0 } else { given })
+/// Returns the time if it is possible. A time below [`MIN_SECONDS`] becomes 0.
+pub(crate) fn seconds(value: f64, what: impl FnOnce() -> String) -> Result<f64, ScheduleError> {
+    if (0.0..=MAX_SECONDS).contains(&value) {
+        Ok(if value < MIN_SECONDS { 0.0 } else { value })
     } else {
-        Err(ScheduleError::Seconds { what: what(), given })
+        Err(ScheduleError::Seconds { what: what(), value })
     }
 }
 
-/// `count`, if it is at most `max`.
+/// Returns `count` if it is at most `max`.
 pub(crate) fn at_most(count: usize, max: usize, what: &'static str) -> Result<usize, ScheduleError> {
-    if count <= max { Ok(count) } else { Err(ScheduleError::TooMany { what, given: count, max }) }
+    if count <= max { Ok(count) } else { Err(ScheduleError::TooMany { what, number: count, max }) }
 }

@@ -1,17 +1,17 @@
-//! Where active requests run: on the storage node that has the data, on a data node, or at the client.
+//! Placement of active requests: on the storage node that has the data, on a data node, or at the client.
 //!
-//! Everything here is a function of what it is given: no clock, no network, no randomness. So the same code
-//! decides on an entry node and in a simulation of ten thousand nodes.
+//! All functions are pure: they use no clock, no network and no randomness. So the same code decides on an
+//! entry node and in a simulation of ten thousand nodes.
 //!
 //! - [`paper`] is the objective of DOSAS (Chen 2012), solved exactly in O(k log k).
-//! - [`overlap`] is ours: resources work at the same time, and the busiest one counts. It comes with a bound.
-//! - [`cluster`] asks [`overlap`] in the words of nodes, clients and shards, and says what other places would
-//!   have cost.
-//! - [`Learned`] and [`Rates`] are rates of kernels as measured, whatever a clock or a node says.
-//! - [`Revision`] says when to move work that runs.
-//! - [`simulate`] plays requests over many nodes under each way to decide.
+//! - [`overlap`] is our own objective. Resources work at the same time, and the busiest one counts. A plan has a
+//!   lower bound.
+//! - [`cluster`] translates nodes, clients and shards to [`overlap`]. It also returns the costs at the other places.
+//! - [`MeasuredRate`] and [`Rates`] are measured rates of kernels. Wrong clocks and false samples do little harm.
+//! - [`Revision`] decides when to move running work.
+//! - [`simulate`] simulates requests over many nodes with each policy.
 //!
-//! Three Gaussian filters wait at a storage node of two cores, for one client of eight:
+//! Three Gaussian filters wait at a storage node with two cores. They belong to one client with eight cores:
 //! ```
 //! use gristmill_schedule::cluster::{Client, Cluster, Node, Shard};
 //! use gristmill_schedule::{Place, Places};
@@ -23,7 +23,7 @@
 //!     result_bytes: 64,
 //!     parallel: 2.0,
 //!     storage_rate: 80e6,  // of one core
-//!     client_rate: 640e6, // of all of the client's
+//!     client_rate: 640e6, // of all cores of the client
 //!     places: Places::ALL.without(Place::Data),
 //!     ..Shard::of(node, client, 256_000_000)
 //! };
@@ -39,7 +39,7 @@ pub mod cluster;
 mod descent;
 mod error;
 mod exhaustive;
-mod learned;
+mod measured_rate;
 pub mod overlap;
 pub mod paper;
 mod place;
@@ -49,23 +49,23 @@ mod revision;
 pub mod simulate;
 
 pub use error::ScheduleError;
-pub use learned::{GUESS_SECONDS, HALF_LIFE, LEAST_SAMPLE, Learned, MAX_FACTOR, PRIOR_SECONDS};
+pub use measured_rate::{GUESS_SECONDS, HALF_LIFE, LEAST_SAMPLE, MAX_FACTOR, MeasuredRate, PRIOR_SECONDS};
 pub use place::{Place, Places};
 pub use problem::{Choice, MAX_RESOURCES, MAX_USES, Problem, Use};
 pub use rates::{MAX_KERNELS, Rates};
-pub use revision::{LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Revision, SETTLE};
+pub use revision::{LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Revision, SETTLE_SECONDS};
 
-/// Most requests that are decided at once.
+/// Most requests that are decided at the same time.
 pub const MAX_WORKS: usize = 1 << 20;
 
-/// Slowest rate that is believed, in bytes a second.
+/// Lowest possible rate, in bytes a second.
 pub const MIN_RATE: f64 = 1e-9;
 
-/// Fastest rate that is believed, in bytes a second.
+/// Highest possible rate, in bytes a second.
 pub const MAX_RATE: f64 = 1e18;
 
-/// Longest time that is counted with, in seconds: sums and powers of such times remain numbers.
+/// Longest possible time, in seconds. Sums and powers of such times are still finite.
 pub const MAX_SECONDS: f64 = 1e30;
 
-/// Shortest time that is counted with, in seconds; what is shorter counts as none.
+/// Shortest time that counts, in seconds. A shorter time counts as 0.
 pub const MIN_SECONDS: f64 = 1e-30;

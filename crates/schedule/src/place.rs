@@ -1,8 +1,8 @@
-//! Where work may run.
+//! Places where work may run.
 
 use std::fmt;
 
-/// Where a request runs.
+/// Place where a request runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// On the storage node that holds the data.
@@ -14,10 +14,10 @@ pub enum Place {
 }
 
 impl Place {
-    /// All places, in the order in which ties are settled: the data stays where it is if nothing is gained.
+    /// All places. Of equally good places, the first is taken. So data is not moved without a gain.
     pub const ALL: [Place; 3] = [Place::Storage, Place::Data, Place::Client];
 
-    /// The place's number in [`Place::ALL`].
+    /// Index of the place in [`Place::ALL`].
     pub const fn number(self) -> usize {
         self as usize
     }
@@ -44,30 +44,30 @@ impl Places {
     /// No place.
     pub const NONE: Places = Places(0);
 
-    /// The set with one more.
+    /// The set with this place added.
     #[must_use]
     pub const fn with(self, place: Place) -> Places {
         Places(self.0 | 1 << place as u8)
     }
 
-    /// The set without one.
+    /// The set without this place.
     #[must_use]
     pub const fn without(self, place: Place) -> Places {
         Places(self.0 & !(1 << place as u8))
     }
 
-    /// What both have.
+    /// The places that are in both sets.
     #[must_use]
     pub const fn and(self, other: Places) -> Places {
         Places(self.0 & other.0)
     }
 
-    /// Whether it is in the set.
+    /// Whether the place is in the set.
     pub const fn has(self, place: Place) -> bool {
         self.0 & 1 << place as u8 != 0
     }
 
-    /// Whether the set has nothing.
+    /// Whether the set has no place.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

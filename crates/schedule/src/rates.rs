@@ -2,43 +2,43 @@
 
 use std::collections::HashMap;
 
-use crate::{Learned, ScheduleError};
+use crate::{MeasuredRate, ScheduleError};
 
-/// Kernels whose rates are kept.
+/// Most kernels whose rates are kept.
 pub const MAX_KERNELS: usize = 256;
 
-/// Measured rates by the name of the kernel, in bytes a second of one core, for at most [`MAX_KERNELS`]: the
-/// one measured longest ago makes room.
+/// Measured rates by the name of the kernel, in bytes a second of one core. At most [`MAX_KERNELS`] are kept. The
+/// kernel that was measured the longest ago is removed first.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// What is said of kernels that are not known.
-    unknown: Learned,
-    known: HashMap<String, (Learned, u64)>,
-    /// Counts observations, to know who came last.
+    /// Rate of kernels that are not known.
+    unknown: MeasuredRate,
+    known: HashMap<String, (MeasuredRate, u64)>,
+    /// Number of observations, to find the kernel that was measured the longest ago.
     count: u64,
 }
 
 impl Rates {
-    /// Nothing known: every kernel is said to do `prior` bytes a second.
+    /// Creates rates without measurements. Each kernel has the rate `prior`, in bytes a second.
     ///
     /// # Errors
-    /// A rate that no machine has.
+    /// A rate that is not possible.
     pub fn new(prior: f64) -> Result<Rates, ScheduleError> {
-        Ok(Rates { unknown: Learned::guessed(prior)?, known: HashMap::new(), count: 0 })
+        Ok(Rates { unknown: MeasuredRate::from_guess(prior)?, known: HashMap::new(), count: 0 })
     }
 
-    /// Until it is measured this kernel is said to do `prior` bytes a second.
+    /// Sets the rate of a kernel until it is measured, in bytes a second.
     ///
     /// # Errors
-    /// A rate that no machine has.
+    /// A rate that is not possible.
     pub fn expect(&mut self, kernel: &str, prior: f64) -> Result<(), ScheduleError> {
-        let rate = Learned::guessed(prior)?;
+        let rate = MeasuredRate::from_guess(prior)?;
         self.make_room();
         self.known.entry(kernel.to_owned()).or_insert((rate, self.count));
         Ok(())
     }
 
-    /// A core did so many bytes with this kernel in so many seconds.
+    /// Adds a measurement: one core folded so many bytes with this kernel in so many seconds.
     pub fn observe(&mut self, kernel: &str, bytes: u64, seconds: f64) {
         self.count += 1;
         if let Some((rate, last)) = self.known.get_mut(kernel) {
@@ -60,17 +60,17 @@ impl Rates {
         }
     }
 
-    /// What is known of a kernel; of one that was never measured, the prior.
-    pub fn get(&self, kernel: &str) -> &Learned {
+    /// Rate of a kernel. The prior if it was never measured.
+    pub fn get(&self, kernel: &str) -> &MeasuredRate {
         self.known.get(kernel).map_or(&self.unknown, |(rate, _)| rate)
     }
 
-    /// How many kernels are known.
+    /// Number of known kernels.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether none is known.
+    /// Whether no kernel is known.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

@@ -1,13 +1,13 @@
-//! Requests over many nodes, decided by the very code that decides between real ones.
+//! Simulation of requests over many nodes. The same code decides as between real nodes.
 //!
-//! Every resource (the cores of a node taken together, its link, the cores of a client, its link) is a fluid
-//! under *processor sharing*: what it has to do at a time gets equal parts of it. A request uses all its
-//! resources at once, as a pipelined server does, and is done when the last of them is done with it, and not
-//! before the time that it takes alone. Requests are decided at ticks, those since the last tick together,
-//! and are not moved afterwards.
+//! Resources are the cores of a node taken together, its link, the cores of a client, and its link. Each resource
+//! is under *processor sharing*: its jobs at a time get equal parts of it. A request uses all its resources at
+//! the same time, as a pipelined server does. It is done when its last resource is done with it, and not before
+//! the time that it takes alone. At a tick, all requests since the last tick are decided together. They are not
+//! moved afterwards.
 //!
-//! One event is the end of one request's use of one resource; it costs O(log n), so ten thousand nodes and a
-//! million requests take seconds.
+//! An event is the end of one request's use of one resource. It costs O(log n), so ten thousand nodes and a million
+//! requests take seconds.
 //! ```
 //! use gristmill_schedule::simulate::{Policy, World};
 //!
@@ -29,47 +29,47 @@ pub use draw::{Request, World};
 use crate::cluster::{Client, Cluster, Node, Shard};
 use crate::paper;
 use crate::{Place, Places, Problem, ScheduleError, overlap};
-use sharing::Shared;
+use sharing::SharedResources;
 
-/// How places are decided.
+/// Policy that decides places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Everything on its storage node.
+    /// Each request runs on its storage node.
     Storage,
-    /// Everything at its client.
+    /// Each request runs at its client.
     Client,
-    /// [`crate::paper`], node by node over what came since the last tick, at the rates of an idle node: its
-    /// formulas have no term for what runs already.
+    /// [`crate::paper`] for each node, over the requests since the last tick. Rates are those of an idle node,
+    /// because the formulas have no term for running requests.
     Paper,
-    /// [`crate::overlap`], over what came since the last tick at all nodes, with what each resource has left
-    /// to do.
+    /// [`crate::overlap`] over the requests since the last tick at all nodes, with the remaining load of each
+    /// resource.
     Overlap,
 }
 
 impl Policy {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Policy; 4] = [Policy::Storage, Policy::Client, Policy::Paper, Policy::Overlap];
 }
 
-/// What came of it.
+/// Result of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// When the last request was done, in seconds.
+    /// Time at which the last request was done, in seconds.
     pub makespan: f64,
     /// Mean seconds from a request's arrival until it was done.
     pub mean: f64,
     /// Share of the requests that ran on storage nodes.
-    pub stored: f64,
+    pub storage_share: f64,
 }
 
 impl World {
-    /// Plays these requests, in the order of their arrival.
+    /// Simulates these requests, which are in the order of their arrival.
     ///
     /// # Errors
-    /// Rates that no machine has; nodes or clients that are not there; too many requests in one tick.
+    /// Rates that are not possible; unknown nodes or clients; too many requests in one tick.
     pub fn run(&self, requests: &[Request], policy: Policy) -> Result<Outcome, ScheduleError> {
-        let mut shared = Shared::new(2 * (self.nodes + self.clients));
-        let (mut names, mut stored) = (Names::new(self), 0);
+        let mut shared = SharedResources::new(2 * (self.nodes + self.clients));
+        let (mut short_numbers, mut on_storage) = (ShortNumbers::new(self), 0);
         let mut rest = requests;
         while let Some(first) = rest.first() {
             let tick = self.tick_after(first.at);
@@ -77,12 +77,13 @@ impl World {
             let (batch, later) = rest.split_at(many);
             rest = later;
             shared.run_until(tick);
-            let (problem, resources) = names.problem(self, batch, |resource| shared.busy(resource, tick))?;
+            let (problem, resources) =
+                short_numbers.problem(self, batch, |resource| shared.busy(resource, tick))?;
             for (work, place) in self.decide(batch, &problem, policy)?.into_iter().enumerate() {
-                stored += usize::from(place == Place::Storage);
+                on_storage += usize::from(place == Place::Storage);
                 let uses = problem.uses(work, place).iter();
                 let uses = uses.map(|one| (resources[one.resource as usize], one.seconds));
-                shared.begin(tick, problem.least(work, place).unwrap_or_default(), uses);
+                shared.begin(tick, problem.min_seconds(work, place).unwrap_or_default(), uses);
             }
         }
         shared.run_until(f64::INFINITY);
@@ -92,24 +93,24 @@ impl World {
             sum += done - request.at;
         }
         let count = requests.len().max(1) as f64;
-        Ok(Outcome { makespan, mean: sum / count, stored: stored as f64 / count })
+        Ok(Outcome { makespan, mean: sum / count, storage_share: on_storage as f64 / count })
     }
 
-    /// Seconds before which no way to decide has all of these requests done.
+    /// Lower bound on the makespan of all policies for these requests, in seconds.
     ///
     /// # Errors
-    /// As for [`World::run`].
+    /// The same as for [`World::run`].
     pub fn bound(&self, requests: &[Request]) -> Result<f64, ScheduleError> {
-        let (problem, _) = Names::new(self).problem(self, requests, |_| 0.0)?;
+        let (problem, _) = ShortNumbers::new(self).problem(self, requests, |_| 0.0)?;
         let mut least = overlap::solve(&problem).bound;
         for (work, request) in requests.iter().enumerate() {
-            let alone = Place::ALL.iter().filter_map(|place| problem.least(work, *place));
+            let alone = Place::ALL.iter().filter_map(|place| problem.min_seconds(work, *place));
             least = least.max(self.tick_after(request.at) + alone.fold(f64::INFINITY, f64::min));
         }
         Ok(least)
     }
 
-    /// The tick at which a request that arrives then is decided.
+    /// The tick at which a request that arrives at `at` is decided.
     fn tick_after(&self, at: f64) -> f64 {
         if self.tick > 0.0 { (at / self.tick).ceil() * self.tick } else { at }
     }
@@ -150,22 +151,22 @@ impl World {
     }
 }
 
-/// Short numbers for the nodes and clients that a batch is about, so that a tick costs nothing for all
-/// others.
-struct Names {
+/// Short numbers for the nodes and clients of a batch. They keep the cost of a tick independent of all other nodes and
+/// clients.
+struct ShortNumbers {
     nodes: Vec<usize>,
     clients: Vec<usize>,
 }
 
-/// Not in the batch.
+/// Short number of a node or client that is not in the batch.
 const ABSENT: usize = usize::MAX;
 
-impl Names {
-    fn new(world: &World) -> Names {
-        Names { nodes: vec![ABSENT; world.nodes], clients: vec![ABSENT; world.clients] }
+impl ShortNumbers {
+    fn new(world: &World) -> ShortNumbers {
+        ShortNumbers { nodes: vec![ABSENT; world.nodes], clients: vec![ABSENT; world.clients] }
     }
 
-    /// The batch as a problem, and the number in the world of each of its resources.
+    /// Makes a problem of the batch. Also returns the number in the world of each resource of the problem.
     fn problem(
         &mut self,
         world: &World,
@@ -175,8 +176,8 @@ impl Names {
         let (mut cluster, mut nodes, mut clients) = (Cluster::default(), Vec::new(), Vec::new());
         let mut shards = Vec::with_capacity(batch.len());
         for (i, request) in batch.iter().enumerate() {
-            let node = name(&mut self.nodes, &mut nodes, request.node, i, "storage node")?;
-            let client = name(&mut self.clients, &mut clients, request.client, i, "client")?;
+            let node = short_number(&mut self.nodes, &mut nodes, request.node, i, "storage node")?;
+            let client = short_number(&mut self.clients, &mut clients, request.client, i, "client")?;
             shards.push(Shard {
                 result_bytes: request.result_bytes,
                 storage_rate: request.rate,
@@ -212,8 +213,8 @@ impl Names {
     }
 }
 
-/// The short number of something, a new one if it has none yet.
-fn name(
+/// Returns the short number of a node or client. Gives it a new one if it has none yet.
+fn short_number(
     short: &mut [usize],
     all: &mut Vec<usize>,
     number: usize,

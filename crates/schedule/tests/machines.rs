@@ -1,24 +1,25 @@
-//! Nodes and clients on the same processors: each core is counted once, and what is moved costs.
+//! Nodes and clients on the same processors: each core counts once, and moving bytes has a cost.
 
 use gristmill_schedule::cluster::{
-    Client, Cluster, LEAST_SHARE, Machine, Node, Shard, sendable, worth_while,
+    Client, Cluster, LEAST_SHARE, Machine, Node, Shard, sending_rate, worth_while,
 };
 use gristmill_schedule::{Place, Places};
 use proptest::prelude::*;
 
 const GB: u64 = 1_000_000_000;
 
-/// A machine of two cores, four nodes on it with a quarter of 4 GB each, and a client that is on it or has two cores of its
-/// own. `rate`: of one core, anywhere; `moving`: seconds of a core for a byte, on each side.
-fn up(near: bool, rate: f64, moving: f64, queued: f64) -> (Cluster, Vec<Shard>) {
+/// Makes a machine with two cores, four nodes on it with 1 GB each, and a client on it or with two cores of its own.
+/// `rate` is the rate of one core of each. `moving` is the time of a core for a byte on each side, in seconds. `queued`
+/// is the present load of each node, in seconds.
+fn machine_with_nodes(same_machine: bool, rate: f64, moving: f64, queued: f64) -> (Cluster, Vec<Shard>) {
     let mut cluster = Cluster::default();
-    let busy = if near { 4.0 * queued } else { 0.0 };
+    let busy = if same_machine { 4.0 * queued } else { 0.0 };
     let machine = Some(cluster.machine(Machine { cores: 2.0, busy }));
     let client = cluster.client(Client {
         cores: 2.0,
         receiving: moving,
         link: 1e12,
-        machine: machine.filter(|_| near),
+        machine: machine.filter(|_| same_machine),
         ..Client::IDLE
     });
     let shard = |node| Shard {
@@ -32,44 +33,44 @@ fn up(near: bool, rate: f64, moving: f64, queued: f64) -> (Cluster, Vec<Shard>) 
     (cluster, shards)
 }
 
-fn near(found: f64, expected: f64) {
+fn assert_near(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-6, "{found}, expected {expected}");
 }
 
 #[test]
-fn nodes_on_one_machine_have_its_cores_together() {
-    let (cluster, shards) = up(false, 1e9, 0.0, 0.0);
+fn nodes_on_one_machine_share_its_cores() {
+    let (cluster, shards) = machine_with_nodes(false, 1e9, 0.0, 0.0);
     let stays: Vec<Shard> =
         shards.iter().map(|shard| Shard { places: Places::NONE.with(Place::Storage), ..*shard }).collect();
-    // 4 GB on two cores of 1 GB/s, and not on eight.
-    near(cluster.place(&stays).unwrap().makespan, 2.0);
+    // 4 GB take 2 s on two cores of 1 GB/s. The nodes do not have eight cores.
+    assert_near(cluster.place(&stays).unwrap().makespan, 2.0);
 }
 
 #[test]
-fn a_client_on_the_machine_adds_no_cores_and_one_elsewhere_does() {
-    let (cluster, shards) = up(true, 1e9, 0.5e-9, 0.0);
+fn a_client_on_the_machine_adds_no_cores_and_a_client_on_another_does() {
+    let (cluster, shards) = machine_with_nodes(true, 1e9, 0.5e-9, 0.0);
     let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Storage; 4]);
-    near(placed.makespan, 2.0);
-    // Folding one of them here takes as long, and sending and receiving it half a second besides.
+    assert_near(placed.makespan, 2.0);
+    // Folding a shard at the client takes as long. Sending and receiving it takes half a second more.
     let [storage, _, client] = placed.costs[0];
-    near(storage.unwrap().queued, 2.0);
-    near(client.unwrap().queued, 2.5);
-    let (cluster, shards) = up(false, 1e9, 0.1e-9, 0.0);
+    assert_near(storage.unwrap().queued, 2.0);
+    assert_near(client.unwrap().queued, 2.5);
+    let (cluster, shards) = machine_with_nodes(false, 1e9, 0.1e-9, 0.0);
     assert!(worth_while(&cluster, &shards, LEAST_SHARE).unwrap().places.contains(&Place::Client));
 }
 
 #[test]
-fn who_shares_the_machine_waits_for_its_queue_too() {
-    let (cluster, shards) = up(true, 1e9, 0.0, 3.0);
+fn a_client_on_the_machine_waits_for_its_queue_too() {
+    let (cluster, shards) = machine_with_nodes(true, 1e9, 0.0, 3.0);
     let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Storage; 4]);
-    let (cluster, shards) = up(false, 1e9, 0.0, 3.0);
+    let (cluster, shards) = machine_with_nodes(false, 1e9, 0.0, 3.0);
     assert_eq!(worth_while(&cluster, &shards, LEAST_SHARE).unwrap().places, [Place::Client; 4]);
 }
 
 #[test]
-fn a_node_that_may_use_little_has_it_done_by_a_client_beside_it() {
+fn a_client_on_the_machine_folds_for_a_node_that_may_use_little_of_it() {
     let mut cluster = Cluster::default();
     let machine = Some(cluster.machine(Machine { cores: 2.0, busy: 0.0 }));
     let node = cluster.storage_node(Node { cores: 0.04, sending: 0.5e-9, link: 1e12, machine, ..Node::IDLE });
@@ -78,8 +79,8 @@ fn a_node_that_may_use_little_has_it_done_by_a_client_beside_it() {
     let shard = Shard { client_rate: 2e9, parallel: 2.0, ..Shard::of(node, client, GB) };
     let placed = worth_while(&cluster, &[shard], LEAST_SHARE).unwrap();
     assert_eq!(placed.places, [Place::Client]);
-    // One core second to fold, one to move, on two cores.
-    near(placed.costs[0][2].unwrap().queued, 1.0);
+    // Folding and moving take one second of a core each, on two cores.
+    assert_near(placed.costs[0][2].unwrap().queued, 1.0);
 }
 
 #[test]
@@ -100,20 +101,20 @@ fn a_node_that_sends_has_less_time_to_fold() {
 }
 
 #[test]
-fn no_link_is_faster_than_the_cores_that_send() {
-    near(sendable(1e9, 2.0, 4e-9), 0.5e9);
-    near(sendable(1e9, 2.0, 1e-9), 1e9);
-    near(sendable(1e9, 2.0, 0.0), 1e9);
+fn the_cores_that_send_limit_the_rate_of_a_link() {
+    assert_near(sending_rate(1e9, 2.0, 4e-9), 0.5e9);
+    assert_near(sending_rate(1e9, 2.0, 1e-9), 1e9);
+    assert_near(sending_rate(1e9, 2.0, 0.0), 1e9);
 }
 
 proptest! {
     #[test]
-    fn nothing_is_moved_between_processes_that_share_all_cores(
+    fn no_work_moves_between_processes_that_share_all_cores(
         rate in 1e7f64..1e11,
         moving in 0.0f64..1e-8,
         queued in 0.0f64..100.0,
     ) {
-        let (cluster, shards) = up(true, rate, moving, queued);
+        let (cluster, shards) = machine_with_nodes(true, rate, moving, queued);
         let placed = worth_while(&cluster, &shards, LEAST_SHARE).unwrap();
         prop_assert_eq!(placed.places, [Place::Storage; 4]);
     }

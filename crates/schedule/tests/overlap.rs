@@ -1,22 +1,22 @@
-#![allow(clippy::unwrap_used, clippy::expect_used)] // what is drawn here is right by construction
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the drawn problems are valid by construction
 
-//! The objective of overlapping resources against all choices there are, and against its bound.
+//! The objective of overlapping resources, compared with all choices and with its bound.
 
 use gristmill_schedule::overlap::{Plan, solve};
 use gristmill_schedule::{Choice, Place, Problem, ScheduleError, Use};
 use proptest::prelude::*;
 
-/// Rounding of sums in another order.
+/// Relative difference by rounding of sums in another order.
 const NEARLY: f64 = 1e-12;
 
-/// Worst gap seen over the queues below by their length, rounded up; what
-/// [`overlap`](gristmill_schedule::overlap) says of itself.
+/// Largest gap of the queues below by their length, rounded up. The documentation of
+/// [`overlap`](gristmill_schedule::overlap) states these gaps.
 const WORST: [(usize, f64); 3] = [(100, 0.15), (1000, 0.02), (10_000, 0.01)];
 
 type Options = [Option<(Vec<Use>, f64)>; 3];
 
-/// A queue of two storage nodes, a data node and some clients: kernels, sizes and answers mixed, some works
-/// without some places, some that use one core only.
+/// Makes a queue of two storage nodes, a data node and some clients, with mixed kernels, sizes and answers. Some works
+/// cannot run at all places. Some use one core only.
 fn queue(works: usize, clients: u32, seed: u64) -> (Vec<f64>, Vec<Options>) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let busy = (0..6 + 2 * clients).map(|_| if rng.bool() { 0.0 } else { rng.f64() * works as f64 / 10.0 });
@@ -66,14 +66,16 @@ fn problem((busy, works): &(Vec<f64>, Vec<Options>)) -> Problem {
             |option: &Option<(Vec<Use>, f64)>| option.as_ref().map(|(uses, least)| (uses.clone(), *least));
         let kept = [choice(&options[0]), choice(&options[1]), choice(&options[2])];
         problem
-            .push([0, 1, 2].map(|i| kept[i].as_ref().map(|(uses, least)| Choice { uses, least: *least })))
+            .push(
+                [0, 1, 2].map(|i| kept[i].as_ref().map(|(uses, least)| Choice { uses, min_seconds: *least })),
+            )
             .unwrap();
     }
     problem
 }
 
-/// The least makespan of all choices, computed here anew.
-fn brute(busy: &[f64], works: &[Options], longest: f64) -> f64 {
+/// Computes the least makespan of all choices.
+fn brute_force(busy: &[f64], works: &[Options], longest: f64) -> f64 {
     let Some((options, rest)) = works.split_first() else {
         return busy.iter().fold(longest, |most, load| most.max(*load));
     };
@@ -82,14 +84,14 @@ fn brute(busy: &[f64], works: &[Options], longest: f64) -> f64 {
         for one in uses {
             loads[one.resource as usize] += one.seconds;
         }
-        brute(&loads, rest, longest.max(*least))
+        brute_force(&loads, rest, longest.max(*least))
     };
     options.iter().flatten().map(after).fold(f64::INFINITY, f64::min)
 }
 
-/// What holds for every plan.
-fn right(problem: &Problem, plan: &Plan) {
-    let (_, makespan) = problem.outcome(&plan.places).expect("works run where they may");
+/// Checks the properties of every plan.
+fn check_plan(problem: &Problem, plan: &Plan) {
+    let (_, makespan) = problem.outcome(&plan.places).expect("each work runs at a possible place");
     assert_eq!(makespan, plan.makespan);
     assert!(plan.bound <= plan.makespan && plan.gap() >= 0.0, "{plan:?}");
     for place in Place::ALL {
@@ -104,8 +106,8 @@ fn short_queues_are_solved_exactly() {
         let drawn = queue(seed as usize % 9, 1 + seed as u32 % 3, seed);
         let problem = problem(&drawn);
         let plan = solve(&problem);
-        right(&problem, &plan);
-        let least = brute(&drawn.0, &drawn.1, 0.0);
+        check_plan(&problem, &plan);
+        let least = brute_force(&drawn.0, &drawn.1, 0.0);
         assert!(plan.makespan >= least * (1.0 - NEARLY), "seed {seed}: {plan:?} is below {least}");
         assert!(plan.bound <= least * (1.0 + NEARLY), "seed {seed}: the bound of {plan:?} is above {least}");
         assert!(plan.makespan <= least * (1.0 + NEARLY), "seed {seed}: {plan:?}, best is {least}");
@@ -113,7 +115,7 @@ fn short_queues_are_solved_exactly() {
 }
 
 #[test]
-fn the_order_of_a_short_queue_does_not_matter() {
+fn the_order_of_a_short_queue_does_not_change_the_makespan() {
     for seed in 0..200 {
         let mut drawn = queue(7, 2, seed);
         let before = solve(&problem(&drawn)).makespan;
@@ -124,13 +126,13 @@ fn the_order_of_a_short_queue_does_not_matter() {
 }
 
 #[test]
-fn long_queues_are_within_the_gap_that_is_stated() {
+fn gaps_of_long_queues_are_as_documented() {
     for (works, worst) in WORST {
         for seed in 0..(20_000 / works as u64).min(60) {
             for clients in [1, 16] {
                 let problem = problem(&queue(works, clients, seed));
                 let plan = solve(&problem);
-                right(&problem, &plan);
+                check_plan(&problem, &plan);
                 assert_eq!(plan, solve(&problem));
                 assert!(plan.gap() <= worst, "{works} works, {clients} clients, seed {seed}: {}", plan.gap());
             }
@@ -140,7 +142,7 @@ fn long_queues_are_within_the_gap_that_is_stated() {
 
 proptest! {
     #[test]
-    fn any_numbers_give_a_plan(
+    fn any_numbers_give_a_valid_plan(
         busy in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0, Just(1e30), Just(1e-300)], 1..5),
         works in prop::collection::vec(
             prop::array::uniform3(prop::option::of(prop::collection::vec(
@@ -155,38 +157,38 @@ proptest! {
                 };
                 uses.iter().map(one).collect::<Vec<Use>>()
             }));
-            let pushed = problem.push(uses.each_ref().map(|uses| uses.as_ref().map(|uses| Choice { uses, least: 0.0 })));
+            let pushed = problem.push(uses.each_ref().map(|uses| uses.as_ref().map(|uses| Choice { uses, min_seconds: 0.0 })));
             prop_assert_eq!(pushed.is_err(), options.iter().all(Option::is_none));
         }
         let plan = solve(&problem);
-        right(&problem, &plan);
+        check_plan(&problem, &plan);
         prop_assert!(plan.makespan.is_finite() && plan.bound.is_finite() && !plan.gap().is_nan());
     }
 }
 
 #[test]
-fn ties_go_to_storage_and_bad_numbers_are_named() {
+fn storage_is_preferred_and_errors_name_bad_numbers() {
     let mut problem = Problem::new(vec![0.0; 3]).unwrap();
-    let nothing = Choice { uses: &[], least: 0.0 };
+    let nothing = Choice { uses: &[], min_seconds: 0.0 };
     problem.push([Some(nothing); 3]).unwrap();
     let alike = [0, 1, 2].map(|resource| [Use { resource, seconds: 1.0 }]);
-    problem.push([0, 1, 2].map(|i| Some(Choice { uses: &alike[i], least: 0.0 }))).unwrap();
+    problem.push([0, 1, 2].map(|i| Some(Choice { uses: &alike[i], min_seconds: 0.0 }))).unwrap();
     assert_eq!(solve(&problem).places, [Place::Storage; 2]);
-    assert_eq!(problem.push([None; 3]), Err(ScheduleError::Nowhere { request: 2 }));
-    for (resource, seconds, said) in [
+    assert_eq!(problem.push([None; 3]), Err(ScheduleError::NoPlace { request: 2 }));
+    for (resource, seconds, expected) in [
         (3, 1.0, "request 2 names resource 3, but there are 3"),
-        (0, f64::NAN, "what request 2 takes at client is NaN seconds"),
+        (0, f64::NAN, "the time of request 2 at client is NaN seconds"),
         (0, -1.0, "is -1 seconds"),
     ] {
         let uses = [Use { resource, seconds }];
         let error =
-            problem.push([Some(nothing), None, Some(Choice { uses: &uses, least: 0.0 })]).unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+            problem.push([Some(nothing), None, Some(Choice { uses: &uses, min_seconds: 0.0 })]).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
     }
     assert_eq!((problem.works(), solve(&problem).places.len()), (2, 2));
     assert!(Problem::new(vec![f64::INFINITY]).is_err());
-    // What names a resource twice adds up.
+    // Two uses of one resource are added.
     let twice = [Use { resource: 1, seconds: 2.0 }, Use { resource: 1, seconds: 3.0 }];
-    let work = problem.push([Some(Choice { uses: &twice, least: 0.0 }), None, None]).unwrap();
+    let work = problem.push([Some(Choice { uses: &twice, min_seconds: 0.0 }), None, None]).unwrap();
     assert_eq!(problem.uses(work, Place::Storage), [Use { resource: 1, seconds: 5.0 }]);
 }

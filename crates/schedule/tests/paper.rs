@@ -1,20 +1,20 @@
-//! The objective of DOSAS against all choices there are.
+//! The objective of DOSAS, compared with all choices.
 
 use gristmill_schedule::paper::{Decisions, Work, solve, time};
 use gristmill_schedule::{Place, ScheduleError};
 use proptest::prelude::*;
 
-/// The least of equation 4 over all 2^k choices, computed here anew.
-fn brute(bandwidth: f64, works: &[Work]) -> f64 {
-    fn go(bandwidth: f64, works: &[Work], sum: f64, longest: f64) -> f64 {
+/// Computes the least value of equation 4 over all 2^k choices.
+fn brute_force(bandwidth: f64, works: &[Work]) -> f64 {
+    fn search(bandwidth: f64, works: &[Work], sum: f64, longest: f64) -> f64 {
         let Some((work, rest)) = works.split_first() else { return sum + longest };
         let bytes = work.bytes as f64;
         let stays = sum + bytes / work.storage_rate + work.result_bytes as f64 / bandwidth;
-        let given = sum + bytes / bandwidth;
-        let stays = go(bandwidth, rest, stays, longest);
-        stays.min(go(bandwidth, rest, given, longest.max(bytes / work.client_rate)))
+        let handed_back = sum + bytes / bandwidth;
+        let stays = search(bandwidth, rest, stays, longest);
+        stays.min(search(bandwidth, rest, handed_back, longest.max(bytes / work.client_rate)))
     }
-    go(bandwidth, works, 0.0, 0.0)
+    search(bandwidth, works, 0.0, 0.0)
 }
 
 fn works() -> impl Strategy<Value = Vec<Work>> {
@@ -33,15 +33,15 @@ fn works() -> impl Strategy<Value = Vec<Work>> {
 
 proptest! {
     #[test]
-    fn no_choice_is_better(works in works(), bandwidth in prop_oneof![Just(118e6), 1e6..1e10]) {
+    fn the_solution_is_the_optimum(works in works(), bandwidth in prop_oneof![Just(118e6), 1e6..1e10]) {
         let found = solve(bandwidth, &works).unwrap();
-        let least = brute(bandwidth, &works);
+        let least = brute_force(bandwidth, &works);
         prop_assert!((found.seconds - least).abs() <= 1e-12 * least, "{} and {least}", found.seconds);
         prop_assert_eq!(time(bandwidth, &works, &found.places).unwrap(), found.seconds);
     }
 
     #[test]
-    fn one_kernel_and_one_size_is_all_or_nothing(
+    fn requests_of_one_kernel_and_one_size_run_at_one_place(
         count in 1_usize..200, bytes in 1_u64..1 << 32, result_bytes in 0_u64..1 << 30,
         storage_rate in 1e6..1e10, client_rate in 1e6..1e10, bandwidth in 1e6..1e10,
     ) {
@@ -52,18 +52,18 @@ proptest! {
 }
 
 #[test]
-fn ties_stay_at_storage() {
+fn storage_is_preferred_among_equal_costs() {
     // x = 3, y = 1, z = 2: both cost 3.
     let work = Work { bytes: 2, result_bytes: 2, storage_rate: 1.0, client_rate: 1.0 };
     assert_eq!(solve(2.0, &[work]), Ok(Decisions { places: vec![Place::Storage], seconds: 3.0 }));
-    // Nothing to do at all.
+    // There is nothing to do.
     let nothing = Work { bytes: 0, result_bytes: 0, ..work };
     assert_eq!(solve(2.0, &[nothing; 3]).unwrap().places, [Place::Storage; 3]);
     assert_eq!(solve(2.0, &[]), Ok(Decisions { places: vec![], seconds: 0.0 }));
 }
 
 #[test]
-fn one_long_request_does_not_keep_short_ones() {
+fn one_long_request_does_not_keep_short_requests_at_storage() {
     let slow = Work { bytes: 100, result_bytes: 1, storage_rate: 50.0, client_rate: 1.0 };
     let fast = Work { client_rate: 1000.0, ..slow };
     let places = solve(100.0, &[slow, fast, slow, fast]).unwrap().places;
@@ -71,12 +71,12 @@ fn one_long_request_does_not_keep_short_ones() {
 }
 
 #[test]
-fn a_lying_rate_is_named() {
+fn the_error_names_an_impossible_rate() {
     let good = Work { bytes: 1, result_bytes: 1, storage_rate: 1.0, client_rate: 1.0 };
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-320] {
         let storage = solve(1.0, &[good, Work { storage_rate: bad, ..good }]).unwrap_err().to_string();
         assert!(
-            storage.contains("the storage rate of request 1") && storage.contains("a lying rate"),
+            storage.contains("the storage rate of request 1") && storage.contains("is not possible"),
             "{storage}"
         );
         let client = solve(1.0, &[Work { client_rate: bad, ..good }]).unwrap_err().to_string();
@@ -85,5 +85,5 @@ fn a_lying_rate_is_named() {
         assert!(link.contains("the bandwidth"), "{link}");
     }
     let unequal = time(1.0, &[good], &[]);
-    assert_eq!(unequal, Err(ScheduleError::Decisions { given: 0, works: 1 }));
+    assert_eq!(unequal, Err(ScheduleError::PlaceCount { places: 0, works: 1 }));
 }

@@ -1,13 +1,13 @@
-//! Small worlds played under every way to decide.
+//! Simulations of small worlds with each policy.
 
 use gristmill_schedule::ScheduleError;
 use gristmill_schedule::simulate::{Policy, Request, World};
 
-/// Most that the makespan of overlap may be over that of the best static choice; 1.0000 was the worst in the
-/// worlds below.
+/// Largest ratio of the makespan of overlap to the one of the best static choice. The largest measured ratio in the
+/// worlds below was 1.0000.
 const WORST: f64 = 1.01;
 
-/// Nodes, clients, the share of a hot node, and requests a second as a share of what storage nodes can fold.
+/// Makes worlds with different numbers of nodes and clients, shares of hot nodes, and rates of requests.
 fn worlds() -> impl Iterator<Item = World> {
     let shapes = [(1, 1), (4, 2), (4, 16), (16, 8)];
     (0..96_u64).map(move |seed| {
@@ -20,7 +20,7 @@ fn worlds() -> impl Iterator<Item = World> {
 }
 
 #[test]
-fn overlap_is_as_good_as_the_best_static_choice_and_nothing_beats_the_bound() {
+fn overlap_is_as_good_as_the_best_static_choice_and_no_policy_is_below_the_bound() {
     for world in worlds() {
         let asked = world.requests();
         let least = world.bound(&asked).unwrap();
@@ -35,15 +35,15 @@ fn overlap_is_as_good_as_the_best_static_choice_and_nothing_beats_the_bound() {
 }
 
 #[test]
-fn one_request_takes_what_the_formula_says() {
+fn one_request_takes_the_time_of_the_formula() {
     let world = World { nodes: 1, clients: 1, cores: 2.0, requests: 1, ..World::default() };
     let request = Request { at: 0.0, node: 0, client: 0, bytes: 800_000_000, result_bytes: 0, rate: 80e6 };
     let made = |policy| world.run(&[request], policy).unwrap();
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
     near(made(Policy::Storage).makespan, 5.0); // two cores
-    near(made(Policy::Client).makespan, 8e8 / 118e6); // the link, while the client folds
+    near(made(Policy::Client).makespan, 8e8 / 118e6); // the link is slower than the client's folds
     near(made(Policy::Overlap).makespan, 5.0);
-    // Another that comes later is decided at the next tick.
+    // A later request is decided at the next tick.
     let late = Request { at: 10.01, ..request };
     let outcome = world.run(&[request, late], Policy::Storage).unwrap();
     near(outcome.makespan, 15.1);
@@ -51,12 +51,12 @@ fn one_request_takes_what_the_formula_says() {
 }
 
 #[test]
-fn requests_share_what_they_use() {
+fn requests_share_resources() {
     let world = World { nodes: 1, clients: 1, ..World::default() };
     let request = Request { at: 0.0, node: 0, client: 0, bytes: 80_000_000, result_bytes: 0, rate: 80e6 };
     let long = Request { bytes: 240_000_000, ..request };
     let outcome = world.run(&[request, long], Policy::Storage).unwrap();
-    // Half a core each until the short one is done after 2 s; then the long one has 2 s left.
+    // Each has half a core until the short request is done after 2 s. Then the long request takes 2 s more.
     assert!((outcome.makespan - 4.0).abs() < 1e-9 && (outcome.mean - 3.0).abs() < 1e-9, "{outcome:?}");
 }
 
@@ -72,7 +72,7 @@ fn the_same_seed_gives_the_same_world() {
 }
 
 #[test]
-fn a_request_of_no_node_is_named() {
+fn the_error_names_an_unknown_node() {
     let world = World::default();
     let request = Request { at: 0.0, node: 16, client: 0, bytes: 1, result_bytes: 0, rate: 80e6 };
     let error = world.run(&[request], Policy::Storage).unwrap_err();

@@ -39,7 +39,7 @@ pub(crate) const ACTIONS: [Action; 18] = [
         reply(&call.shared.open_many(call.principal, &call.read()?)?)
     }),
     action(names::STAT, "what is known about a file", |call| {
-        reply(&call.shared.stat(call.principal, &call.read::<action::PathOf>()?.path)?)
+        reply(&call.shared.stat(call.principal, &call.read::<action::PathRequest>()?.path)?)
     }),
     action(names::LIST, "the names of a directory", |call| reply(&call.shared.list(&call.read()?)?)),
     action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.principal, &call.read()?)?)),

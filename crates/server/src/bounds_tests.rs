@@ -8,7 +8,7 @@ use gristmill_array::{Meaning, Op, Reduction, Request, Selection};
 use gristmill_format::{ChunkLocations, FileRef, open_raw};
 use gristmill_kernel::{ByteOrder, DType};
 use gristmill_runtime::ErrorKind;
-use gristmill_wire::action::{FileInfo, Opened, PathOf, names};
+use gristmill_wire::action::{FileInfo, Opened, PathRequest, names};
 use gristmill_wire::{ArraySpec, ErrorBody, FoldRequest, Grant, InputSpec, MAX_ASKED_CHUNKS, Rights, grid};
 use http::StatusCode;
 use tonic::{Status, Streaming};
@@ -18,7 +18,7 @@ use crate::test_node::{NUMBERS, THREADS, TestNode, with_node};
 
 impl TestNode {
     async fn stat(&self) -> FileInfo {
-        let path = PathOf { path: "/numbers".into() };
+        let path = PathRequest { path: "/numbers".into() };
         self.shared.peers.action(&self.address, names::STAT, &path).await.unwrap()
     }
 
@@ -29,7 +29,7 @@ impl TestNode {
 
     /// Ticket for the sum of the file.
     async fn fold(&self) -> Vec<u8> {
-        let path = PathOf { path: "/numbers".into() };
+        let path = PathRequest { path: "/numbers".into() };
         let opened: Opened = self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap();
         let input = InputSpec { dtype: Some("f64".into()), ..InputSpec::default() };
         let mut fold = FoldRequest::new(opened.grant, "sum".into(), vec![], input);

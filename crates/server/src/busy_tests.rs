@@ -8,7 +8,7 @@ use gristmill_client::{Cluster, ClusterOptions};
 use gristmill_kernel::RowBatch;
 use gristmill_peers::Question;
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, RunError};
-use gristmill_wire::{InputSpec, Place};
+use gristmill_wire::{FoldPlace, InputSpec};
 
 use crate::permit::Permits;
 use crate::test_node::{NUMBERS, TestNode, with_node};
@@ -27,7 +27,7 @@ fn ask(test: &TestNode, kernel: &str, control: &Arc<Control>) -> JoinHandle<Resu
     std::thread::spawn(move || {
         let cluster = Cluster::connect(options).unwrap();
         let options = Options::default();
-        let planned = cluster.plan("/numbers", question, Place::Storage, &options).unwrap();
+        let planned = cluster.plan("/numbers", question, FoldPlace::Storage, &options).unwrap();
         let mut rows = RowBatch::default();
         match cluster.run(&planned, options, &mut rows, &control)? {
             Outcome::Done(_) => Ok(rows.len()),

@@ -67,7 +67,7 @@ async fn ask_all(shared: &Arc<Shared>) -> Answer<ClusterStatus> {
     let nodes = blocking(move || state.nodes()).await?.nodes;
     let grant = &grant(shared)?;
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let (begun, listed) = (Instant::now(), ClusterStatus::listed_of_each(nodes.len()));
+    let (begun, listed) = (Instant::now(), ClusterStatus::listed_per_node(nodes.len()));
     let asked = iter(nodes).map(|node| async move {
         let status = match begun.elapsed() < ASK_ALL_TIME {
             true => ask(shared, &node, grant).await,
@@ -75,7 +75,8 @@ async fn ask_all(shared: &Arc<Shared>) -> Answer<ClusterStatus> {
         };
         let silent_seconds = shared.silent(node.number).map(|silent| silent.as_secs_f64());
         let status = status.unwrap_or_else(|why| NodeStatus { error: Some(why), ..NodeStatus::default() });
-        NodeStatus { target: node.number, address: node.address, silent_seconds, ..status }.listing(listed)
+        NodeStatus { target: node.number, address: node.address, silent_seconds, ..status }
+            .limit_lists(listed)
     });
     Ok(ClusterStatus { at, nodes: asked.buffered(ASKED_AT_ONCE).collect().await })
 }

@@ -82,7 +82,7 @@ async fn round(shared: &Arc<Shared>, writable: Duration) -> Answer<bool> {
     if some {
         let state = shared.clone();
         let forget =
-            move || state.reserve.freeing(|| Ok(state.namespace()?.collected(&cleared, writable)?));
+            move || state.reserve.freeing(|| Ok(state.namespace()?.forget_collected(&cleared, writable)?));
         blocking(forget).await?;
     }
     Ok(all && some)

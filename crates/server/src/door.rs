@@ -156,7 +156,7 @@ fn claim_connection(shared: &Shared, request: &Request, account: Option<&Arc<str
     let Some(owner) = account.cloned().or_else(|| holder_of_grant(shared, request.headers())) else {
         return Ok(());
     };
-    slot.own(|| shared.permit(&shared.connections, &owner))
+    slot.set_owner(|| shared.permit(&shared.connections, &owner))
 }
 
 impl Shared {
@@ -247,5 +247,5 @@ fn holder_of_grant(shared: &Shared, headers: &HeaderMap) -> Option<Arc<str>> {
 /// Whether the headers have a grant of this cluster. Its file and rights are checked later.
 fn has_grant(shared: &Shared, headers: &HeaderMap) -> bool {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
-    sealed.is_some_and(|sealed| shared.key.sealed(sealed))
+    sealed.is_some_and(|sealed| shared.key.is_sealed(sealed))
 }

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use gristmill_namespace::{Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, Principal};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{
-    Attempt, Entry, FileInfo, List, Listing, Many, Node, Nodes, Open, Opened, Outcome, PathOf, SetMode,
+    Attempt, Batch, Entry, FileInfo, List, Listing, Node, Nodes, Open, Opened, Outcome, PathRequest, SetMode,
 };
 use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
@@ -45,9 +45,9 @@ impl Shared {
     }
 
     /// Opens many files, each with its own outcome.
-    pub fn open_many(&self, principal: &Principal, many: &Many<Open>) -> Answer<Many<Outcome<Opened>>> {
+    pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         let opened = many.each.iter().map(|open| self.open(principal, &open.path));
-        Ok(Many { each: opened.map(outcome).collect() })
+        Ok(Batch { each: opened.map(outcome).collect() })
     }
 
     /// Information about a file that the principal may read.
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// Removes a file.
-    pub fn remove(&self, principal: &Principal, path: &PathOf) -> Answer<()> {
+    pub fn remove(&self, principal: &Principal, path: &PathRequest) -> Answer<()> {
         let path = FilePath::parse(&path.path)?;
         self.reserve.freeing(|| Ok(self.namespace()?.remove(principal, &path)?))?;
         self.garbage.notify_one();

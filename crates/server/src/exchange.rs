@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_collective::{Action, Collective, CollectiveError, Limits, Member, Operator, Rank, Reply};
-use gristmill_peers::{MemberPlace, MemberReply, Peers, of_reason, reason};
+use gristmill_peers::{MemberAddress, MemberReply, Peers, decode_reason, encode_reason};
 use gristmill_runtime::{Control, ErrorKind, RunError};
 use gristmill_wire::ErrorBody;
 
@@ -20,14 +20,14 @@ pub(crate) struct Exchange {
     grant: String,
     job: String,
     /// Addresses of all members, by rank.
-    places: Vec<MemberPlace>,
+    places: Vec<MemberAddress>,
     rank: Rank,
     member: Mutex<Member>,
     started: Instant,
 }
 
 impl Exchange {
-    pub fn new(peers: Peers, grant: String, job: String, places: Vec<MemberPlace>, rank: Rank) -> Exchange {
+    pub fn new(peers: Peers, grant: String, job: String, places: Vec<MemberAddress>, rank: Rank) -> Exchange {
         let size = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let member = Mutex::new(Member::new(rank, size, Limits::default()));
         Exchange { peers, grant, job, places, rank, member, started: Instant::now() }
@@ -81,11 +81,11 @@ impl Exchange {
                 Ok(Event::Sent(Err(error))) if done.is_some() => return Err(error),
                 Ok(Event::Sent(Err(error))) => {
                     sending -= 1;
-                    member.lost(CollectiveError::Operator(error.to_string()));
+                    member.give_up(CollectiveError::Operator(error.to_string()));
                     refused.get_or_insert(error);
                 }
                 Ok(Event::Answered(from, reply)) => {
-                    reply.into_iter().for_each(|reply| member.heard(self.now(), from, reply));
+                    reply.into_iter().for_each(|reply| member.take_reply(self.now(), from, reply));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -116,9 +116,11 @@ impl Exchange {
                 let path = format!("/collectives/{}", self.job);
                 runtime.spawn(async move {
                     let reply = match peers.ask_member(&place, &path, &grant).await {
-                        Ok(MemberReply::Here) => Some(Reply::Here),
+                        Ok(MemberReply::Working) => Some(Reply::Working),
                         Ok(MemberReply::Unknown) => Some(Reply::Unknown),
-                        Ok(MemberReply::Gone(error)) => Some(Reply::Gone(reason(&Refusal::from(error).0))),
+                        Ok(MemberReply::GaveUp(error)) => {
+                            Some(Reply::GaveUp(encode_reason(&Refusal::from(error).0)))
+                        }
                         // A silent member is asked again until the limit.
                         Err(_) => None,
                     };
@@ -138,7 +140,7 @@ impl Exchange {
             CollectiveError::Silent { rank, seconds } => {
                 unavailable(rank, format!("no sign of life for {seconds} s"))
             }
-            CollectiveError::Abandoned { rank, why } => match of_reason(why) {
+            CollectiveError::Abandoned { rank, why } => match decode_reason(why) {
                 Some(error) => error,
                 None => unavailable(rank, "it was started again in the middle of the request".into()),
             },
@@ -150,7 +152,7 @@ impl Exchange {
 /// Sends a value to a member. It repeats this while the member does not know the job yet, or cannot be reached.
 async fn tell(
     peers: &Peers,
-    place: &MemberPlace,
+    place: &MemberAddress,
     path: &str,
     grant: &str,
     value: Bytes,
@@ -158,9 +160,9 @@ async fn tell(
     let stall = Duration::from_millis(Limits::default().stall);
     let (begun, mut alive) = (Instant::now(), Instant::now());
     loop {
-        let failure = match peers.tell_member(place, path, grant, value.clone()).await {
-            Ok(MemberReply::Here) => return Ok(()),
-            Ok(MemberReply::Gone(error)) => return Err(error),
+        let failure = match peers.send_to_member(place, path, grant, value.clone()).await {
+            Ok(MemberReply::Working) => return Ok(()),
+            Ok(MemberReply::GaveUp(error)) => return Err(error),
             Ok(MemberReply::Unknown) => gristmill_peers::unavailable(
                 &place.node,
                 "it does not know of the request; it was started again",

@@ -14,10 +14,10 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
 use gristmill_namespace::Principal;
-use gristmill_peers::{Written, whole_file};
+use gristmill_peers::{WrittenFile, whole_file};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::{FRAME, ReadBody};
-use gristmill_wire::action::{Attempt, Commit, Create, Created, PathOf};
+use gristmill_wire::action::{Attempt, Commit, Create, Created, PathRequest};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::blocking::blocking;
@@ -129,7 +129,7 @@ async fn write(State(shared): State<Arc<Shared>>, Named(path): Named, request: R
     let attempt = Attempt { id: created.file.id.clone() };
     let state = shared.clone();
     let info = match written {
-        Ok(Written { length, receipts }) => {
+        Ok(WrittenFile { length, receipts }) => {
             let commit = Commit { id: attempt.id, length, receipts };
             blocking(move || state.commit(&principal, &commit)).await?
         }
@@ -148,7 +148,7 @@ async fn receive(
     principal: &Principal,
     created: &Created,
     body: Body,
-) -> Answer<Written> {
+) -> Answer<WrittenFile> {
     let stream = body.into_data_stream().map(|bytes| {
         bytes.map_err(|error| RunError::Remote {
             kind: ErrorKind::Usage,
@@ -207,7 +207,7 @@ async fn remove(
 ) -> Answer<StatusCode> {
     let principal = request_principal(request.extensions())?;
     unconditional(request.headers())?;
-    let path = PathOf { path: format!("/{path}") };
+    let path = PathRequest { path: format!("/{path}") };
     blocking(move || shared.remove(&principal, &path)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

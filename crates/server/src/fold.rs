@@ -6,8 +6,8 @@ use std::sync::mpsc::sync_channel;
 
 use gristmill_peers::StorageCrew;
 use gristmill_runtime::{
-    Control, Crew, ErrorKind, EventOutput, EventSource, HandBack, Left, PassOrder, RowsEnd, RunError, Shard,
-    ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
+    Control, Crew, ErrorKind, EventOutput, EventSource, HandBack, PassOrder, RowCut, RowsEnd, RunError,
+    Shard, ShardEnd, ShardJob, Tally, UnitEvent, merge_units,
 };
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{FileMap, FoldRequest, Frame, MAX_PARTIAL_BYTES, TallyFrame};
@@ -204,14 +204,14 @@ impl Fold {
             Some(_) => self.job.values(&self.hand_off.own)?,
             None => ShardEnd::new(self.job.ctx().round, self.file.targets.len()),
         };
-        end.handed_back.extend(self.handed_back(Left::default()));
+        end.handed_back.extend(self.handed_back(RowCut::default()));
         Ok(end)
     }
 
     /// The hand-back of the rest of the own part, if it is handed back.
-    fn handed_back(&self, left: Left) -> Option<HandBack> {
+    fn handed_back(&self, row_cut: RowCut) -> Option<HandBack> {
         let targets = self.targets.clone();
-        self.hand_off.why().map(|why| HandBack { targets, left, why })
+        self.hand_off.why().map(|why| HandBack { targets, row_cut, why })
     }
 
     async fn values(self: &Arc<Fold>) -> Result<ValueAnswer, RunError> {
@@ -259,7 +259,7 @@ impl Fold {
         let failed = failure.map(|(at, error)| Frame::Failed(at, self.refusal(error).0));
         let written = written.into_iter().map(|(target, receipt)| Frame::Written(target, receipt));
         let left = handed_back.into_iter().map(Frame::HandedBack);
-        let end = Frame::Finished(TallyFrame::of(&tally));
+        let end = Frame::Finished(TallyFrame::new(&tally));
         let last = left.chain(failed).chain(written).chain([end]);
         Ok(ValueAnswer { partial, last: last.collect(), turn })
     }
@@ -282,11 +282,11 @@ impl Fold {
         let runtime = self.shared.peers.runtime();
         let mut output = FrameOutput { out, runtime };
         let Some(crew) = &self.crew else {
-            let RowsEnd { tally, left } = self.job.rows(&mut output, &self.hand_off.own)?;
-            if let Some(hand_back) = left.and_then(|left| self.handed_back(left)) {
+            let RowsEnd { tally, row_cut } = self.job.rows(&mut output, &self.hand_off.own)?;
+            if let Some(hand_back) = row_cut.and_then(|row_cut| self.handed_back(row_cut)) {
                 output.send(Frame::HandedBack(hand_back))?;
             }
-            return output.send(Frame::Finished(TallyFrame::of(&tally)));
+            return output.send(Frame::Finished(TallyFrame::new(&tally)));
         };
         let mut tally = Tally::new(self.file.targets.len());
         std::thread::scope(|scope| {
@@ -295,8 +295,8 @@ impl Fold {
                 let mut own = EventOutput(&sender);
                 // Sending fails once enough rows are known.
                 let _ = match self.job.rows(&mut own, &self.hand_off.own) {
-                    Ok(RowsEnd { tally, left }) => {
-                        let hand_back = left.and_then(|left| self.handed_back(left));
+                    Ok(RowsEnd { tally, row_cut }) => {
+                        let hand_back = row_cut.and_then(|row_cut| self.handed_back(row_cut));
                         let events = hand_back.map(UnitEvent::HandedBack).into_iter();
                         events.chain([UnitEvent::Finished(tally)]).try_for_each(|event| sender.send(event))
                     }
@@ -313,6 +313,6 @@ impl Fold {
             merge_units(sources, &mut output, &mut tally, pass_on)
         })?;
         tally.moved += std::mem::take(&mut tally.sent);
-        output.send(Frame::Finished(TallyFrame::of(&tally)))
+        output.send(Frame::Finished(TallyFrame::new(&tally)))
     }
 }

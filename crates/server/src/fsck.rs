@@ -14,11 +14,11 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use gristmill_layout::Striped;
-use gristmill_namespace::{FileEntry, FileId, Garbage, MAX_NAMED_PAGE, Named};
+use gristmill_namespace::{FileEntry, FileId, Garbage, MAX_NAMED_PAGE, NamedPut};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::{ObjectId, StoreError};
 use gristmill_wire::{
-    FsckFound, FsckStep, Grant, LostObject, MAX_FSCK_STEP_BYTES, OBJECT_PREFIX, ObjectEntry, ObjectPage,
+    FsckResult, FsckStep, Grant, LostObject, MAX_FSCK_STEP_BYTES, OBJECT_PREFIX, ObjectEntry, ObjectPage,
     ObjectState, Rights, TargetPlace, UnnamedObject,
 };
 use http::header;
@@ -66,7 +66,7 @@ async fn body(body: Body) -> Answer<FsckStep> {
 }
 
 /// Compares one page.
-async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
+async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckResult> {
     let after = step.after.parse::<FileId>()?;
     let state = shared.clone();
     let targets = blocking(move || Ok::<_, Refusal>(state.namespace()?.targets()?)).await?;
@@ -83,11 +83,11 @@ async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
         page.end = Some(last);
     }
     let suspects = Suspects::find(step.number, &page.objects, &named);
-    let mut found = FsckFound {
+    let mut found = FsckResult {
         objects: page.objects.len() as u64,
         bytes: page.objects.iter().fold(0, |sum: u64, one| sum.saturating_add(one.state.length())),
         next: page.end.clone(),
-        ..FsckFound::default()
+        ..FsckResult::default()
     };
     if suspects.is_empty() {
         return Ok(found);
@@ -105,10 +105,10 @@ async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckFound> {
 }
 
 /// The puts in the namespace after one id, up to another one.
-async fn list_named(shared: &Arc<Shared>, after: &FileId, end: Option<&str>) -> Answer<Vec<Named>> {
+async fn list_named(shared: &Arc<Shared>, after: &FileId, end: Option<&str>) -> Answer<Vec<NamedPut>> {
     let (state, after) = (shared.clone(), after.clone());
     let end = end.map(str::parse::<FileId>).transpose()?;
-    blocking(move || Ok(state.namespace()?.named(Some(&after), end.as_ref(), MAX_NAMED_PAGE)?)).await
+    blocking(move || Ok(state.namespace()?.named_puts(Some(&after), end.as_ref(), MAX_NAMED_PAGE)?)).await
 }
 
 /// The objects of a node with ids after that of a file.
@@ -122,7 +122,7 @@ async fn objects_behind(shared: &Arc<Shared>, place: &TargetPlace, after: &str) 
     let file = collect::objects_of(after, vec![place.clone()]);
     let grant = Grant { principal: collect::ENTRY.into(), rights: Rights::Manage, file, expires };
     let grant = shared.key.seal(&grant)?;
-    let asked = shared.peers.objects_behind(&place.address, &object, &grant);
+    let asked = shared.peers.objects_after(&place.address, &object, &grant);
     let page = tokio::time::timeout(PAGE_TIME, asked).await.map_err(|_| {
         let message = format!(
             "storage node {} ({}) gave no answer in {} s",
@@ -181,7 +181,7 @@ struct Suspects {
 
 impl Suspects {
     /// Compares the objects of a target with the puts in the same range of ids.
-    fn find(number: u32, objects: &[ObjectEntry], named: &[Named]) -> Suspects {
+    fn find(number: u32, objects: &[ObjectEntry], named: &[NamedPut]) -> Suspects {
         let mut left: HashMap<&str, &ObjectEntry> =
             objects.iter().map(|object| (object.id.as_str(), object)).collect();
         let mut lost = Vec::new();

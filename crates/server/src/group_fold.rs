@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_collective::{CollectiveError, Rank};
-use gristmill_peers::{MemberPlace, StorageCrew};
+use gristmill_peers::{MemberAddress, StorageCrew};
 use gristmill_runtime::{
-    Control, ErrorKind, Group, HandBack, JoinEnds, Left, Partial, PassOrder, RunError, ShardEnd, Tally,
-    Together, TogetherEnd,
+    Control, ErrorKind, Group, GroupEnd, GroupJob, HandBack, JoinEnds, Partial, PassOrder, RowCut, RunError,
+    ShardEnd, Tally,
 };
 use gristmill_wire::{FAN_IN, FoldRequest, Frame, NodeShard, TallyFrame};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -31,7 +31,7 @@ use crate::value_answer::ValueAnswer;
 /// This node's part of a job, checked and ready to run.
 pub(crate) struct GroupFold {
     shared: Arc<Shared>,
-    work: Together,
+    work: GroupJob,
     exchange: Exchange,
     participation: Participation,
     crew: Option<StorageCrew>,
@@ -86,13 +86,13 @@ impl GroupFold {
         let from = from.filter(|_| request.depth <= 1);
         let active_work = Work { asker: active_work.asker.filter(|_| can_save), from, ..active_work };
         let admitted = shared.contention.admit(active_work, hand_off.clone(), &shared.address)?;
-        let work = Together::new(run, request.targets.clone(), request.select.0..request.select.1)?;
+        let work = GroupJob::new(run, request.targets.clone(), request.select.0..request.select.1)?;
         let permit = shared.permit(&shared.group_permits, &principal)?;
         let participation = shared.group_work.begin(&job, &grant.file.id)?;
         let place = |member: &NodeShard| {
             let number = member.targets.first().and_then(|target| files.map().targets.get(*target as usize));
             let number = number.map_or(0, |target| target.number);
-            MemberPlace { address: member.address.clone(), node: format!("{number} ({})", member.address) }
+            MemberAddress { address: member.address.clone(), node: format!("{number} ({})", member.address) }
         };
         let places = together.members.iter().map(place).collect();
         let rank = Rank::try_from(rank).unwrap_or(Rank::MAX);
@@ -158,11 +158,11 @@ impl GroupFold {
         // Bytes that nodes send each other are moved between them.
         tally.moved += std::mem::take(&mut tally.sent);
         tally.add(&end.tally);
-        let finished = Frame::Finished(TallyFrame::of(&tally));
+        let finished = Frame::Finished(TallyFrame::new(&tally));
         if self.rank != 0 {
             return Ok(ValueAnswer { partial: Vec::new(), last: vec![finished], turn: None });
         }
-        let TogetherEnd { round, shared, whole, handed_back, .. } = end;
+        let GroupEnd { round, shared, whole, handed_back, .. } = end;
         let reached = Frame::Reached(round, shared.to_vec());
         let last = handed_back.into_iter().map(Frame::HandedBack).chain([reached, finished]).collect();
         Ok(ValueAnswer { partial: whole, last, turn: None })
@@ -181,7 +181,7 @@ impl GroupFold {
         let Some(crew) = &self.crew else { return Ok(Tally::new(self.targets)) };
         let order = PassOrder { kernel: self.work.kernel(), ctx: self.work.ctx(), control: &self.control };
         let (job, members) = (self.participation.job.clone(), self.members.clone());
-        let (_, tally) = crew.finish(&order, gristmill_wire::Together { job, members }, FAN_IN)?;
+        let (_, tally) = crew.finish_passes(&order, gristmill_wire::GroupSpec { job, members }, FAN_IN)?;
         Ok(tally)
     }
 }
@@ -216,7 +216,7 @@ impl Group for GroupFold {
 
     fn handed_back(&self) -> Option<HandBack> {
         let targets = self.members.get(self.rank as usize)?.targets.clone();
-        self.hand_off.why().map(|why| HandBack { targets, left: Left::default(), why })
+        self.hand_off.why().map(|why| HandBack { targets, row_cut: RowCut::default(), why })
     }
 
     fn fold(&self, work: &mut dyn FnMut() -> Result<ShardEnd, RunError>) -> Result<ShardEnd, RunError> {
@@ -280,58 +280,4 @@ fn cut_short() -> RunError {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use gristmill_runtime::ExtentSet;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_part_of_a_pass_comes_through(
-            round in any::<u32>(),
-            (start, count) in (0u64..1000, 1u64..1000),
-            state in prop::collection::vec(any::<u8>(), 0..100),
-            failure in prop::option::of((any::<u64>(), any::<String>())),
-            back in prop::option::of((prop::collection::vec(any::<u32>(), 0..5), ".{0,9}")),
-        ) {
-            let hand_back = |(targets, why)| HandBack { targets, left: Left::default(), why };
-            let handed_back: Vec<HandBack> = back.map(hand_back).into_iter().collect();
-            let partial = Partial::of(round, ExtentSet::of(start..start + count), state);
-            let error = |message| RunError::Remote { kind: ErrorKind::Data, message };
-            let failure = failure.map(|(at, message)| (at, error(message)));
-            let expected = failure.as_ref().map(|(at, error)| (*at, error.to_string()));
-            let end = ShardEnd { partial: partial.clone(), failure, handed_back: handed_back.clone(), ..ShardEnd::new(0, 3) };
-            let end = decode(&encode(&end), 3).unwrap();
-            prop_assert_eq!(end.handed_back, handed_back);
-            prop_assert_eq!(end.partial, partial);
-            let failure = end.failure.map(|(at, error)| {
-                assert_eq!(error.kind(), ErrorKind::Data);
-                (at, error.to_string())
-            });
-            prop_assert_eq!(failure, expected);
-        }
-
-        #[test]
-        fn what_is_cut_or_changed_is_an_error_or_another_part_and_nothing_worse(
-            state in prop::collection::vec(any::<u8>(), 0..60),
-            fails in any::<bool>(),
-            (cut, at, to) in (0usize..200, 0usize..200, any::<u8>()),
-        ) {
-            let partial = Partial::of(1, ExtentSet::of(3..9), state);
-            let failure = fails.then_some((5, RunError::Panicked));
-            let mut bytes = encode(&ShardEnd { partial, failure, ..ShardEnd::new(0, 1) });
-            prop_assert!(decode(&bytes[..cut.min(bytes.len() - 1)], 1).is_err());
-            let at = at % bytes.len();
-            bytes[at] = to;
-            let _ = decode(&bytes, 1);
-        }
-
-        #[test]
-        fn junk_does_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = decode(&bytes, 1);
-        }
-    }
-}
+mod tests;

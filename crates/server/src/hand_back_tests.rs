@@ -9,7 +9,7 @@ use gristmill_format::{ChunkLocation, ChunkLocations, open_raw};
 use gristmill_kernel::{ByteOrder, DType, RowBatch, Value};
 use gristmill_peers::{AT_CLIENT, ArrayWork, Files, ON_STORAGE, Question};
 use gristmill_runtime::{Chunks, ClientShare, Control, Options, Outcome, run, run_on};
-use gristmill_wire::action::{Opened, PathOf, names};
+use gristmill_wire::action::{Opened, PathRequest, names};
 use gristmill_wire::{InputSpec, grid};
 
 use crate::test_node::{TestNode, with_share};
@@ -35,7 +35,7 @@ fn ask(kernel: &str, dtype: Option<&str>, params: &[(&str, &str)]) -> Question {
 
 impl TestNode {
     async fn opened(&self, path: &str) -> Files {
-        let path = PathOf { path: path.into() };
+        let path = PathRequest { path: path.into() };
         let opened: Opened = self.shared.peers.action(&self.address, names::OPEN, &path).await.unwrap();
         Files::from(&opened)
     }
@@ -47,7 +47,7 @@ impl TestNode {
             let options = Options { lanes: 2, ..Options::default() };
             let request = own.request(&peers, &file, ON_STORAGE, options.clone()).unwrap();
             let crew = own.crew(&peers, &file, options.max_record, None).unwrap();
-            let crew = crew.taking_over(peers.asker(2, None), options);
+            let crew = crew.accepting_hand_backs(peers.asker(2, None), options);
             let mut rows = RowBatch::default();
             let done = run_on(request, &crew, &mut rows, &Control::new()).unwrap();
             let Outcome::Done(answer) = done else { panic!("nobody stopped it") };
@@ -99,7 +99,7 @@ fn of_array(op: Op, axes: &[i64]) -> Question {
         expr: None,
         reduction: Reduction::new(op).over(axes),
     };
-    Question::of_array(Arc::new(ArrayWork::new(chunks, request).unwrap()))
+    Question::for_array(Arc::new(ArrayWork::new(chunks, request).unwrap()))
 }
 
 fn is_the_same(questions: Vec<Question>, content: Vec<u8>) {
@@ -187,7 +187,7 @@ fn a_node_that_takes_nothing_says_so_or_hands_it_back() {
             let options = Options::default();
             let crew = |movable: bool| {
                 let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
-                if movable { crew.taking_over(peers.asker(1, None), options.clone()) } else { crew }
+                if movable { crew.accepting_hand_backs(peers.asker(1, None), options.clone()) } else { crew }
             };
             let ask = |movable| {
                 let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();

@@ -22,7 +22,7 @@ impl HandOff {
     /// Creates the control of a request's own part, with this pace.
     pub fn new(request: &Arc<Control>, pace: FoldPace) -> HandOff {
         let pace = Arc::new(pace);
-        let own = Arc::new(Control::under(request.clone()).paced(pace.clone()));
+        let own = Arc::new(Control::part_of(request.clone()).with_pace(pace.clone()));
         HandOff { own, pace, at_record: true, why: OnceLock::new(), notify: Notify::new() }
     }
 

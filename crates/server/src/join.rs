@@ -67,7 +67,7 @@ async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
         Join { target: id.to_owned(), address: shared.address.clone(), at: now(), seal: String::new() };
     join.seal = shared.key.sign(join.signed_text().as_bytes());
     let pass = shared.key.seal_pass(&Pass { principal: NODE.into(), expires: now() + GRANT_SECONDS })?;
-    let joined: Joined = shared.peers.action_of_node(entry, names::JOIN, &join, &pass).await?;
+    let joined: Joined = shared.peers.action_with_pass(entry, names::JOIN, &join, &pass).await?;
     shared.set_number(joined.number);
     Ok(())
 }
@@ -75,7 +75,7 @@ async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
 /// Registers a node on the entry node, if the node has the key of the cluster.
 pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
     let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
-    if !shared.key.signed(join.signed_text().as_bytes(), &join.seal) {
+    if !shared.key.verify(join.signed_text().as_bytes(), &join.seal) {
         return denied("the node has another key than this cluster; give it the key file of the entry node");
     }
     if now().abs_diff(join.at) > JOIN_AGE {

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use gristmill_transport::Response;
-use gristmill_wire::action::{Opened, PathOf, names};
+use gristmill_wire::action::{Opened, PathRequest, names};
 use gristmill_wire::{GRANT_HEADER, NodeLoad};
 use http::{Request, StatusCode};
 
@@ -61,7 +61,7 @@ fn reads_are_counted_as_long_as_they_last() {
         while test.load().normal > 0 {
             tokio::task::yield_now().await;
         }
-        let path = PathOf { path: "/large".into() };
+        let path = PathRequest { path: "/large".into() };
         let opened: Opened = test.shared.peers.action(&test.address, names::OPEN, &path).await.unwrap();
         let object = Request::get(format!("/objects/{}", opened.info.file.object()));
         let object = object.header(GRANT_HEADER, opened.grant).body(Bytes::new()).unwrap();

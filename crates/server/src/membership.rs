@@ -49,7 +49,7 @@ pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
     }
     let known = std::fs::read_to_string(dir.join(FILE)).unwrap_or_default();
     match known.lines().nth(1) {
-        Some(signature) if !key.signed(SIGNED, signature) => usage(
+        Some(signature) if !key.verify(SIGNED, signature) => usage(
             "belongs to another cluster, whose key is not this one: give that cluster's --key and --join, or another --target",
         ),
         _ => Ok(()),

@@ -100,7 +100,7 @@ impl Node {
         }
         let admin = options.admin.as_deref().map(str::parse::<Principal>).transpose()?;
         let namespace = if entry {
-            Some(Namespace::open_with(&dir, NamespaceOptions { admin, renewed: Some(PUT_LEASE) })?)
+            Some(Namespace::open_with(&dir, NamespaceOptions { admin, renew_leases: Some(PUT_LEASE) })?)
         } else {
             None
         };
@@ -115,7 +115,7 @@ impl Node {
                 let address = options.listen.clone();
                 let socket =
                     socket.try_clone().map_err(|source| TransportError::Listen { address, source })?;
-                Listener::handed(host, socket, tls)?
+                Listener::from_socket(host, socket, tls)?
             }
             _ => Listener::bind(&options.listen, tls).await?,
         });
@@ -128,7 +128,7 @@ impl Node {
         let contention_options = ContentionOptions::new(&options, folding)?;
         let contention =
             Contention::start(contention_options).map_err(|source| ServerError::Thread { source })?;
-        let listener = listener.watched(contention.senders.clone());
+        let listener = listener.senders(contention.senders.clone());
         // The reserve is made last, so that the store and the namespace find space.
         let reserve = blocking(move || {
             reserve.keep();

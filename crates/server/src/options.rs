@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_store::Recovery;
+use gristmill_store::RecoveryProgress;
 use gristmill_transport::Address;
 use tokio::sync::watch;
 
@@ -52,7 +52,7 @@ pub struct NodeOptions {
     /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
     /// Callback with the progress of the recovery of the store after a crash.
-    pub recovery: Option<watch::Sender<Option<Recovery>>>,
+    pub recovery: Option<watch::Sender<Option<RecoveryProgress>>>,
     /// Number of nodes of the cluster that are being started, with the entry node. Until all have joined, it opens and
     /// creates no files, since their parts would be on wrong nodes.
     pub expect: Option<u32>,

@@ -29,11 +29,11 @@ pub(crate) fn node_request(
         return Err(Refusal::new(ErrorKind::Usage, text));
     }
     let mut room = |bytes: usize| caller.grow(bytes).map_err(|refusal| refusal.0.into_error());
-    let question = Question::of_fold(request, &mut room).map_err(Refusal::from)?;
+    let question = Question::from_fold(request, &mut room).map_err(Refusal::from)?;
     let options = shared.options(request.max_record, &question.kernel);
     question.check_files(files).map_err(Refusal::from)?;
     let file = own_parts(shared, files, request)?;
-    let mut run = question.request_of(file, options).map_err(Refusal::from)?;
+    let mut run = question.request_over(file, options).map_err(Refusal::from)?;
     // Chunks that statistics settle are not read, and so their checksums are not compared.
     run.options.statistics = request.statistics && !request.verify;
     run.statistics = statistics::for_request(shared, files, &run);
@@ -108,7 +108,7 @@ fn own_parts(
         return Err(elsewhere(&shared.address));
     }
     let parts = |map: &FileMap, sealed: &Arc<str>| own_file(shared, number, map, sealed, request.verify);
-    files.parts_by(ON_STORAGE, parts).map_err(Refusal::from)
+    files.parts_with(ON_STORAGE, parts).map_err(Refusal::from)
 }
 
 /// One of these files.

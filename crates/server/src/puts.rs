@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use gristmill_layout::{Striped, fit_unit};
-use gristmill_namespace::{Attempt, Committed, FileId, FilePath, Mode, NewFile, Pending, Principal};
+use gristmill_namespace::{
+    Attempt, CommitOutcome, FileId, FilePath, Mode, NewFile, PendingChange, Principal,
+};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_wire::action::{Commit, Create, Created, FileInfo, Many, Outcome, Receipt};
+use gristmill_wire::action::{Batch, Commit, Create, Created, FileInfo, Outcome, Receipt};
 use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, MAX_FILE_TARGETS, Rights};
 
 use crate::entry::{info, place};
@@ -18,7 +20,7 @@ use crate::shared::{Shared, now};
 struct Beginning {
     path: String,
     file: NewFile,
-    id: Pending<FileId>,
+    id: PendingChange<FileId>,
 }
 
 impl Shared {
@@ -28,13 +30,17 @@ impl Shared {
     }
 
     /// Begins many puts.
-    pub fn create_many(&self, principal: &Principal, many: &Many<Create>) -> Answer<Many<Outcome<Created>>> {
+    pub fn create_many(
+        &self,
+        principal: &Principal,
+        many: &Batch<Create>,
+    ) -> Answer<Batch<Outcome<Created>>> {
         let addresses = self.addresses()?;
         // All puts are queued before a wait for the first one.
         let begun: Vec<Answer<Beginning>> =
             many.each.iter().map(|create| self.begin(principal, create)).collect();
         let created = begun.into_iter().map(|begun| self.created(principal, begun?, &addresses));
-        Ok(Many { each: created.map(outcome).collect() })
+        Ok(Batch { each: created.map(outcome).collect() })
     }
 
     fn begin(&self, principal: &Principal, create: &Create) -> Answer<Beginning> {
@@ -54,7 +60,7 @@ impl Shared {
             segments: create.segments,
             mode: create.mode.map(Mode::new).transpose()?,
         };
-        let id = self.namespace()?.begin_later(principal, &file, PUT_LEASE)?;
+        let id = self.namespace()?.queue_begin(principal, &file, PUT_LEASE)?;
         Ok(Beginning { path: create.path.clone(), file, id })
     }
 
@@ -117,14 +123,18 @@ impl Shared {
     }
 
     /// Makes many files visible, each with its own outcome.
-    pub fn commit_many(&self, principal: &Principal, many: &Many<Commit>) -> Answer<Many<Outcome<FileInfo>>> {
+    pub fn commit_many(
+        &self,
+        principal: &Principal,
+        many: &Batch<Commit>,
+    ) -> Answer<Batch<Outcome<FileInfo>>> {
         let addresses = self.addresses()?;
         let swaps: Vec<_> = many.each.iter().map(|commit| self.swap(principal, commit)).collect();
         let committed = swaps.into_iter().map(|swap| self.committed(swap?, &addresses));
-        Ok(Many { each: committed.map(outcome).collect() })
+        Ok(Batch { each: committed.map(outcome).collect() })
     }
 
-    fn swap(&self, principal: &Principal, commit: &Commit) -> Answer<Pending<Committed>> {
+    fn swap(&self, principal: &Principal, commit: &Commit) -> Answer<PendingChange<CommitOutcome>> {
         let namespace = self.namespace()?;
         let id = commit.id.parse::<FileId>()?;
         let attempt = namespace.attempt(&id)?;
@@ -133,10 +143,14 @@ impl Shared {
         }
         let version = |receipt: &Option<Receipt>| receipt.as_ref().map_or(0, |receipt| receipt.version);
         let versions: Vec<u64> = commit.receipts.iter().map(version).collect();
-        Ok(namespace.commit_later(principal, &id, commit.length, &versions)?)
+        Ok(namespace.queue_commit(principal, &id, commit.length, &versions)?)
     }
 
-    fn committed(&self, swap: Pending<Committed>, addresses: &HashMap<u32, String>) -> Answer<FileInfo> {
+    fn committed(
+        &self,
+        swap: PendingChange<CommitOutcome>,
+        addresses: &HashMap<u32, String>,
+    ) -> Answer<FileInfo> {
         let committed = swap.wait()?;
         if committed.replaced.is_some() {
             self.garbage.notify_one();
@@ -162,7 +176,7 @@ impl Shared {
                 Some(receipt) => receipt,
             };
             let text = word.signed_text(&commit.id, *number);
-            if !self.key.signed(text.as_bytes(), &word.seal) {
+            if !self.key.verify(text.as_bytes(), &word.seal) {
                 return refuse(format!(
                     "the receipt of target {number} has a wrong seal; put the file again"
                 ));

@@ -8,7 +8,7 @@ use gristmill_kernel::{Output, RowBatch, RowShape};
 use gristmill_namespace::Principal;
 use gristmill_peers::{Files, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
-use gristmill_wire::{Place, RunRequest};
+use gristmill_wire::{FoldPlace, RunRequest};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -34,7 +34,7 @@ pub(crate) struct Run {
 impl Run {
     /// Checks a request. Blocks: it reads the namespace.
     pub fn new(shared: &Arc<Shared>, principal: &Principal, request: &RunRequest) -> Answer<Run> {
-        if request.place == Place::Client {
+        if request.place == FoldPlace::Client {
             let text =
                 "place client means that the client reads and folds itself; ask a node for storage or auto";
             return Err(Refusal::new(ErrorKind::Usage, text));
@@ -51,7 +51,7 @@ impl Run {
         // The fold always stays on storage: this node must not read the bytes itself.
         let files = Files::from(&opened);
         let layout = files.layout(&shared.peers)?;
-        Plan::make(&question, files.map(), &layout, Place::Storage)?;
+        Plan::make(&question, files.map(), &layout, FoldPlace::Storage)?;
         let shape = match spec.output {
             Output::Rows(shape) => Some(shape),
             Output::Value => None,

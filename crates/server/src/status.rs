@@ -57,7 +57,7 @@ pub(crate) fn node_status(shared: &Shared) -> Answer<NodeStatus> {
     let mut kernels = counts.kernels;
     for one in &active {
         let kernel = kernels.entry(one.work.kernel.clone()).or_default();
-        kernel.bytes = kernel.bytes.saturating_add(one.folded_in_all());
+        kernel.bytes = kernel.bytes.saturating_add(one.folded_in_all_passes());
     }
     let kernels = kernel_statuses(contention, kernels);
     let folded = kernels.iter().fold(0, |sum: u64, kernel| sum.saturating_add(kernel.folded));
@@ -77,7 +77,7 @@ pub(crate) fn node_status(shared: &Shared) -> Answer<NodeStatus> {
         handed_back: handed_back.collect(),
         bytes: BytesStatus { folded, sent: shared.sent.bytes() },
     }
-    .listing(MAX_LISTED))
+    .limit_lists(MAX_LISTED))
 }
 
 fn kernel_statuses(contention: &Contention, kernels: BTreeMap<String, KernelCounts>) -> Vec<KernelStatus> {
@@ -102,7 +102,7 @@ fn request_status(active: &Active) -> RequestStatus {
         bytes: active.work.bytes,
         folded: active.folded().min(active.work.bytes),
         principal: active.work.principal.clone(),
-        asker: active.work.asked_by.clone(),
-        age_seconds: active.came.elapsed().as_secs_f64(),
+        asker: active.work.client_name.clone(),
+        age_seconds: active.arrived.elapsed().as_secs_f64(),
     }
 }

@@ -5,7 +5,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_store::{ArrivalState, LocalStore, ObjectId, ObjectStore, Recovery, StoreError, write_atomic};
+use gristmill_store::{
+    ArrivalState, LocalStore, ObjectId, ObjectStore, RecoveryProgress, StoreError, write_atomic,
+};
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
@@ -23,9 +25,12 @@ const LIST_PAGE: usize = 256;
 /// connection.
 ///
 /// `tell` is called with the progress if the store must be recovered.
-pub(crate) fn open(dir: &Path, tell: &mut dyn FnMut(Recovery)) -> Result<Arc<LocalStore>, ServerError> {
+pub(crate) fn open(
+    dir: &Path,
+    tell: &mut dyn FnMut(RecoveryProgress),
+) -> Result<Arc<LocalStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    let store = LocalStore::open_telling(dir.join("objects"), tell).map_err(failed)?;
+    let store = LocalStore::open_with_progress(dir.join("objects"), tell).map_err(failed)?;
     let mut after: Option<ObjectId> = None;
     loop {
         let page = store.list(OBJECT_PREFIX, after.as_ref(), LIST_PAGE).map_err(failed)?;

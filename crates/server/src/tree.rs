@@ -3,14 +3,14 @@
 use std::time::UNIX_EPOCH;
 
 use gristmill_namespace::Principal;
-use gristmill_wire::action::{Amount, PathOf, Rename, Renamed};
+use gristmill_wire::action::{Amount, PathRequest, Rename, Renamed};
 
 use crate::error::Answer;
 use crate::shared::Shared;
 
 impl Shared {
     /// Removes a file, or a directory with all its files.
-    pub fn remove_all(&self, principal: &Principal, path: &PathOf) -> Answer<Amount> {
+    pub fn remove_all(&self, principal: &Principal, path: &PathRequest) -> Answer<Amount> {
         let removed = self.reserve.freeing(|| Ok(self.namespace()?.remove_all(principal, &path.path)?))?;
         self.garbage.notify_one();
         Ok(amount(&removed))
@@ -25,7 +25,7 @@ impl Shared {
     }
 
     /// Amount of a file, or of all files in a directory.
-    pub fn usage(&self, path: &PathOf) -> Answer<Amount> {
+    pub fn usage(&self, path: &PathRequest) -> Answer<Amount> {
         Ok(amount(&self.namespace()?.usage(&path.path)?))
     }
 }

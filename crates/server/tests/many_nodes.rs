@@ -8,7 +8,7 @@ use gristmill_kernel::Value;
 use gristmill_runtime::Control;
 use gristmill_server::NodeOptions;
 use gristmill_server::limits::MAX_RELAYS;
-use gristmill_wire::{FAN_IN, Place};
+use gristmill_wire::{FAN_IN, FoldPlace};
 
 const NODES: usize = FAN_IN + 5;
 
@@ -31,8 +31,8 @@ fn answers_are_those_of_one_process() {
     ];
     for (path, question) in questions {
         let name = format!("{} {path}", question.kernel);
-        let (value, rows, report) = nodes.ask(path, question.clone(), Place::Storage).unwrap();
-        let (expected, expected_rows, _) = nodes.ask(path, question, Place::Client).unwrap();
+        let (value, rows, report) = nodes.ask(path, question.clone(), FoldPlace::Storage).unwrap();
+        let (expected, expected_rows, _) = nodes.ask(path, question, FoldPlace::Client).unwrap();
         assert_eq!(value, expected, "{name}");
         assert_eq!(rows, expected_rows, "{name}");
         assert_eq!(report.places.len(), NODES, "{name}");
@@ -55,7 +55,7 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
     for (path, question) in questions {
         let name = format!("{} {path}", question.kernel);
         let (value, rows, report) = nodes.ask_movable(path, &question);
-        let (expected, expected_rows, plain) = nodes.ask(path, question, Place::Client).unwrap();
+        let (expected, expected_rows, plain) = nodes.ask(path, question, FoldPlace::Client).unwrap();
         assert_eq!((value, rows), (expected, expected_rows), "{name}");
         let here = || report.places.iter().filter(|place| place.place == "client");
         assert_eq!(here().count(), NODES, "{name}");
@@ -76,7 +76,7 @@ fn passes_of_busy_nodes_go_on_with_whoever_asked() {
     for question in [numbers("median"), points] {
         let name = question.kernel.clone();
         let (value, _, report) = nodes.ask_movable("/numbers", &question);
-        let (expected, _, plain) = nodes.ask("/numbers", question, Place::Client).unwrap();
+        let (expected, _, plain) = nodes.ask("/numbers", question, FoldPlace::Client).unwrap();
         assert_eq!(value, expected, "{name}");
         assert_eq!(report.rounds, plain.rounds, "{name}");
         // All nodes stop after the same pass, whichever node decided it.
@@ -102,8 +102,8 @@ fn passes_on_nodes_that_take_no_work_are_refused() {
 fn more_requests_than_a_node_passes_on_at_once_are_all_answered() {
     let nodes = Nodes::start(NODES);
     nodes.put("/numbers", &mixed(5_000), &stripes(512));
-    let (expected, _, _) = nodes.ask("/numbers", numbers("sum"), Place::Client).unwrap();
-    let ask = || nodes.ask("/numbers", numbers("sum"), Place::Storage).unwrap().0;
+    let (expected, _, _) = nodes.ask("/numbers", numbers("sum"), FoldPlace::Client).unwrap();
+    let ask = || nodes.ask("/numbers", numbers("sum"), FoldPlace::Storage).unwrap().0;
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..MAX_RELAYS + 8).map(|_| scope.spawn(ask)).collect();
         for asked in asking {
@@ -117,7 +117,7 @@ fn an_early_answer_ends_the_others() {
     let nodes = Nodes::start(NODES);
     let lines: Vec<u8> = (0..200_000u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     nodes.put("/text", &lines, &stripes(1000));
-    let (value, _, _) = nodes.ask("/text", text("first", &[]), Place::Storage).unwrap();
+    let (value, _, _) = nodes.ask("/text", text("first", &[]), FoldPlace::Storage).unwrap();
     assert_eq!(value.get("first"), Some(&Value::Text("0".into())));
 }
 
@@ -131,7 +131,7 @@ fn a_failure_is_the_first_of_the_file_whoever_met_it() {
     nodes.put("/numbers", &bytes, &stripes(512));
     let mut question = numbers("min");
     question.params = vec![("nan".into(), "error".into())];
-    let error = nodes.ask("/numbers", question, Place::Storage).unwrap_err();
+    let error = nodes.ask("/numbers", question, FoldPlace::Storage).unwrap_err();
     assert!(error.to_string().contains("element 12345 is NaN"), "{error}");
 }
 
@@ -141,7 +141,7 @@ fn a_node_that_is_down_is_named() {
     nodes.put("/numbers", &mixed(5_000), &stripes(4096));
     let address = nodes.nodes[2].as_ref().unwrap().address().to_string();
     nodes.stop(2);
-    let error = nodes.ask("/numbers", numbers("sum"), Place::Storage).unwrap_err();
+    let error = nodes.ask("/numbers", numbers("sum"), FoldPlace::Storage).unwrap_err();
     assert!(error.to_string().contains(&address), "{error}");
     assert!(error.to_string().contains("start it again"), "{error}");
     // A file without parts on the stopped node is still answered.
@@ -154,7 +154,7 @@ fn a_node_that_is_down_is_named() {
             &mut |_| (),
         )
         .unwrap();
-    assert!(nodes.ask("/small", text("wc", &[]), Place::Storage).is_ok());
+    assert!(nodes.ask("/small", text("wc", &[]), FoldPlace::Storage).is_ok());
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn thousands_of_requests_share_a_connection() {
     let rows =
         gristmill_peers::Question { params: vec![("where".into(), "> 0".into())], ..numbers("lookup") };
     for _ in 0..1500 {
-        nodes.ask("/one", numbers("sum"), Place::Storage).unwrap();
-        nodes.ask("/one", rows.clone(), Place::Storage).unwrap();
+        nodes.ask("/one", numbers("sum"), FoldPlace::Storage).unwrap();
+        nodes.ask("/one", rows.clone(), FoldPlace::Storage).unwrap();
     }
 }
 

@@ -1,5 +1,6 @@
-//! What a read through the store costs over the bare system call: 256 KiB reads of a page-cached object, the
-//! two kinds in turn, medians over rounds. Prints one line per kind and their ratio.
+//! Cost of a read through the store, compared with the bare system call: 256 KiB reads of a page-cached object. The
+//! kinds of reads take turns, and the times are medians over rounds. Prints one line for each kind, with the ratio to
+//! the system call.
 //!
 //! `cargo run --release -p gristmill-store --example read_cost`
 use std::os::unix::fs::FileExt;
@@ -27,9 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::fs::read_dir(path)?.flatten().next().ok_or("no data file")?.path().join("object");
     let file = std::fs::File::open(path)?;
 
-    let mut room = vec![0u8; BLOCK + PAGE];
-    let start = room.as_ptr().align_offset(PAGE);
-    let buffer = &mut room[start..start + BLOCK];
+    let mut memory = vec![0u8; BLOCK + PAGE];
+    let start = memory.as_ptr().align_offset(PAGE);
+    let buffer = &mut memory[start..start + BLOCK];
     let mut times: [Vec<Duration>; 3] = Default::default();
     for _ in 0..ROUNDS {
         for (kind, times) in times.iter_mut().enumerate() {
@@ -53,9 +54,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = BLOCKS as f64 * BLOCK as f64;
     for (what, seconds) in ["pread", "LocalStore, if_version", "LocalReader, if_version"].iter().zip(medians)
     {
-        let extra = (seconds - medians[0]) / BLOCKS as f64 * 1e9;
+        let overhead = (seconds - medians[0]) / BLOCKS as f64 * 1e9;
         println!(
-            "{what:25} {:6.2} GB/s  {:5.3} of pread's time  {extra:+7.0} ns a read",
+            "{what:25} {:6.2} GB/s  {:5.3} of pread's time  {overhead:+7.0} ns a read",
             bytes / seconds / 1e9,
             seconds / medians[0]
         );

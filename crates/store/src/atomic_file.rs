@@ -1,4 +1,4 @@
-//! Small files that are replaced whole or not at all.
+//! Replacement of small files, as a whole or not at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::disk::{DataFile, Disk, RealDisk, write_full};
 use crate::{Result, StoreError};
 
-/// How many names for the temporary file are tried before giving up.
+/// Most names that are tried for the temporary file.
 const MAX_NAME_ATTEMPTS: usize = 16;
 
-/// Makes `bytes` the content of the file `path`, durably, and never shows anything half-written: a reader,
-/// and whoever looks after a crash, finds the old content or the new one.
+/// Makes `bytes` the content of the file `path`, durably. A reader finds the old content or the new one, also after a
+/// crash.
 ///
-/// A temporary file in the same directory is written and synced, renamed over `path`, and the directory is
-/// synced. A symbolic link at `path` is replaced, not followed; the file gets the permissions of a new one.
+/// A temporary file in the same directory is written, synced and renamed to `path`. Then the directory is synced. A
+/// symbolic link at `path` is replaced, not followed. The file gets the permissions of a new file.
 ///
 /// # Errors
 /// The error is [`StoreError::Invalid`] if `path` does not name a file. It also fails if the system fails. On an error
@@ -24,10 +24,10 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     write_atomic_on(&RealDisk, path, bytes)
 }
 
-/// [`write_atomic`] of a file that nobody but this user may read, whatever the umask is.
+/// [`write_atomic`] for a file that only this user may read, with any umask.
 ///
 /// # Errors
-/// As [`write_atomic`].
+/// Returns the same errors as [`write_atomic`].
 pub fn write_atomic_private(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(&RealDisk, path, bytes, |path| RealDisk.create_private_file(path))
 }
@@ -52,7 +52,7 @@ fn replace(
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         dir.join(format!(".gristmill-{}-{serial}.tmp", std::process::id()))
     };
-    // A crashed process of the same number may have left its file behind.
+    // A crashed process with the same number may have left its file.
     let mut temporary: PathBuf = name();
     let mut made = create(&temporary);
     for _ in 1..MAX_NAME_ATTEMPTS {
@@ -70,7 +70,7 @@ fn replace(
         .and_then(|()| file.sync().map_err(|error| StoreError::io("sync", &temporary, error)))
         .and_then(|()| disk.rename(&temporary, path).map_err(|error| StoreError::io("replace", path, error)));
     if let Err(error) = renamed {
-        // The first error is the one to report.
+        // The first error is reported.
         let _ = disk.remove_file(&temporary);
         return Err(error);
     }

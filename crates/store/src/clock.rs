@@ -1,8 +1,8 @@
-//! Time, passed in: the store reads no clock of its own.
+//! The clock that the caller passes: the store reads no other clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where a store gets the time for `modified` and for leases.
+/// Source of the time for `modified` and for leases.
 pub trait Clock: Send + Sync {
     /// The time now. Leases outlive a restart, so this is wall-clock time.
     fn now(&self) -> SystemTime;
@@ -18,7 +18,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Nanoseconds since 1970, held to what fits.
+/// Nanoseconds since 1970, limited to the range of an `i64`.
 pub(crate) fn to_nanos(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),

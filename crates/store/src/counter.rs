@@ -1,8 +1,8 @@
-//! Attributes that `fetch_add` counts in: 8 bytes, a little-endian `i64`.
+//! The value of an attribute that `fetch_add` changes: 8 bytes, a little-endian `i64`.
 
 use crate::{Result, StoreError};
 
-/// The number in an attribute; 0 if there is none.
+/// Returns the number in an attribute, or 0 without an attribute.
 pub(crate) fn decode(value: Option<&[u8]>, name: &str) -> Result<i64> {
     let Some(value) = value else { return Ok(0) };
     value.try_into().map(i64::from_le_bytes).map_err(|_| StoreError::Invalid {

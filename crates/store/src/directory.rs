@@ -1,16 +1,17 @@
-//! Directories that a store lies in: what is acknowledged as stored must be found by name after the power failed.
+//! Directories that contain a store. After a loss of power, acknowledged data must still be found by name.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Makes a directory and those above it that are missing.
+/// Makes a directory and its missing parents.
 ///
-/// Their names are on disk when this returns; that of the directory also if it was there already, since whoever made it may not
-/// have waited for the disk. A parent that this user may not read, or whose file system syncs no directories, is left to the system.
+/// Their names are on disk when this returns. This also holds for the name of a directory that exists already, because
+/// the process that made it may not have waited for the disk. A parent is not synced if this user may not read it, or
+/// if its file system does not sync directories.
 ///
 /// # Errors
-/// The error of the system.
+/// Returns the error of the system.
 pub fn make_directory(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return sync_name(dir);
@@ -21,17 +22,18 @@ pub fn make_directory(dir: &Path) -> io::Result<()> {
         make_directory(parent)?;
     }
     match fs::create_dir(dir) {
-        // Somebody else was faster.
+        // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
         done => done?,
     }
     sync_name(dir)
 }
 
-/// Has the name of a directory, or of a file, on disk.
+/// Writes the name of a directory, or of a file, to disk.
 ///
 /// # Errors
-/// The error of the system. A parent that this user may not read, or whose file system syncs no directories, is none.
+/// Returns the error of the system. It is not an error if this user may not read the parent, or if its file system does
+/// not sync directories.
 pub fn sync_name(path: &Path) -> io::Result<()> {
     let parent = parent(path).unwrap_or(Path::new("."));
     let synced = File::open(parent).and_then(|parent| parent.sync_all());
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_are_made_with_those_above_them_and_a_second_time() {
+    fn missing_parents_are_made_and_repetition_is_allowed() {
         let root = tempfile::tempdir().unwrap();
         let deep = root.path().join("a/b/c");
         make_directory(&deep).unwrap();

@@ -1,5 +1,5 @@
-//! The file system calls the store makes, in one place, so that tests can refuse them or forget what was
-//! not synced. SQLite makes its own calls; before each of its commits the store asks `before_commit`.
+//! All calls of the store to the file system, so that tests can refuse them or drop unsynced changes. SQLite makes its
+//! own calls. The store calls `before_commit` before each commit of SQLite.
 
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -12,46 +12,46 @@ use std::path::Path;
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-/// Directory operations. Names they make or remove are durable after `sync_dir` of their directory.
+/// Operations on directories. Created and removed names are durable after `sync_dir` of their directory.
 pub(crate) trait Disk: Send + Sync {
-    /// Makes one directory; `false` if it is there already.
+    /// Makes one directory. Returns `false` if it exists already.
     fn create_dir(&self, path: &Path) -> io::Result<bool>;
-    /// Makes a new file for reading and writing; fails if the name is taken.
+    /// Makes a new file for reading and writing. Fails if the name is taken.
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>>;
-    /// Creates a file that nobody but this user may read.
+    /// Creates a file that only this user may read.
     fn create_private_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>>;
-    /// Opens a file that is there.
+    /// Opens an existing file.
     fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// Asked before each commit of the metadata in `path`.
+    /// Permits or refuses a commit of the metadata in `path`.
     fn before_commit(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The mode of a file that nobody but its owner may read.
+/// The mode of a file that only its owner may read.
 const PRIVATE: u32 = 0o600;
 
 /// An open file. Its bytes and length are durable after `sync`.
 pub(crate) trait DataFile: Send + Sync {
     fn len(&self) -> io::Result<u64>;
-    /// May read fewer bytes; 0 at the end.
+    /// Reads at most the length of `buffer`, and 0 bytes only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// May write fewer bytes.
+    /// Writes some of the bytes, and returns their number.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
     fn set_len(&self, length: u64) -> io::Result<()>;
-    /// Turns bytes within the file into zeros, giving space back where the file system can.
+    /// Makes bytes within the file zeros, and frees their space if the file system can.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;
-    /// Begins to write a stretch to the device. A hint; waits at most for a place in its queue.
+    /// Begins to write a range to the device. This is a hint. It waits at most for a place in the queue of the device.
     fn write_behind(&self, offset: u64, len: u64);
     fn advise_sequential(&self) -> io::Result<()>;
-    /// Forgets what memory holds of a range of a synced file, up to its end if `len` is 0, so that reads come from the
+    /// Drops a range of a synced file from the page cache, up to its end if `len` is 0, so that reads come from the
     /// device. Best effort.
     fn drop_cache(&self, offset: u64, len: u64) -> io::Result<()>;
 }
 
-/// Reads until `buffer` is full or the file ends; returns the number of bytes read.
+/// Reads until `buffer` is full or the file ends. Returns the number of bytes.
 pub(crate) fn read_full(file: &dyn DataFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -65,7 +65,7 @@ pub(crate) fn read_full(file: &dyn DataFile, buffer: &mut [u8], offset: u64) -> 
     Ok(done)
 }
 
-/// Writes all of `data`; on an error any part of it may have been written.
+/// Writes all of `data`. After an error any part of it may have been written.
 pub(crate) fn write_full(file: &dyn DataFile, mut data: &[u8], mut offset: u64) -> io::Result<()> {
     while !data.is_empty() {
         match file.write_at(data, offset) {

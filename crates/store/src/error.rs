@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of store operations, with their remedies.
 
 use std::io;
 use std::ops::Range;
@@ -9,33 +9,34 @@ use crate::{IdError, ObjectId, Version};
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Why a store operation failed. Each sentence says what was wrong and what would be right.
+/// Failure of a store operation. Each message says what is wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no object of this name.
     #[error("object {id} does not exist: create it first, or list the store for the right name")]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         id: ObjectId,
     },
     /// An object of this name exists already.
     #[error("object {id} exists already: choose another name or remove it first")]
     Exists {
-        /// The name asked for.
+        /// The requested name.
         id: ObjectId,
     },
-    /// The object changed since the version that was asked for, or while it was read.
+    /// The object has another version than the requested one, or changed during the read.
     #[error("object {id} is at {actual}, not at {expected}: stat it again and start over from its new state")]
     Stale {
         /// The object.
         id: ObjectId,
         /// The version in the options.
         expected: Version,
-        /// The version found.
+        /// The version of the object.
         actual: Version,
     },
-    /// Seen only by read-only opens: the writing process has changed the object and not flushed it.
+    /// The writing process has changed the object and not flushed it. Only stores that are open for reading return
+    /// this.
     #[error(
         "object {id} has unflushed writes in another process, so no version names its bytes yet: retry after it is flushed, or read without if_version"
     )]
@@ -43,7 +44,7 @@ pub enum StoreError {
         /// The object.
         id: ObjectId,
     },
-    /// A flush failed in the operating system; the bytes accepted since the last good flush may be lost.
+    /// A flush failed in the operating system. Bytes that were accepted since the last good flush may be lost.
     #[error(
         "the system failed to store bytes of object {id} that were accepted since its last flush: truncate it to 0 or remove it, then write it again"
     )]
@@ -51,14 +52,16 @@ pub enum StoreError {
         /// The object.
         id: ObjectId,
     },
-    /// The object is not open (it is complete), so it has no lease to renew.
+    /// The object is closed (complete), so it has no lease to renew.
     #[error("object {id} is closed: only an object created with a lease and not yet closed can renew it")]
     NotOpen {
         /// The object.
         id: ObjectId,
     },
-    /// An extent to read ends behind the end of the object.
-    #[error("an extent of object {id} ends at byte {end}, the object at {length}: shorten the extent")]
+    /// An extent of a read ends after the end of the object.
+    #[error(
+        "an extent of object {id} ends at byte {end}, but the object ends at byte {length}: shorten the extent"
+    )]
     OutOfRange {
         /// The object.
         id: ObjectId,
@@ -68,21 +71,21 @@ pub enum StoreError {
         length: u64,
     },
     /// The device or the user's quota is full.
-    #[error("no space left to {op} {}: free space or raise the quota, then retry; what was flushed is safe", path.display())]
+    #[error("no space left to {op} {}: free space or raise the quota, then retry; flushed data is safe", path.display())]
     NoSpace {
-        /// What was being done.
+        /// The operation that failed.
         op: &'static str,
-        /// To what.
+        /// Its file or directory.
         path: PathBuf,
     },
     /// The operating system refused access.
     #[error("no permission to {op} {}: give the store's user read and write access to it ({source})", path.display())]
     Permission {
-        /// What was being done.
+        /// The operation that failed.
         op: &'static str,
-        /// To what.
+        /// Its file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another process has the store open for writing.
@@ -91,23 +94,23 @@ pub enum StoreError {
         /// The directory of the store.
         dir: PathBuf,
     },
-    /// A change was asked of a store opened for reading.
+    /// A change was requested of a store that is open for reading.
     #[error("the store is open for reading only: open it for writing to {op}")]
     ReadOnly {
-        /// What was asked.
+        /// The requested change.
         op: &'static str,
     },
     /// The stored state contradicts itself.
     #[error("the store is damaged: {what}. {remedy}")]
     Damaged {
-        /// What contradicts what.
+        /// Description of the contradiction.
         what: String,
-        /// What to do about it.
+        /// The action that the user must take.
         remedy: &'static str,
     },
-    /// The device gives other bytes than were written.
+    /// The device returns other bytes than were written.
     #[error(
-        "object {id} is damaged: bytes {} to {} of data file {} are not those that were written (their checksum differs). Write the object again from its source, and check the device",
+        "object {id} is damaged: bytes {} to {} of data file {} differ from the written bytes (their checksum is wrong). Write the object again from its source, and check the device",
         bytes.start, bytes.end, path.display()
     )]
     Corrupt {
@@ -115,61 +118,61 @@ pub enum StoreError {
         id: ObjectId,
         /// Its data file.
         path: PathBuf,
-        /// Where the bytes lie in the object; at most one block.
+        /// Range of the bytes in the object; at most one block.
         bytes: Range<u64>,
     },
-    /// The name of an object breaks the rule.
+    /// The name of an object breaks a rule.
     #[error(transparent)]
     InvalidId(#[from] IdError),
-    /// The name of an attribute breaks the rule.
+    /// The name of an attribute breaks a rule.
     #[error("attribute name {name:?} is not allowed, {why}: use 1 to 255 bytes without control characters")]
     InvalidAttribute {
-        /// Its first 64 characters.
+        /// First 64 characters of the name.
         name: String,
-        /// Which rule it breaks.
+        /// The broken rule.
         why: &'static str,
     },
-    /// Some other argument, or a stored value an operation builds on, is not what it must be.
+    /// Another argument, or a stored value that the operation needs, is invalid.
     #[error("{what}: {remedy}")]
     Invalid {
-        /// What was wrong.
+        /// Description of the fault.
         what: String,
-        /// What would be right.
+        /// The action that the user must take.
         remedy: &'static str,
     },
-    /// A bound was passed.
-    #[error("{what} passes the limit of {limit}: stay within it or split the request")]
+    /// A quantity exceeds its limit.
+    #[error("{what} exceeds the limit of {limit}: stay within it or split the request")]
     TooLarge {
-        /// What was too large.
+        /// The quantity.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// The system lets no file be so large.
-    #[error("could not {op} {}: it would be larger than the file system, or the limit on this process (ulimit -f), lets a file be. Raise the limit, or spread the file over more targets", path.display())]
+    /// The system does not allow a file of this length.
+    #[error("could not {op} {}: the file would be longer than the file system or the limit of this process (ulimit -f) allows. Raise the limit, or spread the file over more targets", path.display())]
     FileTooLarge {
-        /// What was being done.
+        /// The operation that failed.
         op: &'static str,
-        /// To what.
+        /// Its file.
         path: PathBuf,
     },
     /// Any other failure of the operating system or of SQLite.
     #[error("could not {op} {}: {source}. Check the device and the file system, then retry", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         op: &'static str,
-        /// To what.
+        /// Its file or directory.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
 }
 
-/// Remedy for damage that only a copy can mend.
+/// Remedy for damage that only a copy of the store can repair.
 pub(crate) const RESTORE: &str = "Restore the store's directory from a copy, or move it away and start anew";
 
 impl StoreError {
-    /// Sorts a failure of the operating system by what the caller can do about it.
+    /// Converts a failure of the operating system to the variant whose remedy fits.
     pub(crate) fn io(op: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
@@ -182,7 +185,7 @@ impl StoreError {
         }
     }
 
-    /// Sorts a failure of SQLite on the file `path` likewise.
+    /// Converts a failure of SQLite on the file `path` to the variant whose remedy fits.
     pub(crate) fn sqlite(op: &'static str, path: &Path, error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         let path = path.to_path_buf();
@@ -199,7 +202,7 @@ impl StoreError {
                 },
                 _ => Self::Io { op, path, source: io::Error::other(error) },
             },
-            // A column of the wrong type, a missing table or row: the file is not what this crate wrote.
+            // A column of the wrong type, a missing table or row: this crate did not write the file so.
             rusqlite::Error::SqlInputError { .. }
             | rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)

@@ -8,7 +8,7 @@ use crate::limits::MAX_ID_BYTES;
 
 /// The name of an object: 1 to 200 bytes of `[A-Za-z0-9._-]` that do not start with `.`.
 ///
-/// The rule makes every name safe as a file name, as part of a URL and in a log line. Names order bytewise.
+/// The rule makes every name safe as a file name, as part of a URL and in a log line. Names are ordered by their bytes.
 ///
 /// ```
 /// use gristmill_store::ObjectId;
@@ -18,7 +18,7 @@ use crate::limits::MAX_ID_BYTES;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(Box<str>);
 
-/// Why a string is no [`ObjectId`].
+/// The rule of [`ObjectId`] that a string breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -28,7 +28,7 @@ pub enum IdError {
     /// The string is longer than [`MAX_ID_BYTES`].
     #[error("an object name of {bytes} bytes is too long: use at most {MAX_ID_BYTES}")]
     TooLong {
-        /// Its length in bytes.
+        /// Length of the string in bytes.
         bytes: usize,
     },
     /// The string starts with a dot.
@@ -37,8 +37,8 @@ pub enum IdError {
         /// The string.
         name: String,
     },
-    /// The string holds a character outside `[A-Za-z0-9._-]`.
-    #[error("object name {name:?} holds {character:?}: use only A-Z a-z 0-9 . _ -")]
+    /// The string contains a character outside `[A-Za-z0-9._-]`.
+    #[error("object name {name:?} contains {character:?}: use only A-Z a-z 0-9 . _ -")]
     Character {
         /// The string.
         name: String,
@@ -48,7 +48,7 @@ pub enum IdError {
 }
 
 impl ObjectId {
-    /// Checks `name` and makes it an object name.
+    /// Checks `name` and returns it as an object name.
     ///
     /// # Errors
     /// The [`IdError`] says which rule `name` breaks.
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_the_rule_allows() {
+    fn valid_names_are_accepted() {
         let longest = "x".repeat(MAX_ID_BYTES);
         for name in ["a", "A.b_c-9", "-", "_x", "0", "a..b", &longest] {
             assert_eq!(ObjectId::new(name).unwrap().as_str(), name);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_rule_that_was_broken() {
+    fn the_error_names_the_broken_rule() {
         assert_eq!(ObjectId::new(""), Err(IdError::Empty));
         assert_eq!(ObjectId::new(&"x".repeat(201)), Err(IdError::TooLong { bytes: 201 }));
         assert!(matches!(ObjectId::new(".."), Err(IdError::LeadingDot { .. })));

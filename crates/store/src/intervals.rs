@@ -1,9 +1,9 @@
-//! Sets of byte intervals, kept disjoint and merged where they touch.
+//! Sets of byte intervals that are disjoint and do not touch.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A set of bytes as disjoint half-open intervals that do not touch, in order.
+/// A set of bytes as ordered, disjoint, half-open intervals that do not touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct IntervalSet(BTreeMap<u64, u64>);
 
@@ -12,7 +12,7 @@ impl IntervalSet {
         self.0.len()
     }
 
-    /// Adds `range`, merging what it overlaps or touches.
+    /// Adds `range`, and merges it with the intervals that it overlaps or touches.
     pub(crate) fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -28,7 +28,7 @@ impl IntervalSet {
         self.0.insert(start, end);
     }
 
-    /// Takes `range` out, splitting what reaches over its ends.
+    /// Removes `range`, and splits intervals that continue beyond its ends.
     pub(crate) fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -46,7 +46,7 @@ impl IntervalSet {
         }
     }
 
-    /// At most `limit` intervals within `range`, cut to it, in order.
+    /// Returns the first intervals within `range`, cut to it, in order, at most `limit`.
     pub(crate) fn within(&self, range: Range<u64>, limit: usize) -> Vec<Range<u64>> {
         if range.is_empty() {
             return Vec::new();
@@ -57,12 +57,12 @@ impl IntervalSet {
         all.take(limit).map(|(&s, &e)| s.max(range.start)..e.min(range.end)).collect()
     }
 
-    /// Pairs of start and end, each 8 bytes little-endian.
+    /// Encodes the intervals as pairs of start and end, each 8 bytes little-endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|(s, e)| [s.to_le_bytes(), e.to_le_bytes()].concat()).collect()
     }
 
-    /// The inverse of [`IntervalSet::to_bytes`], cut to `length`; `None` if the bytes are not of that form.
+    /// The inverse of [`IntervalSet::to_bytes`], cut to `length`. Returns `None` if the bytes do not have that form.
     pub(crate) fn from_bytes(bytes: &[u8], length: u64) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let (pairs, odd) = words.as_chunks::<2>();

@@ -1,16 +1,16 @@
-//! Objects with versions and attributes, and where they are kept.
+//! Objects with versions and attributes, in memory or in a directory.
 //!
-//! An active storage system must know which state of an object a partial result was computed from, must
-//! read while files arrive, and must not lose what it acknowledged. [`ObjectStore`] is the small contract
-//! for that. It follows the object-based storage devices of T10 OSD-2, which Devulapalli and others built a
-//! parallel file system on (2007): named objects, byte ranges, attributes with each operation, compare and
-//! swap, fetch and add, scatter and gather. The form follows the `object_store` crate of Apache Arrow: a
-//! core trait, and one test suite that every backend passes (feature `suite`, module `suite`).
+//! An active storage system must know from which state of an object a partial result was computed. It must read objects
+//! while they arrive, and must not lose acknowledged data. [`ObjectStore`] is the small contract for that. It follows
+//! the object-based storage devices of T10 OSD-2: named objects, byte ranges, attributes with each operation, compare
+//! and swap, fetch and add, scatter and gather. Devulapalli and others built a parallel file system on such devices
+//! (2007). The form follows the `object_store` crate of Apache Arrow: a core trait, and one test suite that every
+//! backend passes (feature `suite`, module `suite`).
 //!
 //! - [`MemoryStore`] keeps objects in memory.
-//! - [`LocalStore`] keeps each object in a file, and metadata in SQLite; what its `flush` acknowledged
-//!   survives loss of power. [`LocalStore::open_read_only`] reads beside the one writing process.
-//! - [`write_atomic`] replaces small files whole; it needs no store.
+//! - [`LocalStore`] keeps each object in a file, and metadata in SQLite. Changes that its `flush` acknowledged survive
+//!   loss of power. [`LocalStore::open_read_only`] opens a store while another process writes to it.
+//! - [`write_atomic`] replaces small files as a whole. It needs no store.
 //!
 //! ```
 //! use gristmill_store::{
@@ -28,12 +28,12 @@
 //! let version = store.write_at(&id, 0, b"271.5 272.0", options)?;
 //! store.flush(&id)?;
 //!
-//! // A reader says which version its work is about ...
+//! // A reader names the version that it works on ...
 //! let mut buffer = [0; 5];
 //! assert_eq!(store.read_at(&id, 6, &mut buffer, ReadOptions::at(version))?, 5);
 //! assert_eq!(&buffer, b"272.0");
 //!
-//! // ... and learns when the object has moved on.
+//! // ... and gets an error when the object has another version.
 //! store.append(&id, b" 272.5")?;
 //! let stale = store.read_at(&id, 6, &mut buffer, ReadOptions::at(version));
 //! assert!(matches!(stale, Err(StoreError::Stale { .. })));
@@ -42,8 +42,8 @@
 //! # }
 //! ```
 //!
-//! Everything is synchronous and safe to share between threads. Time comes from a [`Clock`] that is passed
-//! in. Every size has a bound: see the constants.
+//! Everything is synchronous and safe to share between threads. Time comes from a [`Clock`] that the caller passes.
+//! Every size has a bound: see the constants.
 
 mod atomic_file;
 mod clock;
@@ -74,11 +74,11 @@ pub use limits::{
 };
 pub use local::{
     LocalReader, LocalStore, MAX_CACHED_OBJECTS, MAX_CHECKED_BLOCKS, MAX_OPEN_FILES, MAX_UNFLUSHED_OBJECTS,
-    Recovery,
+    RecoveryProgress,
 };
 pub use memory::{DEFAULT_MEMORY_BYTES, MemoryStore};
 pub use object_store::ObjectStore;
 pub use types::{
-    ArrivalState, AttributeChange, CasOutcome, CreateOptions, Extent, ReadOptions, Scrubbed, Stat, Version,
-    WriteOptions,
+    ArrivalState, AttributeChange, CasOutcome, CreateOptions, Extent, ReadOptions, ScrubResult, Stat,
+    Version, WriteOptions,
 };

@@ -1,4 +1,4 @@
-//! The bounds of the store, and the checks every backend makes against them.
+//! The bounds of the store, and the checks against them that every backend makes.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::{Extent, Result, StoreError};
 
 /// Longest object name, in bytes.
 pub const MAX_ID_BYTES: usize = 200;
-/// Longest object, in bytes: what a signed 64-bit file offset can reach.
+/// Longest object, in bytes: the largest signed 64-bit file offset.
 pub const MAX_OBJECT_BYTES: u64 = i64::MAX as u64;
 /// Largest value of one attribute, in bytes.
 pub const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
@@ -14,19 +14,19 @@ pub const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 pub const MAX_ATTRIBUTE_NAME_BYTES: usize = 255;
 /// Most attributes on one object.
 pub const MAX_ATTRIBUTES: usize = 1024;
-/// Most extents in one scatter or gather call.
+/// Most extents in one call that scatters or gathers.
 pub const MAX_EXTENTS: usize = 16_384;
-/// Most names one call of `list` returns.
+/// Most names that one call of `list` returns.
 pub const MAX_LIST_PAGE: usize = 1_000;
-/// Most intervals one call of `written` returns.
+/// Most intervals that one call of `written` returns.
 pub const MAX_WRITTEN_PAGE: usize = 1_024;
-/// Most separate written intervals one object may have.
+/// Most separate written intervals of one object.
 pub const MAX_INTERVALS: usize = 65_536;
 /// Longest lease of an object that is still arriving.
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The end of `offset + bytes`, if an object can reach it.
-pub(crate) fn end_of(offset: u64, bytes: usize) -> Result<u64> {
+/// Returns `offset + bytes`, the end of a write, if an object can be so long.
+pub(crate) fn write_end(offset: u64, bytes: usize) -> Result<u64> {
     let end = offset.checked_add(bytes as u64).filter(|&end| end <= MAX_OBJECT_BYTES);
     end.ok_or(StoreError::TooLarge { what: "the end of the write", limit: MAX_OBJECT_BYTES })
 }
@@ -67,8 +67,8 @@ pub(crate) fn check_attribute_value(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `extents` are few enough, lie within an object and together fill `bytes` exactly.
-/// Returns the largest end, 0 if every extent is empty.
+/// Checks the number of `extents`, that an object can contain them, and that their total length is `bytes`.
+/// Returns the largest end, or 0 if every extent is empty.
 pub(crate) fn check_extents(extents: &[Extent], bytes: usize) -> Result<u64> {
     if extents.len() > MAX_EXTENTS {
         return Err(StoreError::TooLarge { what: "the number of extents", limit: MAX_EXTENTS as u64 });
@@ -83,7 +83,7 @@ pub(crate) fn check_extents(extents: &[Extent], bytes: usize) -> Result<u64> {
     }
     if total != bytes as u64 {
         let what = format!("the extents cover {total} bytes, the buffer has {bytes}");
-        return Err(StoreError::Invalid { what, remedy: "pass a buffer of exactly the summed length" });
+        return Err(StoreError::Invalid { what, remedy: "pass a buffer of the total length of the extents" });
     }
     Ok(last)
 }

@@ -1,5 +1,5 @@
-//! Locks that stay usable after a panic elsewhere: every critical section of this crate leaves its data
-//! consistent at each point where it could unwind.
+//! Locks that stay usable after a panic in another thread: at each point where a critical section of this crate could
+//! unwind, its data is consistent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,4 +1,4 @@
-//! Objects in memory, for tests and for data that need not outlive the process.
+//! A store in memory, for tests and for temporary data.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::intervals::IntervalSet;
 use crate::limits::{
-    check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, end_of,
+    check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, write_end,
 };
 use crate::locks::{read, write};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     SystemClock, Version, WriteOptions,
 };
 
-/// Bytes a [`MemoryStore`] holds before it answers [`NoSpace`](StoreError::NoSpace), unless told otherwise.
+/// Default capacity of a [`MemoryStore`], in bytes. A full store returns [`NoSpace`](StoreError::NoSpace).
 pub const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
 
 /// A store in memory. Nothing is durable: `flush` only checks that the object exists.
@@ -49,17 +49,17 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store on the system's clock that holds up to [`DEFAULT_MEMORY_BYTES`].
+    /// An empty store with the system's clock and a capacity of [`DEFAULT_MEMORY_BYTES`].
     pub fn new() -> Self {
         Self::with_limits(Arc::new(SystemClock), DEFAULT_MEMORY_BYTES)
     }
 
-    /// An empty store on `clock` whose objects together hold up to `capacity` bytes (holes count).
+    /// An empty store with `clock`, whose objects together have up to `capacity` bytes. Holes count too.
     pub fn with_limits(clock: Arc<dyn Clock>, capacity: u64) -> Self {
         Self { clock, capacity, inner: RwLock::default() }
     }
 
-    /// Runs `change` on one object. It gets the version to use if it changes bytes, length or state.
+    /// Runs `change` on one object, with the parts of the store that it may touch.
     fn change<T>(
         &self,
         id: &ObjectId,
@@ -72,13 +72,13 @@ impl MemoryStore {
         change(object, Change { versions, used, capacity: budget, now: self.clock.now() })
     }
 
-    fn look<T>(&self, id: &ObjectId, look: impl FnOnce(&Object) -> Result<T>) -> Result<T> {
+    fn with_object<T>(&self, id: &ObjectId, inspect: impl FnOnce(&Object) -> Result<T>) -> Result<T> {
         let inner = read(&self.inner);
-        look(inner.objects.get(id).ok_or_else(|| StoreError::NotFound { id: id.clone() })?)
+        inspect(inner.objects.get(id).ok_or_else(|| StoreError::NotFound { id: id.clone() })?)
     }
 }
 
-/// The parts of the store a change of one object may touch.
+/// The parts of the store that a change of one object may touch.
 struct Change<'a> {
     versions: &'a mut u64,
     used: &'a mut u64,
@@ -113,7 +113,7 @@ impl Change<'_> {
 }
 
 impl Object {
-    fn expect(&self, id: &ObjectId, if_version: Option<Version>) -> Result<()> {
+    fn check_version(&self, id: &ObjectId, if_version: Option<Version>) -> Result<()> {
         match if_version {
             Some(expected) if expected != self.version => {
                 Err(StoreError::Stale { id: id.clone(), expected, actual: self.version })
@@ -127,7 +127,7 @@ impl Object {
         Stat { length: self.bytes.len() as u64, version: self.version, state, modified: self.modified }
     }
 
-    /// The attributes after `changes`; the object keeps its own until the caller puts them in.
+    /// Returns the attributes after `changes`. The object itself does not change.
     fn with_changes(&self, changes: &[AttributeChange<'_>]) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut attributes = self.attributes.clone();
         for &(name, value) in changes {
@@ -187,8 +187,8 @@ impl ObjectStore for MemoryStore {
     }
 
     fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize> {
-        self.look(id, |object| {
-            object.expect(id, options.if_version)?;
+        self.with_object(id, |object| {
+            object.check_version(id, options.if_version)?;
             let rest =
                 usize::try_from(offset).ok().and_then(|start| object.bytes.get(start..)).unwrap_or(&[]);
             let n = rest.len().min(buffer.len());
@@ -207,8 +207,8 @@ impl ObjectStore for MemoryStore {
         options: ReadOptions,
     ) -> Result<()> {
         check_extents(extents, buffer.len())?;
-        self.look(id, |object| {
-            object.expect(id, options.if_version)?;
+        self.with_object(id, |object| {
+            object.check_version(id, options.if_version)?;
             let length = object.bytes.len() as u64;
             let mut rest = buffer;
             for extent in extents.iter().filter(|extent| extent.len > 0) {
@@ -230,7 +230,7 @@ impl ObjectStore for MemoryStore {
         data: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Version> {
-        end_of(offset, data.len())?;
+        write_end(offset, data.len())?;
         self.write_extents(id, &[Extent { offset, len: data.len() as u64 }], data, options)
     }
 
@@ -243,7 +243,7 @@ impl ObjectStore for MemoryStore {
     ) -> Result<Version> {
         let end = check_extents(extents, data.len())?;
         self.change(id, |object, mut change| {
-            object.expect(id, options.if_version)?;
+            object.check_version(id, options.if_version)?;
             let attributes = object.with_changes(options.attributes)?;
             if !data.is_empty() {
                 let mut written = object.written.clone();
@@ -278,7 +278,7 @@ impl ObjectStore for MemoryStore {
             if data.is_empty() {
                 return Ok((offset, object.version));
             }
-            let end = end_of(offset, data.len())?;
+            let end = write_end(offset, data.len())?;
             change.resize(object, end)?;
             object.bytes[offset as usize..].copy_from_slice(data);
             object.written.insert(offset..end);
@@ -311,11 +311,11 @@ impl ObjectStore for MemoryStore {
     }
 
     fn flush(&self, id: &ObjectId) -> Result<()> {
-        self.look(id, |_| Ok(()))
+        self.with_object(id, |_| Ok(()))
     }
 
     fn stat(&self, id: &ObjectId) -> Result<Stat> {
-        self.look(id, |object| Ok(object.stat(self.clock.now())))
+        self.with_object(id, |object| Ok(object.stat(self.clock.now())))
     }
 
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
@@ -330,7 +330,7 @@ impl ObjectStore for MemoryStore {
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
         check_attribute_name(name)?;
-        self.look(id, |object| Ok(object.attributes.get(name).cloned()))
+        self.with_object(id, |object| Ok(object.attributes.get(name).cloned()))
     }
 
     fn set_attribute(&self, id: &ObjectId, name: &str, value: &[u8]) -> Result<()> {
@@ -346,7 +346,7 @@ impl ObjectStore for MemoryStore {
     }
 
     fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
-        self.look(id, |object| Ok(object.attributes.keys().cloned().collect()))
+        self.with_object(id, |object| Ok(object.attributes.keys().cloned().collect()))
     }
 
     fn compare_and_swap(
@@ -377,7 +377,7 @@ impl ObjectStore for MemoryStore {
     }
 
     fn written(&self, id: &ObjectId, range: Range<u64>) -> Result<Vec<Range<u64>>> {
-        self.look(id, |object| Ok(object.written.within(range, MAX_WRITTEN_PAGE)))
+        self.with_object(id, |object| Ok(object.written.within(range, MAX_WRITTEN_PAGE)))
     }
 
     fn renew_lease(&self, id: &ObjectId, lease: Duration) -> Result<()> {

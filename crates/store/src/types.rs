@@ -1,13 +1,13 @@
-//! What goes into a store operation and what comes out.
+//! Options and results of store operations.
 
 use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// Which state of an object's bytes, length and arrival this is.
+/// Number of a state of an object's bytes, length and arrival.
 ///
-/// Versions of one object only grow and are never given twice, not even after a crash or after the object
-/// was removed and another created under its name. Their distance means nothing.
+/// Versions of one object only grow. No version is used twice, even after a crash, or after the object was removed and
+/// another one was created under its name. The difference of two versions means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
@@ -20,22 +20,22 @@ impl fmt::Display for Version {
 /// Whether an object is still arriving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalState {
-    /// Its writer said it will write more, and renews a lease that runs until this time.
+    /// The writer will write more, and renews a lease.
     Open {
-        /// When the lease ends.
+        /// End of the lease.
         until: SystemTime,
     },
-    /// It is complete. Objects created without a lease are complete from the start.
+    /// The object is complete. Objects created without a lease are complete from the start.
     Closed,
-    /// Its writer neither closed it nor renewed the lease in time.
+    /// The writer neither closed the object nor renewed the lease in time.
     LeaseExpired {
-        /// When the lease ended.
+        /// End of the lease.
         since: SystemTime,
     },
 }
 
 impl ArrivalState {
-    /// The state at `now` of an object whose lease ends at `lease`, or that is closed.
+    /// State at `now` of an object whose lease ends at `lease`. An object without a lease is closed.
     pub(crate) fn at(lease: Option<SystemTime>, now: SystemTime) -> Self {
         match lease {
             None => Self::Closed,
@@ -45,41 +45,41 @@ impl ArrivalState {
     }
 }
 
-/// What a store knows about an object besides its bytes and attributes.
+/// Metadata of an object without its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Length in bytes.
     pub length: u64,
-    /// The version these fields and the bytes belong to.
+    /// Version of these fields and of the bytes.
     pub version: Version,
-    /// Whether more is to come.
+    /// Whether the object is still arriving.
     pub state: ArrivalState,
-    /// When the version last changed, by the store's clock.
+    /// Time of the last change of the version, by the store's clock.
     pub modified: SystemTime,
 }
 
 /// Options of `create`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// Attributes the object starts with: name and value.
+    /// First attributes of the object: name and value.
     pub attributes: Vec<(String, Vec<u8>)>,
-    /// `Some(lease)`: the object is created open and is expected to be renewed or closed within the lease
-    /// (at most [`MAX_LEASE`](crate::MAX_LEASE)). `None`: it is closed, the normal case.
+    /// `Some(lease)`: the object is open, and its writer must renew the lease or close the object within this time (at
+    /// most [`MAX_LEASE`](crate::MAX_LEASE)). `None`: the object is closed, the normal case.
     pub open: Option<Duration>,
 }
 
 /// Options of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Read only this version: [`Stale`](crate::StoreError::Stale) if the object has another one, or gets
+    /// Read only this version. The error is [`Stale`](crate::StoreError::Stale) if the object has another one, or gets
     /// another one before the read has ended.
     pub if_version: Option<Version>,
-    /// Compare all that is read with its checksums, also what was compared within the last hour.
+    /// Compare all bytes with their checksums, even if they were compared within the last hour.
     pub verify: bool,
 }
 
 impl ReadOptions {
-    /// Read only `version`.
+    /// Options of a read of only `version`.
     pub fn at(version: Version) -> Self {
         Self { if_version: Some(version), verify: false }
     }
@@ -91,27 +91,28 @@ pub type AttributeChange<'a> = (&'a str, Option<&'a [u8]>);
 /// Options of writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions<'a> {
-    /// Write only on top of this version; otherwise [`Stale`](crate::StoreError::Stale), nothing changed.
+    /// Write only if the object has this version. Otherwise the error is [`Stale`](crate::StoreError::Stale), and
+    /// nothing changes.
     pub if_version: Option<Version>,
     /// Attributes to change with the bytes. One flush makes both durable together.
     pub attributes: &'a [AttributeChange<'a>],
 }
 
-/// What a step of `scrub` found.
+/// Result of a step of `scrub`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scrubbed {
-    /// Where the next step begins; `None` at the end of the object.
+pub struct ScrubResult {
+    /// First byte of the next step; `None` at the end of the object.
     pub next: Option<u64>,
-    /// Bytes that were read and are those that were written.
+    /// Number of bytes that were read and match their checksums.
     pub checked: u64,
-    /// Bytes of which nothing was known: they were written by a release without checksums, or when a process was ended.
-    /// They are taken as they are and checked from now on.
+    /// Number of bytes that had no checksums: a release without checksums wrote them, or a process ended while it wrote
+    /// them. They are accepted as they are, and checked from now on.
     pub learnt: u64,
-    /// Ranges of bytes that are not those that were written, at most one block each.
+    /// Ranges of bytes that differ from the written bytes, at most one block each.
     pub damaged: Vec<Range<u64>>,
 }
 
-/// A run of bytes of an object.
+/// A range of consecutive bytes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// First byte.
@@ -120,14 +121,14 @@ pub struct Extent {
     pub len: u64,
 }
 
-/// What `compare_and_swap` did.
+/// Outcome of `compare_and_swap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CasOutcome {
-    /// The attribute had the expected value and has the new one now.
+    /// The attribute had the expected value, and now has the new one.
     Swapped,
-    /// The attribute had another value, given here; nothing changed.
+    /// The attribute had another value, and nothing changed.
     Mismatch {
-        /// The value found, `None` if there was no such attribute.
+        /// The value of the attribute; `None` if there is no such attribute.
         actual: Option<Vec<u8>>,
     },
 }

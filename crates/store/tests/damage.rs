@@ -1,4 +1,4 @@
-//! Stores whose files were spoiled, and directories that are no stores: a typed error, never a panic.
+//! Stores with damaged files, and directories that are not stores: a typed error, and never a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn data_file(dir: &Path, name: &str) -> PathBuf {
     files.find(|path| path.file_name().unwrap() == name).unwrap()
 }
 
-/// Uses everything; the first error ends it.
+/// Uses all of the store, until the first error.
 fn use_all(store: &dyn ObjectStore, write: bool) -> Result<()> {
     for id in store.list("", None, 100)? {
         store.stat(&id)?;
@@ -58,7 +58,7 @@ fn is_damaged(error: &StoreError) -> bool {
 }
 
 #[test]
-fn spoiled_sqlite_file_is_an_error() {
+fn a_damaged_sqlite_file_is_an_error() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");
     make(&dir);
@@ -83,7 +83,7 @@ fn spoiled_sqlite_file_is_an_error() {
     reset(&good);
     assert!(attempt().iter().all(Result::is_ok), "the check itself works on a sound store");
 
-    // Nothing left, half a header, no SQLite, half the pages.
+    // An empty file, half a header, not a SQLite file, half of the pages.
     let mut garbage = good.clone();
     garbage[..100].fill(b'x');
     for bad in [&[][..], &good[..50], &garbage, &good[..good.len() / 2]] {
@@ -92,8 +92,8 @@ fn spoiled_sqlite_file_is_an_error() {
             assert!(is_damaged(&result.unwrap_err()));
         }
     }
-    // Any page full of noise, and single bytes: found or without effect, and never a panic. What SQLite
-    // cannot see in a row's values we cannot see either.
+    // A page of noise, or a changed byte, is found or has no effect, and never causes a panic. Changes in the values of
+    // a row that SQLite cannot see are not found.
     let mut found = 0;
     let pages = good.chunks(4096).count();
     let spots =
@@ -105,11 +105,11 @@ fn spoiled_sqlite_file_is_an_error() {
         reset(&bad);
         found += attempt().iter().filter(|result| result.as_ref().is_err_and(is_damaged)).count();
     }
-    assert!(found > pages, "{found} of the spoiled files were found out");
+    assert!(found > pages, "only {found} of the damaged files were detected");
 }
 
 #[test]
-fn lost_metadata_are_not_taken_for_a_new_store() {
+fn lost_metadata_do_not_look_like_a_new_store() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");
     make(&dir);
@@ -117,11 +117,11 @@ fn lost_metadata_are_not_taken_for_a_new_store() {
         let _ = fs::remove_file(dir.join(name));
     }
     assert!(is_damaged(&LocalStore::open(&dir).err().unwrap()));
-    assert_eq!(fs::read(data_file(&dir, "object7")).unwrap(), [7; 100], "no data file was collected");
+    assert_eq!(fs::read(data_file(&dir, "object7")).unwrap(), [7; 100], "no data file was removed");
 }
 
 #[test]
-fn spoiled_data_files_are_named_and_removable() {
+fn damaged_data_files_are_named_and_removable() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");
     make(&dir);
@@ -142,15 +142,15 @@ fn spoiled_data_files_are_named_and_removable() {
     }
     let mut buffer = [0; 100];
     store.read_at(&id("object4"), 0, &mut buffer, ReadOptions::default()).unwrap();
-    assert_eq!(buffer, [4; 100], "the others are not touched");
+    assert_eq!(buffer, [4; 100], "the others are unchanged");
     assert_eq!(store.examine(&id("object4")).unwrap(), store.stat(&id("object4")).unwrap());
     fs::remove_file(data_file(&dir, "object4")).unwrap();
-    assert!(is_damaged(&store.examine(&id("object4")).unwrap_err()), "although it is open");
+    assert!(is_damaged(&store.examine(&id("object4")).unwrap_err()), "even if the file is open");
     store.shut_down().unwrap();
 }
 
 #[test]
-fn an_open_that_recovers_says_how_far_it_is() {
+fn recovery_reports_its_progress() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");
     let store = LocalStore::open(&dir).unwrap();
@@ -162,13 +162,16 @@ fn an_open_that_recovers_says_how_far_it_is() {
         store.append(&id, b"not").unwrap();
     }
     drop(store);
-    let mut told = Vec::new();
-    let store = LocalStore::open_telling(&dir, &mut |far| told.push(far)).unwrap();
-    let last = told.last().unwrap();
-    assert_eq!((last.objects, last.folders.0 + 1), (5, last.folders.1), "{told:?}");
-    assert!(told.is_sorted_by_key(|far| (far.objects, far.folders)), "{told:?}");
+    let mut reports = Vec::new();
+    let store = LocalStore::open_with_progress(&dir, &mut |progress| reports.push(progress)).unwrap();
+    let last = reports.last().unwrap();
+    assert_eq!((last.objects, last.folders.0 + 1), (5, last.folders.1), "{reports:?}");
+    assert!(reports.is_sorted_by_key(|progress| (progress.objects, progress.folders)), "{reports:?}");
     store.shut_down().unwrap();
-    LocalStore::open_telling(&dir, &mut |far| panic!("there was nothing to recover: {far:?}")).unwrap();
+    LocalStore::open_with_progress(&dir, &mut |progress| {
+        panic!("there was nothing to recover: {progress:?}")
+    })
+    .unwrap();
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn foreign_directories_are_refused() {
     let empty = parent.path().join("empty");
     fs::create_dir(&empty).unwrap();
     assert!(matches!(LocalStore::open_read_only(&empty), Err(StoreError::Invalid { .. })));
-    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "looking makes nothing");
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "an open for reading makes no files");
     let far = parent.path().join("no/such/parent");
     assert!(matches!(LocalStore::open(&far), Err(StoreError::Io { .. })));
     let file = parent.path().join("file");
@@ -206,7 +209,7 @@ fn foreign_directories_are_refused() {
 }
 
 #[test]
-fn files_of_others_among_the_objects_stay() {
+fn foreign_files_are_kept() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");
     make(&dir);

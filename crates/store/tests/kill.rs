@@ -1,4 +1,4 @@
-//! A process that writes, flushes and reports is killed at random points; what it reported must be there.
+//! A process that writes, flushes and reports is killed at random points. Everything that it reported must be there.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -24,8 +24,8 @@ fn record(object: usize, serial: u64) -> [u8; RECORD] {
     record
 }
 
-/// The child: appends numbered records for ever, and prints `object serial version` after each flush.
-/// Runs only when the parent below starts it; by itself it has no directory and nothing to do.
+/// The child: appends numbered records without end, and prints `object serial version` after each flush. It does
+/// nothing unless the parent below starts it with a directory.
 #[test]
 fn child_appends_until_killed() {
     let Ok(dir) = std::env::var(DIR) else { return };
@@ -68,18 +68,18 @@ fn kill_at_any_point_loses_no_acknowledged_flush() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // A different number of reports each time; the kill then falls somewhere in the work after it.
+        // The number of reports is different each time. The kill comes somewhere in the work after the last one.
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut acknowledged = [0u64; OBJECTS];
         let mut take = |line: String, versions: &mut [u64; OBJECTS]| {
             let Some(numbers) = line.strip_prefix("flushed ") else { return false };
             let mut numbers = numbers.split(' ').map(|number| number.parse::<u64>());
-            // The last line may be cut short by the kill, and then does not count.
+            // The kill may cut the last line, which then does not count.
             if let (Some(Ok(object)), Some(Ok(serial)), Some(Ok(version))) =
                 (numbers.next(), numbers.next(), numbers.next())
             {
                 let object = object as usize;
-                assert!(version > versions[object], "a version came again in a later life");
+                assert!(version > versions[object], "a version was used again in a later life");
                 (acknowledged[object], versions[object]) = (serial, version);
                 flushes += 1;
             }
@@ -92,7 +92,7 @@ fn kill_at_any_point_loses_no_acknowledged_flush() {
         }
         child.kill().unwrap();
         let rest: Vec<String> = lines.map_while(Result::ok).collect();
-        // Without its newline the last line may be a shorter number; all before it are whole.
+        // The last line may have a number that was cut, if it has no newline. All lines before it are whole.
         for line in rest.iter().take(rest.len().saturating_sub(1)) {
             take(line.clone(), &mut versions);
         }
@@ -117,10 +117,10 @@ fn kill_at_any_point_loses_no_acknowledged_flush() {
                 .get_attribute(&id, "records")
                 .unwrap()
                 .map_or(0, |v| u64::from_le_bytes(v.try_into().unwrap()));
-            assert_eq!(counted, records, "bytes and attributes go together");
+            assert_eq!(counted, records, "bytes and attributes are durable together");
             assert!(stat.version.0 >= versions[object]);
         }
-        // Half the lives begin after a clean end, half after a second crash.
+        // Half of the lives begin after a clean end, and half after a second crash.
         if kill % 2 == 0 {
             store.shut_down().unwrap();
         }

@@ -1,4 +1,4 @@
-//! One writer, many readers, and what each sees of the other.
+//! One writer and many readers of a store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::path::Path;
@@ -18,7 +18,7 @@ fn store_in(dir: &Path) -> LocalStore {
 }
 
 #[test]
-fn only_one_writer() {
+fn a_second_writer_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let first = store_in(dir.path());
     let second = LocalStore::open(dir.path().join("store"));
@@ -53,7 +53,7 @@ fn a_reader_sees_what_was_flushed() {
     assert_eq!(reader.list("", None, 10).unwrap(), std::slice::from_ref(&a));
     assert_eq!(reader.written(&a, 0..9).unwrap(), std::slice::from_ref(&(0..5)));
 
-    // Unflushed: the old length, and no version for the bytes.
+    // With unflushed changes, the reader sees the old length, and no version names the bytes.
     store.write_at(&a, 3, b"ly much longer", WriteOptions::default()).unwrap();
     assert_eq!(reader.stat(&a).unwrap().length, 5);
     let named = reader.read_at(&a, 0, &mut buffer, ReadOptions::at(flushed.version));
@@ -67,7 +67,7 @@ fn a_reader_sees_what_was_flushed() {
     assert_eq!(reader.stat(&a).unwrap().state, ArrivalState::Closed);
     assert!(matches!(reader.append(&a, b"x"), Err(StoreError::ReadOnly { .. })));
 
-    // The same name again is another object.
+    // A new object of the same name is another object.
     store.remove(&a).unwrap();
     assert!(matches!(reader.stat(&a), Err(StoreError::NotFound { .. })));
     store.create(&a, &CreateOptions::default()).unwrap();
@@ -77,7 +77,7 @@ fn a_reader_sees_what_was_flushed() {
     assert_eq!(&buffer[..6], b"second");
 }
 
-/// A reader beside a busy writer gets the bytes its version names, or is told that it cannot.
+/// While a writer is busy, a reader gets the bytes of its version or an error.
 #[test]
 fn a_reader_never_mixes_states() {
     const LEN: usize = 100_000;
@@ -122,7 +122,7 @@ fn a_reader_never_mixes_states() {
 }
 
 #[test]
-fn more_objects_than_open_files() {
+fn more_objects_than_open_files_are_readable() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_in(dir.path());
     let count = MAX_OPEN_FILES + 50;
@@ -136,14 +136,14 @@ fn more_objects_than_open_files() {
         store.read_at(&name(i), 0, &mut buffer, ReadOptions::default()).unwrap();
         assert_eq!(u64::from_le_bytes(buffer), i as u64);
     }
-    // Other tests run in this process, so only what points below this store counts.
+    // Other tests run in this process, so only files of this store count.
     let objects = dir.path().join("store/objects");
     let open = || {
         let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let targets = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
         targets.filter(|target| target.starts_with(&objects)).count()
     };
-    // Those that are not flushed stay open, besides those that are open to be read.
+    // Files of unflushed objects stay open, in addition to those in the cache of open files.
     assert!((count..=count + MAX_OPEN_FILES).contains(&open()), "{}", open());
     store.flush_all().unwrap();
     assert_eq!(open(), MAX_OPEN_FILES);

@@ -1,4 +1,4 @@
-//! The shared suite on both backends.
+//! The common test suite for both backends.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::sync::Arc;

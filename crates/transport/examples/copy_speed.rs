@@ -1,4 +1,4 @@
-//! How fast bytes go over one connection on this machine: plain TCP, HTTP GET and HTTP PUT, in turn.
+//! Speed of one connection on this machine: plain TCP, HTTP GET and HTTP PUT, in turn.
 //!
 //! `cargo run --release -p gristmill-transport --example copy_speed -- [MiB]`
 
@@ -47,7 +47,7 @@ async fn upload(mut body: Body) -> String {
     length.to_string()
 }
 
-/// A page-aligned slice of a large vector, as `ReadBody` has it too.
+/// A page-aligned slice of a large vector, as in `ReadBody`.
 fn aligned(memory: &mut [u8]) -> &mut [u8] {
     let start = memory.as_ptr().align_offset(4096);
     &mut memory[start..start + FRAME]

@@ -1,4 +1,4 @@
-//! Where a node listens, in the one spelling users write.
+//! Addresses of nodes, as users write them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 use crate::{Result, TransportError};
 
-/// The longest path of a Unix socket, in bytes: the kernel's field holds 108 with the closing zero.
+/// The longest path of a Unix socket, in bytes. The kernel's field has 108 bytes with the final zero.
 pub const MAX_SOCKET_PATH: usize = 107;
 
-/// The longest host name, in bytes, as DNS has it.
+/// The longest host name of DNS, in bytes.
 const MAX_HOST: usize = 253;
 
-/// Where a node listens: `127.0.0.1:7440`, `[::1]:7440`, `name:7440` or `unix:/run/gristmill.sock`.
+/// An address of a node: `127.0.0.1:7440`, `[::1]:7440`, `name:7440` or `unix:/run/gristmill.sock`.
 ///
 /// ```
 /// use gristmill_transport::Address;
@@ -37,9 +37,9 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the bytes stay on this machine: a Unix socket, a loopback literal or `localhost`.
+    /// Whether the bytes stay on this machine: the address is a Unix socket, a loopback literal or `localhost`.
     ///
-    /// Only such addresses may be used without TLS. Names are never resolved to find out.
+    /// Only such addresses may be used without TLS. Names are not resolved for this.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Unix(_) => true,
@@ -50,7 +50,7 @@ impl Address {
         }
     }
 
-    /// What a `Host` header or an `:authority` says; Unix sockets are `localhost`.
+    /// The text for a `Host` header or an `:authority`. It is `localhost` for a Unix socket.
     pub(crate) fn authority(&self) -> String {
         match self {
             Self::Unix(_) => "localhost".to_owned(),
@@ -74,7 +74,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self> {
         let bad = |reason| TransportError::BadAddress { text: text.chars().take(300).collect(), reason };
-        // A host cannot be called unix, however it is written: the address would print as a socket.
+        // A host cannot have the name unix in any case of letters, because its address would print as a socket.
         let socket = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("unix:"));
         if let Some(path) = socket.and_then(|_| text.get(5..)) {
             if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
@@ -87,19 +87,19 @@ impl FromStr for Address {
         }
         let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("it has no port"))?;
         let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-        let port = port.parse().ok().filter(|_| digits).ok_or_else(|| bad("a port is 0 to 65535"))?;
+        let port = port.parse().ok().filter(|_| digits).ok_or_else(|| bad("the port must be 0 to 65535"))?;
         let host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             Some(literal) => {
                 let ip: Ipv6Addr =
-                    literal.parse().map_err(|_| bad("between brackets stands an IPv6 address"))?;
+                    literal.parse().map_err(|_| bad("the text between brackets must be an IPv6 address"))?;
                 ip.to_string()
             }
-            None if host.contains(':') => return Err(bad("an IPv6 address stands between brackets")),
+            None if host.contains(':') => return Err(bad("an IPv6 address must be between brackets")),
             None => host.to_ascii_lowercase(),
         };
-        let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-' || b == b'_' || b == b':';
-        if host.is_empty() || host.len() > MAX_HOST || !host.bytes().all(fits) {
-            return Err(bad("a host is a name or an IP address"));
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-' || b == b'_' || b == b':';
+        if host.is_empty() || host.len() > MAX_HOST || !host.bytes().all(allowed) {
+            return Err(bad("the host must be a name or an IP address"));
         }
         Ok(Self::Tcp { host, port })
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_round_trip() {
+    fn addresses_round_trip() {
         for text in ["127.0.0.1:7440", "[::1]:7440", "node-3.lab_1:1", "unix:/run/g.sock", "0.0.0.0:0"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_spellings_are_refused() {
+    fn wrong_addresses_are_refused() {
         let long = format!("unix:/{}", "x".repeat(MAX_SOCKET_PATH));
         for text in [
             "",
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_prints_and_parses_to_itself(text in "(unix:)?[a-z0-9\\[\\]:./%-]{0,24}") {
+        fn a_parsed_address_round_trips(text in "(unix:)?[a-z0-9\\[\\]:./%-]{0,24}") {
             if let Ok(address) = text.parse::<Address>() {
                 prop_assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
             }

@@ -1,4 +1,4 @@
-//! The body of an answer, for as long as it is in flight.
+//! The body of an answer in flight.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +8,7 @@ use http_body::{Frame, SizeHint};
 
 use crate::slot::InFlight;
 
-/// A body that counts as a request in flight until it is sent or given up.
+/// A body that counts as a request in flight until it is sent or dropped.
 pub(crate) struct AnswerBody {
     pub body: Body,
     pub _in_flight: InFlight,

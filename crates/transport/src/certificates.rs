@@ -1,4 +1,4 @@
-//! Certificates for trying TLS out, without an authority of one's own.
+//! Certificates for tests of TLS, for users without a certificate authority.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,21 +13,21 @@ use rcgen::{
 
 use crate::{Result, TransportError};
 
-/// How long test certificates are valid: a year, so that a laboratory's cluster does not stop after a month.
+/// Days for which test certificates are valid: a year, so that a test cluster does not stop after a month.
 pub const TEST_CERTIFICATE_DAYS: u64 = 365;
 
 /// Most names in one test certificate.
 pub const MAX_CERTIFICATE_NAMES: usize = 256;
 
-/// Clocks of a cluster may differ; a certificate is valid from this long before it was made.
+/// How long before its creation a certificate becomes valid, because clocks of a cluster may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
 const DEFAULT_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Where [`make_test_certificates`] put things, all PEM.
+/// The files of [`make_test_certificates`], all in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The authority's certificate, for every client (`ca.pem`).
+    /// The certificate of the authority, for every client (`ca.pem`).
     pub ca: PathBuf,
     /// The server's certificate (`cert.pem`).
     pub cert: PathBuf,
@@ -37,16 +37,16 @@ pub struct CertificateFiles {
 
 /// Makes a certificate authority and a server certificate for `names` (names or IP addresses).
 ///
-/// Without names: `localhost`, `127.0.0.1` and `::1`. All servers of a test cluster share the one certificate,
-/// so name them all. The authority's key is thrown away: nobody can sign more with it, and it cannot leak.
-/// Existing files are never overwritten. Valid for [`TEST_CERTIFICATE_DAYS`].
+/// If `names` is empty, the names are `localhost`, `127.0.0.1` and `::1`. All servers of a test cluster share one
+/// certificate, so give all their names. The key of the authority is not stored: it cannot sign more certificates, and
+/// it cannot leak. Existing files are never overwritten. The certificates are valid for [`TEST_CERTIFICATE_DAYS`].
 ///
 /// # Errors
-/// The error is [`TransportError::Certificate`] if there are too many names, if one can be in no certificate, and if a
-/// file exists or cannot be written. No file that it made is left then.
+/// The error is [`TransportError::Certificate`] if there are too many names, if a name is not possible in a
+/// certificate, and if a file exists or cannot be written. Then the files that it made are removed.
 pub fn make_test_certificates(dir: &Path, names: &[String]) -> Result<CertificateFiles> {
     let failed = |reason: String| TransportError::Certificate { path: dir.to_owned(), reason };
-    let made = |error: rcgen::Error| failed(format!("no certificate could be made: {error}"));
+    let failed_to_make = |error: rcgen::Error| failed(format!("no certificate could be made: {error}"));
     if names.len() > MAX_CERTIFICATE_NAMES {
         return Err(failed(format!("a certificate has at most {MAX_CERTIFICATE_NAMES} names")));
     }
@@ -55,18 +55,18 @@ pub fn make_test_certificates(dir: &Path, names: &[String]) -> Result<Certificat
         names => names.to_vec(),
     };
 
-    let mut authority = dated(Vec::new(), "Gristmill test authority").map_err(made)?;
+    let mut authority = dated_params(Vec::new(), "Gristmill test authority").map_err(failed_to_make)?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let authority =
-        CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(made)?).map_err(made)?;
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(failed_to_make)?)
+        .map_err(failed_to_make)?;
 
-    let mut server = dated(names, "Gristmill test server").map_err(made)?;
+    let mut server = dated_params(names, "Gristmill test server").map_err(failed_to_make)?;
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
-    let key = KeyPair::generate().map_err(made)?;
-    let certificate = server.signed_by(&key, &authority).map_err(made)?;
+    let key = KeyPair::generate().map_err(failed_to_make)?;
+    let certificate = server.signed_by(&key, &authority).map_err(failed_to_make)?;
 
     std::fs::create_dir_all(dir).map_err(|error| failed(error.to_string()))?;
     let files =
@@ -79,7 +79,7 @@ pub fn make_test_certificates(dir: &Path, names: &[String]) -> Result<Certificat
     let mut written: Vec<&PathBuf> = Vec::new();
     for (path, mode, text) in &contents {
         if let Err(reason) = write_new(path, *mode, text) {
-            // Half a set would look like a whole one.
+            // An incomplete set of files would look complete.
             for earlier in written {
                 let _ = std::fs::remove_file(earlier);
             }
@@ -90,7 +90,7 @@ pub fn make_test_certificates(dir: &Path, names: &[String]) -> Result<Certificat
     Ok(files)
 }
 
-fn dated(names: Vec<String>, common: &str) -> std::result::Result<CertificateParams, rcgen::Error> {
+fn dated_params(names: Vec<String>, common: &str) -> std::result::Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.push(DnType::CommonName, common);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_files_stay_and_nothing_half_remains() {
+    fn existing_files_stay_and_new_files_are_removed_after_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("ca.pem"), "mine").unwrap();
         let error = make_test_certificates(dir.path(), &[]).unwrap_err();

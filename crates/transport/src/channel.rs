@@ -1,4 +1,4 @@
-//! Channels of tonic over our own connections.
+//! Channels of tonic over the connections of this crate.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use crate::{
     Address, DialerOptions, MAX_H2_FRAME, MAX_HEADER_LIST, PING_EVERY, PING_TIMEOUT, Result, TransportError,
 };
 
-/// `stream`, `connection`: bytes of answers in flight.
+/// Opens a channel. The windows are bytes of answers in flight.
 pub(crate) fn open(
     address: &Address,
     options: &Arc<DialerOptions>,
-    stream: u32,
-    connection: u32,
+    stream_window: u32,
+    connection_window: u32,
 ) -> Result<Channel> {
-    // tonic would panic.
+    // tonic panics without a runtime.
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(TransportError::NoRuntime { address: address.clone() });
     }
@@ -31,7 +31,7 @@ pub(crate) fn open(
         |_| TransportError::BadAddress { text: address.to_string(), reason: "it does not fit into a URI" };
     let encrypted = options.tls.is_some() && matches!(address, Address::Tcp { .. });
     let authority = address.authority();
-    // tonic must not see `https`, or it would want to do the TLS itself; requests carry the true scheme.
+    // With `https`, tonic would do the TLS itself. Requests carry the true scheme.
     let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(bad)?;
     let scheme = if encrypted { "https" } else { "http" };
     let origin: Uri = format!("{scheme}://{authority}").parse().map_err(|_| TransportError::BadAddress {
@@ -40,8 +40,8 @@ pub(crate) fn open(
     })?;
     let endpoint = endpoint
         .origin(origin)
-        .initial_stream_window_size(stream)
-        .initial_connection_window_size(connection)
+        .initial_stream_window_size(stream_window)
+        .initial_connection_window_size(connection_window)
         .max_frame_size(MAX_H2_FRAME)
         .http2_max_header_list_size(MAX_HEADER_LIST)
         .http2_keep_alive_interval(PING_EVERY)

@@ -1,4 +1,4 @@
-//! One new connection, TLS included.
+//! New connections, including TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::resolve::resolve;
 use crate::stream::{Socket, Stream};
 use crate::{Address, ClientTls, Result, TransportError};
 
-/// What will be spoken, as TLS must say it.
+/// The protocol of a connection, which TLS negotiates.
 #[derive(Clone, Copy)]
 pub(crate) enum Protocol {
     Http1,
     H2,
 }
 
-/// Other machines are dialled under TLS only. Looks at nothing but the text of the address.
-pub(crate) fn check(address: &Address, tls: Option<&ClientTls>) -> Result<()> {
+/// Refuses an address of another machine without TLS. Only the text of the address is checked.
+pub(crate) fn require_tls(address: &Address, tls: Option<&ClientTls>) -> Result<()> {
     match tls.is_some() || address.is_local() {
         true => Ok(()),
         false => Err(TransportError::NotLocal { address: address.clone() }),
@@ -34,7 +34,7 @@ pub(crate) async fn connect(
     protocol: Protocol,
     within: Duration,
 ) -> Result<Stream> {
-    check(address, tls)?;
+    require_tls(address, tls)?;
     let connected = async {
         let socket = match address {
             Address::Unix(path) => {

@@ -1,4 +1,4 @@
-//! One accepted connection, from the handshake to its end.
+//! One accepted connection, from its handshake to its end.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,13 +22,13 @@ use crate::slot::ConnectionSlot;
 use crate::stream::{Socket, Stream};
 use crate::upload::Upload;
 use crate::{
-    CLIENT_STALL, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, LEAVE_TIME, MAX_H2_FRAME, MAX_HEADER_LIST,
-    MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, ServerTls, UPLOAD_CONNECTION_WINDOW,
-    UPLOAD_STREAM_WINDOW,
+    CLIENT_STALL, EVICTION_TIME, HANDSHAKE_TIMEOUT, HEADER_TIMEOUT, HTTP1_BUFFER, MAX_H2_FRAME,
+    MAX_HEADER_LIST, MAX_STREAMS, Origin, PING_EVERY, PING_TIMEOUT, Peer, ServerTls,
+    UPLOAD_CONNECTION_WINDOW, UPLOAD_STREAM_WINDOW,
 };
 
-/// What all connections of a listener share.
-pub(crate) struct Serving {
+/// The state that all connections of a listener share.
+pub(crate) struct ConnectionContext {
     router: Router,
     tls: Option<TlsAcceptor>,
     protocol: Builder<TokioExecutor>,
@@ -37,7 +37,7 @@ pub(crate) struct Serving {
     stopped: watch::Receiver<bool>,
 }
 
-impl Serving {
+impl ConnectionContext {
     pub fn new(
         router: Router,
         tls: Option<ServerTls>,
@@ -65,37 +65,37 @@ impl Serving {
     }
 }
 
-/// Serves one client. What goes wrong here concerns this client alone, and it sees it by itself.
+/// Serves one client. Errors concern only this client, which sees them itself, so they are not returned.
 pub(crate) async fn serve_connection(
-    serving: &Serving,
+    context: &ConnectionContext,
     socket: Socket,
     origin: Origin,
     slot: Arc<ConnectionSlot>,
 ) {
-    let mut stopped = serving.stopped.clone();
+    let mut stopped = context.stopped.clone();
     let socket = tokio::select! {
-        socket = secure(serving, socket) => socket,
-        () = slot.given_up() => return,
+        socket = secure(context, socket) => socket,
+        () = slot.wait_for_eviction() => return,
         _ = stopped.wait_for(|stopped| *stopped) => return,
     };
     let Some(socket) = socket else { return };
     let peer = Peer { origin, encrypted: matches!(socket, Socket::Tls(_)) };
     let service = service_fn(|request: Request<Incoming>| {
-        answer(serving.router.clone(), request, peer, slot.clone(), serving.body_silence)
+        answer(context.router.clone(), request, peer, slot.clone(), context.body_silence)
     });
-    let mut stream = Stream::new(socket, Some(CLIENT_STALL)).of(&slot);
-    if let Some(senders) = &serving.senders {
-        stream = stream.watched(senders);
+    let mut stream = Stream::new(socket, Some(CLIENT_STALL)).with_slot(&slot);
+    if let Some(senders) = &context.senders {
+        stream = stream.with_senders(senders);
     }
     let io = TokioIo::new(stream);
-    let mut connection = std::pin::pin!(serving.protocol.serve_connection(io, service));
+    let mut connection = std::pin::pin!(context.protocol.serve_connection(io, service));
 
-    // hyper's own limit begins only when it knows the protocol, so a client that says nothing would stay.
+    // hyper's own limit begins only when it knows the protocol, so a silent client would stay.
     let mut first = std::pin::pin!(tokio::time::sleep(HEADER_TIMEOUT));
     let stops = loop {
         tokio::select! {
             _ = &mut connection => return,
-            () = slot.given_up() => break false,
+            () = slot.wait_for_eviction() => break false,
             _ = stopped.wait_for(|stopped| *stopped) => break true,
             () = &mut first, if !first.is_elapsed() => {
                 if slot.is_silent() {
@@ -104,7 +104,7 @@ pub(crate) async fn serve_connection(
             }
         }
     };
-    // Nobody's requests are not waited for.
+    // Requests without an owner are not finished.
     if !stops && !slot.is_owned() {
         return;
     }
@@ -113,16 +113,16 @@ pub(crate) async fn serve_connection(
         let _ = connection.await;
         return;
     }
-    // A client may ignore that it was told to leave.
-    while tokio::time::timeout(LEAVE_TIME, &mut connection).await.is_err() {
+    // A client may ignore the graceful shutdown.
+    while tokio::time::timeout(EVICTION_TIME, &mut connection).await.is_err() {
         if !slot.is_busy() {
             return;
         }
     }
 }
 
-async fn secure(serving: &Serving, socket: Socket) -> Option<Socket> {
-    match (socket, &serving.tls) {
+async fn secure(context: &ConnectionContext, socket: Socket) -> Option<Socket> {
+    match (socket, &context.tls) {
         (Socket::Tcp(stream), Some(tls)) => {
             let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await.ok()?.ok()?;
             Some(Socket::Tls(Box::new(TlsStream::Server(stream))))
@@ -138,12 +138,12 @@ fn answer(
     slot: Arc<ConnectionSlot>,
     body_silence: BodySilence,
 ) -> impl Future<Output = Result<axum::response::Response, Infallible>> {
-    let in_flight = slot.asked();
+    let in_flight = slot.begin_request();
     let http2 = request.version() == Version::HTTP_2;
     let expects = request.headers().contains_key(http::header::EXPECT);
-    let most = body_silence(request.method(), request.uri().path());
-    // What is left unread of a stream of HTTP/2 is reset, and the connection goes on.
-    let mut request = request.map(|body| Body::new(Upload::new(body, most, !http2 && !expects)));
+    let bound = body_silence(request.method(), request.uri().path());
+    // An HTTP/2 stream with unread bytes is reset, and its connection continues.
+    let mut request = request.map(|body| Body::new(Upload::new(body, bound, !http2 && !expects)));
     request.extensions_mut().insert(peer);
     request.extensions_mut().insert(slot);
     let answered = Service::<Request<Body>>::call(&mut router, request);

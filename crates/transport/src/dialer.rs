@@ -1,4 +1,4 @@
-//! The client side: one dialer for a process, shared by all that talk to nodes.
+//! The client side: a process has one dialer for all its connections to nodes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use tonic::transport::Channel;
 
-use crate::connect::check;
+use crate::connect::require_tls;
 use crate::pool::Pool;
 use crate::{
-    ALONE_WINDOW, Address, CONNECT_TIMEOUT, CONNECTION_WINDOW, ClientTls, HttpClient, MAX_ADDRESSES, Result,
-    STALL, STREAM_WINDOW,
+    Address, CONNECT_TIMEOUT, CONNECTION_WINDOW, ClientTls, DEDICATED_WINDOW, HttpClient, MAX_ADDRESSES,
+    Result, STALL, STREAM_WINDOW,
 };
 
-/// How a [`Dialer`] connects.
+/// Options of a [`Dialer`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DialerOptions {
-    /// Used for every TCP address. Without it only [local](Address::is_local) addresses can be dialled.
+    /// TLS for all TCP addresses. Without it only [local](Address::is_local) addresses can be dialled.
     pub tls: Option<ClientTls>,
-    /// How long connecting may take, TLS included; [`CONNECT_TIMEOUT`] by default.
+    /// How long a connection may take, TLS included; [`CONNECT_TIMEOUT`] by default.
     pub connect_timeout: Duration,
     /// How long a node may be silent before [`Stalled`](crate::TransportError::Stalled); [`STALL`] by default.
     pub stall: Duration,
@@ -32,7 +32,7 @@ impl Default for DialerOptions {
     }
 }
 
-/// Keeps connections to nodes. Clones share them. A dialer belongs to the Tokio runtime it is first used in.
+/// A cache of connections to nodes. Clones share it. A dialer belongs to the Tokio runtime in which it is first used.
 #[derive(Clone)]
 pub struct Dialer {
     pub(crate) shared: Arc<Shared>,
@@ -55,14 +55,14 @@ impl Dialer {
         Self { shared: Arc::new(shared) }
     }
 
-    /// HTTP/1.1 to this address. Cheap; connections are made when a request needs one and are kept in the
-    /// dialer, at most [`MAX_IDLE_PER_ADDRESS`](crate::MAX_IDLE_PER_ADDRESS) unused ones.
+    /// An HTTP/1.1 client for this address. The call is cheap. A connection is made when a request needs one, and the
+    /// dialer keeps at most [`MAX_IDLE_PER_ADDRESS`](crate::MAX_IDLE_PER_ADDRESS) unused ones.
     pub fn http(&self, address: &Address) -> HttpClient {
         HttpClient::new(self.clone(), address.clone())
     }
 
-    /// gRPC to this address over a connection of its own, made at the first call: for an answer that may stand still.
-    /// All streams of a connection share its window, so one that nobody reads stops the others.
+    /// A gRPC channel to this address with a dedicated connection, which is made at the first call. It is for an answer
+    /// whose reader may pause: all streams of a connection share its window, so an unread stream stops the others.
     ///
     /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
     ///
@@ -70,27 +70,27 @@ impl Dialer {
     /// The error is [`NotLocal`](crate::TransportError::NotLocal) if the address is another machine and there is no
     /// TLS, [`NoRuntime`](crate::TransportError::NoRuntime) outside of a Tokio runtime, and
     /// [`BadAddress`](crate::TransportError::BadAddress) if the address does not fit into a URI.
-    pub fn channel_alone(&self, address: &Address) -> Result<Channel> {
-        check(address, self.shared.options.tls.as_ref())?;
-        crate::channel::open(address, &self.shared.options, ALONE_WINDOW, ALONE_WINDOW)
+    pub fn dedicated_channel(&self, address: &Address) -> Result<Channel> {
+        require_tls(address, self.shared.options.tls.as_ref())?;
+        crate::channel::open(address, &self.shared.options, DEDICATED_WINDOW, DEDICATED_WINDOW)
     }
 
-    /// gRPC to this address: one channel for all callers, which connects at the first call and again when
-    /// the connection is lost.
+    /// The gRPC channel to this address. All callers share it. It connects at the first call, and again when the
+    /// connection is lost.
     ///
     /// A [`TransportError`](crate::TransportError) of connecting is among the sources of the `tonic::Status`.
     ///
     /// # Errors
-    /// It fails as [`channel_alone`](Self::channel_alone) does.
+    /// It fails as [`dedicated_channel`](Self::dedicated_channel) does.
     pub fn channel(&self, address: &Address) -> Result<Channel> {
-        check(address, self.shared.options.tls.as_ref())?;
+        require_tls(address, self.shared.options.tls.as_ref())?;
         let mut channels = self.shared.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(address) {
             return Ok(channel.clone());
         }
         let channel = crate::channel::open(address, &self.shared.options, STREAM_WINDOW, CONNECTION_WINDOW)?;
         if channels.len() >= MAX_ADDRESSES {
-            // Channels in use live on in their users' clones.
+            // The users of a channel have clones of it, which stay usable.
             channels.clear();
         }
         channels.insert(address.clone(), channel.clone());

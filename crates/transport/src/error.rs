@@ -1,4 +1,4 @@
-//! What can go wrong between two nodes, and what to do about it.
+//! Errors of connections between two nodes.
 
 use std::error::Error;
 use std::io;
@@ -10,24 +10,24 @@ use crate::Address;
 /// The result of a transport operation.
 pub type Result<T> = std::result::Result<T, TransportError>;
 
-/// Any error, as bodies and libraries give them.
+/// Any error of a body or a library.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why bytes did not get across. Each sentence names the address and says what would be right.
+/// The reason why bytes could not be transferred. Messages name the address and say what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The text is no address.
+    /// The text is not an address.
     #[error(
         "{text:?} is not an address: {reason}. Write 127.0.0.1:7440, [::1]:7440, name:7440 or unix:/run/g.sock"
     )]
     BadAddress {
-        /// What was given.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         reason: &'static str,
     },
-    /// Another machine would have been dialled in the clear.
+    /// The address is another machine, and the client has no TLS.
     #[error(
         "{address} is another machine and there is no TLS: set GRISTMILL_CA to the file of the certificate authority"
     )]
@@ -35,7 +35,7 @@ pub enum TransportError {
         /// The address asked for.
         address: Address,
     },
-    /// Other machines could have connected in the clear.
+    /// Other machines can reach the address, and the listener has no TLS.
     #[error(
         "{address} can be reached from other machines and there is no TLS: give a certificate and a key, or listen on 127.0.0.1 or a Unix socket"
     )]
@@ -43,13 +43,13 @@ pub enum TransportError {
         /// The address asked for.
         address: Address,
     },
-    /// Somebody listens there already.
+    /// Another process listens on the address.
     #[error("{address} is in use: stop the node that listens there, or choose another address")]
     InUse {
         /// The address asked for.
         address: Address,
     },
-    /// The address could not be listened on.
+    /// The system refused to listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address asked for.
@@ -57,15 +57,17 @@ pub enum TransportError {
         /// The reason.
         source: io::Error,
     },
-    /// A connection could not be accepted. The listener goes on after a pause.
-    #[error("{address} could not accept a connection: {source}; raise the limit of open files if that is it")]
+    /// A connection could not be accepted. The listener continues after a pause.
+    #[error(
+        "{address} could not accept a connection: {source}; if there are too many open files, raise their limit"
+    )]
     Accept {
         /// The address of the listener.
         address: Address,
         /// The reason.
         source: io::Error,
     },
-    /// No connection came about.
+    /// The connection could not be made.
     #[error("cannot connect to {address}: {source}; check that the node runs and the address is right")]
     Refused {
         /// The address asked for.
@@ -73,15 +75,15 @@ pub enum TransportError {
         /// The reason.
         source: io::Error,
     },
-    /// No connection, or no handshake, came about in time.
+    /// The connection, with its handshake, was not made in time.
     #[error("no connection to {address} within {waited:?}: check that the node runs and can be reached")]
     Timeout {
         /// The address asked for.
         address: Address,
-        /// How long it took.
+        /// How long the client waited.
         waited: Duration,
     },
-    /// The other side is connected and does nothing.
+    /// The other side is connected and makes no progress.
     #[error("{address} has been silent for {waited:?}: the node hangs, is stopped or is overloaded")]
     Stalled {
         /// The address of the silent side.
@@ -89,17 +91,19 @@ pub enum TransportError {
         /// How long it was silent.
         waited: Duration,
     },
-    /// The connection ended before the message did.
-    #[error("{address} closed the connection in the middle: {source}; the node or its read may have failed")]
+    /// The connection ended before the message was complete.
+    #[error(
+        "{address} closed the connection before the message was complete: {source}; the node or its read may have failed"
+    )]
     Closed {
         /// The address of the other side.
         address: Address,
-        /// What the HTTP library says.
+        /// The error of the HTTP library.
         source: BoxError,
     },
     /// The two sides do not trust or understand each other.
     #[error(
-        "no TLS with {address}: {source}; check that GRISTMILL_CA names the authority of the node's certificate, and that the certificate holds the node's name"
+        "no TLS with {address}: {source}; check that GRISTMILL_CA names the authority of the node's certificate, and that the certificate has the node's name"
     )]
     Tls {
         /// The address asked for.
@@ -107,12 +111,12 @@ pub enum TransportError {
         /// The reason.
         source: io::Error,
     },
-    /// The request's own body failed, or the request is none that HTTP/1.1 can express.
+    /// The body of the request failed, or HTTP/1.1 cannot express the request.
     #[error("the request for {address} could not be sent: {source}")]
     Request {
         /// The address asked for.
         address: Address,
-        /// What the body or the HTTP library says.
+        /// The error of the body or of the HTTP library.
         source: BoxError,
     },
     /// The answer is larger than the caller allows.
@@ -128,11 +132,11 @@ pub enum TransportError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with the file and what to do.
         reason: String,
     },
-    /// A channel was asked for outside of a Tokio runtime, which it needs for its connection.
-    #[error("a channel to {address} needs a Tokio runtime: ask for it from asynchronous code")]
+    /// A channel was opened outside of a Tokio runtime, which it needs for its connection.
+    #[error("a channel to {address} needs a Tokio runtime: open it from asynchronous code")]
     NoRuntime {
         /// The address asked for.
         address: Address,

@@ -1,7 +1,7 @@
-//! Page-aligned memory for frames, used again and again.
+//! Page-aligned memory for frames, which is used again.
 //!
-//! A kernel copies into it several times faster than into a large `Vec`, whose bytes begin 16 bytes behind a
-//! page, and memory that was used before has its pages already.
+//! A kernel copies into it several times faster than into a large `Vec`, whose bytes begin 16 bytes after the start of
+//! a page. Memory that was used before has its pages already.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use bytes::Bytes;
 
 const PAGE: usize = 4096;
 
-/// Most unused buffers kept by the process: 16 MiB.
+/// Most bytes of unused buffers that the process keeps: 16 MiB.
 const MAX_KEPT: usize = 16 << 20;
 
 static KEPT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// Room for one frame of [`FRAME`](crate::FRAME) bytes. Goes back to the others when the last `Bytes` of it
-/// is dropped.
+/// Buffer for one frame of [`FRAME`](crate::FRAME) bytes. It is kept for the next frame when its last `Bytes` is
+/// dropped.
 pub(crate) struct FrameBuffer {
     memory: Vec<u8>,
     start: usize,
@@ -23,7 +23,7 @@ pub(crate) struct FrameBuffer {
 }
 
 impl FrameBuffer {
-    /// A buffer of `length` bytes, at most [`FRAME`](crate::FRAME), with anything in them.
+    /// A buffer of `length` bytes, at most [`FRAME`](crate::FRAME), with arbitrary content.
     pub fn new(length: usize) -> Self {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let memory = kept.unwrap_or_else(|| vec![0; crate::FRAME + PAGE]);

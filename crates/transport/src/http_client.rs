@@ -9,9 +9,9 @@ use http::{HeaderValue, Request, Uri};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 
-use crate::connect::{Protocol, check, connect};
+use crate::connect::{Protocol, connect, require_tls};
 use crate::pool::Connection;
-use crate::request_body::{Outgoing, Progress, Waiting};
+use crate::request_body::{OutgoingBody, Progress, Waiting};
 use crate::{Address, Dialer, HTTP1_BUFFER, RequestBody, Response, Result, TransportError};
 
 /// Sends HTTP/1.1 requests to one address over the connections that its [`Dialer`] keeps.
@@ -21,19 +21,19 @@ pub struct HttpClient {
     address: Address,
 }
 
-/// How to find out whether the other side is alive while it does nothing for a request: it may be writing to a slow disk, or
-/// bytes may be under way over a slow link.
+/// A check whether the other side is alive while a request makes no progress. The other side may be writing to a slow
+/// disk, or the link may be slow.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// What is asked for with `GET`, over another connection. Any answer will do.
+    /// Path of a `GET` over another connection. Any answer is sufficient.
     pub path: &'static str,
-    /// How long the request may stand still however alive the other side is.
-    pub most: Duration,
+    /// How long the request may make no progress although the other side is alive.
+    pub max_wait: Duration,
 }
 
-/// How long a request may wait.
+/// Limits of the waits of a request.
 #[derive(Clone, Copy)]
-struct Patience {
+struct WaitLimits {
     answer_within: Duration,
     probe: Option<Probe>,
 }
@@ -41,9 +41,9 @@ struct Patience {
 /// A request that got no answer.
 struct Failure {
     error: TransportError,
-    /// The request itself, if nothing of it was sent.
-    unsent: Option<Request<Outgoing>>,
-    /// Whether the connection was closed, as happens to kept ones.
+    /// The request, if nothing of it was sent.
+    unsent: Option<Request<OutgoingBody>>,
+    /// Whether the connection was closed. Kept connections can be closed.
     closed: bool,
 }
 
@@ -58,7 +58,7 @@ impl HttpClient {
     }
 
     /// Sends a request and waits for the head of the answer, at most the dialer's `stall` after the last byte
-    /// of the body was sent. See [`send_within`](Self::send_within).
+    /// of the body was sent; see [`send_within`](Self::send_within).
     ///
     /// # Errors
     /// It fails as [`send_within`](Self::send_within) does.
@@ -67,67 +67,68 @@ impl HttpClient {
     }
 
     /// Sends a request and waits for the head of the answer, at most `answer_within` after the last byte of
-    /// the body was handed over. While the body is sent, the node must take some of it within the dialer's
-    /// `stall`; the time that the body itself needs for its next bytes does not count.
+    /// the body was sent. While the body is sent, the node must take some of it within the dialer's
+    /// `stall`. The time that the body needs for its next bytes does not count.
     ///
-    /// Of the URI only path and query are sent; `Host` is set if it is not. A kept connection is used if there
-    /// is one. If it turns out closed, the request is sent once more on a new connection, provided that
-    /// nothing of it was sent, or that its body is bytes and its method is idempotent. Dropping the future
+    /// Only path and query of the URI are sent. `Host` is set if it is missing. A kept connection is used if there
+    /// is one. If it is found closed, the request is sent once more on a new connection, provided that
+    /// nothing of it was sent, or that its body is bytes in memory and its method is idempotent. Dropping the future
     /// closes the connection.
     ///
     /// # Errors
     /// The error is [`TransportError::NotLocal`] if the address is another machine and there is no TLS;
-    /// [`TransportError::Refused`], [`TransportError::Timeout`] or [`TransportError::Tls`] if no connection comes
-    /// about; [`TransportError::Stalled`] if the node is silent for too long; [`TransportError::Closed`] if the
+    /// [`TransportError::Refused`], [`TransportError::Timeout`] or [`TransportError::Tls`] if no connection can be
+    /// made; [`TransportError::Stalled`] if the node is silent for too long; [`TransportError::Closed`] if the
     /// connection ends before the head of the answer; and [`TransportError::Request`] if the body fails or HTTP/1.1
-    /// cannot express the request. Any status of the answer is no error.
+    /// cannot express the request. No status of the answer is an error.
     pub async fn send_within<B: Into<RequestBody>>(
         &self,
         request: Request<B>,
         answer_within: Duration,
     ) -> Result<Response> {
-        self.send_patiently(request, Patience { answer_within, probe: None }).await
+        self.send_limited(request, WaitLimits { answer_within, probe: None }).await
     }
 
-    /// As [`send`](Self::send), but where the node does nothing for the dialer's `stall` it is asked whether it is alive. As
-    /// long as it says so the request goes on, and for [`Probe::most`] at most without a byte of progress.
+    /// Sends a request as [`send`](Self::send) does, but probes the node if it makes no progress for the dialer's
+    /// `stall`. The request continues while the node answers probes, and for at most [`Probe::max_wait`] without a byte
+    /// of progress.
     ///
     /// # Errors
     /// It fails as [`send_within`](Self::send_within) does. The error is [`TransportError::Stalled`] only if the node
-    /// does not say that it is alive, or after [`Probe::most`].
+    /// does not answer a probe, or after [`Probe::max_wait`].
     pub async fn send_probing<B: Into<RequestBody>>(
         &self,
         request: Request<B>,
         probe: Probe,
     ) -> Result<Response> {
         let answer_within = self.dialer.shared.options.stall;
-        self.send_patiently(request, Patience { answer_within, probe: Some(probe) }).await
+        self.send_limited(request, WaitLimits { answer_within, probe: Some(probe) }).await
     }
 
-    async fn send_patiently<B: Into<RequestBody>>(
+    async fn send_limited<B: Into<RequestBody>>(
         &self,
         request: Request<B>,
-        patience: Patience,
+        limits: WaitLimits,
     ) -> Result<Response> {
-        check(&self.address, self.dialer.shared.options.tls.as_ref())?;
+        require_tls(&self.address, self.dialer.shared.options.tls.as_ref())?;
         let (mut head, body) = request.into_parts();
         let body = body.into();
-        self.complete(&mut head)?;
+        self.complete_head(&mut head)?;
 
         let Some(kept) = self.dialer.shared.pool.take(&self.address).await else {
-            return self.send_new(Request::from_parts(head, Outgoing::new(body)), patience).await;
+            return self.send_new(Request::from_parts(head, OutgoingBody::new(body)), limits).await;
         };
-        let again = match head.method.is_idempotent() {
-            true => body.again().map(|body| (head.clone(), body)),
+        let copy = match head.method.is_idempotent() {
+            true => body.try_clone().map(|body| (head.clone(), body)),
             false => None,
         };
-        let request = Request::from_parts(head, Outgoing::new(body));
-        match self.attempt(kept, request, patience).await {
+        let request = Request::from_parts(head, OutgoingBody::new(body));
+        match self.attempt(kept, request, limits).await {
             Ok(response) => Ok(response),
-            Err(Failure { unsent: Some(request), .. }) => self.send_new(request, patience).await,
-            Err(Failure { closed: true, error, .. }) => match again {
+            Err(Failure { unsent: Some(request), .. }) => self.send_new(request, limits).await,
+            Err(Failure { closed: true, error, .. }) => match copy {
                 Some((head, body)) => {
-                    self.send_new(Request::from_parts(head, Outgoing::new(body)), patience).await
+                    self.send_new(Request::from_parts(head, OutgoingBody::new(body)), limits).await
                 }
                 None => Err(error),
             },
@@ -135,7 +136,7 @@ impl HttpClient {
         }
     }
 
-    fn complete(&self, head: &mut Parts) -> Result<()> {
+    fn complete_head(&self, head: &mut Parts) -> Result<()> {
         let failed = |error: http::Error| TransportError::Request {
             address: self.address.clone(),
             source: error.into(),
@@ -150,9 +151,9 @@ impl HttpClient {
         Ok(())
     }
 
-    async fn send_new(&self, request: Request<Outgoing>, patience: Patience) -> Result<Response> {
+    async fn send_new(&self, request: Request<OutgoingBody>, limits: WaitLimits) -> Result<Response> {
         let sender = self.connect_new().await?;
-        self.attempt(sender, request, patience).await.map_err(|failure| failure.error)
+        self.attempt(sender, request, limits).await.map_err(|failure| failure.error)
     }
 
     async fn connect_new(&self) -> Result<Connection> {
@@ -164,7 +165,7 @@ impl HttpClient {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| self.explain(error))?;
-        // Ends with the sender and the body of the answer; what goes wrong is told to them.
+        // The task ends with the sender and the body of the answer, which get its errors.
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -172,14 +173,14 @@ impl HttpClient {
     async fn attempt(
         &self,
         mut connection: Connection,
-        request: Request<Outgoing>,
-        patience: Patience,
+        request: Request<OutgoingBody>,
+        limits: WaitLimits,
     ) -> std::result::Result<Response, Failure> {
         let progress = request.body().progress();
         let answer = std::pin::pin!(connection.try_send_request(request));
         let answer = tokio::select! {
             answer = answer => answer,
-            waited = self.stalled(&progress, patience) => {
+            waited = self.stalled(&progress, limits) => {
                 let error = TransportError::Stalled { address: self.address.clone(), waited };
                 return Err(Failure { error, unsent: None, closed: false });
             }
@@ -193,20 +194,20 @@ impl HttpClient {
         Ok(Response::new(answer, connection, progress, self.dialer.clone(), self.address.clone()))
     }
 
-    /// Ready when the other side has done nothing for too long.
-    async fn stalled(&self, progress: &Progress, patience: Patience) -> Duration {
+    /// Waits until the other side has made no progress for too long. Returns how long that was.
+    async fn stalled(&self, progress: &Progress, limits: WaitLimits) -> Duration {
         let stall = self.dialer.shared.options.stall;
         loop {
-            let (waiting, since) = progress.look();
-            let allowed = if waiting == Waiting::Answer { patience.answer_within } else { stall };
+            let (waiting, since) = progress.waiting();
+            let allowed = if waiting == Waiting::Answer { limits.answer_within } else { stall };
             let deadline = since + allowed;
             if tokio::time::Instant::now() < deadline {
                 tokio::time::sleep_until(deadline).await;
             } else if waiting == Waiting::Source {
                 tokio::time::sleep(stall).await;
             } else {
-                match patience.probe {
-                    Some(probe) if since.elapsed() < probe.most && self.is_alive(probe).await => {
+                match limits.probe {
+                    Some(probe) if since.elapsed() < probe.max_wait && self.is_alive(probe).await => {
                         tokio::time::sleep(stall).await;
                     }
                     Some(_) => return since.elapsed(),
@@ -216,16 +217,16 @@ impl HttpClient {
         }
     }
 
-    /// Whether the other side answers anything at all, over a connection of its own.
+    /// Whether the other side answers a probe, over a new connection.
     async fn is_alive(&self, probe: Probe) -> bool {
-        let asked = async {
+        let probed = async {
             let mut head = Request::get(probe.path).body(()).ok()?.into_parts().0;
-            self.complete(&mut head).ok()?;
+            self.complete_head(&mut head).ok()?;
             let mut connection = self.connect_new().await.ok()?;
-            let request = Request::from_parts(head, Outgoing::new(RequestBody::empty()));
+            let request = Request::from_parts(head, OutgoingBody::new(RequestBody::empty()));
             connection.send_request(request).await.ok()
         };
-        tokio::time::timeout(self.dialer.shared.options.stall, asked)
+        tokio::time::timeout(self.dialer.shared.options.stall, probed)
             .await
             .is_ok_and(|answer| answer.is_some())
     }

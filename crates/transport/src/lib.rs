@@ -1,16 +1,16 @@
 //! One port for gRPC and HTTP, over TCP, TLS and Unix sockets.
 //!
-//! Nodes talk gRPC where messages have structure, and plain HTTP/1.1 where bytes go in bulk. Both come to one
-//! port, so that there is one address to give and one certificate to keep. This crate knows connections and
-//! bytes and nothing of what they mean:
+//! Nodes use gRPC for messages with structure, and plain HTTP/1.1 for many bytes. Both use one port, so a node has one
+//! address and one certificate. This crate handles connections and bytes. It does not know their meaning:
 //!
-//! - [`Listener`] serves an axum router and tells it by [`Peer`] who asks, and by [`ConnectionSlot`] on which connection.
+//! - [`Listener`] serves an axum router. Each request carries its [`Peer`] and the [`ConnectionSlot`] of its
+//!   connection.
 //! - [`Dialer`] keeps HTTP/1.1 connections ([`HttpClient`]) and gRPC channels to other nodes.
-//! - [`Senders`] tells how fast the connections of a listener send.
-//! - [`ReadBody`] sends a range of bytes that a function reads; [`Response`] gives bytes as they arrive.
+//! - [`Senders`] measures how fast the connections of a listener send.
+//! - [`ReadBody`] sends a range of bytes that a function reads. [`Response`] gives bytes as they arrive.
 //!
-//! Two rules hold everywhere. Bytes go to and from other machines under TLS only. And every wait ends: a node
-//! that is connected but silent is [`TransportError::Stalled`] after [`STALL`].
+//! Two rules hold everywhere. Bytes go to and from other machines under TLS only. Every wait ends: if a connected node
+//! is silent for [`STALL`], the error is [`TransportError::Stalled`].
 //!
 //! ```
 //! use axum::{Router, body::Body, routing::get};
@@ -23,7 +23,7 @@
 //!     "/flour",
 //!     get(|| async {
 //!         Body::new(ReadBody::new(0..1_000_000, |_offset, buffer| {
-//!             buffer.fill(b'f'); // or read a file
+//!             buffer.fill(b'f'); // A real server reads a file.
 //!             Ok(())
 //!         }))
 //!     }),
@@ -88,6 +88,6 @@ pub use peer::{Origin, Peer};
 pub use read_body::{FRAME, ReadBody};
 pub use request_body::RequestBody;
 pub use response::Response;
-pub use senders::{MAX_ENDED, MAX_WATCHED, Senders, Sent};
+pub use senders::{MAX_ENDED, MAX_MEASURED, SendSample, Senders};
 pub use slot::ConnectionSlot;
 pub use tls::{ClientTls, ServerTls};

@@ -1,4 +1,4 @@
-//! HTTP/1.1 connections that wait for their next request.
+//! Unused HTTP/1.1 connections, kept for later requests.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 
-use crate::request_body::Outgoing;
+use crate::request_body::OutgoingBody;
 use crate::{Address, MAX_ADDRESSES, MAX_IDLE_AGE, MAX_IDLE_PER_ADDRESS};
 
-/// After the last byte of an answer the connection's task needs a moment to be ready again. One that needs
-/// longer is still sending a request body that was answered early, and is of no use.
+/// How long a connection may take to be ready again after the last byte of an answer. A connection that needs more time
+/// is still sending a request body that was answered early, and is not used.
 const READY_WAIT: Duration = Duration::from_millis(100);
 
-pub(crate) type Connection = SendRequest<Outgoing>;
+pub(crate) type Connection = SendRequest<OutgoingBody>;
 
 struct Idle {
     connection: Connection,
@@ -22,7 +22,7 @@ struct Idle {
 }
 
 impl Idle {
-    fn usable(&self) -> bool {
+    fn is_usable(&self) -> bool {
         !self.connection.is_closed() && self.since.elapsed() < MAX_IDLE_AGE
     }
 }
@@ -33,11 +33,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The most recently used connection that still works, as far as can be known.
+    /// Takes the most recently used connection that seems usable.
     pub async fn take(&self, address: &Address) -> Option<Connection> {
         loop {
             let mut idle = self.pop(address)?;
-            if idle.usable()
+            if idle.is_usable()
                 && matches!(tokio::time::timeout(READY_WAIT, idle.connection.ready()).await, Ok(Ok(())))
             {
                 return Some(idle.connection);
@@ -55,14 +55,14 @@ impl Pool {
         last
     }
 
-    /// Keeps a connection whose answer was read to the end.
+    /// Keeps a connection whose answer was read to its end.
     pub fn put(&self, address: &Address, connection: Connection) {
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_ADDRESSES && !all.contains_key(address) {
             all.clear();
         }
         let kept = all.entry(address.clone()).or_default();
-        kept.retain(Idle::usable);
+        kept.retain(Idle::is_usable);
         if kept.len() < MAX_IDLE_PER_ADDRESS {
             kept.push(Idle { connection, since: Instant::now() });
         }

@@ -2,9 +2,9 @@
 //!
 //! Reads may wait for a disk, so they run on Tokio's blocking threads, one frame ahead of the connection: the
 //! disk works while the network does. A thread is held for one read, not while a client is slow, so slow
-//! clients cannot use the threads up. Handing each frame over costs several wake-ups, though; a body that can tell
-//! what is in memory already gives those bytes on the connection's own thread
-//! ([`or_at_once`](ReadBody::or_at_once)).
+//! clients cannot use up the threads. But each frame that changes threads costs several wake-ups. If bytes are in
+//! memory already, a second function can read them on the thread of the connection
+//! ([`with_fast_read`](ReadBody::with_fast_read)).
 
 use std::fmt;
 use std::future::Future;
@@ -19,20 +19,20 @@ use tokio::task::JoinHandle;
 
 use crate::frame_buffer::FrameBuffer;
 
-/// Bytes in one frame of a [`ReadBody`], the last one excepted.
+/// Bytes in each frame of a [`ReadBody`] except the last.
 pub const FRAME: usize = 256 << 10;
 
-/// Frames that are read ahead after one that was not in memory: more will not be.
+/// Frames that are read ahead after a frame that was not in memory. The next frames are probably not in memory either.
 const AHEAD: u32 = 16;
 
 type Read = Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()> + Send>;
-type AtOnce = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
+type FastRead = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
 
-/// A request or answer body over a range of bytes that a function reads.
+/// A body of a request or an answer: a range of bytes that a function reads.
 ///
 /// Its length is exact, so it is sent with `Content-Length`. A failed read fails the body, and the connection
-/// is cut: the other side sees a body that is too short, never wrong bytes. Must be polled within a Tokio
-/// runtime.
+/// is closed: the other side receives a body that is too short, never wrong bytes. The body must be polled within a
+/// Tokio runtime.
 ///
 /// ```
 /// use gristmill_transport::ReadBody;
@@ -50,13 +50,13 @@ type AtOnce = Box<dyn FnMut(u64, &mut [u8]) -> bool + Send>;
 /// ```
 pub struct ReadBody {
     state: State,
-    at_once: Option<AtOnce>,
-    /// Frames still to be read ahead before `at_once` is tried again.
+    fast: Option<FastRead>,
+    /// Frames that are read ahead before `fast` is tried again.
     ahead: u32,
-    /// Where the next read begins.
+    /// Offset of the next read.
     at: u64,
     end: u64,
-    /// Bytes not yet given out: those to be read, and those of the read under way.
+    /// Bytes that the body has not returned yet. Some of them may be in the current read.
     remaining: u64,
 }
 
@@ -67,22 +67,23 @@ enum State {
 }
 
 impl ReadBody {
-    /// The bytes at `range`; `read(offset, buffer)` fills the whole buffer from `offset` or fails. It is called
-    /// with rising offsets, from blocking threads, one call at a time, for at most [`FRAME`] bytes each.
+    /// A body of the bytes at `range`. `read(offset, buffer)` fills the whole buffer from `offset` or fails. It is
+    /// called with rising offsets, from blocking threads, one call at a time, for at most [`FRAME`] bytes each.
     pub fn new(
         range: Range<u64>,
         read: impl FnMut(u64, &mut [u8]) -> io::Result<()> + Send + 'static,
     ) -> Self {
         let end = range.end.max(range.start);
         let remaining = end - range.start;
-        Self { state: State::Idle(Box::new(read)), at_once: None, ahead: 0, at: range.start, end, remaining }
+        Self { state: State::Idle(Box::new(read)), fast: None, ahead: 0, at: range.start, end, remaining }
     }
 
-    /// Tries `at_once` before reading: it fills the whole buffer and says true, or says false. It is called on the
-    /// connection's thread, so it must never wait. Where it says false, this frame and some more are read as without it.
+    /// Tries `fast_read` before a read. It fills the whole buffer and returns true, or returns false. It is called on
+    /// the thread of the connection, so it must never wait. If it returns false, this frame and some more are read
+    /// without it.
     #[must_use]
-    pub fn or_at_once(mut self, at_once: impl FnMut(u64, &mut [u8]) -> bool + Send + 'static) -> Self {
-        self.at_once = Some(Box::new(at_once));
+    pub fn with_fast_read(mut self, fast_read: impl FnMut(u64, &mut [u8]) -> bool + Send + 'static) -> Self {
+        self.fast = Some(Box::new(fast_read));
         self
     }
 
@@ -90,12 +91,12 @@ impl ReadBody {
         usize::try_from(self.end - self.at).unwrap_or(FRAME).min(FRAME)
     }
 
-    /// The next frame, if it can be had without waiting.
-    fn ready(&mut self) -> Option<Bytes> {
+    /// The next frame, if it can be read without a wait.
+    fn read_fast(&mut self) -> Option<Bytes> {
         let length = self.next_length();
-        let at_once = self.at_once.as_mut().filter(|_| length > 0)?;
+        let fast_read = self.fast.as_mut().filter(|_| length > 0)?;
         let mut buffer = FrameBuffer::new(length);
-        if !at_once(self.at, buffer.get()) {
+        if !fast_read(self.at, buffer.get()) {
             return None;
         }
         self.at += length as u64;
@@ -103,7 +104,7 @@ impl ReadBody {
         Some(buffer.freeze())
     }
 
-    /// Begins to read the next frame, if there is one.
+    /// Begins the read of the next frame, if there is one.
     fn begin(&mut self, mut read: Read) {
         let length = self.next_length();
         if length == 0 {
@@ -128,7 +129,7 @@ impl Body for ReadBody {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return Poll::Ready(None),
-                State::Idle(read) => match self.ready() {
+                State::Idle(read) => match self.read_fast() {
                     Some(data) => {
                         self.state = State::Idle(read);
                         return Poll::Ready(Some(Ok(Frame::data(data))));
@@ -143,11 +144,11 @@ impl Body for ReadBody {
                         self.state = State::Reading(reading);
                         return Poll::Pending;
                     };
-                    // The reading function panicked, or the runtime is going down.
+                    // The function panicked, or the runtime shuts down.
                     let (read, done) = done.map_err(io::Error::other)?;
                     let data = done?;
                     self.remaining -= data.len() as u64;
-                    match (&self.at_once, self.ahead) {
+                    match (&self.fast, self.ahead) {
                         (Some(_), 0) => self.state = State::Idle(read),
                         (Some(_), more) => {
                             self.ahead = more - 1;
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn odd_ranges_come_whole_and_begin_at_a_page() {
+    async fn odd_ranges_are_complete_and_frames_are_page_aligned() {
         let frame = FRAME as u64;
         for range in [0..0, 7..7, 5..6, 0..frame, 1..frame + 1, 3..3 * frame + 17, u64::MAX - 9..u64::MAX] {
             let mut body = ReadBody::new(range.clone(), fill);
@@ -216,18 +217,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn frames_in_memory_come_at_once_and_others_are_read() {
+    async fn frames_in_memory_use_the_fast_read_and_others_are_read() {
         const STEP: u64 = FRAME as u64;
-        let waited = Arc::new(AtomicUsize::new(0));
-        let counted = waited.clone();
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = reads.clone();
         let read = move |at, buffer: &mut [u8]| {
             counted.fetch_add(1, Ordering::SeqCst);
             fill(at, buffer)
         };
         // Only the third frame is not in memory.
-        let at_once = |at, buffer: &mut [u8]| at != 5 + 2 * STEP && fill(at, buffer).is_ok();
+        let fast_read = |at, buffer: &mut [u8]| at != 5 + 2 * STEP && fill(at, buffer).is_ok();
         let frames = u64::from(AHEAD) + 10;
-        let mut body = ReadBody::new(5..5 + frames * STEP + 17, read).or_at_once(at_once);
+        let mut body = ReadBody::new(5..5 + frames * STEP + 17, read).with_fast_read(fast_read);
         let mut at = 5;
         while let Some(frame) = body.frame().await {
             let data = frame.unwrap().into_data().unwrap();
@@ -236,7 +237,7 @@ mod tests {
             assert_eq!(body.size_hint().exact(), Some(5 + frames * STEP + 17 - at));
         }
         assert_eq!(at, 5 + frames * STEP + 17);
-        assert_eq!(waited.load(Ordering::SeqCst), 1 + AHEAD as usize);
+        assert_eq!(reads.load(Ordering::SeqCst), 1 + AHEAD as usize);
     }
 
     #[tokio::test]
@@ -254,17 +255,17 @@ mod tests {
     #[tokio::test]
     async fn at_most_one_frame_is_read_ahead() {
         let reads = Arc::new(AtomicUsize::new(0));
-        let (told, tell) = (reads.clone(), mpsc::channel());
+        let (counted, channel) = (reads.clone(), mpsc::channel());
         let mut body = ReadBody::new(0..100 * FRAME as u64, move |_, _| {
-            told.fetch_add(1, Ordering::SeqCst);
-            tell.0.send(()).map_err(io::Error::other)
+            counted.fetch_add(1, Ordering::SeqCst);
+            channel.0.send(()).map_err(io::Error::other)
         });
         body.frame().await.unwrap().unwrap();
-        tell.1.recv().unwrap();
-        tell.1.recv().unwrap();
+        channel.1.recv().unwrap();
+        channel.1.recv().unwrap();
         drop(body);
-        // The function is gone with the body, and was not called again.
-        assert!(tell.1.recv().is_err());
+        // The function is dropped with the body, and was not called again.
+        assert!(channel.1.recv().is_err());
         assert_eq!(reads.load(Ordering::SeqCst), 2);
     }
 }

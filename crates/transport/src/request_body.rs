@@ -1,4 +1,4 @@
-//! What a client sends, and how far that has come.
+//! The body of a request, and its progress.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use crate::{BoxError, ReadBody};
 
-/// The body of a request: all bytes at once, or a stream of them.
+/// The body of a request: bytes in memory, or a stream of bytes.
 ///
-/// Bytes can be sent again when a kept connection turns out closed; a stream that was begun cannot.
+/// Bytes in memory can be sent again if a kept connection is found closed. A stream that was begun cannot.
 pub struct RequestBody(Inner);
 
 enum Inner {
@@ -25,12 +25,12 @@ enum Inner {
 }
 
 impl RequestBody {
-    /// No body.
+    /// An empty body.
     pub fn empty() -> Self {
         Self(Inner::Whole(Bytes::new()))
     }
 
-    /// Any body. With an exact size hint it is sent with a length, without one in chunks.
+    /// A stream. With an exact size hint it is sent with a length, otherwise in chunks.
     pub fn stream<B>(body: B) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -39,7 +39,7 @@ impl RequestBody {
         Self(Inner::Stream(body.map_err(Into::into).boxed_unsync()))
     }
 
-    pub(crate) fn again(&self) -> Option<Self> {
+    pub(crate) fn try_clone(&self) -> Option<Self> {
         match &self.0 {
             Inner::Whole(bytes) => Some(Self(Inner::Whole(bytes.clone()))),
             Inner::Stream(_) => None,
@@ -81,18 +81,18 @@ impl fmt::Debug for RequestBody {
     }
 }
 
-/// Whom a request waits for.
+/// What a request waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waiting {
-    /// The source of the body: not the other side's fault.
+    /// The next bytes from the source of the body. The other side does not cause this wait.
     Source,
-    /// The other side, to take more of the body.
-    Taking,
-    /// The other side, to answer.
+    /// The other side must take more of the body.
+    Transfer,
+    /// The other side must answer.
     Answer,
 }
 
-/// Shared by the body, inside the connection, and by the one who waits for the answer.
+/// Progress of a request. The body, inside the connection, and the task that waits for the answer share it.
 pub(crate) struct Progress {
     began: Instant,
     last_millis: AtomicU64,
@@ -100,17 +100,17 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    fn note(&self, waiting: Waiting) {
+    fn set(&self, waiting: Waiting) {
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_millis.store(millis, Ordering::Relaxed);
         self.waiting.store(waiting as u8, Ordering::Relaxed);
     }
 
-    /// Whom for, and since when.
-    pub fn look(&self) -> (Waiting, Instant) {
+    /// What the request waits for, and since when.
+    pub fn waiting(&self) -> (Waiting, Instant) {
         let waiting = match self.waiting.load(Ordering::Relaxed) {
             0 => Waiting::Source,
-            1 => Waiting::Taking,
+            1 => Waiting::Transfer,
             _ => Waiting::Answer,
         };
         let last = std::time::Duration::from_millis(self.last_millis.load(Ordering::Relaxed));
@@ -118,20 +118,20 @@ impl Progress {
     }
 }
 
-/// A body on its way out.
-pub(crate) struct Outgoing {
+/// A body that is being sent.
+pub(crate) struct OutgoingBody {
     body: UnsyncBoxBody<Bytes, BoxError>,
     progress: Arc<Progress>,
 }
 
-impl Outgoing {
+impl OutgoingBody {
     pub fn new(body: RequestBody) -> Self {
         let body = match body.0 {
             Inner::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
             Inner::Stream(body) => body,
         };
         let began = Instant::now();
-        let waiting = if body.is_end_stream() { Waiting::Answer } else { Waiting::Taking };
+        let waiting = if body.is_end_stream() { Waiting::Answer } else { Waiting::Transfer };
         let progress =
             Progress { began, last_millis: AtomicU64::new(0), waiting: AtomicU8::new(waiting as u8) };
         Self { body, progress: Arc::new(progress) }
@@ -142,7 +142,7 @@ impl Outgoing {
     }
 }
 
-impl Body for Outgoing {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -151,9 +151,9 @@ impl Body for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<std::result::Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        self.progress.note(match &frame {
+        self.progress.set(match &frame {
             Poll::Pending => Waiting::Source,
-            Poll::Ready(Some(Ok(_))) if !self.body.is_end_stream() => Waiting::Taking,
+            Poll::Ready(Some(Ok(_))) if !self.body.is_end_stream() => Waiting::Transfer,
             Poll::Ready(_) => Waiting::Answer,
         });
         frame

@@ -1,13 +1,13 @@
-//! From names to addresses.
+//! Resolution of host names.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Most addresses of one name that are tried.
+/// Most addresses that are tried for one name.
 const MAX_TRIED: usize = 8;
 
-/// The addresses of `host`; only loopback ones if `local`, so that a resolver which sends `localhost`
-/// elsewhere does not send bytes there in the clear.
+/// Resolves `host`. If `local`, only loopback addresses are returned: a resolver may map `localhost` to another
+/// machine, and bytes must not go there without TLS.
 pub(crate) async fn resolve(host: &str, port: u16, local: bool) -> io::Result<Vec<SocketAddr>> {
     let found: Vec<_> = tokio::net::lookup_host((host, port))
         .await?
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn local_means_loopback_whatever_the_resolver_says() {
+    async fn local_names_resolve_to_loopback_only() {
         assert!(resolve("192.0.2.1", 1, true).await.is_err());
         assert_eq!(resolve("192.0.2.1", 1, false).await.unwrap().len(), 1);
         assert!(resolve("127.0.0.1", 1, true).await.unwrap()[0].ip().is_loopback());

@@ -17,7 +17,7 @@ use crate::{Address, Dialer, Result, TransportError};
 
 /// The head of an answer, and its body as it arrives.
 ///
-/// The connection is used again if both bodies came to their ends, and closed otherwise.
+/// The connection is used again if the bodies of request and answer came to their ends. Otherwise it is closed.
 pub struct Response {
     head: Parts,
     body: Incoming,
@@ -49,7 +49,7 @@ impl Response {
         response
     }
 
-    /// The status. Any status is an answer, not an error.
+    /// The status. No status is an error.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -59,7 +59,7 @@ impl Response {
         &self.head.headers
     }
 
-    /// The length of the body still to come, in bytes, if the node said it.
+    /// Number of bytes of the body that have not arrived, if the node sent its length.
     pub fn remaining(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
@@ -68,13 +68,13 @@ impl Response {
     ///
     /// # Errors
     /// The error is [`TransportError::Stalled`] if the node sends nothing for the dialer's `stall`, and
-    /// [`TransportError::Closed`] if the body is cut short, which is never taken for an early end. After an error every
-    /// call fails.
+    /// [`TransportError::Closed`] if the body is cut short. A body that is cut short never looks complete. After an
+    /// error every call fails.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
         match self.state {
             State::Reading(_) => {}
             State::Done => return Ok(None),
-            State::Failed => return Err(self.closed("the body was given up before")),
+            State::Failed => return Err(self.closed("an earlier read of the body failed")),
         }
         let stall = self.dialer.shared.options.stall;
         match self.next(stall).await {
@@ -97,7 +97,7 @@ impl Response {
                 .map_err(|_| TransportError::Stalled { address: self.address.clone(), waited: stall })?;
             let Some(frame) = frame else { return Ok(None) };
             let frame = frame.map_err(|error| self.closed(error))?;
-            // Trailers are nobody's here.
+            // Trailers are ignored.
             if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {
@@ -132,9 +132,9 @@ impl Response {
 
     fn finish(&mut self) {
         let state = std::mem::replace(&mut self.state, State::Done);
-        // An upload that was answered early would go on for nothing; without its sender the connection closes.
+        // After an early answer the upload has no more use. Without its sender the connection closes.
         if let State::Reading(connection) = state
-            && self.progress.look().0 == Waiting::Answer
+            && self.progress.waiting().0 == Waiting::Answer
         {
             self.dialer.shared.pool.put(&self.address, connection);
         }

@@ -1,4 +1,4 @@
-//! The connections of a listener as far as it matters how fast they send.
+//! Measurement of how fast the connections of a listener send.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -9,55 +9,56 @@ use tokio::net::TcpStream;
 
 use crate::tcp_info::TcpInfo;
 
-/// Connections that are watched at once; of more, nothing is known.
-pub const MAX_WATCHED: usize = crate::MAX_CONNECTIONS;
+/// Most connections that are measured at once. Further connections are not measured.
+pub const MAX_MEASURED: usize = crate::MAX_CONNECTIONS;
 
-/// Connections that ended since somebody last looked, of which it is still told what they sent. The oldest are forgotten.
+/// Most ended connections whose last samples are kept until the next call. The oldest are dropped.
 pub const MAX_ENDED: usize = 256;
 
-/// What one connection sent since it was looked at before. Figures of the system, as they are: see `TCP_INFO` of Linux.
+/// Bytes that one connection sent since its previous sample. The values are those of the system: see `TCP_INFO` of
+/// Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// To whom.
+pub struct SendSample {
+    /// Address of the receiver.
     pub peer: IpAddr,
-    /// Bytes that arrived there.
+    /// Bytes that the receiver acknowledged.
     pub bytes: u64,
-    /// Bytes a second at which the latest ones were delivered.
+    /// Bytes per second at which the latest bytes were delivered.
     pub delivery_rate: u64,
-    /// Whether the connection had at times nothing more to send, so that it says how much there was and not how
-    /// fast it could have been.
+    /// Whether the connection sometimes had nothing to send. Then the rate shows how much there was to send, and not
+    /// how fast the connection is.
     pub app_limited: bool,
-    /// Microseconds in which something was under way, if the system says; it counts in steps of some thousands.
+    /// Microseconds with bytes in flight, if the system reports them. It counts in steps of some thousands.
     pub busy: Option<u64>,
-    /// Of these, microseconds in which whoever reads had no room for more.
+    /// The part of `busy`, in microseconds, in which the receiver had no room.
     pub no_room: u64,
 }
 
-/// The TCP connections of listeners that are live. On systems that tell nothing of them there are none.
+/// The measured TCP connections of listeners. It is empty on systems without statistics of connections.
 #[derive(Default)]
 pub struct Senders {
-    live: Mutex<Live>,
+    table: Mutex<SenderTable>,
 }
 
 #[derive(Default)]
-struct Live {
+struct SenderTable {
     next: u64,
-    /// As long as a connection is here its socket is open: it is taken out, under the lock, before that is closed.
-    watched: HashMap<u64, Watched>,
-    ended: VecDeque<Sent>,
+    /// The sockets of these connections are open: a connection is removed, under the lock, before its socket is closed.
+    sockets: HashMap<u64, MeasuredSocket>,
+    ended: VecDeque<SendSample>,
 }
 
-struct Watched {
+struct MeasuredSocket {
     socket: RawFd,
     peer: IpAddr,
     before: TcpInfo,
 }
 
-impl Watched {
-    fn sent(&mut self) -> Option<Sent> {
-        let now = TcpInfo::of(self.socket)?;
+impl MeasuredSocket {
+    fn sample(&mut self) -> Option<SendSample> {
+        let now = TcpInfo::read(self.socket)?;
         let before = std::mem::replace(&mut self.before, now);
-        Some(Sent {
+        Some(SendSample {
             peer: self.peer,
             bytes: now.acked.saturating_sub(before.acked),
             delivery_rate: now.delivery_rate,
@@ -68,58 +69,60 @@ impl Watched {
     }
 }
 
-/// A watched connection. Dropped before its socket is closed.
-pub(crate) struct Watch {
+/// A measured connection. It must be dropped before its socket is closed.
+pub(crate) struct Measurement {
     senders: Arc<Senders>,
     number: u64,
 }
 
-impl Drop for Watch {
+impl Drop for Measurement {
     fn drop(&mut self) {
-        let mut live = self.senders.live();
-        let Some(sent) = live.watched.remove(&self.number).and_then(|mut watched| watched.sent()) else {
+        let mut table = self.senders.table();
+        let Some(sample) = table.sockets.remove(&self.number).and_then(|mut socket| socket.sample()) else {
             return;
         };
-        if sent.bytes > 0 {
-            if live.ended.len() >= MAX_ENDED {
-                live.ended.pop_front();
+        if sample.bytes > 0 {
+            if table.ended.len() >= MAX_ENDED {
+                table.ended.pop_front();
             }
-            live.ended.push_back(sent);
+            table.ended.push_back(sample);
         }
     }
 }
 
 impl Senders {
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, SenderTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a connection until what is given is dropped, which must be before `stream` is.
-    pub(crate) fn watch(self: &Arc<Self>, stream: &TcpStream) -> Option<Watch> {
+    /// Measures a connection until the result is dropped. The result must be dropped before `stream`.
+    pub(crate) fn measure(self: &Arc<Self>, stream: &TcpStream) -> Option<Measurement> {
         let socket = stream.as_raw_fd();
-        let (before, peer) = (TcpInfo::of(socket)?, stream.peer_addr().ok()?.ip().to_canonical());
-        let mut live = self.live();
-        if live.watched.len() >= MAX_WATCHED {
+        let (before, peer) = (TcpInfo::read(socket)?, stream.peer_addr().ok()?.ip().to_canonical());
+        let mut table = self.table();
+        if table.sockets.len() >= MAX_MEASURED {
             return None;
         }
-        let number = live.next;
-        live.next += 1;
-        live.watched.insert(number, Watched { socket, peer, before });
-        Some(Watch { senders: self.clone(), number })
+        let number = table.next;
+        table.next += 1;
+        table.sockets.insert(number, MeasuredSocket { socket, peer, before });
+        Some(Measurement { senders: self.clone(), number })
     }
 
-    /// What each connection that sent something has sent since this was asked before.
-    pub fn sent(&self) -> Vec<Sent> {
-        let mut live = self.live();
-        let mut sent: Vec<Sent> = live.ended.drain(..).collect();
-        sent.extend(live.watched.values_mut().filter_map(Watched::sent).filter(|sent| sent.bytes > 0));
-        sent
+    /// Samples of all connections that sent bytes since the last call.
+    pub fn samples(&self) -> Vec<SendSample> {
+        let mut table = self.table();
+        let mut samples: Vec<SendSample> = table.ended.drain(..).collect();
+        samples.extend(
+            table.sockets.values_mut().filter_map(MeasuredSocket::sample).filter(|sent| sent.bytes > 0),
+        );
+        samples
     }
 }
 
 impl std::fmt::Debug for Senders {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Senders").field("watched", &self.live().watched.len()).finish_non_exhaustive()
+        f.debug_struct("Senders").field("measured", &self.table().sockets.len()).finish_non_exhaustive()
     }
 }
 
@@ -147,49 +150,50 @@ mod tests {
         read.unwrap();
     }
 
-    /// All that is told until so many bytes were.
-    async fn told(senders: &Senders, bytes: u64) -> Vec<Sent> {
-        let mut told = Vec::new();
-        while told.iter().map(|sent: &Sent| sent.bytes).sum::<u64>() < bytes {
-            told.extend(senders.sent());
+    /// Collects samples until they have this number of bytes.
+    async fn collect_samples(senders: &Senders, bytes: u64) -> Vec<SendSample> {
+        let mut samples = Vec::new();
+        while samples.iter().map(|sample: &SendSample| sample.bytes).sum::<u64>() < bytes {
+            samples.extend(senders.samples());
             tokio::task::yield_now().await;
         }
-        told
+        samples
     }
 
     #[tokio::test]
-    async fn what_was_sent_is_told_once_and_behind_the_end_too() {
+    async fn bytes_are_reported_once_also_after_the_connection_ended() {
         let senders = Arc::new(Senders::default());
         let (mut client, mut server) = pair().await;
-        let watch = senders.watch(&server).unwrap();
-        assert_eq!(senders.sent(), []);
+        let measurement = senders.measure(&server).unwrap();
+        assert_eq!(senders.samples(), []);
         send(&mut client, &mut server).await;
-        let first = told(&senders, SENT as u64).await;
-        assert!(first.iter().all(|sent| sent.peer.is_loopback()));
-        assert_eq!(first.iter().map(|sent| sent.bytes).sum::<u64>(), SENT as u64);
-        assert_eq!(senders.sent(), []);
+        let first = collect_samples(&senders, SENT as u64).await;
+        assert!(first.iter().all(|sample| sample.peer.is_loopback()));
+        assert_eq!(first.iter().map(|sample| sample.bytes).sum::<u64>(), SENT as u64);
+        assert_eq!(senders.samples(), []);
 
         send(&mut client, &mut server).await;
         server.shutdown().await.unwrap();
         assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
-        drop((watch, server));
-        let last = senders.sent();
+        drop((measurement, server));
+        let last = senders.samples();
         assert!(last.len() == 1 && last[0].bytes >= SENT as u64, "{last:?}");
-        assert_eq!(senders.sent(), []);
+        assert_eq!(senders.samples(), []);
     }
 
     #[tokio::test]
-    async fn only_so_many_that_ended_are_remembered() {
+    async fn samples_of_ended_connections_are_bounded() {
         let senders = Arc::new(Senders::default());
         let (mut client, mut server) = pair().await;
-        let watches: Vec<Watch> = (0..MAX_ENDED + 3).map(|_| senders.watch(&server).unwrap()).collect();
-        let before = TcpInfo::of(server.as_raw_fd()).unwrap().acked;
+        let measurements: Vec<Measurement> =
+            (0..MAX_ENDED + 3).map(|_| senders.measure(&server).unwrap()).collect();
+        let before = TcpInfo::read(server.as_raw_fd()).unwrap().acked;
         send(&mut client, &mut server).await;
-        while TcpInfo::of(server.as_raw_fd()).unwrap().acked == before {
+        while TcpInfo::read(server.as_raw_fd()).unwrap().acked == before {
             tokio::task::yield_now().await;
         }
-        drop(watches);
-        assert_eq!(senders.sent().len(), MAX_ENDED);
-        assert!(senders.live().watched.is_empty());
+        drop(measurements);
+        assert_eq!(senders.samples().len(), MAX_ENDED);
+        assert!(senders.table().sockets.is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Accepting connections, as many as are allowed at once, until told to stop. Where all slots are taken, those that
-//! are quiet make room.
+//! The loop that accepts connections, up to a bound, until it is stopped. If all slots are taken, quiet connections are
+//! evicted.
 
 use std::future::Future;
 use std::io;
@@ -12,12 +12,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::connection::{Serving, serve_connection};
-use crate::listener::{Accepting, Listener};
+use crate::connection::{ConnectionContext, serve_connection};
+use crate::listener::{ListenSocket, Listener};
 use crate::slot::ConnectionSlots;
 use crate::stream::Socket;
 use crate::{
-    ACCEPT_PAUSE, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_TRIES, ONE_MORE, Origin, Result, TransportError,
+    ACCEPT_PAUSE, EVICTION_PAUSE, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_TRIES, Origin, Result,
+    TransportError,
 };
 
 pub(crate) async fn serve(
@@ -25,50 +26,51 @@ pub(crate) async fn serve(
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) -> Result<()> {
-    let Listener { address, tls, socket, max_connections, body_silence, senders, grace, trouble } = listener;
+    let Listener { address, tls, socket, max_connections, body_silence, senders, grace, on_accept_error } =
+        listener;
     let (stop, stopped) = watch::channel(false);
-    let serving = Arc::new(Serving::new(router, tls, body_silence, senders, stopped));
+    let context = Arc::new(ConnectionContext::new(router, tls, body_silence, senders, stopped));
     let mut connections = JoinSet::new();
     let mut slots = ConnectionSlots::new(max_connections);
-    // A client that was accepted and has no slot yet, and when another connection is told to leave for it.
-    let mut next: Option<(Socket, Origin)> = None;
-    let mut again = Instant::now();
+    // An accepted client that has no slot yet, and the time of the next eviction for it.
+    let mut waiting: Option<(Socket, Origin)> = None;
+    let mut next_eviction = Instant::now();
     let mut shutdown = std::pin::pin!(shutdown);
 
     loop {
         let full = connections.len() >= max_connections;
-        if !full && let Some((socket, origin)) = next.take() {
-            let (serving, slot) = (serving.clone(), slots.add(origin));
-            connections.spawn(async move { serve_connection(&serving, socket, origin, slot).await });
-            again = Instant::now();
+        if !full && let Some((socket, origin)) = waiting.take() {
+            let (context, slot) = (context.clone(), slots.add(origin));
+            connections.spawn(async move { serve_connection(&context, socket, origin, slot).await });
+            next_eviction = Instant::now();
             continue;
         }
         let accepted = tokio::select! {
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => continue,
-            () = one_leaves(&mut slots, again), if next.is_some() => {
-                again = Instant::now() + ONE_MORE;
+            () = evict_one_at(&mut slots, next_eviction), if waiting.is_some() => {
+                next_eviction = Instant::now() + EVICTION_PAUSE;
                 continue;
             }
-            accepted = accept(&socket), if next.is_none() => accepted,
+            accepted = accept(&socket), if waiting.is_none() => accepted,
         };
         match accepted {
-            Ok(client) => next = Some(client),
-            // The client has given up already; there is nothing to wait for.
+            Ok(client) => waiting = Some(client),
+            // The client has gone already, so the next one can be accepted at once.
             Err(error) if is_about_one_client(&error) => {}
             Err(source) => {
-                trouble(TransportError::Accept { address: address.clone(), source });
-                // The same error would come again at once. A connection that ends may free what there was none of.
+                on_accept_error(TransportError::Accept { address: address.clone(), source });
+                // The same error would come again at once. The end of a connection may free the missing resource.
                 tokio::select! {
                     () = &mut shutdown => break,
                     () = tokio::time::sleep(ACCEPT_PAUSE) => {}
-                    () = slots.one_is_given_up() => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    () = slots.evict_one() => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }
         }
     }
 
-    drop((socket, next));
+    drop((socket, waiting));
     let _ = stop.send(true);
     let drained = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(grace, drained).await;
@@ -76,21 +78,21 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Tells one connection to leave, not before `again`. Cancelling it changes nothing.
-async fn one_leaves(slots: &mut ConnectionSlots, again: Instant) {
-    tokio::time::sleep_until(again).await;
-    slots.one_is_given_up().await;
+/// Evicts one connection, not before `time`. Cancelling changes nothing.
+async fn evict_one_at(slots: &mut ConnectionSlots, time: Instant) {
+    tokio::time::sleep_until(time).await;
+    slots.evict_one().await;
 }
 
-/// Waits for a client. Cancelling loses none.
-async fn accept(socket: &Accepting) -> io::Result<(Socket, Origin)> {
+/// Waits for a client. Cancelling loses no client.
+async fn accept(socket: &ListenSocket) -> io::Result<(Socket, Origin)> {
     match socket {
-        Accepting::Tcp(listener) => {
+        ListenSocket::Tcp(listener) => {
             let (stream, from) = listener.accept().await?;
-            set_up(&stream)?;
+            set_options(&stream)?;
             Ok((Socket::Tcp(stream), Origin::Tcp(from.ip().to_canonical())))
         }
-        Accepting::Unix { listener, .. } => {
+        ListenSocket::Unix { listener, .. } => {
             let (stream, _) = listener.accept().await?;
             let peer = stream.peer_cred()?;
             Ok((Socket::Unix(stream), Origin::Unix { uid: peer.uid(), gid: peer.gid() }))
@@ -98,15 +100,15 @@ async fn accept(socket: &Accepting) -> io::Result<(Socket, Origin)> {
     }
 }
 
-/// Sends without delay, and notices a client whose machine vanished.
-fn set_up(stream: &TcpStream) -> io::Result<()> {
+/// Makes the socket send without delay and detect a client whose machine vanished.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_AFTER)
         .with_interval(KEEPALIVE_EVERY)
         .with_retries(KEEPALIVE_TRIES);
     let done = stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&keepalive));
     match done {
-        // A client that is gone already makes this fail.
+        // The system refuses the options if the client has gone already.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(io::ErrorKind::ConnectionAborted.into())
         }
@@ -127,7 +129,7 @@ mod tests {
     use crate::Address;
 
     #[tokio::test]
-    async fn the_system_asks_after_a_machine_that_says_nothing() {
+    async fn the_system_probes_a_silent_machine() {
         let any: Address = "127.0.0.1:0".parse().unwrap();
         let listener = Listener::bind(&any, None).await.unwrap();
         let _client = TcpStream::connect(listener.address().to_string()).await.unwrap();

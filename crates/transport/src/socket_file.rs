@@ -1,4 +1,4 @@
-//! The file of a Unix socket: made by one node at a time, and gone with it.
+//! The file of a Unix socket. One node at a time makes it, and removes it at its end.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io;
@@ -12,19 +12,19 @@ use tokio::net::UnixListener;
 
 use crate::{Address, Result, TransportError};
 
-/// Every user may connect: the server knows who it is by `SO_PEERCRED`. Who is to be kept out altogether is
-/// kept out by the mode of the directory.
+/// Mode of the socket. Every user may connect, and the server learns the user from `SO_PEERCRED`. The mode of the
+/// directory can exclude users.
 const MODE: u32 = 0o666;
 
-/// Of the lock file: others cannot open it.
+/// Mode of the lock file: other users cannot open it.
 const LOCK_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// How often, and with which pause, the lock is tried for.
+/// Number of tries to lock the file, with pauses of [`LOCK_PAUSE`].
 const LOCK_TRIES: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Removes the socket's file when dropped, unless another node has put its own there.
+/// Guard that removes the socket file when it is dropped, unless another node has made a new file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -42,17 +42,17 @@ impl Drop for SocketFile {
     }
 }
 
-/// Binds the socket, in place of a file that a killed node left.
+/// Binds the socket. It replaces the file of a killed node.
 pub(crate) async fn bind(path: &Path) -> Result<(UnixListener, SocketFile)> {
     let address = Address::Unix(path.to_owned());
     let failed = |source| TransportError::Listen { address: address.clone(), source };
-    // Two nodes that start at once must not take each other's fresh socket for a stale one.
-    let _lock = lock_beside(path, &address).await?;
+    // Two nodes that start at once must not take each other's new socket for a stale one.
+    let _lock = lock_socket_file(path, &address).await?;
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(failed(io::Error::other("a file that is no socket is in the way; remove it")));
+            return Err(failed(io::Error::other("the path is a file that is not a socket; remove it")));
         }
         Ok(_) => match StdUnixStream::connect(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -68,20 +68,20 @@ pub(crate) async fn bind(path: &Path) -> Result<(UnixListener, SocketFile)> {
     Ok((listener, file))
 }
 
-/// Takes the lock file beside the socket: one of this user that nobody else may open, so that nobody else can hold it. It
-/// stays, as one that was removed could be held by two.
-async fn lock_beside(path: &Path, address: &Address) -> Result<File> {
+/// Locks the lock file of the socket, in the same directory. The file belongs to this user, and other users cannot open
+/// it, so they cannot lock it. It is never removed: otherwise two processes could lock two files of the same name.
+async fn lock_socket_file(path: &Path, address: &Address) -> Result<File> {
     let failed = |source| TransportError::Listen { address: address.clone(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
-    let at = path.with_file_name(name);
+    let lock_path = path.with_file_name(name);
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(LOCK_MODE);
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    let lock = options.open(&at).map_err(failed)?;
+    let lock = options.open(&lock_path).map_err(failed)?;
     let meta = lock.metadata().map_err(failed)?;
     if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & OTHERS != 0 {
-        let why = format!("others may open {}; remove it", at.display());
+        let why = format!("other users may open {}; remove it", lock_path.display());
         return Err(failed(io::Error::other(why)));
     }
     for _ in 0..LOCK_TRIES {
@@ -91,5 +91,5 @@ async fn lock_beside(path: &Path, address: &Address) -> Result<File> {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }
-    Err(failed(io::Error::other("another node that starts keeps the socket's lock")))
+    Err(failed(io::Error::other("another node that is starting holds the lock of the socket; try again")))
 }

@@ -1,4 +1,4 @@
-//! One type for the three kinds of connection, with a bound on how long a write may be stuck.
+//! One type for the three kinds of connections, with a bound on how long a write may be stuck.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsStream;
 
-use crate::senders::{Senders, Watch};
+use crate::senders::{Measurement, Senders};
 use crate::slot::ConnectionSlot;
 
 pub(crate) enum Socket {
@@ -20,11 +20,11 @@ pub(crate) enum Socket {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection. With a bound, a write that the other side takes nothing of for so long fails, so that a
-/// stopped peer does not hold a place for ever.
+/// A connection. With a bound, a write fails if the other side takes nothing for that time. So a stopped peer does not
+/// keep its slot for ever.
 pub(crate) struct Stream {
-    /// Dropped before the socket.
-    _watch: Option<Watch>,
+    /// This field is dropped before the socket.
+    _measurement: Option<Measurement>,
     socket: Socket,
     bound: Option<Duration>,
     stuck: Option<Pin<Box<Sleep>>>,
@@ -52,41 +52,41 @@ macro_rules! each_socket {
 
 impl Stream {
     pub fn new(socket: Socket, bound: Option<Duration>) -> Self {
-        Self { _watch: None, socket, bound, stuck: None, slot: None }
+        Self { _measurement: None, socket, bound, stuck: None, slot: None }
     }
 
-    /// Tells the slot of the connection whether bytes wait for the socket.
-    pub fn of(mut self, slot: &Arc<ConnectionSlot>) -> Self {
+    /// Reports to the slot of the connection whether bytes wait for the socket.
+    pub fn with_slot(mut self, slot: &Arc<ConnectionSlot>) -> Self {
         self.slot = Some(slot.clone());
         self
     }
 
-    fn tell(&self, sending: bool) {
+    fn report_sending(&self, sending: bool) {
         if let Some(slot) = &self.slot {
             slot.set_sending(sending);
         }
     }
 
-    /// Has it watched how fast it sends, if it is over TCP.
-    pub fn watched(mut self, senders: &Arc<Senders>) -> Self {
-        self._watch = match &self.socket {
-            Socket::Tcp(socket) => senders.watch(socket),
-            Socket::Tls(socket) => senders.watch(socket.get_ref().0),
+    /// Measures how fast the connection sends, if it is over TCP.
+    pub fn with_senders(mut self, senders: &Arc<Senders>) -> Self {
+        self._measurement = match &self.socket {
+            Socket::Tcp(socket) => senders.measure(socket),
+            Socket::Tls(socket) => senders.measure(socket.get_ref().0),
             Socket::Unix(_) => None,
         };
         self
     }
 
-    fn watch<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn bound_write<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let Some(bound) = self.bound else { return result };
         if result.is_ready() {
             if self.stuck.take().is_some() {
-                self.tell(false);
+                self.report_sending(false);
             }
             return result;
         }
         if self.stuck.is_none() {
-            self.tell(true);
+            self.report_sending(true);
         }
         let stuck =
             self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + bound)));
@@ -110,7 +110,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let result = each_socket!(self, io => io.poll_write(cx, data));
-        self.watch(cx, result)
+        self.bound_write(cx, result)
     }
 
     fn poll_write_vectored(
@@ -119,7 +119,7 @@ impl AsyncWrite for Stream {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let result = each_socket!(self, io => io.poll_write_vectored(cx, parts));
-        self.watch(cx, result)
+        self.bound_write(cx, result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -132,11 +132,11 @@ impl AsyncWrite for Stream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = each_socket!(self, io => io.poll_flush(cx));
-        self.watch(cx, result)
+        self.bound_write(cx, result)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = each_socket!(self, io => io.poll_shutdown(cx));
-        self.watch(cx, result)
+        self.bound_write(cx, result)
     }
 }

@@ -1,28 +1,29 @@
-//! What the system knows of a TCP connection: `TCP_INFO` of Linux. Elsewhere nothing.
+//! Statistics of the system about a TCP connection: `TCP_INFO` of Linux. Other systems have none.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
 
-/// What is read of a connection. The system's counters only grow.
+/// Statistics of a connection. The counters of the system only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     /// Bytes that the other side has acknowledged.
     pub acked: u64,
-    /// Bytes a second at which the latest ones were delivered.
+    /// Bytes per second at which the latest bytes were delivered.
     pub delivery_rate: u64,
-    /// Whether that was so little because there was no more to send.
+    /// Whether the rate is limited because the process had no more to send.
     pub app_limited: bool,
-    /// Microseconds in which something was under way, if the system says (Linux since 4.10).
+    /// Microseconds with bytes in flight, if the system reports them (Linux since 4.10).
     pub busy: Option<u64>,
-    /// Of these, microseconds in which the other side had no room for more.
+    /// The part of `busy`, in microseconds, in which the other side had no room.
     pub no_room: u64,
 }
 
-/// Bytes of the system's structure that are looked at: up to `tcpi_rwnd_limited`.
+/// Bytes of the system's structure that are read: up to `tcpi_rwnd_limited`.
 const LENGTH: usize = 184;
 
-/// Where the fields lie in `struct tcp_info` of `linux/tcp.h`. It grows at its end only: eight single bytes, of which
-/// the last has the flag `tcpi_delivery_rate_app_limited` as its first bit, 24 numbers of 32 bits, then those below.
+/// Offsets of fields in `struct tcp_info` of `linux/tcp.h`. The structure grows only at its end. It has eight single
+/// bytes, then 24 numbers of 32 bits, then the numbers below. The last of the eight bytes has the flag
+/// `tcpi_delivery_rate_app_limited` as its first bit.
 mod at {
     pub const FLAGS: usize = 7;
     pub const BYTES_ACKED: usize = 120;
@@ -35,8 +36,8 @@ mod at {
 const APP_LIMITED: u8 = if cfg!(target_endian = "little") { 1 } else { 0x80 };
 
 impl TcpInfo {
-    /// Reads what the system gave, which may be shorter: then what is missing is not known, and without a delivery rate
-    /// (Linux before 4.9) nothing is.
+    /// Parses the structure of the system. An older system gives a shorter one, and its missing fields are unknown.
+    /// Without a delivery rate (Linux before 4.9) the result is `None`.
     fn parse(bytes: &[u8]) -> Option<TcpInfo> {
         let number = |at: usize| bytes.get(at..)?.first_chunk::<8>().map(|bytes| u64::from_ne_bytes(*bytes));
         Some(TcpInfo {
@@ -48,15 +49,16 @@ impl TcpInfo {
         })
     }
 
-    /// Of the connection with this number; `None` if it is none over TCP, or the system does not know.
+    /// Reads the statistics of a socket. Returns `None` if it is not a TCP connection, or if the system has no
+    /// statistics.
     #[cfg(target_os = "linux")]
-    pub fn of(socket: RawFd) -> Option<TcpInfo> {
+    pub fn read(socket: RawFd) -> Option<TcpInfo> {
         let mut bytes = [0u8; LENGTH];
         let mut length = LENGTH as libc::socklen_t;
-        // SAFETY: the pointers are those of `bytes`, which may be written for the whole of `length` bytes and has no
-        // values that are not allowed, and of `length`; both live until the call returns and nobody else has them. The
-        // system writes at most `length` bytes and checks `socket` by itself: for a number that is no open socket, or
-        // none of TCP, the call fails and writes nothing.
+        // SAFETY: the pointers are to `bytes` and `length`. `bytes` has `length` bytes that may be written, and any
+        // values are valid in it. Both live until the call returns, and no other pointers to them exist. The system
+        // writes at most `length` bytes and checks `socket` itself: if the number is not an open TCP socket, the call
+        // fails and writes nothing.
         let result = unsafe {
             libc::getsockopt(
                 socket,
@@ -70,9 +72,9 @@ impl TcpInfo {
         if result == 0 { TcpInfo::parse(bytes.get(..written)?) } else { None }
     }
 
-    /// The same where there is no such thing.
+    /// Returns `None`: this system has no such statistics.
     #[cfg(not(target_os = "linux"))]
-    pub fn of(_: RawFd) -> Option<TcpInfo> {
+    pub fn read(_: RawFd) -> Option<TcpInfo> {
         None
     }
 }
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_answer_says_less_and_never_nonsense() {
+    fn missing_fields_of_a_short_structure_are_unknown() {
         let bytes: Vec<u8> = (0..LENGTH).map(|n| n as u8).collect();
         for length in 0..LENGTH {
             let info = TcpInfo::parse(&bytes[..length]);
@@ -99,29 +101,29 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn what_was_sent_is_counted() {
+    async fn acknowledged_bytes_are_counted() {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
-        let before = TcpInfo::of(server.as_raw_fd()).unwrap();
+        let before = TcpInfo::read(server.as_raw_fd()).unwrap();
         let (content, mut got) = (vec![7; 3 << 20], vec![0; 3 << 20]);
         let (sent, read) = tokio::join!(server.write_all(&content), client.read_exact(&mut got));
         sent.unwrap();
         read.unwrap();
-        // The client has it all; the system may hear of it a moment later.
-        while TcpInfo::of(server.as_raw_fd()).unwrap().acked - before.acked < 3 << 20 {
+        // The client has all bytes. Their acknowledgement may arrive a moment later.
+        while TcpInfo::read(server.as_raw_fd()).unwrap().acked - before.acked < 3 << 20 {
             tokio::task::yield_now().await;
         }
-        let info = TcpInfo::of(server.as_raw_fd()).unwrap();
+        let info = TcpInfo::read(server.as_raw_fd()).unwrap();
         assert!(info.delivery_rate > 0, "{info:?}");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_no_connection_says_nothing() {
+    fn other_files_have_no_statistics() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(TcpInfo::of(file.as_raw_fd()), None);
-        assert_eq!(TcpInfo::of(-1), None);
+        assert_eq!(TcpInfo::read(file.as_raw_fd()), None);
+        assert_eq!(TcpInfo::read(-1), None);
     }
 }

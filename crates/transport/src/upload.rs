@@ -1,4 +1,4 @@
-//! A request body on the server, with a bound on how long it may be silent, and a polite end.
+//! The body of a request on the server, with a bound on its silence, and a drain at its end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,9 +12,9 @@ use tokio::time::{Instant, Sleep};
 
 use crate::{BoxError, DRAIN_BYTES, DRAIN_TIME};
 
-/// Fails when the client sends nothing for the bound. Time in which nobody polls is the handler's own and
-/// does not count. What the handler leaves unread is read and dropped for a while: closing a socket with
-/// unread bytes resets it, and the client would often lose the answer that says why it was refused.
+/// A body that fails when the client sends nothing for the bound. Time in which the handler does not poll does not
+/// count. Bytes that the handler leaves unread are read and dropped for some time. A socket that is closed with unread
+/// bytes is reset, and the client would often lose the answer with the reason of the refusal.
 pub(crate) struct Upload {
     body: Option<Incoming>,
     drain: bool,
@@ -23,8 +23,8 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// `drain` must be false if the client waits for `100 Continue`, which reading would send, and over HTTP/2, where one
-    /// stream is ended without the others.
+    /// Makes the body. `drain` must be false if the client waits for `100 Continue`, because a read would send that,
+    /// and over HTTP/2, where one stream ends without the others.
     pub fn new(body: Incoming, bound: Duration, drain: bool) -> Self {
         Self { body: Some(body), drain, bound, silent: None }
     }
@@ -76,12 +76,12 @@ impl Drop for Upload {
     }
 }
 
-/// Ends at the latest when the connection does.
+/// Reads and drops the body. It ends when the connection ends, or earlier.
 async fn drain(mut body: Incoming) {
-    let mut left = DRAIN_BYTES;
+    let mut remaining = DRAIN_BYTES;
     while let Some(Ok(frame)) = body.frame().await {
-        match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
-            Some(rest) => left = rest,
+        match remaining.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
+            Some(rest) => remaining = rest,
             None => return,
         }
     }

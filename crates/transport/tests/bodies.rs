@@ -1,4 +1,4 @@
-//! Bodies arrive whole or not at all, and silence has an end.
+//! Bodies arrive complete or fail, and every silence has a bound.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,18 +38,18 @@ fn ranges() -> Router {
     )
 }
 
-const IMPATIENT: Duration = Duration::from_millis(200);
+const SHORT_STALL: Duration = Duration::from_millis(200);
 
-fn impatient() -> Dialer {
+fn short_stall() -> Dialer {
     let mut options = DialerOptions::default();
-    options.stall = IMPATIENT;
+    options.stall = SHORT_STALL;
     Dialer::new(options)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn any_range_comes_back_and_goes_there(start in 0u64..1 << 40, length in 0u64..3 * FRAME as u64 + 99) {
+    fn any_range_is_downloaded_and_uploaded(start in 0u64..1 << 40, length in 0u64..3 * FRAME as u64 + 99) {
         let end = start + length;
         tokio::runtime::Runtime::new().unwrap().block_on(async {
             let server = plain(ranges()).await;
@@ -91,7 +91,7 @@ async fn a_failed_read_on_the_server_is_an_error_at_the_client() {
     let error = loop {
         match response.chunk().await {
             Ok(Some(chunk)) => got.extend_from_slice(&chunk),
-            Ok(None) => panic!("a short body looked whole"),
+            Ok(None) => panic!("a short body looked complete"),
             Err(error) => break error,
         }
     };
@@ -101,15 +101,15 @@ async fn a_failed_read_on_the_server_is_an_error_at_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_read_at_the_client_is_its_own_error_and_no_whole_upload() {
-    let (told, mut tell) = tokio::sync::mpsc::unbounded_channel();
+async fn a_failed_read_at_the_client_is_an_error_there_and_an_incomplete_upload() {
+    let (sender, mut results) = tokio::sync::mpsc::unbounded_channel();
     let router = Router::new().route(
         "/",
         axum::routing::put(move |body: Body| {
-            let told = told.clone();
+            let sender = sender.clone();
             async move {
-                let whole = axum::body::to_bytes(body, 8 * FRAME).await.is_ok();
-                told.send(whole).unwrap();
+                let complete = axum::body::to_bytes(body, 8 * FRAME).await.is_ok();
+                sender.send(complete).unwrap();
             }
         }),
     );
@@ -122,10 +122,10 @@ async fn a_failed_read_at_the_client_is_its_own_error_and_no_whole_upload() {
     let error = client.send(Request::put("/").body(body).unwrap()).await.unwrap_err();
     assert!(matches!(error, TransportError::Request { .. }), "{error}");
     assert!(support::chain(&error).contains("bad sector"), "{}", support::chain(&error));
-    assert_eq!(tell.recv().await, Some(false));
+    assert_eq!(results.recv().await, Some(false));
 }
 
-async fn raw() -> (TcpListener, Address) {
+async fn raw_listener() -> (TcpListener, Address) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let Address::Tcp { host, .. } = any_port() else { unreachable!() };
@@ -138,17 +138,17 @@ fn is_stalled(error: &TransportError, expected: &Address) -> bool {
 
 #[tokio::test]
 async fn a_node_that_never_answers_is_stalled() {
-    // The kernel accepts; the process does nothing.
-    let (_listener, address) = raw().await;
-    let error = impatient().http(&address).send(Request::get("/").body(()).unwrap()).await.unwrap_err();
+    // The kernel accepts the connection, and the process does nothing.
+    let (_listener, address) = raw_listener().await;
+    let error = short_stall().http(&address).send(Request::get("/").body(()).unwrap()).await.unwrap_err();
     assert!(is_stalled(&error, &address), "{error}");
 }
 
 #[tokio::test]
 async fn a_node_that_takes_no_more_of_an_upload_is_stalled() {
-    let (_listener, address) = raw().await;
+    let (_listener, address) = raw_listener().await;
     let body = RequestBody::stream(ReadBody::new(0..1 << 40, |_, _| Ok(())));
-    let error = impatient()
+    let error = short_stall()
         .http(&address)
         .send_within(Request::put("/").body(body).unwrap(), Duration::from_secs(3600))
         .await
@@ -156,7 +156,7 @@ async fn a_node_that_takes_no_more_of_an_upload_is_stalled() {
     assert!(is_stalled(&error, &address), "{error}");
 }
 
-/// Answers one request with these bytes, then waits for the client to go.
+/// Answers one request with these bytes, then waits until the client closes the connection.
 async fn answer_once(listener: TcpListener, answer: &'static [u8]) {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1024];
@@ -166,10 +166,10 @@ async fn answer_once(listener: TcpListener, answer: &'static [u8]) {
 }
 
 #[tokio::test]
-async fn a_node_that_falls_silent_in_the_middle_is_stalled() {
-    let (listener, address) = raw().await;
+async fn a_node_that_becomes_silent_within_an_answer_is_stalled() {
+    let (listener, address) = raw_listener().await;
     tokio::spawn(answer_once(listener, b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"));
-    let mut response = impatient().http(&address).send(Request::get("/").body(()).unwrap()).await.unwrap();
+    let mut response = short_stall().http(&address).send(Request::get("/").body(()).unwrap()).await.unwrap();
     assert_eq!(response.chunk().await.unwrap().unwrap(), "abc");
     let error = response.chunk().await.unwrap_err();
     assert!(is_stalled(&error, &address), "{error}");
@@ -177,20 +177,20 @@ async fn a_node_that_falls_silent_in_the_middle_is_stalled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_source_is_not_held_against_the_node() {
+async fn a_node_is_not_stalled_while_the_source_is_slow() {
     let whole = |body: Body| async { axum::body::to_bytes(body, 10).await.unwrap() };
     let server = plain(Router::new().route("/", axum::routing::put(whole))).await;
-    // The source, not the node, is silent for longer than a node may be.
+    // The source, not the node, is silent for longer than `stall`.
     let body = ReadBody::new(7..9, |at, buffer| {
-        std::thread::sleep(4 * IMPATIENT);
+        std::thread::sleep(4 * SHORT_STALL);
         fill(at, buffer)
     });
-    let response = impatient().http(&server.address).send(Request::put("/").body(body).unwrap()).await;
+    let response = short_stall().http(&server.address).send(Request::put("/").body(body).unwrap()).await;
     assert_eq!(response.unwrap().bytes(10).await.unwrap(), expected(7, 9));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_answer_to_an_upload_that_nobody_wanted_arrives() {
+async fn the_answer_to_a_refused_upload_arrives() {
     let full = axum::routing::put(|| async { (http::StatusCode::INSUFFICIENT_STORAGE, "full") });
     let server = plain(Router::new().route("/", full)).await;
     let client = Dialer::default().http(&server.address);

@@ -1,4 +1,4 @@
-//! A listener ends as it should, and no client holds it up.
+//! Shutdown of a listener, and bounds on its clients.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,23 +21,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 
-/// A handler that says it was entered and then waits for a permit.
+/// Control of a handler that reports its start and then waits for a permit.
 struct Gate {
     entered: mpsc::UnboundedReceiver<()>,
     permits: Arc<Semaphore>,
     inside: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+    max_inside: Arc<AtomicUsize>,
 }
 
 fn gate() -> (Router, Gate) {
     let (enter, entered) = mpsc::unbounded_channel();
     let permits = Arc::new(Semaphore::new(0));
-    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let gate = Gate { entered, permits, inside, most };
-    let (permits, inside, most) = (gate.permits.clone(), gate.inside.clone(), gate.most.clone());
+    let (inside, max_inside) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gate = Gate { entered, permits, inside, max_inside };
+    let (permits, inside, max_inside) = (gate.permits.clone(), gate.inside.clone(), gate.max_inside.clone());
     let handler = get(move |slot: axum::Extension<Arc<ConnectionSlot>>| async move {
-        slot.own(|| Ok::<_, ()>(())).unwrap();
-        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        slot.set_owner(|| Ok::<_, ()>(())).unwrap();
+        max_inside.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         enter.send(()).unwrap();
         permits.acquire().await.unwrap().forget();
         inside.fetch_sub(1, Ordering::SeqCst);
@@ -46,7 +46,7 @@ fn gate() -> (Router, Gate) {
     (Router::new().route("/", handler), gate)
 }
 
-/// One request on a connection of its own, which closes with the answer.
+/// Sends one request on a new connection, which closes with the answer.
 async fn ask(address: Address) -> gristmill_transport::Result<bytes::Bytes> {
     let request = Request::get("/").body(()).unwrap();
     Dialer::default().http(&address).send(request).await?.bytes(10).await
@@ -56,59 +56,60 @@ async fn socket(address: &Address) -> std::io::Result<TcpStream> {
     TcpStream::connect(address.to_string()).await
 }
 
-// On one thread the tasks of both connections have seen the stop when the idle one is seen to be closed.
+// There is one thread, so the tasks of both connections have seen the stop when the client sees that the idle one
+// closed.
 #[tokio::test]
-async fn requests_in_flight_finish_and_nobody_else_gets_in() {
+async fn requests_in_flight_finish_and_new_connections_are_refused() {
     let (router, mut gate) = gate();
     let server = plain(router).await;
-    let asking = tokio::spawn(ask(server.address.clone()));
+    let request = tokio::spawn(ask(server.address.clone()));
     gate.entered.recv().await.unwrap();
     let mut idle = socket(&server.address).await.unwrap();
     server.stop.send(()).unwrap();
     let _ = idle.read(&mut [0; 1]).await;
     assert!(socket(&server.address).await.is_err());
     gate.permits.add_permits(1);
-    assert_eq!(asking.await.unwrap().unwrap(), "done");
+    assert_eq!(request.await.unwrap().unwrap(), "done");
     server.done.await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_outlives_the_grace_is_dropped() {
+async fn a_request_that_exceeds_the_grace_is_dropped() {
     let (router, mut gate) = gate();
     let listener = Listener::bind(&any_port(), None).await.unwrap();
     let server = serve(listener.shutdown_grace(Duration::from_millis(20)), router);
-    let asking = tokio::spawn(ask(server.address.clone()));
+    let request = tokio::spawn(ask(server.address.clone()));
     gate.entered.recv().await.unwrap();
     server.stop.send(()).unwrap();
     server.done.await.unwrap().unwrap();
-    let error = asking.await.unwrap().unwrap_err();
+    let error = request.await.unwrap().unwrap_err();
     assert!(matches!(error, TransportError::Closed { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_beyond_the_bound_wait_for_a_place() {
+async fn clients_beyond_the_bound_wait_for_a_slot() {
     let (router, mut gate) = gate();
     let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(2);
     let server = serve(listener, router);
-    let asking: Vec<_> = (0..6).map(|_| tokio::spawn(ask(server.address.clone()))).collect();
+    let requests: Vec<_> = (0..6).map(|_| tokio::spawn(ask(server.address.clone()))).collect();
     for _ in 0..6 {
         gate.entered.recv().await.unwrap();
         gate.permits.add_permits(1);
     }
-    for asked in asking {
-        assert_eq!(asked.await.unwrap().unwrap(), "done");
+    for request in requests {
+        assert_eq!(request.await.unwrap().unwrap(), "done");
     }
-    assert!(gate.most.load(Ordering::SeqCst) <= 2);
+    assert!(gate.max_inside.load(Ordering::SeqCst) <= 2);
 }
 
-// From here on time is paused: it jumps to the next deadline whenever nothing else can happen.
+// In the tests below, time is paused. It jumps to the next deadline when nothing else can happen.
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_says_nothing_is_let_go() {
+async fn a_silent_client_is_disconnected() {
     let server = plain(router()).await;
     let mut silent = socket(&server.address).await.unwrap();
     assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
-    // So is one that stops in the middle of what may become either protocol, and one in the middle of a head.
+    // The first text can begin both protocols, and the second is a part of a head.
     for begun in ["PRI", "GET / HTTP/1.1\r\nhost: a\r\n"] {
         let mut silent = socket(&server.address).await.unwrap();
         silent.write_all(begun.as_bytes()).await.unwrap();
@@ -119,7 +120,7 @@ async fn a_client_that_says_nothing_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_a_handshake_is_let_go() {
+async fn a_client_without_a_handshake_is_disconnected() {
     let dir = tempfile::tempdir().unwrap();
     let files = make_test_certificates(dir.path(), &[]).unwrap();
     let tls = ServerTls::load(&files.cert, &files.key).unwrap();
@@ -129,12 +130,12 @@ async fn a_client_without_a_handshake_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_all_places_are_taken_the_oldest_silent_client_makes_room() {
+async fn the_oldest_silent_client_is_evicted_if_all_slots_are_taken() {
     let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(2);
     let server = serve(listener, router());
     let mut oldest = socket(&server.address).await.unwrap();
     let mut other = socket(&server.address).await.unwrap();
-    // The beginning of a request is none.
+    // The beginning of a request does not count as a request.
     for silent in [&mut oldest, &mut other] {
         silent.write_all(b"GET /peer HTTP/1.1\r\n").await.unwrap();
     }
@@ -144,14 +145,14 @@ async fn where_all_places_are_taken_the_oldest_silent_client_makes_room() {
     let mut answer = Vec::new();
     let _ = oldest.read_to_end(&mut answer).await;
     assert!(answer.is_empty());
-    // One place was enough: the other client goes on.
+    // One slot was enough, so the other client continues.
     other.write_all(b"host: a\r\nconnection: close\r\n\r\n").await.unwrap();
     other.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_asked_keeps_the_place_while_others_wait() {
+async fn a_client_with_a_request_keeps_its_slot_while_others_wait() {
     let (router, mut gate) = gate();
     let listener = Listener::bind(&any_port(), None).await.unwrap().max_connections(1);
     let server = serve(listener, router);
@@ -162,19 +163,19 @@ async fn who_has_asked_keeps_the_place_while_others_wait() {
     gate.permits.add_permits(2);
     assert_eq!(first.await.unwrap().unwrap(), "done");
     assert_eq!(second.await.unwrap().unwrap(), "done");
-    assert_eq!(gate.most.load(Ordering::SeqCst), 1);
+    assert_eq!(gate.max_inside.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_that_stops_fails_at_the_handler() {
-    let (told, mut tell) = mpsc::unbounded_channel();
+    let (sender, mut results) = mpsc::unbounded_channel();
     let handler = put(move |body: Body| async move {
-        told.send(axum::body::to_bytes(body, 100).await.map_err(|error| support::chain(&error))).unwrap();
+        sender.send(axum::body::to_bytes(body, 100).await.map_err(|error| support::chain(&error))).unwrap();
     });
     let server = plain(Router::new().route("/", handler)).await;
     let mut client = socket(&server.address).await.unwrap();
     client.write_all(b"PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc").await.unwrap();
-    let error = tell.recv().await.unwrap().unwrap_err();
+    let error = results.recv().await.unwrap().unwrap_err();
     let bound = format!("sent nothing for {}s", CLIENT_STALL.as_secs());
     assert!(error.contains(&bound), "{error}");
 }
@@ -196,27 +197,27 @@ async fn an_upload_may_be_silent_for_as_long_as_the_listener_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_is_let_go() {
-    let (kept, mut gone) = mpsc::unbounded_channel::<()>();
-    let kept = Arc::new(Mutex::new(Some(kept)));
+async fn a_client_that_reads_nothing_is_disconnected() {
+    let (sender, mut dropped) = mpsc::unbounded_channel::<()>();
+    let sender = Arc::new(Mutex::new(Some(sender)));
     let endless = get(move || async move {
-        // The body alone holds the sender, and the connection alone holds the body.
-        let kept = kept.lock().unwrap().take();
+        // Only the body has the sender, and only the connection has the body.
+        let sender = sender.lock().unwrap().take();
         Body::new(ReadBody::new(0..1 << 50, move |at, _| {
-            assert!(kept.is_some() && at < 4096 * FRAME as u64, "no socket buffers so much");
+            assert!(sender.is_some() && at < 4096 * FRAME as u64, "a socket buffers less");
             Ok(())
         }))
     });
     let server = plain(Router::new().route("/", endless)).await;
     let mut client = socket(&server.address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    assert_eq!(gone.recv().await, None);
+    assert_eq!(dropped.recv().await, None);
     drop(client);
 }
 
-/// A node that works on an upload for long, and one that does not answer at all.
+/// The node first works on the upload for a long time, and then answers no probes.
 #[tokio::test]
-async fn an_upload_waits_for_a_node_that_is_alive_and_for_no_other() {
+async fn an_upload_waits_only_for_a_node_that_is_alive() {
     let stall = Duration::from_millis(100);
     let (enter, mut entered) = mpsc::unbounded_channel();
     let slow = Arc::new(Semaphore::new(0));
@@ -241,11 +242,11 @@ async fn an_upload_waits_for_a_node_that_is_alive_and_for_no_other() {
     options.stall = stall;
     let client = Dialer::new(options).http(&server.address);
     let upload = || Request::put("/object").body(vec![1u8; 1 << 20]).unwrap();
-    let most = |most| Probe { path: "/health", most };
+    let probe = |max_wait| Probe { path: "/health", max_wait };
 
-    let (sent, ()) = tokio::join!(client.send_probing(upload(), most(Duration::from_secs(600))), async {
+    let (sent, ()) = tokio::join!(client.send_probing(upload(), probe(Duration::from_secs(600))), async {
         entered.recv().await.unwrap();
-        // It was silent for long enough to be asked, several times.
+        // The node is silent until it was probed several times.
         while probed.load(Ordering::SeqCst) < 3 {
             tokio::time::sleep(stall / 10).await;
         }
@@ -253,10 +254,10 @@ async fn an_upload_waits_for_a_node_that_is_alive_and_for_no_other() {
     });
     assert_eq!(sent.unwrap().bytes(10).await.unwrap(), "written");
 
-    // However alive it is, not for ever.
-    let error = client.send_probing(upload(), most(3 * stall)).await.unwrap_err();
+    // The wait for a node that is alive is bounded.
+    let error = client.send_probing(upload(), probe(3 * stall)).await.unwrap_err();
     assert!(matches!(error, TransportError::Stalled { .. }), "{error}");
     alive.forget_permits(Semaphore::MAX_PERMITS);
-    let error = client.send_probing(upload(), most(Duration::from_secs(600))).await.unwrap_err();
+    let error = client.send_probing(upload(), probe(Duration::from_secs(600))).await.unwrap_err();
     assert!(matches!(error, TransportError::Stalled { .. }), "{error}");
 }

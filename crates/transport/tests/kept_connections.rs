@@ -1,4 +1,4 @@
-//! Connections are kept, and used again only when that is safe.
+//! Connections are kept, and used again only if that is safe.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,8 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// Counts connections. Each answers so many requests, reads one more, and closes without an answer.
-async fn counting(answers: usize) -> (Address, Arc<AtomicUsize>) {
+/// A server that counts its connections. Each answers this number of requests, reads one more, and closes without an
+/// answer.
+async fn counting_server(answers: usize) -> (Address, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicUsize::new(0));
@@ -59,18 +60,18 @@ async fn ask(dialer: &Dialer, address: &Address) -> Bytes {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_when_the_answer_was_read_to_its_end() {
-    let (address, count) = counting(100).await;
+async fn a_connection_is_used_again_if_the_answer_was_read_to_its_end() {
+    let (address, count) = counting_server(100).await;
     let dialer = Dialer::default();
     for _ in 0..20 {
         assert_eq!(ask(&dialer, &address).await, "ok");
     }
     assert_eq!(count.load(Ordering::SeqCst), 1);
-    // An answer that is not read leaves its bytes behind, so its connection is of no more use.
+    // The bytes of an unread answer stay in its connection, so it cannot be used again.
     drop(dialer.http(&address).send(request(Method::GET, ())).await.unwrap());
     assert_eq!(ask(&dialer, &address).await, "ok");
     assert_eq!(count.load(Ordering::SeqCst), 2);
-    // Two at once need two.
+    // Two requests at once need two connections.
     let one = dialer.http(&address).send(request(Method::GET, ())).await.unwrap();
     let two = dialer.http(&address).send(request(Method::GET, ())).await.unwrap();
     one.bytes(10).await.unwrap();
@@ -79,8 +80,8 @@ async fn a_connection_is_used_again_when_the_answer_was_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_request_that_meets_a_closed_connection_is_sent_once_more() {
-    let (address, count) = counting(1).await;
+async fn a_request_on_a_closed_connection_is_sent_once_more() {
+    let (address, count) = counting_server(1).await;
     let dialer = Dialer::default();
     for _ in 0..5 {
         assert_eq!(ask(&dialer, &address).await, "ok");
@@ -92,12 +93,12 @@ async fn a_request_that_meets_a_closed_connection_is_sent_once_more() {
 }
 
 #[tokio::test]
-async fn a_request_is_not_sent_twice_when_that_could_do_harm() {
+async fn a_request_that_is_not_repeatable_is_sent_once() {
     for (method, body) in [
         (Method::POST, RequestBody::from(Bytes::from_static(b"flour"))),
         (Method::PUT, RequestBody::from(ReadBody::new(0..5, |_, _| Ok(())))),
     ] {
-        let (address, count) = counting(1).await;
+        let (address, count) = counting_server(1).await;
         let dialer = Dialer::default();
         assert_eq!(ask(&dialer, &address).await, "ok");
         let error = dialer.http(&address).send(request(method, body)).await.unwrap_err();
@@ -107,15 +108,15 @@ async fn a_request_is_not_sent_twice_when_that_could_do_harm() {
 }
 
 #[tokio::test]
-async fn a_new_connection_that_is_closed_is_no_reason_to_try_again() {
-    let (address, count) = counting(0).await;
+async fn a_request_on_a_new_connection_that_closes_is_not_repeated() {
+    let (address, count) = counting_server(0).await;
     let error = Dialer::default().http(&address).send(request(Method::GET, ())).await.unwrap_err();
     assert!(matches!(error, TransportError::Closed { .. }), "{error}");
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_find_a_node_that_was_restarted() {
+async fn clients_connect_again_to_a_restarted_node() {
     let server = plain(router()).await;
     let address = server.address.clone();
     let dialer = Dialer::default();

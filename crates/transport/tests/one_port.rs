@@ -1,4 +1,4 @@
-//! HTTP/1.1 and gRPC on one port, whoever connects and however, and who may not.
+//! HTTP/1.1 and gRPC on one port: over TCP, TLS and Unix sockets, and the connections that are refused.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,14 +49,14 @@ async fn both_protocols_over_tls_by_name_and_by_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_protocols_over_a_unix_socket_that_tells_the_user() {
+async fn both_protocols_over_a_unix_socket_that_identifies_the_user() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.sock");
     let uid = std::fs::metadata(dir.path()).unwrap().uid();
     let server = serve(Listener::bind(&Address::Unix(path.clone()), None).await.unwrap(), router());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
     speaks_both(&Dialer::default(), &server.address, &format!("uid {uid} plain")).await;
-    // A certificate authority is for TCP; Unix sockets stay as they are.
+    // A certificate authority does not apply to Unix sockets.
     let files = make_test_certificates(&dir.path().join("tls"), &[]).unwrap();
     speaks_both(&trusting(&files.ca), &server.address, &format!("uid {uid} plain")).await;
     server.stop.send(()).unwrap();
@@ -65,7 +65,7 @@ async fn both_protocols_over_a_unix_socket_that_tells_the_user() {
 }
 
 #[tokio::test]
-async fn a_socket_file_in_use_is_refused_and_a_stale_one_replaced() {
+async fn a_socket_file_in_use_is_refused_and_a_stale_one_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.sock");
     let address = Address::Unix(path.clone());
@@ -74,13 +74,13 @@ async fn a_socket_file_in_use_is_refused_and_a_stale_one_replaced() {
     let first = Listener::bind(&address, None).await.unwrap();
     let error = Listener::bind(&address, None).await.unwrap_err();
     assert!(matches!(error, TransportError::InUse { .. }), "{error}");
-    // The refused one has not taken the file away.
+    // The refused listener has not removed the file.
     assert!(path.exists());
     drop(first);
     assert!(!path.exists());
     std::fs::write(&path, "precious").unwrap();
     let error = Listener::bind(&address, None).await.unwrap_err();
-    assert!(error.to_string().contains("no socket"), "{error}");
+    assert!(error.to_string().contains("not a socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 
@@ -97,13 +97,13 @@ async fn other_machines_need_tls() {
         let error = Listener::bind(&text.parse().unwrap(), None).await.unwrap_err();
         assert!(matches!(error, TransportError::NotLocalListen { .. }), "{error}");
     }
-    // Nobody routes this address: had it been dialled, the error would be another, and late.
-    let away: Address = "192.0.2.1:7440".parse().unwrap();
+    // This address is not routed. If it were dialled, there would be another error, after a wait.
+    let remote: Address = "192.0.2.1:7440".parse().unwrap();
     let dialer = Dialer::default();
-    let error = dialer.http(&away).send(Request::get("/").body(()).unwrap()).await.unwrap_err();
+    let error = dialer.http(&remote).send(Request::get("/").body(()).unwrap()).await.unwrap_err();
     assert!(matches!(error, TransportError::NotLocal { .. }), "{error}");
     assert!(error.to_string().contains("GRISTMILL_CA"), "{error}");
-    assert!(matches!(dialer.channel(&away), Err(TransportError::NotLocal { .. })));
+    assert!(matches!(dialer.channel(&remote), Err(TransportError::NotLocal { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,21 +124,21 @@ async fn a_certificate_of_another_authority_or_for_another_name_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_side_takes_the_clear_for_tls() {
+async fn tls_and_plain_text_do_not_connect() {
     let dir = tempfile::tempdir().unwrap();
     let files = make_test_certificates(dir.path(), &[]).unwrap();
-    let in_the_clear = plain(router()).await;
+    let plain_server = plain(router()).await;
     let request = || Request::get("/peer").body(()).unwrap();
-    let error = trusting(&files.ca).http(&in_the_clear.address).send(request()).await.unwrap_err();
+    let error = trusting(&files.ca).http(&plain_server.address).send(request()).await.unwrap_err();
     assert!(matches!(error, TransportError::Tls { .. }), "{error}");
     let tls = ServerTls::load(&files.cert, &files.key).unwrap();
-    let secure = serve(Listener::bind(&any_port(), Some(tls)).await.unwrap(), router());
-    let error = Dialer::default().http(&secure.address).send(request()).await.unwrap_err();
+    let tls_server = serve(Listener::bind(&any_port(), Some(tls)).await.unwrap(), router());
+    let error = Dialer::default().http(&tls_server.address).send(request()).await.unwrap_err();
     assert!(matches!(error, TransportError::Closed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_refused_by_name() {
+async fn the_error_names_an_address_without_a_listener() {
     let listener = Listener::bind(&any_port(), None).await.unwrap();
     let address = listener.address();
     drop(listener);

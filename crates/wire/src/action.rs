@@ -1,4 +1,5 @@
-//! What manages files: the bodies of Flight actions, as JSON. Requests go to the entry node unless said otherwise.
+//! Management of files: the bodies of Flight actions, as JSON. Requests go to the entry node, except where the
+//! documentation says otherwise.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,101 +9,102 @@ use crate::{ErrorBody, FileMap, MAX_FILE_TARGETS, MAX_REQUEST_BYTES, WireError};
 
 /// Names of the actions.
 pub mod names {
-    /// [`Open`](super::Open) to [`Opened`](super::Opened): a file and a grant to read it.
+    /// [`Open`](super::Open) to [`Opened`](super::Opened): opens a file and gives a grant to read it.
     pub const OPEN: &str = "open";
-    /// [`Many`](super::Many) of [`Open`](super::Open) to as many outcomes.
+    /// [`Batch`](super::Batch) of [`Open`](super::Open) to as many outcomes: opens several files.
     pub const OPEN_MANY: &str = "open-many";
     /// [`Create`](super::Create) to [`Created`](super::Created): begins a put.
     pub const CREATE: &str = "create";
-    /// [`Commit`](super::Commit) to [`FileInfo`](super::FileInfo): makes what was put visible.
+    /// [`Commit`](super::Commit) to [`FileInfo`](super::FileInfo): makes a written file visible.
     pub const COMMIT: &str = "commit";
-    /// [`Many`](super::Many) of [`Create`](super::Create) to as many outcomes: begins the puts of small files.
+    /// [`Batch`](super::Batch) of [`Create`](super::Create) to as many outcomes: begins the puts of small files.
     pub const CREATE_MANY: &str = "create-many";
-    /// [`Many`](super::Many) of [`Commit`](super::Commit) to as many outcomes.
+    /// [`Batch`](super::Batch) of [`Commit`](super::Commit) to as many outcomes: makes several files visible.
     pub const COMMIT_MANY: &str = "commit-many";
-    /// [`Attempt`](super::Attempt) to nothing: a put is still going on.
+    /// [`Attempt`](super::Attempt) to nothing: extends the lease of a put.
     pub const RENEW: &str = "renew";
-    /// [`Attempt`](super::Attempt) to nothing: a put is given up.
+    /// [`Attempt`](super::Attempt) to nothing: gives up a put.
     pub const ABANDON: &str = "abandon";
-    /// [`PathOf`](super::PathOf) to [`FileInfo`](super::FileInfo).
+    /// [`PathRequest`](super::PathRequest) to [`FileInfo`](super::FileInfo).
     pub const STAT: &str = "stat";
     /// [`List`](super::List) to [`Listing`](super::Listing).
     pub const LIST: &str = "list";
-    /// [`PathOf`](super::PathOf) to nothing.
+    /// [`PathRequest`](super::PathRequest) to nothing.
     pub const REMOVE: &str = "remove";
-    /// [`PathOf`](super::PathOf) to [`Amount`](super::Amount): removes a file, or all that lies in a directory.
+    /// [`PathRequest`](super::PathRequest) to [`Amount`](super::Amount): removes a file, or all files in a directory.
     pub const REMOVE_ALL: &str = "remove-all";
-    /// [`Rename`](super::Rename) to [`Renamed`](super::Renamed): a file or a directory gets another path.
+    /// [`Rename`](super::Rename) to [`Renamed`](super::Renamed): changes the path of a file or a directory.
     pub const RENAME: &str = "rename";
-    /// [`PathOf`](super::PathOf) to [`Amount`](super::Amount): how much a file is, or all that lies in a directory.
+    /// [`PathRequest`](super::PathRequest) to [`Amount`](super::Amount): the size of a file, or of all files in a
+    /// directory.
     pub const USAGE: &str = "usage";
     /// [`SetMode`](super::SetMode) to nothing.
     pub const CHMOD: &str = "chmod";
     /// Nothing to [`Nodes`](super::Nodes).
     pub const NODES: &str = "nodes";
-    /// [`Join`](super::Join) to [`Joined`](super::Joined): a storage node makes itself known.
+    /// [`Join`](super::Join) to [`Joined`](super::Joined): registers a storage node.
     pub const JOIN: &str = "join";
-    /// To every node: nothing to nothing, the shortest request there is.
+    /// Nothing to nothing: the shortest request. Every node answers it.
     pub const PING: &str = "ping";
 }
 
-/// Most requests of one [`Many`].
-pub const MAX_MANY: usize = 256;
+/// Most requests of one [`Batch`].
+pub const MAX_BATCH: usize = 256;
 
-/// Requests that travel together, each answered by itself, at most [`MAX_MANY`].
+/// Requests, or their answers, in one message, at most [`MAX_BATCH`]. Each request is answered separately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-pub struct Many<T> {
-    /// In order.
-    #[serde(deserialize_with = "at_most::<_, _, MAX_MANY>")]
+pub struct Batch<T> {
+    /// The requests in order, or the answers in the same order.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_BATCH>")]
     pub each: Vec<T>,
 }
 
-/// How one of [`Many`] went.
+/// The answer to one request of a [`Batch`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome<T> {
-    /// Its answer.
+    /// The result.
     Done(T),
-    /// Why not.
+    /// The error.
     Error(ErrorBody),
 }
 
-/// A file by its path.
+/// A request about a file or a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PathOf {
+pub struct PathRequest {
     /// Absolute path.
     pub path: String,
 }
 
-/// Opens a file for reading.
-pub type Open = PathOf;
+/// A request to open a file for reading.
+pub type Open = PathRequest;
 
-/// What is known about a file.
+/// Information about a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {
-    /// Where it lies.
+    /// Its location.
     pub file: FileMap,
     /// Its owner.
     pub owner: String,
     /// Permission bits, `0o644`; `"644"` in JSON.
     #[serde(with = "crate::mode")]
     pub mode: u16,
-    /// When it became visible, in seconds since 1970.
+    /// The time when it became visible, in seconds since 1970.
     pub created: u64,
 }
 
 /// A file that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// What is known about it.
+    /// Information about it.
     pub info: FileInfo,
     /// The sealed grant to read it.
     pub grant: String,
 }
 
-/// Begins a put.
+/// A request to begin a put.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
@@ -113,16 +115,17 @@ pub struct Create {
     /// Record size to round to.
     #[serde(default)]
     pub record: Option<u64>,
-    /// How many targets; all of the cluster where nothing is said.
+    /// Number of targets; `None`: all targets of the cluster.
     #[serde(default)]
     pub targets: Option<u32>,
-    /// Which targets by number, in the order in which stripes are dealt.
+    /// Numbers of the targets, in the order of the stripes.
     #[serde(default)]
     pub on: Option<Vec<u32>>,
-    /// Permission bits, `"644"` in JSON; of the file that is replaced, or `0o644`, where nothing is said.
+    /// Permission bits, `"644"` in JSON; `None`: the bits of the file that is replaced, or `0o644`.
     #[serde(default, with = "crate::mode::optional")]
     pub mode: Option<u16>,
-    /// A segments file, whose pieces nodes make that fold. Stripe unit and record are those of their input.
+    /// Whether it becomes a segments file, whose pieces are made by the nodes that fold. Stripe unit and record are
+    /// those of the input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
 }
@@ -130,15 +133,15 @@ pub struct Create {
 /// A put that has begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Created {
-    /// Where to write; versions and length are not known yet.
+    /// Where to write. Versions and length are not known yet.
     pub file: FileMap,
     /// The sealed grant to write.
     pub grant: String,
-    /// Say within so many seconds that the put goes on.
+    /// Number of seconds within which the client must renew the put.
     pub lease_seconds: u64,
 }
 
-/// A put by its file's id.
+/// A request about a put, by the id of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
@@ -146,30 +149,31 @@ pub struct Attempt {
     pub id: String,
 }
 
-/// Makes a file visible.
+/// A request to make a file visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commit {
     /// Id of the file.
     pub id: String,
-    /// Its bytes.
+    /// Bytes of the file.
     pub length: u64,
-    /// What the nodes said of the objects, in the order of the layout; `None` for a target that has no bytes of it.
+    /// The receipts of the nodes for the objects, in the order of the layout; `None` for a target that has no bytes of
+    /// the file.
     #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub receipts: Vec<Option<Receipt>>,
 }
 
-/// A node's word that it has an object, whole and durable.
+/// A node's signed statement that an object is complete and durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Bytes of the object.
     pub length: u64,
-    /// Bytes of the file in it, where these are fewer: in a segments file.
+    /// Bytes of the file in the object, if these are fewer: in a segments file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<u64>,
-    /// Its version.
+    /// Version of the object.
     pub version: u64,
-    /// CRC-32C of its bytes as they came to the node; of an object that a node made itself there is none.
+    /// CRC-32C of the bytes that the node received; `None` for an object that the node made itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<u32>,
     /// Signature with the key of the cluster.
@@ -177,7 +181,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// What is signed: the object of this file on the target of this number.
+    /// The text that is signed. `id`: the id of the file. `number`: the number of the target.
     pub fn signed_text(&self, id: &str, number: u32) -> String {
         let Receipt { length, version, data, sum, .. } = self;
         let data = data.map_or_else(String::new, |data| format!(" {data}"));
@@ -186,68 +190,68 @@ impl Receipt {
     }
 }
 
-/// Asks for names.
+/// A request for the names in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
     /// The directory.
     pub path: String,
-    /// Only names behind this one.
+    /// Only names after this one are listed.
     #[serde(default)]
     pub after: Option<String>,
 }
 
-/// Names of a directory.
+/// Names in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// In ascending order.
+    /// Entries in ascending order.
     pub entries: Vec<Entry>,
-    /// Ask again behind the last name.
+    /// Whether there are more names after the last one.
     pub more: bool,
 }
 
-/// One name.
+/// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its last component.
+    /// The last component of the path.
     pub name: String,
-    /// `None` for a directory.
+    /// Information about the file; `None` for a directory.
     pub info: Option<FileInfo>,
 }
 
-/// Files, and how much they are.
+/// Number and size of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of all files.
     pub bytes: u64,
-    /// When the newest became visible, in seconds since 1970.
+    /// The time when the newest file became visible, in seconds since 1970.
     pub changed: u64,
-    /// They lie in a directory of this name.
+    /// Whether the path is a directory.
     pub directory: bool,
 }
 
-/// Gives a file, or all that lies in a directory, another path.
+/// A request to change the path of a file, or of all files in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
-    /// Absolute path; with a slash at its end only a directory.
+    /// Absolute path. With a slash at its end it is only a directory.
     pub from: String,
-    /// Absolute path. Into a directory that is there, or that ends with a slash, the old name goes.
+    /// Absolute path. If it is an existing directory or ends with a slash, the old name is kept within it.
     pub to: String,
 }
 
-/// What a [`Rename`] did.
+/// The result of a [`Rename`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
-    /// Where it is now.
+    /// The new path.
     pub path: String,
-    /// Files that have another path by it.
+    /// Number of files whose path changed.
     pub files: u64,
 }
 
-/// Changes permission bits.
+/// A request to change permission bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetMode {
@@ -258,22 +262,22 @@ pub struct SetMode {
     pub mode: u16,
 }
 
-/// A storage node makes itself known to the entry node.
+/// A request of a storage node to join the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Join {
     /// Id of its target, 32 hexadecimal digits.
     pub target: String,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: String,
-    /// When this was said, in seconds since 1970; the entry node refuses what is old.
+    /// The time of the request, in seconds since 1970. The entry node refuses old requests.
     pub at: u64,
     /// Signature of the other fields with the key of the cluster.
     pub seal: String,
 }
 
 impl Join {
-    /// What is signed.
+    /// The text that is signed.
     pub fn signed_text(&self) -> String {
         format!("join {} {} {}", self.target, self.address, self.at)
     }
@@ -289,7 +293,7 @@ pub struct Joined {
 /// The storage nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nodes {
-    /// In the order of their numbers.
+    /// Nodes in the order of their numbers.
     pub nodes: Vec<Node>,
 }
 
@@ -300,15 +304,15 @@ pub struct Node {
     pub number: u32,
     /// Id of its target.
     pub target: String,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: String,
 }
 
-/// Reads the body of an action; an empty one counts as `null`.
+/// Reads the body of an action. An empty body counts as `null`.
 ///
 /// # Errors
 /// The error is [`WireError::TooLong`] if the body is longer than [`MAX_REQUEST_BYTES`], and [`WireError::Malformed`]
-/// if it is no JSON of this type.
+/// if it is not JSON of this type.
 pub fn decode<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T, WireError> {
     if body.len() > MAX_REQUEST_BYTES {
         return Err(WireError::TooLong { what, bytes: body.len(), max: MAX_REQUEST_BYTES });

@@ -1,4 +1,4 @@
-//! A request over an array as it crosses the network: the chunk table, and what is asked of it.
+//! The encoding of a request over an array: its chunk tables and the request.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use crate::bounded::at_most;
 use crate::{MAX_ARRAY_SPEC_BYTES, WireError};
 
-/// Pages of a table, at most.
+/// Most pages of a table.
 const MAX_PAGES: usize = 1024;
 
-/// Variables of a request, at most: the inputs of an expression.
+/// Most variables of a request: the inputs of an expression.
 const MAX_TABLES: usize = gristmill_array::MAX_INPUTS;
 
-/// A request over an array: its chunk table as head and pages ([`gristmill_format::wire`]) and those of other variables that
-/// are read beside it, and what is asked ([`EncodedRequest`]), all in base64.
+/// A request over an array, in base64: the chunk tables of the array and of the other variables of the expression, as
+/// head and pages ([`gristmill_format::wire`]), and the request ([`EncodedRequest`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
-    /// The lead's first.
+    /// The table of the leading variable is the first.
     #[serde(deserialize_with = "at_most::<_, _, MAX_TABLES>")]
     tables: Vec<TableSpec>,
     asked: String,
@@ -36,10 +36,10 @@ struct TableSpec {
     pages: Vec<String>,
 }
 
-/// The grid of an array's chunks.
+/// The grid of the chunks of an array.
 ///
 /// # Errors
-/// Shapes and chunks that make no grid.
+/// The error is [`WireError::Malformed`] if shape and chunks make no grid.
 pub fn grid(array: &Array) -> Result<Grid, WireError> {
     let edges = match array.edges {
         Edges::Whole => EdgeChunks::Whole,
@@ -49,33 +49,33 @@ pub fn grid(array: &Array) -> Result<Grid, WireError> {
 }
 
 impl TableSpec {
-    /// A table in at most so many bytes of text.
+    /// Encodes a table in at most `room` bytes of text.
     fn new(table: &ChunkTable, room: usize) -> Result<TableSpec, WireError> {
-        let coded = head(table);
-        let known = Head::decode(&coded).map_err(malformed)?;
+        let encoded = head(table);
+        let decoded_head = Head::decode(&encoded).map_err(malformed)?;
         let (mut pages, mut next, mut bytes) = (Vec::new(), 0, 0);
-        let spoken = coded_of(&coded);
-        bytes += spoken.len();
-        while next < known.pages_end() {
-            let coded = page(table, next).map_err(malformed)?;
-            // The page says where the next begins.
-            next = Page::decode(&known, &coded).map_err(malformed)?.chunks.end;
-            let coded = coded_of(&coded);
-            bytes += coded.len();
+        let head_text = to_base64(&encoded);
+        bytes += head_text.len();
+        while next < decoded_head.pages_end() {
+            let encoded = page(table, next).map_err(malformed)?;
+            // The next page begins where this page ends.
+            next = Page::decode(&decoded_head, &encoded).map_err(malformed)?.chunks.end;
+            let encoded = to_base64(&encoded);
+            bytes += encoded.len();
             if bytes > room {
                 return Err(too_long(bytes + (MAX_ARRAY_SPEC_BYTES - room)));
             }
-            pages.push(coded);
+            pages.push(encoded);
         }
-        Ok(TableSpec { table: spoken, pages })
+        Ok(TableSpec { table: head_text, pages })
     }
 
     fn decode(&self) -> Result<ChunkTable, WireError> {
         if self.pages.len() > MAX_PAGES {
-            return Err(malformed(format!("a table of {} pages", self.pages.len())));
+            return Err(malformed(format!("a table has {} pages, which are too many", self.pages.len())));
         }
-        let head = Head::decode(&bytes_of(&self.table)?).map_err(malformed)?;
-        let page = |text| Page::decode(&head, &bytes_of(text)?).map_err(malformed);
+        let head = Head::decode(&from_base64(&self.table)?).map_err(malformed)?;
+        let page = |text| Page::decode(&head, &from_base64(text)?).map_err(malformed);
         let pages = self.pages.iter().map(page).collect::<Result<Vec<Page>, WireError>>()?;
         head.table(pages).map_err(|error: FormatError| malformed(error))
     }
@@ -86,16 +86,18 @@ impl TableSpec {
 }
 
 impl ArraySpec {
-    /// This of the array with this table, and of others beside it in the order in which the request names them.
+    /// Encodes a request over the array with this table. `others`: the tables of the other variables, in the order in
+    /// which the request names them.
     ///
     /// # Errors
-    /// [`WireError::TooLong`] for more than [`MAX_ARRAY_SPEC_BYTES`]: some two million chunks.
+    /// The error is [`WireError::TooLong`] if the text has more than [`MAX_ARRAY_SPEC_BYTES`] (some two
+    /// million chunks), and [`WireError::Malformed`] if the request or a table cannot be encoded.
     pub fn new<'t>(
         table: &'t ChunkTable,
         others: impl Iterator<Item = &'t ChunkTable>,
         request: &Request,
     ) -> Result<ArraySpec, WireError> {
-        let asked = coded_of(&EncodedRequest::new(request).encode().map_err(malformed)?);
+        let asked = to_base64(&EncodedRequest::new(request).encode().map_err(malformed)?);
         let mut room = MAX_ARRAY_SPEC_BYTES.checked_sub(asked.len()).ok_or_else(|| too_long(asked.len()))?;
         let spec = |table: &ChunkTable| {
             let spec = TableSpec::new(table, room)?;
@@ -108,22 +110,26 @@ impl ArraySpec {
         Ok(ArraySpec { tables, asked })
     }
 
-    /// The tables, which are to be checked against their files ([`ChunkTable::check`]): the lead's and those of the others; and
-    /// the request.
+    /// The table of the leading variable, the tables of the others, and the request. The caller must check the tables
+    /// against their files ([`ChunkTable::check`]).
     ///
     /// # Errors
-    /// Whatever [`new`](ArraySpec::new) does not write.
+    /// The error is [`WireError::TooLong`] if the text has more than [`MAX_ARRAY_SPEC_BYTES`], and
+    /// [`WireError::Malformed`] if it is not an output of [`new`](ArraySpec::new).
     pub fn decode(&self) -> Result<(ChunkTable, Vec<ChunkTable>, Request), WireError> {
         if self.bytes() > MAX_ARRAY_SPEC_BYTES {
             return Err(too_long(self.bytes()));
         }
         let Some((lead, others)) = self.tables.split_first().filter(|_| self.tables.len() <= MAX_TABLES)
         else {
-            return Err(malformed(format!("{} variables", self.tables.len())));
+            return Err(malformed(format!(
+                "it has {} variables; 1 to {MAX_TABLES} are possible",
+                self.tables.len()
+            )));
         };
         let table = lead.decode()?;
         let others = others.iter().map(TableSpec::decode).collect::<Result<Vec<ChunkTable>, _>>()?;
-        let encoded = EncodedRequest::decode(&bytes_of(&self.asked)?).map_err(malformed)?;
+        let encoded = EncodedRequest::decode(&from_base64(&self.asked)?).map_err(malformed)?;
         let types: Vec<_> = [&table].into_iter().chain(&others).map(|table| table.array.dtype).collect();
         let request = encoded.request(grid(&table.array)?, &types).map_err(malformed)?;
         Ok((table, others, request))
@@ -134,11 +140,11 @@ impl ArraySpec {
     }
 }
 
-fn bytes_of(text: &String) -> Result<Vec<u8>, WireError> {
+fn from_base64(text: &String) -> Result<Vec<u8>, WireError> {
     STANDARD_NO_PAD.decode(text).map_err(malformed)
 }
 
-fn coded_of(bytes: &[u8]) -> String {
+fn to_base64(bytes: &[u8]) -> String {
     STANDARD_NO_PAD.encode(bytes)
 }
 
@@ -169,10 +175,10 @@ mod tests {
         table.array.shape = vec![chunks * 10];
         table.array.stored = vec![chunks * 10];
         table.array.chunk = vec![10];
-        let place =
+        let location =
             |chunk: u64| ChunkLocation { chunk, file: 0, offset: chunk * 7919 % 99_991, bytes: 80, mask: 0 };
-        // Every third is not stored.
-        table.locations = ChunkLocations::Listed((0..chunks).filter(|n| n % 3 != 2).map(place).collect());
+        // Every third chunk is not stored.
+        table.locations = ChunkLocations::Listed((0..chunks).filter(|n| n % 3 != 2).map(location).collect());
         table.files = vec![FileRef { name: String::new(), length: 1 << 40 }];
         table
     }
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_many_pages_come_out_as_they_went_in() {
+    fn tables_of_many_pages_round_trip() {
         for chunks in [0, 1, 100, 300_000] {
             let table = table(chunks);
             let spec = ArraySpec::new(&table, std::iter::empty(), &request(&table)).unwrap();
@@ -209,8 +215,8 @@ mod tests {
         assert!(matches!(error, WireError::TooLong { .. }), "{error}");
     }
 
-    /// A request about a variable and another beside it.
-    fn of_two() -> (ChunkTable, ChunkTable, Request) {
+    /// A request over two variables, with their tables.
+    fn request_over_two() -> (ChunkTable, ChunkTable, Request) {
         let (lead, mut other) = (table(20), table(20));
         other.array.dtype = DType::I16;
         other.array.fill = vec![0; 2];
@@ -221,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn other_variables_come_out_as_they_went_in() {
-        let (lead, other, request) = of_two();
+    fn tables_of_other_variables_round_trip() {
+        let (lead, other, request) = request_over_two();
         let spec = ArraySpec::new(&lead, [&other].into_iter(), &request).unwrap();
         let text = serde_json::to_string(&spec).unwrap();
         let read: ArraySpec = serde_json::from_str(&text).unwrap();
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn more_or_fewer_tables_than_the_request_names_are_refused() {
-        let (lead, other, request) = of_two();
+        let (lead, other, request) = request_over_two();
         for others in [0, 2, MAX_TABLES + 1] {
             let spec = ArraySpec::new(&lead, std::iter::repeat_n(&other, others), &request).unwrap();
             let error = spec.decode().unwrap_err();

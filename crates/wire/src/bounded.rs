@@ -1,4 +1,5 @@
-//! Lists of bounded length, refused while they are read: a request of 16 MiB of brackets must not become a gigabyte.
+//! Lists of bounded length. A longer list is refused while it is read: a request of 16 MiB of brackets must not become
+//! a gigabyte.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +38,7 @@ where
     from.deserialize_seq(List::<T, MOST>(PhantomData))
 }
 
-/// Reads names and what belongs to them, at most `MOST`. As in any map, the last of several of one name counts.
+/// Reads a map of at most `MOST` names. If a name occurs several times, its last value counts.
 pub(crate) fn map_of_at_most<'de, D, T, const MOST: usize>(from: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -49,7 +50,7 @@ where
         type Value = BTreeMap<String, T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MOST} names and what belongs to them")
+            write!(f, "a map of at most {MOST} names")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_the_bound_is_read_and_more_is_refused() {
+    fn lists_and_maps_beyond_the_bound_are_refused() {
         let read = |text: &str| serde_json::from_str::<Both>(text);
         assert_eq!(read(r#"{"list": [1, 2, 3]}"#).unwrap().list, [1, 2, 3]);
         assert_eq!(read(r#"{"map": {"a": 1, "b": 2, "a": 3}}"#).unwrap().map["a"], 3);

@@ -1,47 +1,47 @@
-//! Errors: of messages that make no sense, and as they travel.
+//! Errors of messages, and the form of errors in messages.
 
 use gristmill_runtime::{ErrorKind, RunError};
 use serde::{Deserialize, Serialize};
 
-/// Why a message cannot be used.
+/// The reason why a message cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// Not of the form that it should have.
-    #[error("this is no {what}: {why}")]
+    /// The message has the wrong form.
+    #[error("this is not a valid {what}: {why}")]
     Malformed {
-        /// What was expected.
+        /// The expected kind of message.
         what: &'static str,
         /// Description of the fault.
         why: String,
     },
-    /// Of another version.
+    /// The message has another version of the protocol.
     #[error(
-        "the {what} is of protocol version {given}, this node speaks {speaks}; use the same version on both sides"
+        "the {what} is of protocol version {version}, this node speaks {supported}; use the same version on both sides"
     )]
     Version {
-        /// What was given.
+        /// The kind of message.
         what: &'static str,
-        /// Its version.
-        given: u32,
-        /// Ours.
-        speaks: u32,
+        /// The version of the message.
+        version: u32,
+        /// The version of this program.
+        supported: u32,
     },
-    /// Beyond a bound.
+    /// The message is longer than its bound.
     #[error("the {what} has {bytes} bytes; the bound is {max}")]
     TooLong {
-        /// What was given.
+        /// The kind of message.
         what: &'static str,
         /// Its size.
         bytes: usize,
         /// The bound.
         max: usize,
     },
-    /// A grant or a pass that this cluster did not give.
+    /// This cluster did not give the grant or the pass.
     #[error("the grant was not given by this cluster, or was changed; open the file again")]
     Seal,
-    /// A grant, or its pass, that has run out.
-    #[error("the grant has run out; open the file again")]
+    /// The grant, or its pass, has expired.
+    #[error("the grant has expired; open the file again")]
     Expired,
     /// The system gives no random numbers.
     #[error("the system gave no random numbers; check that it has a random device")]
@@ -49,7 +49,7 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// What sort of failure this is.
+    /// The kind of the failure.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             WireError::Malformed { .. } | WireError::Version { .. } | WireError::TooLong { .. } => {
@@ -62,17 +62,18 @@ impl WireError {
     }
 }
 
-/// Longest time after which a busy node has somebody try again, in seconds. What is beyond it is taken for it.
+/// Longest time after which a busy node lets a client try again, in seconds. A longer time is reduced to this.
 pub const MAX_RETRY_AFTER: u32 = 60;
 
-/// An error on its way: `{"kind": "not-found", "message": "..."}`.
+/// An error in a message: `{"kind": "not-found", "message": "..."}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// Sort of failure, as [`ErrorKind::name`] has it.
+    /// Kind of the failure, in the words of [`ErrorKind::name`].
     pub kind: String,
     /// What was wrong and what to do.
     pub message: String,
-    /// Of a request that was refused as busy before it began: seconds after which to try again. Older nodes do not say.
+    /// Seconds after which to try again, if the request was refused as busy before it began. Older nodes do not send
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
 }
@@ -83,7 +84,7 @@ impl ErrorBody {
         ErrorBody { kind: kind.name().to_owned(), message: message.into(), retry_after: None }
     }
 
-    /// As an error of a request.
+    /// Converts it to an error of a request.
     pub fn into_error(self) -> RunError {
         match (ErrorKind::named(&self.kind), self.retry_after) {
             (ErrorKind::Busy, Some(seconds)) => {

@@ -1,4 +1,4 @@
-//! One pass over one node's records.
+//! The request for one pass over the records of a node.
 
 use std::sync::Arc;
 
@@ -10,117 +10,120 @@ use crate::bounded::at_most;
 use crate::run::decode_versioned;
 use crate::{
     ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
-    PROTOCOL, WireError, names_processors,
+    PROTOCOL, WireError, is_processors_name,
 };
 
 /// Targets that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeShard {
-    /// Where the node listens.
+    /// The address on which the node listens.
     pub address: String,
-    /// Its targets, as places in the file's layout.
+    /// Its targets, as indices in the layout of the file.
     #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub targets: Vec<u32>,
 }
 
-/// Has nodes finish several passes among themselves.
+/// The group of nodes that run several passes together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Together {
-    /// Names the work among the nodes: 32 hexadecimal digits, drawn by the node that is asked first; empty until then.
+pub struct GroupSpec {
+    /// Name of the work: 32 hexadecimal digits. The client sends an empty name to rank 0, which makes a random name.
     #[serde(default)]
     pub job: String,
-    /// All nodes, in the order of their ranks; the one that is asked first is rank 0.
+    /// All nodes, in the order of their ranks. The client asks rank 0.
     #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub members: Vec<NodeShard>,
 }
 
-/// Longest name of an asker, in bytes.
+/// Longest name of a client, in bytes.
 pub const MAX_ASKER_NAME: usize = 64;
 
-/// A process that asks, and that can fold records itself. What it says of its speed is believed within bounds only.
+/// The process of the client, which can fold records itself. Nodes bound the speeds that it states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asker {
-    /// The same in all its requests, and nobody else's; at most [`MAX_ASKER_NAME`] bytes.
+    /// Name of the process, at most [`MAX_ASKER_NAME`] bytes. It is the same in all requests of the process, and no
+    /// other process has it.
     pub name: String,
-    /// Threads that it folds with.
+    /// Number of threads that fold.
     pub lanes: u32,
-    /// Thousandths of a processor that they may use, where that is less.
+    /// Thousandths of a processor that the threads may use, if that is less than the number of threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millicores: Option<u32>,
-    /// Bytes a second that one of them takes in and folds with this kernel, if it knows.
+    /// Bytes per second that one thread receives and folds with this kernel, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// Bytes a second that its link takes in, if it knows.
+    /// Bytes per second that its link receives, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u64>,
-    /// The processors that it runs on, if it can tell; see [`names_processors`](crate::names_processors).
+    /// Name of the processors that it runs on, if known; see [`is_processors_name`](crate::is_processors_name).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<String>,
 }
 
-/// Asks a node to fold its targets, and other nodes theirs: it joins what they send back with its own.
+/// A request to fold the targets of a node and of other nodes. The node asks these, and joins their answers with its
+/// own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FoldRequest {
     /// Version of the protocol.
     pub gristmill: u32,
-    /// The sealed grant: which file, where its parts are, who asks.
+    /// The sealed grant: the file, the locations of its parts, and the principal.
     pub grant: String,
-    /// Grants for further files, whose bytes follow on those of the first in this order.
+    /// Grants for further files. Their bytes follow the bytes of the first file in this order.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_most::<_, _, MAX_FILES_OF_REQUEST>"
     )]
     pub more: Vec<String>,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Its parameters.
+    /// Parameters of the kernel.
     #[serde(deserialize_with = "at_most::<_, _, MAX_PARAMS>")]
     pub params: Vec<(String, String)>,
-    /// What the records are.
+    /// Description of the records.
     pub input: InputSpec,
-    /// The records are chunks of an array; the kernel's name is that of the operation, and `input` says its type.
+    /// The request over an array, if the records are its chunks. Then `kernel` is the name of the operation, and
+    /// `input` has its type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Arc<ArraySpec>>,
     /// Longest line, in bytes.
     pub max_record: u64,
-    /// Targets of the node that is asked, as places in the file's layout.
+    /// Targets of the node that is asked, as indices in the layout of the file.
     #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
     pub targets: Vec<u32>,
-    /// Nodes that it is to ask in turn.
+    /// Other nodes, which the node asks.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>"
     )]
     pub rest: Vec<NodeShard>,
-    /// How many nodes have passed this on.
+    /// Number of nodes that forwarded the request.
     #[serde(default)]
     pub depth: u32,
     /// Number of the pass.
     pub round: u32,
-    /// What the pass before broadcast, base64.
+    /// Broadcast of the previous pass, in base64.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     shared: String,
-    /// All passes for values are to be finished among these nodes.
+    /// The group of nodes that finish all passes for values, if the nodes do that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Together>,
-    /// Whether it is the last of several passes: the one that gives rows or bytes.
+    pub together: Option<GroupSpec>,
+    /// Whether this is the last of several passes: the pass that gives rows or bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
-    /// The bytes that are made stay on the nodes: the sealed grant to write the segments file that they become.
+    /// The sealed grant to write a segments file, if the bytes that are made stay on the nodes and become that file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Who takes the parts of nodes over that hand them back, begun or not; nothing may be handed back without.
+    /// The process that folds parts that nodes hand back, begun or not. Without it, nodes hand nothing back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asker: Option<Asker>,
-    /// First record wanted, and the one after the last.
+    /// The first selected record, and the record after the last one.
     pub select: (u64, u64),
-    /// Whether nodes may use, and keep, statistics of chunks.
+    /// Whether nodes may use and store statistics of chunks.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub statistics: bool,
     /// Whether all bytes are compared with their checksums, also those that were compared lately.
@@ -137,9 +140,8 @@ const fn is_yes(is: &bool) -> bool {
     *is
 }
 
-/// What of a request stays the same from pass to pass and from node to node.
 impl FoldRequest {
-    /// A request of pass 0 with nothing folded anywhere yet; fill in the rest.
+    /// A request for pass 0 without targets and with an empty selection. The caller sets the other fields.
     pub fn new(
         grant: String,
         kernel: String,
@@ -170,20 +172,20 @@ impl FoldRequest {
         }
     }
 
-    /// What the pass before broadcast.
+    /// The broadcast of the previous pass.
     ///
     /// # Errors
-    /// The error is [`WireError::Malformed`] if it is no base64.
+    /// The error is [`WireError::Malformed`] if it is not base64.
     pub fn shared(&self) -> Result<Vec<u8>, WireError> {
         STANDARD_NO_PAD.decode(&self.shared).map_err(|e| malformed(e.to_string()))
     }
 
-    /// Sets what the pass before broadcast.
+    /// Sets the broadcast of the previous pass.
     pub fn set_shared(&mut self, bytes: &[u8]) {
         self.shared = STANDARD_NO_PAD.encode(bytes);
     }
 
-    /// As the bytes of a ticket.
+    /// Encodes the request as the bytes of a ticket.
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], and
@@ -196,12 +198,12 @@ impl FoldRequest {
         Ok(bytes)
     }
 
-    /// Reads and checks what [`encode`](FoldRequest::encode) wrote; `None` if it is another kind of ticket.
+    /// Decodes and checks the output of [`encode`](FoldRequest::encode). Returns `None` for another kind of ticket.
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], [`WireError::Version`] if
-    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is no such request or
-    /// passes a bound.
+    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is not such a request or
+    /// exceeds a bound.
     pub fn decode(bytes: &[u8]) -> Result<Option<FoldRequest>, WireError> {
         if bytes.len() > MAX_REQUEST_BYTES {
             return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });
@@ -209,34 +211,37 @@ impl FoldRequest {
         if !bytes.starts_with(br#"{"fold":"#) {
             return Ok(None);
         }
-        let Owned { fold } = decode_versioned("fold request", bytes)?;
-        let version = fold.gristmill;
-        if version != PROTOCOL {
-            return Err(WireError::Version { what: "fold request", given: version, speaks: PROTOCOL });
+        let OwnedEnvelope { fold } = decode_versioned("fold request", bytes)?;
+        let received = fold.gristmill;
+        if received != PROTOCOL {
+            return Err(WireError::Version { what: "fold request", version: received, supported: PROTOCOL });
         }
         let shards = fold.rest.len() + 1;
         let targets = fold.targets.len() + fold.rest.iter().map(|shard| shard.targets.len()).sum::<usize>();
         if fold.depth > MAX_DEPTH {
             return Err(malformed(format!(
-                "passed on {} times; at most {MAX_DEPTH} are possible",
+                "it was forwarded {} times; at most {MAX_DEPTH} times are possible",
                 fold.depth
             )));
         }
         if shards > MAX_FILE_TARGETS || targets > MAX_FILE_TARGETS {
-            return Err(malformed(format!("{shards} nodes and {targets} targets are too many")));
+            return Err(malformed(format!(
+                "it has {shards} nodes and {targets} targets; at most {MAX_FILE_TARGETS} of each are possible"
+            )));
         }
-        if let Some(Together { job, members }) = &fold.together {
-            let hex = job.len() == 32 && job.bytes().all(|b| b.is_ascii_hexdigit());
-            let named: usize = members.iter().map(|member| member.targets.len()).sum();
-            if !(hex || job.is_empty()) || members.is_empty() || named > MAX_FILE_TARGETS {
-                return Err(malformed("members of a group that cannot be".into()));
+        if let Some(GroupSpec { job, members }) = &fold.together {
+            let is_hex = job.len() == 32 && job.bytes().all(|b| b.is_ascii_hexdigit());
+            let member_targets: usize = members.iter().map(|member| member.targets.len()).sum();
+            if !(is_hex || job.is_empty()) || members.is_empty() || member_targets > MAX_FILE_TARGETS {
+                return Err(malformed("its group has a wrong name, no members or too many targets".into()));
             }
         }
         if let Some(asker) = &fold.asker
             && (asker.name.len() > MAX_ASKER_NAME || asker.lanes == 0)
         {
             return Err(malformed(format!(
-                "an asker with a name of {} bytes and {} threads",
+                "its client has a name of {} bytes and {} threads; at most {MAX_ASKER_NAME} bytes and at least \
+                 1 thread are possible",
                 asker.name.len(),
                 asker.lanes
             )));
@@ -245,15 +250,15 @@ impl FoldRequest {
             .asker
             .iter()
             .filter_map(|asker| asker.processors.as_deref())
-            .any(|name| !names_processors(name))
+            .any(|name| !is_processors_name(name))
         {
-            return Err(malformed("an asker on processors whose name is not 16 hexadecimal digits".into()));
+            return Err(malformed("the name of the client's processors is not 16 hexadecimal digits".into()));
         }
         if fold.more.len() >= MAX_FILES_OF_REQUEST {
-            return Err(malformed(format!("it is about {} files", fold.more.len() + 1)));
+            return Err(malformed(format!("it has {} files, which are too many", fold.more.len() + 1)));
         }
         if fold.select.0 > fold.select.1 {
-            return Err(malformed(format!("records {} to {}", fold.select.0, fold.select.1)));
+            return Err(malformed(format!("it selects records {} to {}", fold.select.0, fold.select.1)));
         }
         Ok(Some(fold))
     }
@@ -266,7 +271,7 @@ struct Envelope<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Owned {
+struct OwnedEnvelope {
     fold: FoldRequest,
 }
 

@@ -1,61 +1,61 @@
-//! What a node sends while it folds: frames, little-endian, each at most [`MAX_FRAME_BYTES`] long.
+//! Frames, which a node sends while it folds. They are little-endian and have at most [`MAX_FRAME_BYTES`] bytes.
 
 use std::ops::Range;
 
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{KernelError, RowBatch};
-use gristmill_runtime::{HandBack, Left, Tally, UnitEnd};
+use gristmill_runtime::{HandBack, RowCut, Tally, UnitEnd};
 
 use crate::action::Receipt;
 use crate::{ErrorBody, MAX_FILE_TARGETS, WireError};
 
-/// Longest frame, in bytes: a batch of rows, or of one row of the longest record.
+/// Longest frame, in bytes: a batch of rows, or one row of the longest record.
 pub const MAX_FRAME_BYTES: usize = 32 << 20;
 
-/// What a node says about its part of a pass.
+/// A message of a node about its part of a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// Still at work; so many positions are folded. Sent at least every second.
+    /// Number of positions that are folded. It is sent at least every second.
     Progress(u64),
     /// A unit begins at this byte.
     Begin(u64),
-    /// Rows of the unit.
+    /// Some rows of the unit.
     Rows(RowBatch),
     /// The unit has ended.
     End(UnitEnd),
-    /// A stretch of an encoded partial; all stretches together, in their order, are the partial.
+    /// A part of an encoded partial. All parts, in their order, are the partial.
     Partial(Vec<u8>),
-    /// Passes were finished among the nodes: the stretches of [`Frame::Partial`] before this one are the state of all
-    /// records after the pass of this number, to which these bytes were broadcast.
+    /// The group of nodes finished its passes. The parts of [`Frame::Partial`] before this frame are the state of all
+    /// records after the pass of this number. These bytes were the broadcast to that pass.
     Reached(u32, Vec<u8>),
-    /// The bytes that the target at this place of the layout made are durable; the receipt for them.
+    /// The bytes that the target at this index of the layout made are durable. The frame has their receipt.
     Written(u32, Receipt),
-    /// These targets' records are not folded any further here. Of a value, the partial says what is folded; rows go on
-    /// from what is left.
+    /// The node does not fold the records of these targets any further. For a value, the partial tells which records
+    /// are folded. For rows, the rest of the records is in the frame.
     HandedBack(HandBack),
-    /// A failure at this position; what lies before it is in the partial. For rows the position is that of the
-    /// unit, and nothing follows.
+    /// A failure at this position. The records before it are in the partial. For rows it is the position of the unit,
+    /// and no frame follows.
     Failed(u64, ErrorBody),
-    /// The end, and what it cost.
+    /// The end, with the counts of the work.
     Finished(TallyFrame),
 }
 
-/// What a shard cost. Targets are places in the file's layout.
+/// Counts of the work of a shard. Targets are indices in the layout of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TallyFrame {
-    /// Bytes and records by target: those that are not 0.
+    /// Target, bytes read and records folded, for each target with a count above 0.
     pub targets: Vec<(u32, u64, u64)>,
     /// Bytes that one target pulled from another.
     pub moved: u64,
-    /// Messages between targets that this took.
+    /// Messages between targets that this needed.
     pub messages: u64,
-    /// Chunks that were not read, because their statistics settled them.
+    /// Chunks that were answered from their statistics and not read.
     pub settled: u64,
 }
 
 impl TallyFrame {
-    /// From what was counted.
-    pub fn of(tally: &Tally) -> TallyFrame {
+    /// Makes the frame of a tally.
+    pub fn new(tally: &Tally) -> TallyFrame {
         let targets = (0u32..).zip(tally.read.iter().zip(&tally.records));
         let targets = targets.filter(|(_, (read, records))| **read > 0 || **records > 0);
         TallyFrame {
@@ -66,7 +66,7 @@ impl TallyFrame {
         }
     }
 
-    /// As counts of a file with so many targets; counts of others are dropped.
+    /// Converts it to the tally of a file with this number of targets. Counts of other targets are dropped.
     pub fn tally(&self, targets: usize) -> Tally {
         let mut tally = Tally::new(targets);
         for (target, read, records) in &self.targets {
@@ -93,7 +93,7 @@ const WRITTEN: u8 = 9;
 const HANDED_BACK: u8 = 10;
 
 impl Frame {
-    /// As bytes: a number for the kind, then its fields.
+    /// Encodes the frame: a byte for the kind, then the fields.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -135,13 +135,13 @@ impl Frame {
                 out.put_u64(receipt.version);
                 out.put_blob(receipt.seal.as_bytes());
             }
-            Frame::HandedBack(HandBack { targets, left, why }) => {
+            Frame::HandedBack(HandBack { targets, row_cut, why }) => {
                 out.push(HANDED_BACK);
                 out.put_u64(targets.len() as u64);
                 targets.iter().for_each(|target| out.put_u64(u64::from(*target)));
-                out.put_u64(left.from);
-                out.put_flag(left.begun.is_some());
-                if let Some((range, state)) = &left.begun {
+                out.put_u64(row_cut.from);
+                out.put_flag(row_cut.begun.is_some());
+                if let Some((range, state)) = &row_cut.begun {
                     put_piece(&mut out, range, state);
                 }
                 out.put_blob(why.as_bytes());
@@ -168,11 +168,11 @@ impl Frame {
         out
     }
 
-    /// Reads what [`encode`](Frame::encode) wrote; never panics on anything else.
+    /// Decodes the output of [`encode`](Frame::encode). It never panics.
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_FRAME_BYTES`], and [`WireError::Malformed`]
-    /// if they are no frame.
+    /// if they are not a frame.
     pub fn decode(bytes: &[u8]) -> Result<Frame, WireError> {
         if bytes.len() > MAX_FRAME_BYTES {
             return Err(WireError::TooLong { what: "frame", bytes: bytes.len(), max: MAX_FRAME_BYTES });
@@ -193,7 +193,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         PROGRESS => Ok(Frame::Progress(read.u64()?)),
         BEGIN => Ok(Frame::Begin(read.u64()?)),
         ROWS => {
-            crate::rows::decode(read.rest()).map(Frame::Rows).ok_or_else(|| read.bad("rows that do not fit"))
+            crate::rows::decode(read.rest()).map(Frame::Rows).ok_or_else(|| read.bad("the rows do not fit"))
         }
         END => {
             let (enough, cut) = (read.flag()?, read.flag()?);
@@ -202,7 +202,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         }
         PARTIAL => Ok(Frame::Partial(read.blob()?.to_vec())),
         REACHED => {
-            let round = u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible pass"))?;
+            let round = u32::try_from(read.u64()?).map_err(|_| read.bad("the pass number is impossible"))?;
             Ok(Frame::Reached(round, read.blob()?.to_vec()))
         }
         WRITTEN => {
@@ -214,7 +214,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
         HANDED_BACK => {
             let count = read.u64()?;
             if count > MAX_FILE_TARGETS as u64 {
-                return Err(read.bad(format!("{count} targets handed back")));
+                return Err(read.bad(format!("{count} targets are too many")));
             }
             let mut targets = Vec::new();
             for _ in 0..count {
@@ -223,22 +223,22 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             let from = read.u64()?;
             let begun = if read.flag()? { Some(piece(read)?) } else { None };
             if begun.as_ref().is_some_and(|(range, _)| range.end != from) {
-                return Err(read.bad("a unit that does not end where the rest begins"));
+                return Err(read.bad("the unit does not end where the rest begins"));
             }
             let why = String::from_utf8_lossy(read.blob()?).into_owned();
-            Ok(Frame::HandedBack(HandBack { targets, left: Left { from, begun }, why }))
+            Ok(Frame::HandedBack(HandBack { targets, row_cut: RowCut { from, begun }, why }))
         }
         FAILED => {
             let at = read.u64()?;
             let kind = String::from_utf8_lossy(read.blob()?).into_owned();
             let message = String::from_utf8_lossy(read.blob()?).into_owned();
-            // A failure at a record is no refusal, so it says nothing of trying again.
+            // A failure at a record is not a refusal, so it has no time for another try.
             Ok(Frame::Failed(at, ErrorBody { kind, message, retry_after: None }))
         }
         FINISHED => {
             let count = read.u64()?;
             if count > MAX_FILE_TARGETS as u64 {
-                return Err(read.bad(format!("counts of {count} targets")));
+                return Err(read.bad(format!("counts for {count} targets are too many")));
             }
             let mut tally = TallyFrame::default();
             for _ in 0..count {
@@ -248,12 +248,12 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
             (tally.moved, tally.messages, tally.settled) = (read.u64()?, read.u64()?, read.u64()?);
             Ok(Frame::Finished(tally))
         }
-        other => Err(read.bad(format!("no frame has the number {other}"))),
+        other => Err(read.bad(format!("there is no frame of kind {other}"))),
     }
 }
 
 fn target(read: &mut StateReader<'_>) -> Result<u32, KernelError> {
-    u32::try_from(read.u64()?).map_err(|_| read.bad("an impossible target"))
+    u32::try_from(read.u64()?).map_err(|_| read.bad("the target number is impossible"))
 }
 
 fn put_piece(out: &mut Vec<u8>, range: &Range<u64>, state: &[u8]) {
@@ -265,7 +265,7 @@ fn put_piece(out: &mut Vec<u8>, range: &Range<u64>, state: &[u8]) {
 fn piece(read: &mut StateReader<'_>) -> Result<(Range<u64>, Vec<u8>), KernelError> {
     let range = read.u64()?..read.u64()?;
     if range.start > range.end {
-        return Err(read.bad("a reversed range"));
+        return Err(read.bad("a range is reversed"));
     }
     Ok((range, read.blob()?.to_vec()))
 }

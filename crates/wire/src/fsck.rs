@@ -1,17 +1,17 @@
-//! `fsck`: the objects of a storage node beside what the namespace says of them, a page at a time.
+//! `fsck`: comparison of the objects of a storage node with the namespace, page by page.
 //!
-//! Whoever checks asks the entry node with `POST /fsck` and an [`FsckStep`]. The entry node asks the storage node for a page
-//! of its objects: `GET /objects/NAME/next` with a grant to manage, answered with an [`ObjectPage`].
+//! The client sends `POST /fsck` and an [`FsckStep`] to the entry node. The entry node asks the storage node for a page
+//! of its objects: `GET /objects/NAME/next` with a grant to manage. The answer is an [`ObjectPage`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::WireError;
 
-/// Objects of one [`ObjectPage`] at most.
+/// Most objects of one [`ObjectPage`].
 pub const MAX_OBJECTS_LISTED: usize = 512;
 
-/// Longest answer to an [`FsckStep`], in bytes: every file of the page may be lost, and paths may be long.
+/// Longest answer to an [`FsckStep`], in bytes. Every file of the page may be lost, and paths may be long.
 pub const MAX_FSCK_BYTES: usize = 32 << 20;
 
 /// Longest [`ObjectPage`], in bytes.
@@ -20,45 +20,45 @@ pub const MAX_OBJECT_PAGE_BYTES: usize = 1 << 20;
 /// Longest [`FsckStep`], in bytes.
 pub const MAX_FSCK_STEP_BYTES: usize = 1 << 10;
 
-/// The id that lies before those of all files.
+/// The id before the ids of all files.
 pub const FIRST_ID: &str = "00000000000000000000000000000000";
 
-/// Asks about some objects of a storage node.
+/// A request to check some objects of a storage node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FsckStep {
-    /// Number of its target.
+    /// Number of the node's target.
     pub number: u32,
-    /// Those whose file's id comes behind this one; 32 hexadecimal digits, [`FIRST_ID`] for the beginning.
+    /// Id of a file: 32 hexadecimal digits. Objects of files with larger ids are checked. It is [`FIRST_ID`] at first.
     pub after: String,
-    /// Remove the objects that no put names. For administrators only.
+    /// Whether to remove the objects that no put names. Only administrators may do that.
     #[serde(default)]
     pub remove: bool,
 }
 
-/// What was found in a step.
+/// The result of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FsckFound {
-    /// Objects that were compared.
+pub struct FsckResult {
+    /// Number of objects that were compared.
     pub objects: u64,
-    /// Their bytes.
+    /// Bytes of these objects.
     pub bytes: u64,
-    /// Files whose object is not as it should be.
+    /// Files whose object is missing or wrong.
     pub lost: Vec<LostObject>,
     /// Objects that no put names.
     pub unnamed: Vec<UnnamedObject>,
-    /// Where the next step begins; `None` at the end.
+    /// Id after which the next step begins; `None` at the end.
     pub next: Option<String>,
 }
 
-/// An object that a file should have.
+/// An object of a file that is missing or wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostObject {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The object's name.
+    /// Name of the object.
     pub object: String,
-    /// What is wrong, as a part of a sentence.
+    /// The fault, as a part of a sentence.
     pub why: String,
 }
 
@@ -67,18 +67,18 @@ pub struct LostObject {
 pub struct UnnamedObject {
     /// Its name.
     pub object: String,
-    /// Its bytes; 0 where they are not known.
+    /// Its bytes; 0 if unknown.
     pub bytes: u64,
-    /// It was removed in this step.
+    /// Whether it was removed in this step.
     pub removed: bool,
 }
 
-/// Objects of files that a storage node has.
+/// Objects of files on a storage node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectPage {
-    /// In the order of their ids.
+    /// Objects in the order of their ids.
     pub objects: Vec<ObjectEntry>,
-    /// The id up to which all are told; `None`: there are no more.
+    /// The id up to which all objects are listed; `None`: there are no more.
     pub end: Option<String>,
 }
 
@@ -87,11 +87,11 @@ pub struct ObjectPage {
 pub struct ObjectEntry {
     /// Id of its file.
     pub id: String,
-    /// How it is.
+    /// Its state.
     pub state: ObjectState,
 }
 
-/// How an object is.
+/// The state of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectState {
@@ -102,17 +102,17 @@ pub enum ObjectState {
         /// Its bytes.
         length: u64,
     },
-    /// It is being written, or whoever wrote it has gone.
+    /// It is being written, or its writer has gone.
     Incomplete {
         /// Its bytes so far.
         length: u64,
     },
-    /// The node cannot say, and why.
+    /// Its state cannot be read. The text is the reason.
     Unreadable(String),
 }
 
 impl ObjectState {
-    /// Its bytes; 0 where they are not known.
+    /// Bytes of the object; 0 if unknown.
     pub fn length(&self) -> u64 {
         match self {
             ObjectState::Complete { length, .. } | ObjectState::Incomplete { length } => *length,
@@ -122,30 +122,31 @@ impl ObjectState {
 }
 
 impl FsckStep {
-    /// Reads what was asked.
+    /// Decodes the request of a client.
     ///
     /// # Errors
-    /// [`WireError::TooLong`] and [`WireError::Malformed`].
+    /// The error is [`WireError::TooLong`] if the bytes are more than the bound, and [`WireError::Malformed`]
+    /// if they are not such JSON.
     pub fn decode(bytes: &[u8]) -> Result<FsckStep, WireError> {
         decode("step of fsck", bytes, MAX_FSCK_STEP_BYTES)
     }
 }
 
-impl FsckFound {
-    /// Reads what an entry node found.
+impl FsckResult {
+    /// Decodes the answer of the entry node.
     ///
     /// # Errors
-    /// As [`FsckStep::decode`].
-    pub fn decode(bytes: &[u8]) -> Result<FsckFound, WireError> {
+    /// It fails as [`FsckStep::decode`] does.
+    pub fn decode(bytes: &[u8]) -> Result<FsckResult, WireError> {
         decode("result of fsck", bytes, MAX_FSCK_BYTES)
     }
 }
 
 impl ObjectPage {
-    /// Reads what a storage node has.
+    /// Decodes the answer of a storage node.
     ///
     /// # Errors
-    /// As [`FsckStep::decode`].
+    /// It fails as [`FsckStep::decode`] does.
     pub fn decode(bytes: &[u8]) -> Result<ObjectPage, WireError> {
         decode("page of objects", bytes, MAX_OBJECT_PAGE_BYTES)
     }

@@ -1,4 +1,4 @@
-//! Grants: what somebody may do with one file, sealed so that every node of the cluster can check it alone.
+//! Grants: signed permissions for one file. Every node of the cluster can check a grant alone.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,25 +16,25 @@ pub enum Rights {
     Read,
     /// Creating and writing objects that are not complete yet.
     Write,
-    /// Removing objects and asking for their state: the entry node itself.
+    /// Removing objects and asking for their state. Only the entry node has this right.
     Manage,
 }
 
-/// What a principal may do with a file, and until when.
+/// The rights of a principal on a file, and a time limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
-    /// For whom.
+    /// The principal.
     pub principal: String,
-    /// What.
+    /// What the principal may do.
     pub rights: Rights,
-    /// With which file, at which versions.
+    /// The file with its versions.
     pub file: FileMap,
-    /// Until when, in seconds since 1970.
+    /// The last second in which the grant is valid, in seconds since 1970.
     pub expires: u64,
 }
 
-/// The key of a cluster. Whoever has it can give grants, so it never leaves the nodes.
+/// The key of a cluster. With it anybody can make grants, so it never leaves the nodes.
 #[derive(Clone)]
 pub struct Key(hmac::Key);
 
@@ -53,7 +53,7 @@ impl Key {
         Key(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
 
-    /// A key nobody else has; it cannot be saved.
+    /// A random key, which cannot be saved.
     ///
     /// # Errors
     /// The error is [`WireError::Random`] if the system gives no random numbers.
@@ -71,10 +71,10 @@ impl Key {
         Ok(bytes)
     }
 
-    /// The key as 64 hexadecimal digits, as key files have it.
+    /// Reads the 64 hexadecimal digits of a key file.
     pub fn from_hex(text: &str) -> Option<Key> {
         let text = text.trim();
-        // Reading a number alone would take signs as well.
+        // `from_str_radix` alone accepts signs.
         if text.len() != 2 * KEY_BYTES || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
@@ -91,12 +91,12 @@ impl Key {
     }
 
     /// Whether [`sign`](Key::sign) gave this signature for this message.
-    pub fn signed(&self, message: &[u8], signature: &str) -> bool {
+    pub fn verify(&self, message: &[u8], signature: &str) -> bool {
         URL_SAFE_NO_PAD.decode(signature).is_ok_and(|tag| hmac::verify(&self.0, message, &tag).is_ok())
     }
 
-    /// The grant as text: its JSON and the signature of that, both base64, with a dot between; and after another dot the
-    /// [`Pass`] of its principal.
+    /// The grant as text: its JSON, the signature of the JSON, and the [`Pass`] of the principal, with dots between.
+    /// JSON and signature are in base64.
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the text would be longer than [`MAX_GRANT_BYTES`] or the name of the
@@ -113,23 +113,23 @@ impl Key {
         Ok(sealed)
     }
 
-    /// Whether a sealed text is of this cluster, without reading what it grants.
-    pub fn sealed(&self, sealed: &str) -> bool {
+    /// Whether this cluster sealed the text. The grant is not read.
+    pub fn is_sealed(&self, sealed: &str) -> bool {
         sealed.len() <= MAX_GRANT_BYTES
-            && parts(sealed).is_some_and(|(body, seal)| self.signed(body.as_bytes(), seal))
+            && parts(sealed).is_some_and(|(body, seal)| self.verify(body.as_bytes(), seal))
     }
 
-    /// The grant behind a sealed text, if this cluster gave it and it has not run out at `now` (seconds since 1970).
+    /// The grant in a sealed text. `now`: seconds since 1970.
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the text is longer than [`MAX_GRANT_BYTES`], [`WireError::Seal`] if this
-    /// cluster did not give it or its pass is of somebody else, [`WireError::Expired`] if it has run out, and
-    /// [`WireError::Malformed`] if what was sealed is no grant for a file that can be.
+    /// cluster did not give it or its pass names another principal, [`WireError::Expired`] if it has expired, and
+    /// [`WireError::Malformed`] if the sealed text is not a grant for a possible file.
     pub fn open(&self, sealed: &str, now: u64) -> Result<Grant, WireError> {
         if sealed.len() > MAX_GRANT_BYTES {
             return Err(WireError::TooLong { what: "grant", bytes: sealed.len(), max: MAX_GRANT_BYTES });
         }
-        if !self.sealed(sealed) {
+        if !self.is_sealed(sealed) {
             return Err(WireError::Seal);
         }
         let (body, _) = parts(sealed).ok_or(WireError::Seal)?;
@@ -153,7 +153,7 @@ fn parts(sealed: &str) -> Option<(&str, &str)> {
     Some((parts.next()?, parts.next()?))
 }
 
-/// The pass of the principal of a sealed grant, which goes into a header of the request that the grant is in.
+/// The pass in a sealed grant. It goes into a header of the request that contains the grant.
 pub fn pass_of(sealed: &str) -> Option<&str> {
     sealed.splitn(3, '.').nth(2)
 }

@@ -1,13 +1,13 @@
-//! What the records of a request are.
+//! The description of the records of a request.
 
 use gristmill_kernel::{ByteOrder, DType, Input, KernelError};
 use serde::{Deserialize, Serialize};
 
-/// Records as requests describe them: the options `--type`, `--record`, `--skip`, `--big-endian`.
+/// Description of the records of a request: the options `--type`, `--record`, `--skip`, `--big-endian`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {
-    /// Type of the elements; without it the file is text.
+    /// Type of the elements. Without it the file is text.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<String>,
     /// Bytes of a record.
@@ -16,16 +16,16 @@ pub struct InputSpec {
     /// Bytes before the first record.
     #[serde(default)]
     pub skip: u64,
-    /// Elements are big-endian.
+    /// Whether the elements are big-endian.
     #[serde(default)]
     pub big_endian: bool,
 }
 
 impl InputSpec {
-    /// What kernels are bound to, and the byte order of the elements.
+    /// The input that a kernel is bound to, and the byte order of the elements.
     ///
     /// # Errors
-    /// It fails if there is no such type, if the record size is 0, and if it is no multiple of the size of the type.
+    /// It fails if the type is unknown, if the record size is 0, and if it is not a multiple of the size of the type.
     pub fn input(&self) -> Result<(Input, ByteOrder), KernelError> {
         let dtype = self.dtype.as_deref().map(str::parse::<DType>).transpose()?;
         let input = match (dtype, self.record) {
@@ -39,7 +39,7 @@ impl InputSpec {
     }
 
     /// The description of an input.
-    pub fn of(input: &Input, order: ByteOrder) -> InputSpec {
+    pub fn new(input: &Input, order: ByteOrder) -> InputSpec {
         let record = match (input.record, input.element) {
             (gristmill_kernel::RecordRule::Fixed(size), Some(dtype)) if size == dtype.size() as u64 => None,
             (gristmill_kernel::RecordRule::Fixed(size), _) => Some(size),

@@ -1,74 +1,75 @@
-//! What a node says of its load: `GET /load/KERNEL` with a grant.
+//! The load that a node reports: `GET /load/KERNEL` with a grant.
 
 use serde::{Deserialize, Serialize};
 
 /// Longest answer, in bytes.
 pub const MAX_LOAD_BYTES: usize = 64 << 10;
 
-/// What a node can do and has to do. Whoever reads it believes it within bounds only.
+/// Speed and work of a node, as it reports them. A reader bounds these values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeLoad {
     /// Number of its target.
     pub target: u32,
-    /// Processors that active work may use now; 0: it takes none.
+    /// Processors that active work may use now; 0: active work is refused.
     pub cores: f64,
     /// Threads of a fold.
     pub lanes: u32,
-    /// Bytes a second that one processor folds with the kernel that was asked about.
+    /// Bytes per second that one processor folds with the kernel of the request.
     pub rate: f64,
-    /// Whether that was measured, or is what is said of every kernel at first.
+    /// Whether the rate was measured. If not, it is the initial estimate.
     pub measured: bool,
-    /// Bytes a second of its link to clients.
+    /// Bytes per second of its link to clients.
     pub link: f64,
-    /// Whether that was measured lately by what is sent over it, or is what is said of it.
+    /// Whether the speed of the link was measured lately. If not, it is an estimate.
     #[serde(default)]
     pub link_measured: bool,
-    /// Seconds for which the link has to send what was handed back.
+    /// Seconds that the link needs for the parts that were handed back.
     pub link_busy: f64,
-    /// Active requests, and of them those at work.
+    /// Number of active requests.
     pub active: u64,
-    /// See [`active`](NodeLoad::active).
+    /// Number of active requests that are running.
     pub running: u64,
-    /// Normal reads and writes that are being served.
+    /// Number of normal reads and writes that are being served.
     #[serde(default)]
     pub normal: u64,
-    /// Seconds for which these processors have active work.
+    /// Seconds for which the processors have active work.
     pub queued: f64,
-    /// Share of all its processors that is used, 0 to 1, and of that what is not active work.
+    /// Share of all processors that is used, 0 to 1.
     pub cpu: f64,
-    /// See [`cpu`](NodeLoad::cpu).
+    /// Share of all processors that is used by other than active work, 0 to 1.
     pub others: f64,
-    /// Bytes of memory that can be had, and all of them, if it knows.
+    /// Bytes of available memory and of all memory, if known.
     #[serde(default)]
     pub memory: Option<(u64, u64)>,
-    /// Share of the last ten seconds in which something waited for I/O, 0 to 1, if it knows.
+    /// Share of the last ten seconds in which some process waited for I/O, 0 to 1, if known.
     #[serde(default)]
     pub io: Option<f64>,
-    /// The processors that it runs on, if it can tell.
+    /// The processors that it runs on, if known.
     #[serde(default)]
     pub processors: Option<Processors>,
-    /// Bytes that one processor sends in a second, reading them included; 0: it does not say.
+    /// Bytes per second that one processor reads and sends; 0: unknown.
     #[serde(default)]
     pub sends: f64,
 }
 
-/// The processors that a process runs on, which others may run on too.
+/// The processors that a process runs on. Other processes may run on them too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Processors {
-    /// The same for all that run on them; see [`names_processors`].
+    /// Name of the processors, the same for all processes on them; see [`is_processors_name`].
     pub name: String,
-    /// How many there are for all of these together, whatever they do.
+    /// Number of processors for all processes together.
     pub cores: f64,
-    /// Of these, what active work of the process may use if nobody else uses any.
+    /// Number of these that active work of the process may use if no other process uses any.
     pub most: f64,
-    /// Of these, what its active work used lately.
+    /// Number of these that its active work used lately.
     pub used: f64,
 }
 
-/// Digits of the name of some processors.
+/// Digits of the name of processors.
 const NAME_DIGITS: usize = 16;
 
-/// Whether processors may be named so: 16 hexadecimal digits, a digest that tells nothing but which are the same.
-pub fn names_processors(name: &str) -> bool {
+/// Whether the text is a name of processors: 16 hexadecimal digits, a digest that tells only which processors are the
+/// same.
+pub fn is_processors_name(name: &str) -> bool {
     name.len() == NAME_DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,4 +1,4 @@
-//! Where a file lies.
+//! The location of a file.
 
 use std::collections::BTreeMap;
 
@@ -16,47 +16,48 @@ pub const OBJECT_PREFIX: &str = "file-";
 pub struct TargetPlace {
     /// Number of the target in the cluster.
     pub number: u32,
-    /// Where its node listens: `127.0.0.1:7441`, `unix:/run/node.sock`.
+    /// Address of its node: `127.0.0.1:7441`, `unix:/run/node.sock`.
     pub address: String,
-    /// Version of the object there; 0 while the file is being written, and where it has no bytes and so no object.
+    /// Version of the object on the target. It is 0 while the file is being written, and if the target has no bytes of
+    /// the file and so no object.
     pub version: u64,
 }
 
-/// A file as one state of it: one object of the same name on each target.
+/// One state of a file: one object of the same name on each target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileMap {
-    /// 32 hexadecimal digits.
+    /// Id of the file: 32 hexadecimal digits.
     pub id: String,
-    /// How users name it.
+    /// Path of the file.
     pub path: String,
-    /// Bytes; 0 while the file is being written.
+    /// Bytes of the file; 0 while the file is being written.
     pub length: u64,
     /// Stripe unit in bytes.
     pub unit: u64,
-    /// Target of the first stripe, as a place in `targets`.
+    /// Target of the first stripe, as an index in `targets`.
     pub first: u32,
-    /// Record size that the unit was rounded to, where it was told.
+    /// Record size that the unit was rounded to, if one was given.
     pub record: Option<u64>,
-    /// A segments file: each object has the pieces that its target made, and a table behind them
-    /// ([`SegmentTable`](gristmill_layout::SegmentTable)). `unit` and `first` say nothing then.
+    /// Whether it is a segments file: each object has the pieces that its target made, followed by a table
+    /// ([`SegmentTable`](gristmill_layout::SegmentTable)). `unit` and `first` have no meaning then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
-    /// In the order of the layout.
+    /// Targets in the order of the layout.
     pub targets: Vec<TargetPlace>,
 }
 
 impl FileMap {
-    /// How its stripes are dealt.
+    /// The layout of its stripes.
     ///
     /// # Errors
     /// The error is [`LayoutError::NotStriped`] for a segments file. It also fails if the unit, the number of targets
     /// or the first target is impossible.
     pub fn striped(&self) -> Result<Striped, LayoutError> {
-        if self.segments { Err(LayoutError::NotStriped) } else { self.dealt() }
+        if self.segments { Err(LayoutError::NotStriped) } else { self.stripes() }
     }
 
-    fn dealt(&self) -> Result<Striped, LayoutError> {
+    fn stripes(&self) -> Result<Striped, LayoutError> {
         let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
         Striped::new(self.unit, targets, self.first)
     }
@@ -66,8 +67,9 @@ impl FileMap {
         format!("{OBJECT_PREFIX}{}", self.id)
     }
 
-    /// Several files as one, whose bytes lie one behind the other: the targets of all of them in the order of their numbers,
-    /// without versions, and no stripes. One file is what it is; `None` for none.
+    /// Joins several files into one, with their bytes one after the other. The joined file has all targets in the order
+    /// of their numbers, without versions, and no stripes. A single file is returned unchanged. Without files it is
+    /// `None`.
     pub fn joined<'a>(files: impl Iterator<Item = &'a FileMap>) -> Option<FileMap> {
         let mut files = files;
         let first = files.next()?;
@@ -94,21 +96,21 @@ impl FileMap {
         Some(all)
     }
 
-    /// Whether it makes sense: what is read from elsewhere is checked with this.
+    /// Checks a map that was received.
     ///
     /// # Errors
-    /// The error is [`WireError::Malformed`] if it does not. It says what is wrong.
+    /// The error is [`WireError::Malformed`] if the map is impossible. It says what is wrong.
     pub fn check(&self) -> Result<(), WireError> {
         let bad = |why: String| Err(WireError::Malformed { what: "map of a file", why });
         if self.id.len() != 32 || !self.id.bytes().all(|b| b.is_ascii_hexdigit()) {
             return bad("its id is not 32 hexadecimal digits".into());
         }
         if self.targets.is_empty() || self.targets.len() > MAX_FILE_TARGETS {
-            return bad(format!("{} targets; 1 to {MAX_FILE_TARGETS} are possible", self.targets.len()));
+            return bad(format!("it has {} targets, not 1 to {MAX_FILE_TARGETS}", self.targets.len()));
         }
         if self.length > MAX_FILE_BYTES {
-            return bad(format!("a length of {} bytes", self.length));
+            return bad(format!("its length of {} bytes is too large", self.length));
         }
-        self.dealt().map(|_| ()).or_else(|error| bad(error.to_string()))
+        self.stripes().map(|_| ()).or_else(|error| bad(error.to_string()))
     }
 }

@@ -1,5 +1,5 @@
-//! Permission bits in messages: text in octal, such as `"644"`, as people write them. A JSON number is refused:
-//! whether 644 was meant as octal or as decimal cannot be told.
+//! Permission bits in messages: octal text, such as `"644"`. A JSON number is refused, because 644 could be octal or
+//! decimal.
 
 use std::fmt;
 
@@ -29,11 +29,11 @@ impl Visitor<'_> for Octal {
     fn visit_str<E: Error>(self, text: &str) -> Result<u16, E> {
         let octal = text.len() <= MAX_DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
         let bits = if octal { u16::from_str_radix(text, 8).ok() } else { None };
-        bits.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Other("no mode"), &self))
+        bits.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Other("text that is not a mode"), &self))
     }
 }
 
-/// The same where nothing may be said: null, or no field.
+/// Permission bits that may be missing: null, or no field.
 pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The value of a parameter, as the text that kernels read. In JSON it may be a text, a number or a boolean.
+/// The value of a parameter, as the text that kernels read. In JSON it is a text, a number or a boolean.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Param(pub String);
@@ -48,9 +48,9 @@ impl<'de> Deserialize<'de> for Param {
             }
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<Param, E> {
-                // The shortest text that reads as this number, as JSON has it.
+                // The shortest text that reads as this number, as in JSON.
                 let number = serde_json::Number::from_f64(number);
-                number.map(|number| Param(number.to_string())).ok_or_else(|| E::custom("no finite number"))
+                number.map(|number| Param(number.to_string())).ok_or_else(|| E::custom("not a finite number"))
             }
         }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_numbers_and_booleans_are_what_kernels_read() {
+    fn texts_numbers_and_booleans_become_text() {
         let read = |text: &str| serde_json::from_str::<Param>(text).map(|param| param.0);
         for (json, text) in [
             (r#""-5:5""#, "-5:5"),

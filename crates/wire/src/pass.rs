@@ -1,7 +1,7 @@
-//! Passes: who asks, sealed so that every node of the cluster can check it alone, and short enough for a header of any
-//! request. A node reads the rest of a request only after that.
+//! Passes: sealed names of principals. Every node of the cluster can check a pass alone, and it is short enough for a
+//! header of any request. A node reads the rest of a request only after it checked the pass.
 //!
-//! A pass opens nothing. What may be done is said by a [`Grant`](crate::Grant), or decided by who has a token or a uid.
+//! A pass gives no rights. Rights come from a [`Grant`](crate::Grant), or from a token or a uid.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,25 +15,26 @@ pub const PASS_HEADER: &str = "x-gristmill-pass";
 /// Longest pass, in bytes.
 pub const MAX_PASS_BYTES: usize = 4 << 10;
 
-/// Who asks, and until when this holds.
+/// The principal of a request, and a time limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
-    /// For whom.
+    /// The principal.
     pub principal: String,
-    /// Until when, in seconds since 1970.
+    /// The last second in which the pass is valid, in seconds since 1970.
     pub expires: u64,
 }
 
 impl Key {
-    /// The pass as text: its JSON and the signature of that, both base64, with a dot between.
+    /// The pass as text: its JSON and the signature of the JSON, both base64, with a dot between.
     ///
     /// # Errors
-    /// [`WireError::TooLong`] for a principal with too long a name.
+    /// The error is [`WireError::TooLong`] if the text would be longer than [`MAX_PASS_BYTES`], and
+    /// [`WireError::Malformed`] if the pass cannot be written as JSON.
     pub fn seal_pass(&self, pass: &Pass) -> Result<String, WireError> {
         let json = serde_json::to_vec(pass).map_err(|e| malformed(e.to_string()))?;
         let body = URL_SAFE_NO_PAD.encode(json);
-        let seal = self.sign(&signed(&body));
+        let seal = self.sign(&signed_text(&body));
         let sealed = format!("{body}.{seal}");
         if sealed.len() > MAX_PASS_BYTES {
             return Err(too_long(&sealed));
@@ -41,16 +42,18 @@ impl Key {
         Ok(sealed)
     }
 
-    /// The pass behind a sealed text, if this cluster gave it and it has not run out at `now` (seconds since 1970).
+    /// The pass in a sealed text. `now`: seconds since 1970.
     ///
     /// # Errors
-    /// Texts that are too long or not sealed with this key, and passes that have run out.
+    /// The error is [`WireError::TooLong`] if the text is longer than [`MAX_PASS_BYTES`], [`WireError::Seal`] if it is
+    /// not sealed with this key, [`WireError::Expired`] if the pass has expired, and [`WireError::Malformed`] if the
+    /// sealed text is not a pass.
     pub fn open_pass(&self, sealed: &str, now: u64) -> Result<Pass, WireError> {
         if sealed.len() > MAX_PASS_BYTES {
             return Err(too_long(sealed));
         }
         let (body, seal) = sealed.split_once('.').ok_or(WireError::Seal)?;
-        if !self.signed(&signed(body), seal) {
+        if !self.verify(&signed_text(body), seal) {
             return Err(WireError::Seal);
         }
         let json = URL_SAFE_NO_PAD.decode(body).map_err(|e| malformed(e.to_string()))?;
@@ -62,8 +65,8 @@ impl Key {
     }
 }
 
-/// What is signed. No grant begins so, and no other text that is signed with the key of a cluster.
-fn signed(body: &str) -> Vec<u8> {
+/// The text that is signed. No grant, and no other text that is signed with the key of a cluster, begins with `pass`.
+fn signed_text(body: &str) -> Vec<u8> {
     format!("pass {body}").into_bytes()
 }
 

@@ -1,4 +1,4 @@
-//! A kernel over a file by path: what any Flight client may ask.
+//! A request to run a kernel over a file by path. Any Flight client can send it.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::bounded::map_of_at_most;
 use crate::{InputSpec, MAX_PARAMS, MAX_REQUEST_BYTES, PROTOCOL, Param, WireError};
 
-/// Where folds are to run.
+/// The place where folds run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum FoldPlace {
     /// On the storage nodes.
     Storage,
-    /// Where the answer is wanted, over plain reads.
+    /// At the client, which reads the bytes.
     Client,
     /// On the storage nodes unless they would move more than a plain read.
     #[default]
     Auto,
 }
 
-/// A request as JSON: `{"gristmill": 1, "kernel": "sum", "path": "/data.f64", "type": "f64"}`.
+/// A request by path as JSON: `{"gristmill": 1, "kernel": "sum", "path": "/data.f64", "type": "f64"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
@@ -31,7 +31,7 @@ pub struct RunRequest {
     pub kernel: String,
     /// The file.
     pub path: String,
-    /// Type of the elements; without it the file is text.
+    /// Type of the elements. Without it the file is text.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<String>,
     /// Bytes of a record.
@@ -40,7 +40,7 @@ pub struct RunRequest {
     /// Bytes before the first record.
     #[serde(default)]
     pub skip: u64,
-    /// Elements are big-endian.
+    /// Whether the elements are big-endian.
     #[serde(default)]
     pub big_endian: bool,
     /// First byte of a range and its length, or null for the rest of the file.
@@ -53,9 +53,9 @@ pub struct RunRequest {
         deserialize_with = "map_of_at_most::<_, _, MAX_PARAMS>"
     )]
     pub params: BTreeMap<String, Param>,
-    /// Where to run.
+    /// The place where folds run.
     #[serde(default)]
-    pub place: Place,
+    pub place: FoldPlace,
 }
 
 impl RunRequest {
@@ -63,20 +63,20 @@ impl RunRequest {
     ///
     /// # Errors
     /// The error is [`WireError::TooLong`] if the bytes are more than [`MAX_REQUEST_BYTES`], [`WireError::Version`] if
-    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is no such request.
+    /// the request is of another version of the protocol, and [`WireError::Malformed`] if it is not such a request.
     pub fn decode(bytes: &[u8]) -> Result<RunRequest, WireError> {
         if bytes.len() > MAX_REQUEST_BYTES {
             return Err(WireError::TooLong { what: "request", bytes: bytes.len(), max: MAX_REQUEST_BYTES });
         }
         let request: RunRequest = decode_versioned("request", bytes)?;
         if request.gristmill != PROTOCOL {
-            let given = request.gristmill;
-            return Err(WireError::Version { what: "request", given, speaks: PROTOCOL });
+            let version = request.gristmill;
+            return Err(WireError::Version { what: "request", version, supported: PROTOCOL });
         }
         Ok(request)
     }
 
-    /// What the records are.
+    /// The description of the records.
     pub fn input(&self) -> InputSpec {
         InputSpec {
             dtype: self.dtype.clone(),
@@ -86,13 +86,13 @@ impl RunRequest {
         }
     }
 
-    /// The parameters as texts.
+    /// The parameters as text.
     pub fn params(&self) -> Vec<(String, String)> {
         self.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect()
     }
 }
 
-/// Reads JSON. A message of another version may have other fields, so its version is what the error is about.
+/// Reads JSON. A message of another version may have other fields, so the error names the version.
 pub(crate) fn decode_versioned<T: DeserializeOwned>(
     what: &'static str,
     bytes: &[u8],
@@ -103,10 +103,10 @@ pub(crate) fn decode_versioned<T: DeserializeOwned>(
         fold: Option<Box<Version>>,
     }
     serde_json::from_slice(bytes).map_err(|error| {
-        let version = serde_json::from_slice::<Version>(bytes).ok();
-        let given = version.and_then(|v| v.gristmill.or_else(|| v.fold.and_then(|fold| fold.gristmill)));
-        match given {
-            Some(given) if given != PROTOCOL => WireError::Version { what, given, speaks: PROTOCOL },
+        let message = serde_json::from_slice::<Version>(bytes).ok();
+        let version = message.and_then(|v| v.gristmill.or_else(|| v.fold.and_then(|fold| fold.gristmill)));
+        match version {
+            Some(version) if version != PROTOCOL => WireError::Version { what, version, supported: PROTOCOL },
             _ => WireError::Malformed { what, why: error.to_string() },
         }
     })

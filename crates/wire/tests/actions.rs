@@ -1,4 +1,4 @@
-//! Bodies of actions, and errors on their way.
+//! Bodies of actions, and errors in messages.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Debug;
@@ -34,7 +34,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn every_message_comes_through(
+    fn every_message_round_trips(
         info in info(),
         (a, b, c) in any::<(String, String, String)>(),
         (n, m) in (number(), number()),
@@ -43,7 +43,7 @@ proptest! {
         (flag, maybe) in any::<(bool, Option<u16>)>(),
         receipts in prop::collection::vec(any::<Option<(u64, Option<u64>, u64, Option<u32>, String)>>(), 0..4),
     ) {
-        same(PathOf { path: a.clone() })?;
+        same(PathRequest { path: a.clone() })?;
         same(info.clone())?;
         same(Opened { info: info.clone(), grant: a.clone() })?;
         same(Create { path: a.clone(), unit: n, record, targets, on, mode: maybe, segments: flag })?;
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn nonsense_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn random_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         prop_assert!(decode::<Create>("create", &bytes).is_err());
         prop_assert!(decode::<Commit>("commit", &bytes).is_err());
         prop_assert!(decode::<Join>("join", &bytes).is_err());
@@ -79,7 +79,7 @@ fn requests_with_unknown_fields_are_refused_by_name() {
         assert!(error.to_string().contains("extra"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
-    refused::<PathOf>(r#"{"path":"/a"}"#);
+    refused::<PathRequest>(r#"{"path":"/a"}"#);
     refused::<Create>(r#"{"path":"/a","unit":1}"#);
     refused::<Attempt>(r#"{"id":"0"}"#);
     refused::<Commit>(r#"{"id":"0","length":1,"receipts":[null]}"#);
@@ -94,15 +94,15 @@ fn modes_are_octal_text() {
     for (text, bits) in [("\"644\"", 0o644), ("\"0600\"", 0o600), ("\"4\"", 4), ("\"777\"", 0o777)] {
         assert_eq!(set(text).unwrap().mode, bits, "{text}");
     }
-    // A number may mean either, so it means neither.
+    // A number could be octal or decimal, so it is refused.
     for wrong in
         ["420", "644", "null", "\"\"", "\"8\"", "\"rw\"", "\"+644\"", "\"0o644\"", "\"7777777\"", "[6]"]
     {
         let text = set(wrong).unwrap_err().to_string();
         assert!(text.contains("octal") && text.contains("\"644\""), "{wrong}: {text}");
     }
-    let said = encode(&SetMode { path: "/a".into(), mode: 0o44 }).unwrap();
-    assert_eq!(said, br#"{"path":"/a","mode":"044"}"#);
+    let encoded = encode(&SetMode { path: "/a".into(), mode: 0o44 }).unwrap();
+    assert_eq!(encoded, br#"{"path":"/a","mode":"044"}"#);
     let begin = |json: &str| decode::<Create>("create", json.as_bytes()).map(|create| create.mode);
     assert_eq!(begin(r#"{"path":"/a","unit":1}"#).unwrap(), None);
     assert_eq!(begin(r#"{"path":"/a","unit":1,"mode":null}"#).unwrap(), None);
@@ -111,16 +111,16 @@ fn modes_are_octal_text() {
 }
 
 #[test]
-fn an_empty_body_is_null_and_a_long_one_is_not_read() {
+fn an_empty_body_is_null_and_a_long_body_is_refused() {
     decode::<()>("ping", b"").unwrap();
     decode::<()>("ping", b"null").unwrap();
-    assert!(decode::<PathOf>("stat", b"").is_err());
+    assert!(decode::<PathRequest>("stat", b"").is_err());
     let long = vec![b'['; MAX_REQUEST_BYTES + 1];
-    assert!(matches!(decode::<PathOf>("stat", &long), Err(WireError::TooLong { what: "stat", .. })));
+    assert!(matches!(decode::<PathRequest>("stat", &long), Err(WireError::TooLong { what: "stat", .. })));
 }
 
 #[test]
-fn what_is_signed_says_all_of_it() {
+fn the_signed_text_depends_on_every_field() {
     let join = Join { target: "t".into(), address: "a:1".into(), at: 5, seal: "x".into() };
     for changed in [
         Join { target: "u".into(), ..join.clone() },
@@ -145,7 +145,7 @@ fn what_is_signed_says_all_of_it() {
 }
 
 #[test]
-fn an_error_is_the_same_behind_the_network() {
+fn errors_round_trip() {
     for (kind, _) in ErrorKind::NAMES {
         let body = ErrorBody::new(kind, "what and why");
         let sent: ErrorBody = serde_json::from_slice(&serde_json::to_vec(&body).unwrap()).unwrap();
@@ -153,7 +153,7 @@ fn an_error_is_the_same_behind_the_network() {
         assert_eq!((error.kind(), error.to_string()), (kind, "what and why".to_owned()));
         assert_eq!(ErrorBody::from(&error), body);
     }
-    // A newer node may know kinds that we do not.
+    // A newer node may send unknown kinds.
     let error = ErrorBody::new(ErrorKind::Failed, "m");
     let error = ErrorBody { kind: "melted".into(), ..error }.into_error();
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Failed, "m".to_owned()));
@@ -162,24 +162,24 @@ fn an_error_is_the_same_behind_the_network() {
 }
 
 #[test]
-fn a_refusal_says_when_to_try_again() {
+fn a_refusal_has_the_time_of_the_next_try() {
     let sent = |json: &str| serde_json::from_str::<ErrorBody>(json).unwrap().into_error();
     let error = sent(r#"{"kind": "busy", "message": "m", "retry_after": 7}"#);
     assert_eq!(
         (error.kind(), error.retry_after(), error.to_string()),
         (ErrorKind::Busy, Some(7), "m".into())
     );
-    // Told on by another node.
+    // Another node forwards it.
     assert_eq!(ErrorBody::from(&error).into_error().retry_after(), Some(7));
-    for (said, believed) in [(0, 1), (60, 60), (u32::MAX, MAX_RETRY_AFTER)] {
+    for (seconds, bounded) in [(0, 1), (60, 60), (u32::MAX, MAX_RETRY_AFTER)] {
         let error =
-            ErrorBody { retry_after: Some(said), ..ErrorBody::new(ErrorKind::Busy, "m") }.into_error();
-        assert_eq!(error.retry_after(), Some(believed));
+            ErrorBody { retry_after: Some(seconds), ..ErrorBody::new(ErrorKind::Busy, "m") }.into_error();
+        assert_eq!(error.retry_after(), Some(bounded));
     }
-    // One that says nothing of it, and one that has no business to.
+    // A busy node that sends no time, and a time with an error of another kind.
     let error = sent(r#"{"kind": "busy", "message": "m"}"#);
     assert_eq!((error.kind(), error.retry_after()), (ErrorKind::Busy, None));
     assert_eq!(sent(r#"{"kind": "stale", "message": "m", "retry_after": 7}"#).retry_after(), None);
     let plain = serde_json::to_string(&ErrorBody::new(ErrorKind::Busy, "m")).unwrap();
-    assert_eq!(plain, r#"{"kind":"busy","message":"m"}"#, "as older peers have it");
+    assert_eq!(plain, r#"{"kind":"busy","message":"m"}"#, "as older nodes send it");
 }

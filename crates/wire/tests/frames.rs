@@ -1,10 +1,10 @@
-//! Frames: what is written is read back, and a short frame that claims much costs little.
+//! Frames round trip, and a short frame with a large count takes little memory.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::Range;
 
 use gristmill_kernel::{Position, RowBatch};
-use gristmill_runtime::{HandBack, Left, Tally, UnitEnd};
+use gristmill_runtime::{HandBack, RowCut, Tally, UnitEnd};
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{ErrorBody, Frame, MAX_FILE_TARGETS, MAX_FRAME_BYTES, TallyFrame, WireError};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..40)
 }
 
-/// Rows anywhere, in any order: a batch is carried as it is.
+/// Rows at any position, in any order.
 fn rows() -> impl Strategy<Value = RowBatch> {
     let same = (0..9usize).prop_flat_map(|size| {
         prop::collection::vec((number(), Just(0), prop::collection::vec(any::<u8>(), size)), 0..12)
@@ -44,15 +44,12 @@ fn piece() -> impl Strategy<Value = (Range<u64>, Vec<u8>)> {
 }
 
 fn handed_back() -> impl Strategy<Value = HandBack> {
-    let left = (number(), prop::option::of(piece())).prop_map(|(from, begun)| {
+    let row_cut = (number(), prop::option::of(piece())).prop_map(|(from, begun)| {
         let from = begun.as_ref().map_or(from, |(range, _)| range.end);
-        Left { from, begun }
+        RowCut { from, begun }
     });
-    (prop::collection::vec(any::<u32>(), 0..9), left, ".{0,20}").prop_map(|(targets, left, why)| HandBack {
-        targets,
-        left,
-        why,
-    })
+    (prop::collection::vec(any::<u32>(), 0..9), row_cut, ".{0,20}")
+        .prop_map(|(targets, row_cut, why)| HandBack { targets, row_cut, why })
 }
 
 fn unit_end() -> impl Strategy<Value = UnitEnd> {
@@ -90,26 +87,26 @@ fn frame() -> impl Strategy<Value = Frame> {
 
 proptest! {
     #[test]
-    fn a_frame_comes_through(frame in frame()) {
+    fn frames_round_trip(frame in frame()) {
         prop_assert_eq!(Frame::decode(&frame.encode()).unwrap(), frame);
     }
 
     #[test]
-    fn a_frame_that_is_cut_is_refused(frame in frame(), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_frame_is_refused(frame in frame(), cut in any::<prop::sample::Index>()) {
         let encoded = frame.encode();
         let cut = cut.index(encoded.len());
         prop_assert!(Frame::decode(&encoded[..cut]).is_err(), "{cut} of {} bytes", encoded.len());
     }
 
     #[test]
-    fn a_frame_with_more_behind_it_is_refused(frame in frame(), more in 1..9usize) {
+    fn a_frame_with_trailing_bytes_is_refused(frame in frame(), more in 1..9usize) {
         let mut encoded = frame.encode();
         encoded.resize(encoded.len() + more, 0);
         prop_assert!(Frame::decode(&encoded).is_err());
     }
 
     #[test]
-    fn whatever_is_read_can_be_written_and_read_again(
+    fn a_decoded_frame_round_trips(
         kind in 0..12u8,
         body in prop::collection::vec(prop_oneof![0..4u8, any::<u8>()], 0..60),
     ) {
@@ -120,16 +117,16 @@ proptest! {
 }
 
 #[test]
-fn rows_of_eight_bytes_cost_a_byte_or_two_more() {
+fn rows_of_eight_bytes_take_one_or_two_more() {
     let mut batch = RowBatch::default();
     for record in 0..1000u64 {
-        batch.push(Position::of(record * 100), &record.to_le_bytes());
+        batch.push(Position::of_record(record * 100), &record.to_le_bytes());
     }
     assert!(Frame::Rows(batch).encode().len() < 9 * 1000 + 20);
 }
 
 #[test]
-fn the_longest_frame_is_read_and_a_longer_one_is_not() {
+fn the_longest_frame_is_decoded_and_a_longer_one_is_refused() {
     let state = vec![7; MAX_FRAME_BYTES - 9];
     let frame = Frame::Partial(state);
     let mut encoded = frame.encode();
@@ -139,7 +136,7 @@ fn the_longest_frame_is_read_and_a_longer_one_is_not() {
     assert!(matches!(Frame::decode(&encoded), Err(WireError::TooLong { max: MAX_FRAME_BYTES, .. })));
 }
 
-/// LEB128.
+/// Encodes a number in LEB128.
 fn leb(mut n: u64) -> Vec<u8> {
     let mut out = Vec::new();
     while n >= 0x80 {
@@ -154,7 +151,7 @@ fn leb(mut n: u64) -> Vec<u8> {
 fn a_count_without_the_bytes_for_it_is_refused() {
     let huge = u64::MAX.to_le_bytes();
     let filler = [0; 64];
-    // Had any of these been believed, making room for it would have ended the process.
+    // An allocation for any of these counts would end the process.
     for count in [u64::MAX, u64::MAX / 24, 1 << 60, 1 << 45] {
         for flags in 0..4 {
             let frame = [&[ROWS, flags], leb(count).as_slice(), &filler].concat();
@@ -168,18 +165,18 @@ fn a_count_without_the_bytes_for_it_is_refused() {
             Frame::decode(&[&[END, 0, 0, 1], &filler[..16], count.as_slice(), &filler].concat()).is_err()
         );
     }
-    // Two rows of nearly all there is: their sum is no size.
+    // The sum of the sizes of two rows overflows.
     let sizes = [&[ROWS, 3, 2], leb(u64::MAX / 2 + 2).as_slice(), &filler].concat();
     assert!(Frame::decode(&sizes).is_err());
     assert!(Frame::decode(&[&[PARTIAL], huge.as_slice()].concat()).is_err());
 }
 
 #[test]
-fn rows_without_bytes_are_bounded_too() {
+fn the_number_of_empty_rows_is_bounded() {
     let frame = |count: usize| [&[ROWS, 3], leb(count as u64).as_slice(), &[0], &vec![0; count]].concat();
     let Frame::Rows(batch) = Frame::decode(&frame(1 << 20)).unwrap() else { panic!("rows are rows") };
     assert_eq!(batch.len(), 1 << 20);
-    // Each would take 24 times the memory of its byte in the frame.
+    // Each row would take 24 times the memory of its byte in the frame.
     assert!(Frame::decode(&frame((1 << 20) + 1)).is_err());
     assert!(Frame::decode(&frame(MAX_FRAME_BYTES - 8)).is_err());
 }
@@ -200,7 +197,7 @@ fn a_reversed_range_is_refused() {
 }
 
 #[test]
-fn what_is_left_begins_where_the_cut_unit_ends() {
+fn the_rest_begins_where_the_cut_unit_ends() {
     let frame = |end: u64| {
         let fields = [1u64, 0, 5].map(u64::to_le_bytes).concat();
         let piece = [2, end, 0].map(u64::to_le_bytes).concat();
@@ -226,16 +223,16 @@ fn other_kinds_and_flags_are_refused() {
 }
 
 #[test]
-fn counts_go_to_their_targets_and_nowhere_else() {
+fn counts_are_added_to_their_targets_only() {
     let mut tally = Tally::new(5);
     (tally.read[1], tally.records[1], tally.read[4]) = (10, 2, 7);
     (tally.moved, tally.messages, tally.settled) = (3, 1, 2);
-    let frame = TallyFrame::of(&tally);
+    let frame = TallyFrame::new(&tally);
     assert_eq!(frame.targets, [(1, 10, 2), (4, 7, 0)]);
     let back = frame.tally(5);
     assert_eq!((&back.read, &back.records), (&tally.read, &tally.records));
     assert_eq!((back.moved, back.messages, back.settled), (3, 1, 2));
-    // A node that names a target which the file has not, or one twice, spoils nothing else.
+    // A node that names a missing target, or a target twice, changes no other count.
     let wrong = TallyFrame { targets: vec![(9, 1, 1), (0, u64::MAX, 1), (0, 1, 1)], ..TallyFrame::default() };
     let counted = wrong.tally(2);
     assert_eq!((counted.read, counted.records), (vec![u64::MAX, 0], vec![2, 0]));

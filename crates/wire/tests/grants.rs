@@ -1,4 +1,4 @@
-//! Grants: only what this cluster sealed is opened, unchanged and in time.
+//! Grants and passes are opened only if this cluster sealed them, if they are unchanged, and before they expire.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_layout::MAX_FILE_BYTES;
@@ -33,7 +33,7 @@ fn key() -> Key {
     Key::from_bytes(&[9; 32])
 }
 
-/// Seals text as if the cluster had meant it.
+/// Seals text with the key of the cluster.
 fn sealed(text: &str) -> String {
     use base64::Engine;
     let body = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
@@ -47,7 +47,7 @@ fn pass(principal: &str) -> String {
 
 proptest! {
     #[test]
-    fn a_grant_comes_through(
+    fn grants_round_trip(
         (principal, path) in any::<(String, String)>(),
         rights in prop_oneof![Just(Rights::Read), Just(Rights::Write), Just(Rights::Manage)],
         id in "[0-9a-fA-F]{32}",
@@ -68,20 +68,20 @@ proptest! {
     }
 
     #[test]
-    fn signatures_are_of_one_message_and_one_key(
+    fn a_signature_fits_one_message_and_one_key(
         message in prop::collection::vec(any::<u8>(), 0..80),
         other in prop::collection::vec(any::<u8>(), 0..80),
         bytes in any::<[u8; 32]>(),
     ) {
         let signature = key().sign(&message);
-        prop_assert!(key().signed(&message, &signature));
-        prop_assert_eq!(key().signed(&other, &signature), other == message);
-        prop_assert_eq!(Key::from_bytes(&bytes).signed(&message, &signature), bytes == [9; 32]);
+        prop_assert!(key().verify(&message, &signature));
+        prop_assert_eq!(key().verify(&other, &signature), other == message);
+        prop_assert_eq!(Key::from_bytes(&bytes).verify(&message, &signature), bytes == [9; 32]);
     }
 }
 
 #[test]
-fn a_change_of_any_byte_is_found_out() {
+fn a_change_of_any_byte_is_detected() {
     let sealed = key().seal(&grant()).unwrap();
     for at in 0..sealed.len() {
         for byte in [b'A', b'B', b'.', b'=', b' ', b'_', b'\0', sealed.as_bytes()[at] ^ 1] {
@@ -99,7 +99,7 @@ fn a_change_of_any_byte_is_found_out() {
 }
 
 #[test]
-fn a_part_of_a_grant_is_none() {
+fn a_part_of_a_grant_is_refused() {
     let sealed = key().seal(&grant()).unwrap();
     for end in 0..sealed.len() {
         assert!(matches!(key().open(&sealed[..end], NOW), Err(WireError::Seal)), "{end}");
@@ -119,25 +119,25 @@ fn a_grant_carries_the_pass_of_its_principal_and_no_other() {
     let carried = pass_of(&sealed).unwrap();
     let opened = key().open_pass(carried, NOW).unwrap();
     assert_eq!(opened, Pass { principal: "alice".into(), expires: NOW });
-    let of_bob = sealed.replace(carried, &pass("bob"));
-    assert!(matches!(key().open(&of_bob, NOW), Err(WireError::Seal)));
+    let pass_of_bob = sealed.replace(carried, &pass("bob"));
+    assert!(matches!(key().open(&pass_of_bob, NOW), Err(WireError::Seal)));
     assert_eq!(pass_of("body.seal"), None);
 }
 
 #[test]
-fn a_pass_is_no_grant_and_a_grant_no_pass() {
+fn a_pass_is_not_a_grant_and_a_grant_is_not_a_pass() {
     let (sealed, alice) = (key().seal(&grant()).unwrap(), pass("alice"));
-    assert!(key().sealed(&sealed) && !key().sealed(&alice));
+    assert!(key().is_sealed(&sealed) && !key().is_sealed(&alice));
     assert!(matches!(key().open(&alice, NOW), Err(WireError::Seal)));
     let grant_alone: Vec<&str> = sealed.splitn(3, '.').take(2).collect();
     assert!(matches!(key().open_pass(&grant_alone.join("."), NOW), Err(WireError::Seal)));
-    // What is signed for a pass is not what is signed for a grant with the same text.
+    // The signed text of a pass differs from the signed text of a grant with the same body.
     let (body, seal) = alice.split_once('.').unwrap();
-    assert!(!key().signed(body.as_bytes(), seal));
+    assert!(!key().verify(body.as_bytes(), seal));
 }
 
 #[test]
-fn a_pass_is_opened_unchanged_and_in_time() {
+fn a_pass_is_opened_only_unchanged_and_before_it_expires() {
     let sealed = pass("alice");
     for at in 0..sealed.len() {
         let mut changed = sealed.clone().into_bytes();
@@ -154,7 +154,7 @@ fn a_pass_is_opened_unchanged_and_in_time() {
 }
 
 #[test]
-fn another_cluster_does_not_open_it() {
+fn another_cluster_does_not_open_a_grant() {
     let mut other = [9; 32];
     other[31] ^= 1;
     let sealed = key().seal(&grant()).unwrap();
@@ -162,7 +162,7 @@ fn another_cluster_does_not_open_it() {
 }
 
 #[test]
-fn a_grant_holds_to_its_last_second() {
+fn a_grant_is_valid_until_its_last_second() {
     let sealed = key().seal(&grant()).unwrap();
     assert!(key().open(&sealed, 0).is_ok());
     assert!(key().open(&sealed, NOW).is_ok());
@@ -174,7 +174,7 @@ fn a_grant_holds_to_its_last_second() {
 }
 
 #[test]
-fn a_sealed_grant_that_makes_no_sense_is_refused() {
+fn an_impossible_sealed_grant_is_refused() {
     let good = serde_json::to_value(grant()).unwrap();
     assert!(key().open(&sealed(&good.to_string()), NOW).is_ok());
     let with = |place: &str, value: serde_json::Value| {
@@ -224,7 +224,7 @@ fn a_grant_for_the_most_targets_fits() {
     let sealed = key().seal(&grant).unwrap();
     assert!(sealed.len() <= MAX_GRANT_BYTES, "{}", sealed.len());
     assert_eq!(key().open(&sealed, NOW).unwrap(), grant);
-    // A grant that nobody would read is not written either.
+    // A grant that is too long to open is not sealed.
     grant.file.path = "p".repeat(MAX_GRANT_BYTES);
     assert!(matches!(key().seal(&grant), Err(WireError::TooLong { .. })));
     assert!(matches!(key().open(&"A".repeat(MAX_GRANT_BYTES + 1), NOW), Err(WireError::TooLong { .. })));
@@ -238,9 +238,9 @@ fn keys_are_read_from_their_file() {
         assert!(Key::from_hex(&text).unwrap().open(&sealed, NOW).is_ok());
     }
     let upper = Key::from_hex(&"AB".repeat(32)).unwrap();
-    assert!(upper.signed(b"m", &Key::from_bytes(&[0xab; 32]).sign(b"m")));
+    assert!(upper.verify(b"m", &Key::from_bytes(&[0xab; 32]).sign(b"m")));
     for wrong in ["", "09", &"09".repeat(33), &"0g".repeat(32), &"+9".repeat(32), &"é".repeat(32)] {
         assert!(Key::from_hex(wrong).is_none(), "{wrong}");
     }
-    assert_eq!(format!("{:?}", key()), "Key(..)", "a log does not tell it");
+    assert_eq!(format!("{:?}", key()), "Key(..)", "a log does not show the key");
 }

@@ -1,4 +1,4 @@
-//! Requests: what is written is read back, and what no node could mean is refused.
+//! Requests round trip, and impossible requests are refused.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use gristmill_kernel::{ByteOrder, DType, Input};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::{
-    FoldRequest, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, NodeShard, PROTOCOL,
-    Param, Place, RunRequest, WireError,
+    FoldPlace, FoldRequest, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_PARAMS, MAX_REQUEST_BYTES, NodeShard,
+    PROTOCOL, Param, RunRequest, WireError,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Numbers with both ends of their range.
+/// Numbers, with both ends of their range more often.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]
 }
@@ -49,7 +49,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_fold_request_comes_through(request in fold(), shared in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn fold_requests_round_trip(request in fold(), shared in prop::collection::vec(any::<u8>(), 0..64)) {
         prop_assert_eq!(FoldRequest::decode(&request.encode().unwrap()).unwrap(), Some(request.clone()));
         let mut request = request;
         request.set_shared(&shared);
@@ -57,24 +57,24 @@ proptest! {
     }
 
     #[test]
-    fn a_request_by_path_comes_through(
+    fn requests_by_path_round_trip(
         (kernel, path) in any::<(String, String)>(),
         input in spec(),
         range in prop::option::of((number(), prop::option::of(number()))),
         texts in prop::collection::btree_map(any::<String>(), any::<String>(), 0..4),
         (whole, flag) in any::<(u64, bool)>(),
-        place in prop_oneof![Just(Place::Storage), Just(Place::Client), Just(Place::Auto)],
+        place in prop_oneof![Just(FoldPlace::Storage), Just(FoldPlace::Client), Just(FoldPlace::Auto)],
     ) {
         let params: BTreeMap<String, Param> =
             texts.into_iter().map(|(name, text)| (name, Param(text))).collect();
         let InputSpec { dtype, record, skip, big_endian } = input.clone();
         let request =
             RunRequest { gristmill: PROTOCOL, kernel, path, dtype, record, skip, big_endian, range, params, place };
-        let mut spoken = serde_json::to_value(&request).unwrap();
-        prop_assert_eq!(&RunRequest::decode(spoken.to_string().as_bytes()).unwrap(), &request);
-        spoken["params"]["a number"] = json!(whole);
-        spoken["params"]["a flag"] = json!(flag);
-        let bytes = serde_json::to_vec(&spoken).unwrap();
+        let mut value = serde_json::to_value(&request).unwrap();
+        prop_assert_eq!(&RunRequest::decode(value.to_string().as_bytes()).unwrap(), &request);
+        value["params"]["a number"] = json!(whole);
+        value["params"]["a flag"] = json!(flag);
+        let bytes = serde_json::to_vec(&value).unwrap();
         let read = RunRequest::decode(&bytes).unwrap();
         prop_assert_eq!(read.input(), input);
         let params = read.params();
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn nonsense_is_refused_and_no_more(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_refused_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(RunRequest::decode(&bytes).is_err());
         prop_assert_eq!(FoldRequest::decode(&bytes).unwrap(), None);
         let fold = [br#"{"fold":"#.as_slice(), &bytes].concat();
@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn an_input_says_the_same_after_the_way() {
+fn inputs_round_trip() {
     let mut inputs = vec![Input::lines(), Input::records(1).unwrap(), Input::records(u64::MAX).unwrap()];
     for dtype in DType::ALL {
         inputs.push(Input::elements(dtype));
@@ -104,14 +104,14 @@ fn an_input_says_the_same_after_the_way() {
         for skip in [0, 1, u64::MAX] {
             for order in [ByteOrder::Little, ByteOrder::Big] {
                 let input = input.with_header(skip);
-                assert_eq!(InputSpec::of(&input, order).input().unwrap(), (input, order));
+                assert_eq!(InputSpec::new(&input, order).input().unwrap(), (input, order));
             }
         }
     }
 }
 
 #[test]
-fn an_input_that_cannot_be_is_refused() {
+fn an_impossible_input_is_refused() {
     let spec = |dtype: Option<&str>, record| InputSpec {
         dtype: dtype.map(str::to_owned),
         record,
@@ -128,7 +128,7 @@ fn an_input_that_cannot_be_is_refused() {
     }
 }
 
-/// A fold request as JSON, to be changed.
+/// A fold request as JSON, which tests change.
 fn fold_json() -> Value {
     let request = FoldRequest::new("g".into(), "sum".into(), vec![], InputSpec::default());
     serde_json::from_slice(&request.encode().unwrap()).unwrap()
@@ -164,7 +164,7 @@ fn unknown_fields_are_refused_by_name() {
 }
 
 #[test]
-fn another_version_is_named_whatever_else_differs() {
+fn the_error_names_another_version_even_with_unknown_fields() {
     for extra in [false, true] {
         let (mut fold, mut run) = (fold_json(), run_json());
         (fold["fold"]["gristmill"], run["gristmill"]) = (json!(7), json!(7));
@@ -172,7 +172,7 @@ fn another_version_is_named_whatever_else_differs() {
             (fold["fold"]["new"], run["new"]) = (json!([]), json!([]));
         }
         for error in [refused(&fold), run_refused(&run)] {
-            assert!(matches!(error, WireError::Version { given: 7, speaks: PROTOCOL, .. }), "{error}");
+            assert!(matches!(error, WireError::Version { version: 7, supported: PROTOCOL, .. }), "{error}");
             let text = error.to_string();
             assert!(text.contains("version 7") && text.contains(&format!("speaks {PROTOCOL}")), "{text}");
         }
@@ -180,14 +180,14 @@ fn another_version_is_named_whatever_else_differs() {
 }
 
 #[test]
-fn what_is_too_long_is_not_read() {
+fn a_request_that_is_too_long_is_refused() {
     let mut long = br#"{"fold":"#.to_vec();
     long.resize(MAX_REQUEST_BYTES + 1, b'[');
     for error in [FoldRequest::decode(&long).unwrap_err(), RunRequest::decode(&long).unwrap_err()] {
         let WireError::TooLong { bytes, max, .. } = error else { panic!("{error}") };
         assert_eq!((bytes, max), (MAX_REQUEST_BYTES + 1, MAX_REQUEST_BYTES));
     }
-    // Nor written.
+    // It is not encoded either.
     let mut request = FoldRequest::new("g".into(), "sum".into(), vec![], InputSpec::default());
     request.set_shared(&vec![0; MAX_REQUEST_BYTES]);
     assert!(matches!(request.encode(), Err(WireError::TooLong { .. })));
@@ -204,9 +204,9 @@ fn deep_nesting_is_refused() {
 
 #[test]
 fn counts_beyond_their_bounds_are_refused() {
-    let set = |name: &str, what: Value| {
+    let set = |name: &str, content: Value| {
         let mut value = fold_json();
-        value["fold"][name] = what;
+        value["fold"][name] = content;
         FoldRequest::decode(&serde_json::to_vec(&value).unwrap())
     };
     let many = |n: usize| Value::Array((0..n).map(|n| json!(n)).collect());
@@ -232,7 +232,7 @@ fn counts_beyond_their_bounds_are_refused() {
 }
 
 #[test]
-fn parameters_are_texts_numbers_or_booleans() {
+fn other_values_of_parameters_are_refused() {
     for wrong in [json!(null), json!([1]), json!({"a": 1})] {
         let mut run = run_json();
         run["params"] = json!({"bins": wrong});
@@ -242,7 +242,7 @@ fn parameters_are_texts_numbers_or_booleans() {
 }
 
 #[test]
-fn a_broadcast_that_is_no_base64_is_refused() {
+fn a_broadcast_that_is_not_base64_is_refused() {
     for wrong in ["*", "AA==", "AB", "A"] {
         let mut value = fold_json();
         value["fold"]["shared"] = json!(wrong);

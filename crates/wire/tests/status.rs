@@ -1,4 +1,4 @@
-//! What nodes say of themselves: nothing is lost on the way, and nothing is longer than it may be.
+//! The status of nodes round trips and stays within its bounds.
 #![allow(clippy::unwrap_used)]
 
 use gristmill_wire::{
@@ -7,8 +7,8 @@ use gristmill_wire::{
     RequestStatus, WireError,
 };
 
-/// A node with as much to say as there can be: names of control characters, each of which takes six bytes.
-fn full(requests: usize) -> NodeStatus {
+/// The longest status of a node: names have control characters, each of which takes six bytes.
+fn longest_status(requests: usize) -> NodeStatus {
     let asker = Some("\u{1}".repeat(MAX_ASKER_NAME));
     let principal = "p".repeat(128);
     let request = |number: u64| RequestStatus {
@@ -21,7 +21,7 @@ fn full(requests: usize) -> NodeStatus {
         asker: asker.clone(),
         age_seconds: 123_456.789_123,
     };
-    let gone = |number: u64| HandedBack {
+    let handed_back = |number: u64| HandedBack {
         number,
         kernel: "histogram".into(),
         principal: principal.clone(),
@@ -41,14 +41,14 @@ fn full(requests: usize) -> NodeStatus {
             .map(|n| KernelStatus { kernel: format!("kernel{n}"), rate: 1.5e9, ..KernelStatus::default() })
             .collect(),
         requests: (0..requests as u64).map(request).collect(),
-        handed_back: (0..MAX_HANDED_BACK as u64).map(gone).collect(),
+        handed_back: (0..MAX_HANDED_BACK as u64).map(handed_back).collect(),
         bytes: BytesStatus { folded: u64::MAX, sent: 1 },
     }
 }
 
 #[test]
-fn a_status_comes_as_it_went_and_the_longest_has_room() {
-    let status = full(MAX_LISTED);
+fn the_longest_status_round_trips_within_its_bound() {
+    let status = longest_status(MAX_LISTED);
     let text = serde_json::to_vec(&status).unwrap();
     assert!(text.len() <= MAX_STATUS_BYTES, "{}", text.len());
     assert_eq!(NodeStatus::decode(&text).unwrap(), status);
@@ -57,23 +57,23 @@ fn a_status_comes_as_it_went_and_the_longest_has_room() {
 }
 
 #[test]
-fn the_largest_cluster_has_room() {
-    let each = ClusterStatus::listed_of_each(MAX_FILE_TARGETS);
-    let nodes = vec![full(MAX_LISTED).listing(each); MAX_FILE_TARGETS];
+fn the_status_of_the_largest_cluster_is_within_its_bound() {
+    let each = ClusterStatus::listed_per_node(MAX_FILE_TARGETS);
+    let nodes = vec![longest_status(MAX_LISTED).limit_lists(each); MAX_FILE_TARGETS];
     let text = serde_json::to_vec(&ClusterStatus { at: 0.0, nodes }).unwrap();
     assert!(text.len() <= MAX_CLUSTER_BYTES, "{}", text.len());
     assert_eq!(each, LEAST_LISTED);
-    assert_eq!([0, 1, 64, 128].map(ClusterStatus::listed_of_each), [MAX_LISTED, MAX_LISTED, MAX_LISTED, 32]);
+    assert_eq!([0, 1, 64, 128].map(ClusterStatus::listed_per_node), [MAX_LISTED, MAX_LISTED, MAX_LISTED, 32]);
 }
 
 #[test]
-fn what_was_not_said_has_a_default() {
+fn missing_fields_have_defaults() {
     let status = NodeStatus::decode(br#"{"target": 3, "address": "h:1", "of_later_versions": [1]}"#).unwrap();
     assert_eq!(status, NodeStatus { target: 3, address: "h:1".into(), ..NodeStatus::default() });
 }
 
 #[test]
-fn too_much_is_refused_or_cut() {
+fn a_status_beyond_the_bounds_is_refused_or_cut() {
     let long = NodeStatus::decode(&vec![b' '; MAX_STATUS_BYTES + 1]);
     assert!(matches!(long, Err(WireError::TooLong { max: MAX_STATUS_BYTES, .. })), "{long:?}");
     let long = ClusterStatus::decode(&vec![b' '; MAX_CLUSTER_BYTES + 1]);

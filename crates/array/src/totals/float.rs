@@ -1,6 +1,6 @@
 //! Sums and means of floats.
 
-use gristmill_exact::{BinnedCells, Exactly, Real, Sum};
+use gristmill_exact::{BinnedCells, ExactNumber, Real, Sum};
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::StateReader;
 
@@ -57,7 +57,7 @@ impl CellSums {
     }
 
     /// Returns the sum divided by `n`.
-    pub(crate) fn exactly(&self, at: usize, n: u64, skip: bool) -> Exactly {
+    pub(crate) fn exactly(&self, at: usize, n: u64, skip: bool) -> ExactNumber {
         match self {
             CellSums::Exact(sum) => sum.exactly(n, skip),
             CellSums::Binned(cells) => cells.exactly(at, n),
@@ -152,7 +152,7 @@ impl Totals for FloatSum {
             return Ok(());
         }
         let x = match self.rule.op {
-            _ if n < self.rule.min_count => Exactly::NAN,
+            _ if n < self.rule.min_count => ExactNumber::NAN,
             Op::Mean => self.sums.exactly(at, n, self.rule.skip),
             _ => self.sums.exactly(at, 1, self.rule.skip),
         };

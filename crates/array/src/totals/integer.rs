@@ -1,6 +1,6 @@
 //! Sums, means and variances of integers and booleans, exactly.
 
-use gristmill_exact::{Exactly, IntMoments};
+use gristmill_exact::{ExactNumber, IntMoments};
 use gristmill_kernel::state::{StateReader, StateWriter};
 use gristmill_kernel::{ArrayType, DType, KernelError};
 
@@ -62,7 +62,7 @@ impl Totals for IntegerSum {
     fn answer(&self, part: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
         match (&self.rule.op, part) {
             (Op::Mean, _) => {
-                Exactly::quotient(self.sums[at], self.counts[at]).to_f64().put(out);
+                ExactNumber::quotient(self.sums[at], self.counts[at]).to_f64().put(out);
                 return Ok(());
             }
             (Op::Totals, 0) => {

@@ -1,6 +1,6 @@
 //! Variances of floats, and the five moments at once.
 
-use gristmill_exact::{BinnedCells, Exactly, Moments, Real, SquareCells, squares};
+use gristmill_exact::{BinnedCells, ExactNumber, Moments, Real, SquareCells, squares};
 use gristmill_kernel::KernelError;
 use gristmill_kernel::state::{StateReader, StateWriter};
 
@@ -78,7 +78,7 @@ impl FloatMoments {
         Ok(())
     }
 
-    fn variance(&self, at: usize, ddof: u64) -> Exactly {
+    fn variance(&self, at: usize, ddof: u64) -> ExactNumber {
         let n = self.counts[at];
         match &self.sums {
             SquareSums::Exact(moments) => moments.variance_exactly(n, ddof, self.rule.skip),
@@ -86,7 +86,7 @@ impl FloatMoments {
         }
     }
 
-    fn sum(&self, at: usize) -> Exactly {
+    fn sum(&self, at: usize) -> ExactNumber {
         match &self.sums {
             SquareSums::Exact(moments) => moments.sum().exactly(1, self.rule.skip),
             SquareSums::Binned(cells) => cells.0.exactly(at, 1),
@@ -155,7 +155,7 @@ impl Totals for FloatMoments {
 
     fn answer(&self, _: usize, at: usize, out: &mut Vec<u8>) -> Result<(), KernelError> {
         let variance = if self.counts[at] < self.rule.min_count {
-            Exactly::NAN
+            ExactNumber::NAN
         } else {
             self.variance(at, self.rule.ddof)
         };
@@ -240,7 +240,7 @@ impl Totals for AllMoments {
         let too_few = n < self.rule.min_count;
         match (part, &self.column_moments) {
             (0, _) => out.extend_from_slice(&n.to_le_bytes()),
-            (1, ColumnMoments::Float(_)) if too_few => put_float(self.rule.column, &Exactly::NAN, out),
+            (1, ColumnMoments::Float(_)) if too_few => put_float(self.rule.column, &ExactNumber::NAN, out),
             (2, ColumnMoments::Float(_)) if too_few => f64::NAN.put(out),
             (1, ColumnMoments::Float(moments)) => put_float(self.rule.column, &moments.sum(at), out),
             (1, ColumnMoments::Integer(moments)) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gristmill_client::Location;
 use gristmill_runtime::MAX_LANES;
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 
 use super::array::ArrayArgs;
 use super::element::Element;
@@ -54,7 +54,7 @@ pub struct RunArgs {
     pub json: bool,
     /// Where folds run: on the storage nodes, at the client over plain reads, or chosen for each request
     #[arg(long, value_name = "storage|client|auto", default_value = "auto", value_parser = parse_place)]
-    pub place: Place,
+    pub place: FoldPlace,
     /// Print before the answer where it is computed, why, and how much the other place would move
     #[arg(long)]
     pub explain: bool,
@@ -127,11 +127,11 @@ fn parse_param(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn parse_place(text: &str) -> Result<Place, String> {
+fn parse_place(text: &str) -> Result<FoldPlace, String> {
     match text {
-        "storage" => Ok(Place::Storage),
-        "client" => Ok(Place::Client),
-        "auto" => Ok(Place::Auto),
+        "storage" => Ok(FoldPlace::Storage),
+        "client" => Ok(FoldPlace::Client),
+        "auto" => Ok(FoldPlace::Auto),
         _ => Err(format!("'{text}' is not a place; use storage, client or auto")),
     }
 }

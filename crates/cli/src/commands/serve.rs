@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gristmill_server::limits::MAX_BLOCKING_THREADS;
 use gristmill_server::{Node, NodeOptions};
-use gristmill_store::Recovery;
+use gristmill_store::RecoveryProgress;
 use gristmill_transport::Address;
 use rustix::fs::Mode;
 use tokio::sync::{mpsc, watch};
@@ -95,13 +95,13 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
 }
 
 /// Reports the progress of the recovery of the store while there is one. Never returns.
-async fn report_recovery(mut recovers: watch::Receiver<Option<Recovery>>) {
+async fn report_recovery(mut recovers: watch::Receiver<Option<RecoveryProgress>>) {
     for turn in 0u32.. {
         tokio::time::sleep(REPORT_INTERVAL).await;
         if !recovers.has_changed().unwrap_or(false) {
             continue;
         }
-        let Some(Recovery { objects, folders: (done, all) }) = *recovers.borrow_and_update() else {
+        let Some(RecoveryProgress { objects, folders: (done, all) }) = *recovers.borrow_and_update() else {
             continue;
         };
         // The parent process may have closed the output.

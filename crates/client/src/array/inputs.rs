@@ -6,7 +6,7 @@ use gristmill_array::{
     ArrayReduce, Constant, Expr, Grid, Meaning, Reduction, Request as ArrayRequest, Selection,
 };
 use gristmill_format::{ChunkLocations, ChunkTable, Dataset, MAX_CHUNKS, Variable, is_named};
-use gristmill_runtime::{Chunks, reads};
+use gristmill_runtime::{Chunks, reads_per_chunk};
 use gristmill_wire::grid;
 
 use super::LEAD;
@@ -84,7 +84,8 @@ pub(super) fn bind(
     let cost = |at: &usize| {
         let lead = &tables[*at];
         let beside = (0..tables.len()).filter(|other| other != at);
-        let each = beside.map(|other| reads(&lead.array, &cut_as(lead, &tables[other]).array, &part));
+        let each =
+            beside.map(|other| reads_per_chunk(&lead.array, &cut_as(lead, &tables[other]).array, &part));
         let elements = lead.array.chunk.iter().fold(1u64, |all, length| all.saturating_mul(*length));
         (each.fold(0u64, u64::saturating_add), u64::MAX - elements)
     };
@@ -117,7 +118,7 @@ pub(super) fn bind(
         Ok::<Arc<ChunkTable>, ClientError>(Arc::new(other.only(&numbers)))
     });
     let beside = beside.collect::<Result<Vec<_>, _>>()?;
-    let chunks = Chunks::beside_others(Arc::new(table.only(&numbers)), beside, numbers)?;
+    let chunks = Chunks::with_others(Arc::new(table.only(&numbers)), beside, numbers)?;
     Ok(BoundReduction { table, chunks, kernel, array_request: request })
 }
 

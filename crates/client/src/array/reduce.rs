@@ -90,6 +90,6 @@ impl ReductionPlan {
     /// # Errors
     /// Returns an error if there are more chunks than a request can name.
     pub fn question(&self) -> Result<Question, ClientError> {
-        Ok(Question::of_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
+        Ok(Question::for_array(Arc::new(ArrayWork::new(self.chunks.clone(), self.array_request.clone())?)))
     }
 }

@@ -1,30 +1,30 @@
-//! `histogram` and `lookup`: each element is compared with each edge, exactly.
+//! References of `histogram` and `lookup`: exact comparisons of each element with each edge.
 
 use std::cmp::Ordering;
 
 use gristmill_conformance::Answer;
 use gristmill_kernel::{KernelError, Position, Value};
 
-use super::{Asked, Number};
+use super::{NaiveRequest, Number};
 
-/// How an element compares with a float; neither is NaN.
+/// Compares an element with a float. Neither is NaN.
 fn compare(x: Number, edge: f64) -> Ordering {
     match x {
         Number::Float(x) => x.partial_cmp(&edge).unwrap(),
-        // Beyond 2^64 there is no element, and below it casts are exact.
+        // No element is beyond 2^64, and below it casts are exact.
         Number::Int(_) if edge >= 2f64.powi(64) => Ordering::Less,
         Number::Int(_) if edge <= -(2f64.powi(64)) => Ordering::Greater,
         Number::Int(n) => n.cmp(&(edge.floor() as i128)).then(0.0.partial_cmp(&edge.fract().abs()).unwrap()),
     }
 }
 
-/// The smallest and the largest value as floats that enclose them.
-fn enclosing(asked: &Asked<'_>) -> Option<(f64, f64)> {
+/// Computes floats that enclose the smallest and the largest value.
+fn enclosing(request: &NaiveRequest<'_>) -> Option<(f64, f64)> {
     let least = |a: Number, b: Number| match (a, b) {
         (Number::Int(a), Number::Int(b)) => a > b,
         (a, b) => a.float() > b.float(),
     };
-    let mut values = asked.numbers.iter().map(|(_, x)| *x);
+    let mut values = request.numbers.iter().map(|(_, x)| *x);
     let first = values.next()?;
     let (low, high) = values.fold((first, first), |(low, high), x| {
         (if least(low, x) { x } else { low }, if least(x, high) { x } else { high })
@@ -39,19 +39,19 @@ fn enclosing(asked: &Asked<'_>) -> Option<(f64, f64)> {
     Some((from, to))
 }
 
-pub fn histogram(asked: &Asked<'_>) -> Result<Value, KernelError> {
-    let bins: usize = asked.param("bins").map_or(10, |bins| bins.parse().unwrap());
-    let (mut low, mut high) = match asked.param("range") {
-        _ if asked.data.is_empty() => return Err(asked.empty()),
+pub fn histogram(request: &NaiveRequest<'_>) -> Result<Value, KernelError> {
+    let bins: usize = request.param("bins").map_or(10, |bins| bins.parse().unwrap());
+    let (mut low, mut high) = match request.param("range") {
+        _ if request.data.is_empty() => return Err(request.empty()),
         Some(range) => {
             let (low, high) = range.split_once(':').unwrap();
             (low.parse().unwrap(), high.parse().unwrap())
         }
-        None if asked.is_nan() => return Err(asked.domain()),
-        None => enclosing(asked).ok_or_else(|| asked.empty())?,
+        None if request.answer_is_nan() => return Err(request.domain()),
+        None => enclosing(request).ok_or_else(|| request.empty())?,
     };
     if !(high - low).is_finite() {
-        return Err(asked.domain());
+        return Err(request.domain());
     }
     if low == high {
         (low, high) = (low - 0.5, high + 0.5);
@@ -59,14 +59,14 @@ pub fn histogram(asked: &Asked<'_>) -> Result<Value, KernelError> {
     let step = (high - low) / bins as f64;
     let edges: Vec<f64> = (0..bins).map(|n| n as f64 * step + low).chain([high]).collect();
     if edges.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err(asked.domain());
+        return Err(request.domain());
     }
     let count = |n: usize| {
         let within = |x: Number| {
             let below = compare(x, edges[n + 1]);
             compare(x, edges[n]).is_ge() && (below.is_lt() || n + 1 == bins && below.is_eq())
         };
-        Value::from(asked.numbers.iter().filter(|(_, x)| within(*x)).count() as u64)
+        Value::from(request.numbers.iter().filter(|(_, x)| within(*x)).count() as u64)
     };
     let counts = (0..bins).map(count).collect();
     Ok(Value::Map(vec![
@@ -75,25 +75,25 @@ pub fn histogram(asked: &Asked<'_>) -> Result<Value, KernelError> {
     ]))
 }
 
-pub fn lookup(asked: &Asked<'_>) -> Answer {
-    let meets: fn(Number) -> bool = match asked.param("where").unwrap() {
+pub fn lookup(request: &NaiveRequest<'_>) -> Answer {
+    let meets: fn(Number) -> bool = match request.param("where").unwrap() {
         "> 3" => |x| compare(x, 3.0).is_gt(),
         "!= 0" => |x| compare(x, 0.0).is_ne(),
         "-2..=2" => |x| compare(x, -2.0).is_ge() && compare(x, 2.0).is_le(),
         other => panic!("the condition '{other}' has no reference"),
     };
     let mut found: Vec<u64> =
-        asked.numbers.iter().filter(|(_, x)| meets(*x)).map(|(index, _)| *index).collect();
-    if asked.param("where") == Some("!= 0") {
-        found.extend(&asked.nans);
+        request.numbers.iter().filter(|(_, x)| meets(*x)).map(|(index, _)| *index).collect();
+    if request.param("where") == Some("!= 0") {
+        found.extend(&request.nans);
         found.sort_unstable();
     }
-    let size = asked.input.element.unwrap().size();
-    let each = (asked.record() / size) as u64;
+    let size = request.input.element.unwrap().size();
+    let each = (request.record_bytes() / size) as u64;
     let row = |index: &u64| {
         let at = Position { record: index / each, part: index % each };
-        (at, asked.data[*index as usize * size..][..size].to_vec())
+        (at, request.data[*index as usize * size..][..size].to_vec())
     };
-    let rows = if asked.flag("count_only") { Vec::new() } else { found.iter().map(row).collect() };
+    let rows = if request.flag("count_only") { Vec::new() } else { found.iter().map(row).collect() };
     Answer { value: Ok(Value::Map(vec![("count", (found.len() as u64).into())])), rows }
 }

@@ -1,8 +1,8 @@
-//! What the built-in kernels should answer, found the simplest way: from the whole input at once, with numbers as large
-//! as they need to be.
+//! References of the built-in kernels. They are as simple as possible: they have the whole input at once, and numbers
+//! of any size.
 
 mod bins;
-mod exactly;
+mod fractions;
 mod order;
 mod sums;
 mod text;
@@ -10,7 +10,7 @@ mod text;
 use gristmill_conformance::Answer;
 use gristmill_kernel::{DType, Input, KernelError, RecordRule, Value};
 
-/// An element, as it is.
+/// Exact value of an element.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     Int(i128),
@@ -38,19 +38,19 @@ impl Number {
     }
 }
 
-/// A request, and its elements where it has any.
-pub struct Asked<'a> {
+/// A request, and its elements if its input has elements.
+pub struct NaiveRequest<'a> {
     pub kernel: &'static str,
     params: &'a [(String, String)],
     pub input: Input,
     pub data: &'a [u8],
-    /// Number and value of each element that counts.
+    /// Index and value of each element that is not NaN.
     pub numbers: Vec<(u64, Number)>,
-    /// Numbers of the elements that are NaN.
+    /// Indices of the elements that are NaN.
     pub nans: Vec<u64>,
 }
 
-impl Asked<'_> {
+impl NaiveRequest<'_> {
     pub fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
@@ -63,18 +63,18 @@ impl Asked<'_> {
         self.param("nan") == Some("skip")
     }
 
-    /// Whether a NaN is to be the answer.
-    pub fn is_nan(&self) -> bool {
+    /// Whether the answer is NaN.
+    pub fn answer_is_nan(&self) -> bool {
         !self.nans.is_empty() && !self.skips()
     }
 
-    /// Values that count: those that are NaN too, unless they are skipped.
+    /// Number of values that count. NaN count unless they are skipped.
     pub fn count(&self) -> u64 {
         (self.numbers.len() + if self.skips() { 0 } else { self.nans.len() }) as u64
     }
 
-    /// Bytes of a record.
-    pub fn record(&self) -> usize {
+    /// Size of a record, in bytes.
+    pub fn record_bytes(&self) -> usize {
         match self.input.record {
             RecordRule::Fixed(bytes) => bytes as usize,
             RecordRule::Lines => 1,
@@ -90,34 +90,34 @@ impl Asked<'_> {
     }
 }
 
-/// What a built-in kernel answers.
+/// Computes the answer of a built-in kernel.
 pub fn answer(kernel: &'static str, params: &[(String, String)], input: Input, data: &[u8]) -> Answer {
-    let mut asked = Asked { kernel, params, input, data, numbers: Vec::new(), nans: Vec::new() };
+    let mut request = NaiveRequest { kernel, params, input, data, numbers: Vec::new(), nans: Vec::new() };
     if let Some(dtype) = input.element {
         for (index, bytes) in (0..).zip(data.chunks_exact(dtype.size())) {
             match number(dtype, bytes) {
-                x if x.is_nan() => asked.nans.push(index),
-                x => asked.numbers.push((index, x)),
+                x if x.is_nan() => request.nans.push(index),
+                x => request.numbers.push((index, x)),
             }
         }
     }
-    if asked.param("nan") == Some("error")
-        && let Some(index) = asked.nans.first()
+    if request.param("nan") == Some("error")
+        && let Some(index) = request.nans.first()
     {
         return Err(KernelError::NotANumber { index: *index }).into();
     }
     match kernel {
-        "sum" | "mean" | "var" => sums::answer(&asked).into(),
-        "min" | "max" | "minmax" => order::extremes(&asked).into(),
-        "median" | "quantile" => order::quantiles(&asked).into(),
-        "top" => order::top(&asked).into(),
-        "unique" => order::unique(&asked).into(),
-        "histogram" => bins::histogram(&asked).into(),
-        "lookup" => bins::lookup(&asked),
-        "count" => Value::Map(vec![("count", text::count(&asked).into())]).into(),
-        "first" | "last" => text::end(&asked).into(),
-        "grep" => text::grep(&asked),
-        "wc" => text::wc(&asked).into(),
+        "sum" | "mean" | "var" => sums::answer(&request).into(),
+        "min" | "max" | "minmax" => order::extremes(&request).into(),
+        "median" | "quantile" => order::quantiles(&request).into(),
+        "top" => order::top(&request).into(),
+        "unique" => order::unique(&request).into(),
+        "histogram" => bins::histogram(&request).into(),
+        "lookup" => bins::lookup(&request),
+        "count" => Value::Map(vec![("count", text::count(&request).into())]).into(),
+        "first" | "last" => text::first_or_last(&request).into(),
+        "grep" => text::grep(&request),
+        "wc" => text::wc(&request).into(),
         other => panic!("kernel '{other}' has no reference; write one in {}", file!()),
     }
 }

@@ -1,23 +1,24 @@
-//! Lines and records: counted, searched, and the first and last of them.
+//! References of kernels over lines and records: count, search, first and last.
 
 use gristmill_conformance::Answer;
 use gristmill_kernel::{KernelError, Position, RecordRule, Value};
 
-use super::Asked;
+use super::NaiveRequest;
 
-/// Position and bytes of each element, record or line with its newline. The position of a line is its offset.
-fn pieces<'a>(asked: &Asked<'a>) -> Vec<(u64, &'a [u8])> {
-    match (asked.input.record, asked.input.element) {
+/// Lists the position and the bytes of each element, record, or line with its newline. The position of a line is its
+/// offset.
+fn pieces<'a>(request: &NaiveRequest<'a>) -> Vec<(u64, &'a [u8])> {
+    match (request.input.record, request.input.element) {
         (RecordRule::Lines, _) => {
             let mut offset = 0;
             let line = |line: &'a [u8]| {
                 offset += line.len() as u64;
                 (offset - line.len() as u64, line)
             };
-            asked.data.split_inclusive(|byte| *byte == b'\n').map(line).collect()
+            request.data.split_inclusive(|byte| *byte == b'\n').map(line).collect()
         }
-        (_, Some(dtype)) => (0..).zip(asked.data.chunks_exact(dtype.size())).collect(),
-        _ => (0..).zip(asked.data.chunks_exact(asked.record())).collect(),
+        (_, Some(dtype)) => (0..).zip(request.data.chunks_exact(dtype.size())).collect(),
+        _ => (0..).zip(request.data.chunks_exact(request.record_bytes())).collect(),
     }
 }
 
@@ -25,27 +26,27 @@ fn without_newline(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
-pub fn count(asked: &Asked<'_>) -> u64 {
-    let skipped = if asked.skips() { asked.nans.len() } else { 0 };
-    (pieces(asked).len() - skipped) as u64
+pub fn count(request: &NaiveRequest<'_>) -> u64 {
+    let skipped = if request.skips() { request.nans.len() } else { 0 };
+    (pieces(request).len() - skipped) as u64
 }
 
-pub fn end(asked: &Asked<'_>) -> Result<Value, KernelError> {
-    let pieces = pieces(asked);
-    let found = if asked.kernel == "first" { pieces.first() } else { pieces.last() };
-    let (at, bytes) = found.ok_or_else(|| asked.empty())?;
-    let value = match asked.input.element {
+pub fn first_or_last(request: &NaiveRequest<'_>) -> Result<Value, KernelError> {
+    let pieces = pieces(request);
+    let found = if request.kernel == "first" { pieces.first() } else { pieces.last() };
+    let (at, bytes) = found.ok_or_else(|| request.empty())?;
+    let value = match request.input.element {
         Some(dtype) => super::number(dtype, bytes).value(),
         None => match std::str::from_utf8(without_newline(bytes)) {
             Ok(text) => Value::Text(text.into()),
             Err(_) => Value::Bytes(without_newline(bytes).into()),
         },
     };
-    let place = if asked.input.record == RecordRule::Lines { "offset" } else { "index" };
-    Ok(Value::Map(vec![(asked.kernel, value), (place, (*at).into())]))
+    let place = if request.input.record == RecordRule::Lines { "offset" } else { "index" };
+    Ok(Value::Map(vec![(request.kernel, value), (place, (*at).into())]))
 }
 
-/// Whether a line has one of the patterns of the tests.
+/// Whether a line matches a pattern of the tests.
 fn matches(pattern: &str, line: &[u8]) -> bool {
     let has = |text: &[u8]| line.windows(text.len()).any(|part| part == text);
     match pattern {
@@ -58,25 +59,26 @@ fn matches(pattern: &str, line: &[u8]) -> bool {
     }
 }
 
-pub fn grep(asked: &Asked<'_>) -> Answer {
-    let pattern = asked.param("pattern").unwrap();
-    let lines =
-        pieces(asked).into_iter().map(|(at, line)| (Position::of(at), without_newline(line).to_vec()));
+pub fn grep(request: &NaiveRequest<'_>) -> Answer {
+    let pattern = request.param("pattern").unwrap();
+    let lines = pieces(request)
+        .into_iter()
+        .map(|(at, line)| (Position::of_record(at), without_newline(line).to_vec()));
     let mut rows: Vec<_> = lines.filter(|(_, line)| matches(pattern, line)).collect();
     let count = Value::from(rows.len() as u64);
-    if asked.flag("count_only") {
+    if request.flag("count_only") {
         rows.clear();
     }
     Answer { value: Ok(Value::Map(vec![("count", count)])), rows }
 }
 
-pub fn wc(asked: &Asked<'_>) -> Value {
+pub fn wc(request: &NaiveRequest<'_>) -> Value {
     let space = |byte: &u8| b" \t\n\x0b\x0c\r".contains(byte);
-    let words = asked.data.split(space).filter(|word| !word.is_empty()).count();
-    let lines = asked.data.iter().filter(|byte| **byte == b'\n').count();
+    let words = request.data.split(space).filter(|word| !word.is_empty()).count();
+    let lines = request.data.iter().filter(|byte| **byte == b'\n').count();
     Value::Map(vec![
         ("lines", (lines as u64).into()),
         ("words", (words as u64).into()),
-        ("bytes", (asked.data.len() as u64).into()),
+        ("bytes", (request.data.len() as u64).into()),
     ])
 }

@@ -1,11 +1,11 @@
-//! The filter as one sum for each pixel over the whole square of its neighbours.
+//! The Gaussian filter: for each pixel, one sum over the whole square of its neighbours.
 
 use gristmill_conformance::Answer;
 use gristmill_kernel::{DType, KernelError, Position, Value};
 
 use super::{Params, floats, numbers, param};
 
-/// Weights of one axis at distances 0, 1, ...
+/// Computes the weights of one axis at distances 0, 1, ...
 fn weights(params: &Params, axis: usize) -> Vec<f64> {
     if param(params, "mask", "gaussian") == "3x3" {
         return vec![0.5, 0.25];
@@ -18,8 +18,8 @@ fn weights(params: &Params, axis: usize) -> Vec<f64> {
     (0..=radius).map(|at| density(at) / whole).collect()
 }
 
-/// Which of n places stands for one that may lie beyond, found by going back step by step.
-fn place(mode: &str, mut at: i64, n: i64) -> Option<usize> {
+/// Finds the index below n that stands for an index that may be outside. It goes back step by step.
+fn source_index(mode: &str, mut at: i64, n: i64) -> Option<usize> {
     while !(0..n).contains(&at) {
         let before = at < 0;
         at = match mode {
@@ -57,7 +57,7 @@ pub fn answer(params: &Params, dtype: DType, data: &[u8]) -> Answer {
                 let mut sum = 0.0;
                 for dy in around(&down) {
                     for dx in around(&along) {
-                        let at = (place(mode, y + dy, height), place(mode, x + dx, width));
+                        let at = (source_index(mode, y + dy, height), source_index(mode, x + dx, width));
                         let pixel = match at {
                             (Some(y), Some(x)) => {
                                 image[(y * width as usize + x) * channels as usize + channel]
@@ -77,7 +77,7 @@ pub fn answer(params: &Params, dtype: DType, data: &[u8]) -> Answer {
         values.extend(summary(dtype, &out));
         return Value::Map(values).into();
     }
-    let rows = if out.is_empty() { Vec::new() } else { vec![(Position::of(0), out)] };
+    let rows = if out.is_empty() { Vec::new() } else { vec![(Position::of_record(0), out)] };
     Answer { value: Ok(Value::Map(values)), rows }
 }
 
@@ -90,7 +90,7 @@ fn rounded(dtype: DType, x: f64) -> Vec<u8> {
     }
 }
 
-/// Sum and extremes of the filtered image.
+/// Computes the sum and the extremes of the filtered image.
 fn summary(dtype: DType, image: &[u8]) -> Vec<(&'static str, Value)> {
     let values = floats(dtype, image);
     let value = |x: f64| if dtype.is_float() { Value::Float(x) } else { Value::Int(x as i128) };

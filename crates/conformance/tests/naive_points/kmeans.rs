@@ -11,12 +11,13 @@ struct Assigned {
 }
 
 fn assign(points: &[Vec<f64>], centres: &[Vec<f64>]) -> Assigned {
-    let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+    let squared_distance =
+        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let mut assigned = Assigned { labels: Vec::new(), inertia: 0.0 };
     for point in points {
         let mut best = (0, f64::INFINITY);
         for (n, centre) in centres.iter().enumerate() {
-            let distance = apart(point, centre);
+            let distance = squared_distance(point, centre);
             if distance < best.1 {
                 best = (n, distance);
             }
@@ -31,32 +32,32 @@ fn count(labels: &[usize], centre: usize) -> u64 {
     labels.iter().filter(|label| **label == centre).count() as u64
 }
 
-/// The mean of the points of each centre; one without points stays.
+/// Computes the mean of the points of each centre. A centre without points stays.
 fn means(points: &[Vec<f64>], labels: &[usize], centres: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mean = |(n, old): (usize, &Vec<f64>)| {
-        let of = |dim: usize| {
+        let coordinate = |dim: usize| {
             let own = points.iter().zip(labels).filter(|(_, label)| **label == n);
             match count(labels, n) {
                 0 => old[dim],
                 count => own.map(|(point, _)| point[dim]).sum::<f64>() / count as f64,
             }
         };
-        (0..old.len()).map(of).collect()
+        (0..old.len()).map(coordinate).collect()
     };
     centres.iter().enumerate().map(mean).collect()
 }
 
-/// The variances of the coordinates, and of these the mean.
+/// Computes the mean of the variances of the coordinates.
 fn variance(points: &[Vec<f64>]) -> f64 {
     let (n, dims) = (points.len() as f64, points[0].len());
-    let of = |dim: usize| {
+    let coordinate = |dim: usize| {
         let mean = points.iter().map(|point| point[dim]).sum::<f64>() / n;
         points.iter().map(|point| (point[dim] - mean).powi(2)).sum::<f64>() / n
     };
-    (0..dims).map(of).sum::<f64>() / dims as f64
+    (0..dims).map(coordinate).sum::<f64>() / dims as f64
 }
 
-/// What `init=first` gives.
+/// Computes the answer for `init=first`.
 pub fn answer(params: &Params, dtype: DType, data: &[u8]) -> Answer {
     let number = |name: &str, default: &'static str| param(params, name, default).parse::<f64>().unwrap();
     let (dims, k) = (number("dims", "") as usize, number("k", "") as usize);
@@ -102,7 +103,7 @@ pub fn answer(params: &Params, dtype: DType, data: &[u8]) -> Answer {
         values.push(("shape", list(vec![Value::from(points.len() as u64)])));
         values.push(("type", Value::Text("i32".into())));
         let bytes = last.labels.iter().flat_map(|label| (*label as i32).to_le_bytes()).collect();
-        rows.push((Position::of(0), bytes));
+        rows.push((Position::of_record(0), bytes));
     }
     Answer { value: Ok(Value::Map(values)), rows }
 }

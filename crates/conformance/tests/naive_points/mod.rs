@@ -1,4 +1,4 @@
-//! What `kmeans` and `gaussian` should answer, by loops over all points and all pixels.
+//! References of `kmeans` and `gaussian`: loops over all points and all pixels.
 
 pub mod gaussian;
 pub mod kmeans;
@@ -16,12 +16,12 @@ fn numbers<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> Vec<T> {
     text.split(',').map(|n| n.parse().unwrap()).collect()
 }
 
-/// Elements as f64, which holds each of them: none has more than 53 bits.
+/// Converts elements to f64. This is exact, because no element has more than 53 bits.
 fn floats(dtype: DType, data: &[u8]) -> Vec<f64> {
     let float = |bytes: &[u8]| match dtype.value(bytes) {
         Value::Int(n) => n as f64,
         Value::Float(x) => x,
-        other => panic!("{other:?} is no number"),
+        other => panic!("{other:?} is not a number"),
     };
     data.chunks_exact(dtype.size()).map(float).collect()
 }

@@ -5,28 +5,28 @@ use std::ops::Range;
 use crate::binned::grid::{
     CARRY_BITS, Cell, HUGE, HUGE_BINS, MAX_DEPOSITS, grid, lowest_top, start, starts, top_of,
 };
-use crate::binned::loops::{LANES, Largest, Real, Row, Run};
-use crate::exactly::Exactly;
+use crate::binned::loops::{LANES, LargestMagnitude, Real, Row, Run};
+use crate::exact_number::ExactNumber;
 use crate::path::Path;
 
-/// Cells that count their deposits, and are looked at, together.
+/// Cells that count their deposits together, and whose values are checked together.
 const STRIP: usize = 128;
 
-/// Values of a run that are added at once.
+/// Values of a run that are added together.
 const PIECE: usize = 128 * LANES;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Strip {
-    /// Slices that some accumulator may have taken since the last carry.
+    /// Most slices that an accumulator may have taken since the last carry.
     deposits: u32,
     /// Whether some cell is huge.
     huge: bool,
 }
 
-/// Sums of `f64` values (`f32` are widened), one for each cell, in `BINS` bins: see the [module](crate::binned).
+/// Sums of `f64` values (`f32` are widened), one for each cell, in `BINS` bins. See the [module](crate::binned).
 ///
-/// The number of values of a cell is the caller's to keep. Two are equal if they were given the same values, in
-/// whatever order. It holds any 2^63 values a cell.
+/// The caller keeps the number of values of each cell. Two sets of cells are equal if they got the same values, in any
+/// order. A cell holds any 2^63 values.
 #[derive(Clone, Debug)]
 pub struct Cells<const BINS: usize> {
     bins: [Vec<f64>; BINS],
@@ -46,10 +46,10 @@ impl<const BINS: usize> PartialEq for Cells<BINS> {
 }
 
 impl<const BINS: usize> Cells<BINS> {
-    /// Bytes of memory that a cell takes.
+    /// Bytes of memory of a cell.
     pub const CELL_BYTES: usize = BINS * 16 + 1;
 
-    /// So many sums of no values.
+    /// `cells` sums of no values.
     pub fn new(cells: usize) -> Cells<BINS> {
         Cells {
             bins: starts(lowest_top(BINS)).map(|start| vec![start; cells]),
@@ -59,18 +59,18 @@ impl<const BINS: usize> Cells<BINS> {
         }
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.flags.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.flags.is_empty()
     }
 
-    /// Adds `values[i]` to cell `at + i`. With `skip_nan` NaNs add nothing, else they make their cells NaN. Values
-    /// that have no cell are left out.
+    /// Adds `values[i]` to cell `at + i`. With `skip_nan` NaNs add nothing. Without it they make their cells NaN.
+    /// Values without a cell are left out.
     pub fn add_row<T: Real>(&mut self, at: usize, values: &[T], skip_nan: bool) {
         self.add_row_on(Path::best(), at, values, skip_nan);
     }
@@ -124,11 +124,14 @@ impl<const BINS: usize> Cells<BINS> {
         }
     }
 
-    /// `false` where nothing has changed because one value has to be looked at by itself.
+    /// Adds groups of values to a cell. Returns `false` and changes nothing if the values must be added one by one.
     fn add_groups<T: Real>(&mut self, path: Path, at: usize, groups: &[[T; LANES]], skip_nan: bool) -> bool {
         let flat = groups.as_flattened();
-        let largest =
-            if skip_nan { path.run(Largest::<T, true>(flat)) } else { path.run(Largest::<T, false>(flat)) };
+        let largest = if skip_nan {
+            path.run(LargestMagnitude::<T, true>(flat))
+        } else {
+            path.run(LargestMagnitude::<T, false>(flat))
+        };
         let mut cell = self.cell(at);
         match largest {
             Some(0.0) => return true,
@@ -149,7 +152,7 @@ impl<const BINS: usize> Cells<BINS> {
         for (total, taken) in totals.iter_mut().zip(taken) {
             *total += i128::from(taken);
         }
-        self.put(at, Cell::of_totals(top, totals, cell.flags));
+        self.put(at, Cell::from_totals(top, totals, cell.flags));
         true
     }
 
@@ -163,14 +166,14 @@ impl<const BINS: usize> Cells<BINS> {
         self.put(at, cell);
     }
 
-    /// Adds all that `other`, which has as many cells, holds.
+    /// Adds the sums of `other`, which has as many cells.
     pub fn merge(&mut self, other: &Cells<BINS>) {
         for at in 0..self.len().min(other.len()) {
             self.merge_cell(at, &other.cell(at));
         }
     }
 
-    /// Adds all that the first cell of `other` holds to the cell `at`; nothing where one of them is not there.
+    /// Adds the first cell of `other` to the cell `at`. Does nothing if one of them does not exist.
     pub fn merge_one(&mut self, at: usize, other: &Cells<BINS>) {
         if at < self.len() && !other.is_empty() {
             self.merge_cell(at, &other.cell(0));
@@ -183,16 +186,16 @@ impl<const BINS: usize> Cells<BINS> {
         self.put(at, cell);
     }
 
-    /// The sum of the cell `at` divided by `n`, which is rounded when it is asked for. NaN where there is no such
-    /// cell or `n` is 0, where a value was NaN or infinities of both signs; an infinity where one was.
-    pub fn exactly(&self, at: usize, n: u64) -> Exactly {
+    /// The sum of the cell `at` divided by `n`, before rounding. NaN if there is no such cell, if `n` is 0, if a value
+    /// was NaN, or if there were infinities of both signs. Infinities of one sign give that infinity.
+    pub fn exactly(&self, at: usize, n: u64) -> ExactNumber {
         if at >= self.len() || n == 0 {
-            return Exactly::NAN;
+            return ExactNumber::NAN;
         }
         let cell = self.cell(at);
         match cell.special() {
-            Some(special) => Exactly::special(special),
-            None => Exactly::of_bins(cell.totals(), grid(cell.top() - (BINS - 1) as u8), n),
+            Some(special) => ExactNumber::special(special),
+            None => ExactNumber::from_bins(cell.totals(), grid(cell.top() - (BINS - 1) as u8), n),
         }
     }
 
@@ -228,7 +231,7 @@ impl<const BINS: usize> Cells<BINS> {
         self.strips[strip].deposits += 1;
     }
 
-    /// Moves what is above a multiple of 2^50 units to the carries.
+    /// Moves multiples of 2^50 units to the carries.
     fn carry(&mut self, cells: Range<usize>) {
         for at in cells {
             let stored = self.cell(at).top() - if self.flags[at] & HUGE != 0 { HUGE_BINS } else { 0 };

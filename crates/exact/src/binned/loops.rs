@@ -1,4 +1,4 @@
-//! The inner loops: a row of values onto as many cells, and a run of values into one.
+//! The inner loops. They add a row of values to as many cells, or a run of values to one cell.
 
 use crate::binned::grid::{LIMIT, SCALE, deposit};
 use crate::path::Work;
@@ -26,7 +26,7 @@ impl Real for f32 {
 
 const EXPONENT: u64 = 0x7ff << 52;
 
-/// A value times the scale; with `SKIP` zero for NaN.
+/// A value times the scale. With `SKIP` it is zero for NaN.
 #[inline(always)]
 fn scaled<T: Real, const SKIP: bool>(x: T) -> f64 {
     let x = x.widen();
@@ -34,7 +34,7 @@ fn scaled<T: Real, const SKIP: bool>(x: T) -> f64 {
     x * SCALE
 }
 
-/// Adds each value to its cell, if all of them are below the limits of their cells.
+/// Adds each value to its cell, if all values are below the limits of their cells.
 pub(crate) struct Row<'a, T, const BINS: usize, const SKIP: bool> {
     pub(crate) values: &'a [T],
     /// As many accumulators in each plane.
@@ -42,7 +42,7 @@ pub(crate) struct Row<'a, T, const BINS: usize, const SKIP: bool> {
 }
 
 impl<T: Real, const BINS: usize, const SKIP: bool> Work for Row<'_, T, BINS, SKIP> {
-    /// Whether the values were added; if not, nothing has changed.
+    /// Whether the values were added. If not, nothing has changed.
     type Out = bool;
 
     #[inline(always)]
@@ -53,7 +53,7 @@ impl<T: Real, const BINS: usize, const SKIP: bool> Work for Row<'_, T, BINS, SKI
         let mut below = 1u64;
         for i in 0..n {
             let limit = f64::from_bits(planes[0][i].to_bits() & EXPONENT) * LIMIT;
-            // NaN is not below.
+            // NaN is not below the limit.
             below &= u64::from(scaled::<T, SKIP>(values[i]).abs() < limit);
         }
         if below == 0 {
@@ -71,10 +71,10 @@ impl<T: Real, const BINS: usize, const SKIP: bool> Work for Row<'_, T, BINS, SKI
 }
 
 /// The largest magnitude of some values.
-pub(crate) struct Largest<'a, T, const SKIP: bool>(pub(crate) &'a [T]);
+pub(crate) struct LargestMagnitude<'a, T, const SKIP: bool>(pub(crate) &'a [T]);
 
-impl<T: Real, const SKIP: bool> Work for Largest<'_, T, SKIP> {
-    /// `None` where one is not finite, or where NaN are not skipped.
+impl<T: Real, const SKIP: bool> Work for LargestMagnitude<'_, T, SKIP> {
+    /// The largest magnitude; `None` if a value is infinite, or NaN without `SKIP`.
     type Out = Option<f64>;
 
     #[inline(always)]
@@ -101,26 +101,26 @@ impl<T: Real, const SKIP: bool> Work for Largest<'_, T, SKIP> {
     }
 }
 
-/// Accumulators of each bin beside each other.
+/// Number of accumulators of each bin.
 pub(crate) const LANES: usize = 16;
 
-/// Slices of some values, all below the limit of the first bin.
+/// Adds the slices of some values to one cell. All values are below the limit of the first bin.
 pub(crate) struct Run<'a, T, const BINS: usize, const SKIP: bool> {
-    /// Not more than [`MAX_DEPOSITS`](crate::binned::grid::MAX_DEPOSITS) for each lane.
+    /// At most [`MAX_DEPOSITS`](crate::binned::grid::MAX_DEPOSITS) values for each lane.
     pub(crate) values: &'a [[T; LANES]],
-    /// Where the accumulators of the bins begin.
+    /// The numbers at which the accumulators of the bins begin.
     pub(crate) starts: [f64; BINS],
 }
 
 impl<T: Real, const BINS: usize, const SKIP: bool> Work for Run<'_, T, BINS, SKIP> {
-    /// What each bin took, in units of its grid.
+    /// The sum that each bin took, in units of its grid.
     type Out = [i64; BINS];
 
     #[inline(always)]
     fn run<V: Vector>(self, _: V) -> [i64; BINS] {
         let mut lanes = self.starts.map(|start| [start; LANES]);
         for group in self.values {
-            // As `deposit`, bin by bin for all lanes: so that vectors of accumulators stay in registers.
+            // This is `deposit`, bin by bin for all lanes, so that vectors of accumulators stay in registers.
             let mut rest: [f64; LANES] = std::array::from_fn(|j| scaled::<T, SKIP>(group[j]));
             for lane in &mut lanes {
                 for (bin, rest) in lane.iter_mut().zip(&mut rest) {

@@ -1,11 +1,13 @@
-//! Products as a rounded product and its error, both of which a cell can take.
+//! Products as a rounded product and its error. A cell can take both.
 
-/// Factors of this magnitude or more are refused: their products, or what takes them apart, could overflow.
+/// Factors of this magnitude or more are refused, because their products, or the numbers that split them, could
+/// overflow.
 pub const LARGEST_FACTOR: f64 = f64::from_bits((500 + 1023) << 52);
 
-/// `x * w` of each pair as `high + low`, exactly but for bits below 2^-1074 (Dekker 1971; no fused multiplication,
-/// which not every machine has). Says whether every finite factor was below [`LARGEST_FACTOR`]: where not, what is
-/// written is of no use. NaN and infinite products have a `low` of 0. As many are written as the shortest slice has.
+/// Writes `x * w` of each pair as `high + low`, which is exact except for bits below 2^-1074 (Dekker 1971, without
+/// fused multiplication, which not every machine has). Returns whether every finite factor was below
+/// [`LARGEST_FACTOR`]. If not, the results are wrong. NaN and infinite products have a `low` of 0. The number of
+/// results is the length of the shortest slice.
 pub fn products(x: &[f64], w: &[f64], high: &mut [f64], low: &mut [f64]) -> bool {
     let mut fine = true;
     for (((x, w), high), low) in x.iter().zip(w).zip(high).zip(low) {
@@ -21,7 +23,7 @@ pub fn products(x: &[f64], w: &[f64], high: &mut [f64], low: &mut [f64]) -> bool
     fine
 }
 
-/// `x * x` of each value, as [`products`] has it.
+/// Writes `x * x` of each value, like [`products`].
 pub fn squares(x: &[f64], high: &mut [f64], low: &mut [f64]) -> bool {
     products(x, x, high, low)
 }

@@ -1,11 +1,11 @@
-//! The bytes of saved cells.
+//! The format of saved cells.
 //!
 //! ```text
 //! cells    u32
 //! wide     u8: whether totals have 16 bytes instead of 8
-//! tops     one u8 a cell
-//! flags    one u8 a cell
-//! totals   of each cell its bins, signed, little-endian
+//! tops     one u8 per cell
+//! flags    one u8 per cell
+//! totals   the bins of each cell, signed, little-endian
 //! ```
 //! Everything is a function of the values, so equal cells have equal bytes.
 
@@ -15,23 +15,24 @@ use crate::state::DecodeError;
 
 const NAME: &str = "row of binned sums";
 
-/// No total of 2^63 values is larger: 2^39 units each.
+/// The largest total of 2^63 values, which have at most 2^39 units each.
 const LARGEST_TOTAL: i128 = 1 << 102;
 
 impl<const BINS: usize> Cells<BINS> {
-    /// Bytes of a saved cell of less than 2^24 values; those of one of more are [`LONG_STATE_BYTES`](Cells::LONG_STATE_BYTES).
+    /// Bytes of a saved cell of fewer than 2^24 values. A cell of more values may have
+    /// [`LONG_STATE_BYTES`](Cells::LONG_STATE_BYTES).
     pub const SHORT_STATE_BYTES: usize = 2 + 8 * BINS;
 
     /// Most bytes of a saved cell.
     pub const LONG_STATE_BYTES: usize = 2 + 16 * BINS;
 
-    /// Most bytes of the state of so many cells.
+    /// Most bytes of the state of `cells` cells.
     pub const fn state_bytes(cells: usize) -> usize {
         5 + cells * Self::LONG_STATE_BYTES
     }
 
-    /// Appends the state of all cells: a byte for its top, one for its flags, and 8 bytes for each bin, or 16 where there are
-    /// more than 2^24 values in one. Equal sums give equal bytes.
+    /// Appends the state of all cells. Each cell has one byte for its top, one for its flags, and 8 bytes for each
+    /// bin, or 16 if a total of any cell needs them. Equal sums give equal bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let totals: Vec<[i128; BINS]> = (0..self.len()).map(|at| self.cell(at).totals()).collect();
         let wide = totals.as_flattened().iter().any(|total| i64::try_from(*total).is_err());
@@ -48,11 +49,11 @@ impl<const BINS: usize> Cells<BINS> {
         }
     }
 
-    /// Adds a state that [`encode`](Cells::encode) wrote of as many cells, from the front of `bytes`, and says
-    /// how many bytes it took.
+    /// Adds a state of as many cells, which [`encode`](Cells::encode) wrote, from the front of `bytes`. Returns the
+    /// number of bytes that it took.
     ///
     /// # Errors
-    /// [`DecodeError`] for bytes that are no such state; some cells may have been added then. No bytes make it panic.
+    /// [`DecodeError`] for bytes that are not such a state. Some cells may have been added then. It never panics.
     pub fn merge_encoded(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
         let wrong = |part| DecodeError::NotCanonical { kind: NAME, part };
         let short = || DecodeError::Short { kind: NAME, have: bytes.len() };
@@ -88,7 +89,7 @@ impl<const BINS: usize> Cells<BINS> {
                     return Err(wrong("total"));
                 }
             }
-            self.merge_cell(at, &Cell::of_totals(*top, totals, *flags));
+            self.merge_cell(at, &Cell::from_totals(*top, totals, *flags));
         }
         Ok(5 + length)
     }

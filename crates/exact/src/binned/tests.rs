@@ -1,12 +1,12 @@
-//! The laws of binned sums, and their distance from exact ones.
+//! Tests of the laws of binned sums, and of their distance from exact sums.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::path::Path;
-use crate::{Exactly, Moments, Sum};
+use crate::{ExactNumber, Moments, Sum};
 
-/// Values of all kinds that have gone wrong somewhere.
+/// Values of all kinds that are difficult to sum.
 fn nasty() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1e3..1e3,
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_dropped_is_below_the_bound(values in prop::collection::vec(nasty(), 1..60), skip: bool) {
+    fn the_error_is_within_the_bound(values in prop::collection::vec(nasty(), 1..60), skip: bool) {
         let cells = one(&values, skip);
         let mut sum = Sum::new();
         values.iter().for_each(|x| sum.add(*x));
@@ -91,7 +91,7 @@ proptest! {
             prop_assert!(same(expected, got), "{} {}", expected, got);
             return Ok(());
         }
-        // The difference, exactly, but for half an ulp of each.
+        // The difference is exact, except for half an ulp of each.
         let largest = values.iter().filter(|x| x.is_finite()).fold(0f64, |m, x| m.max(x.abs()));
         let bound = largest * 2f64.powi(-80) * values.len() as f64;
         let ulp = f64::from_bits(expected.abs().to_bits() + 1) - expected.abs();
@@ -175,7 +175,7 @@ fn a_long_run_and_many_rows_carry() {
 }
 
 #[test]
-fn many_merges_of_many_values_go_wide() {
+fn totals_beyond_64_bits_round_trip() {
     let mut cells = BinnedCells::new(1);
     cells.add_run(0, &vec![-1.7e5f64; 4096], false);
     let mut count = 4096u64;
@@ -192,7 +192,7 @@ fn many_merges_of_many_values_go_wide() {
 }
 
 #[test]
-fn the_largest_and_the_smallest() {
+fn largest_and_smallest_values_are_summed_exactly() {
     let max = f64::MAX;
     let cells = one(&[max, max, -max], false);
     assert_eq!(cells.exactly(0, 1).to_f64(), max);
@@ -203,7 +203,7 @@ fn the_largest_and_the_smallest() {
     assert!(one(&[f64::INFINITY, f64::NEG_INFINITY], false).exactly(0, 1).to_f64().is_nan());
 }
 
-/// The sums of one cell, and those of its squares.
+/// The sums of one cell, and the sums of its squares.
 fn spread(values: &[f64]) -> (BinnedCells, SquareCells) {
     let (mut high, mut low) = (vec![0.0; values.len()], vec![0.0; values.len()]);
     assert!(squares(values, &mut high, &mut low));
@@ -215,7 +215,7 @@ fn spread(values: &[f64]) -> (BinnedCells, SquareCells) {
 }
 
 #[test]
-fn variance_of_one_value() {
+fn variance_of_one_value_is_zero() {
     for x in [0.1, -1e100 / 7.0, 3.3e-150, 0.0] {
         let (sums, both) = spread(&[x]);
         assert_eq!(sums.variance(&both, 0, 1, 0).to_f64(), 0.0);
@@ -224,7 +224,7 @@ fn variance_of_one_value() {
 }
 
 #[test]
-fn variance_of_values_that_differ_little() {
+fn variance_of_values_that_differ_little_is_exact() {
     let values: Vec<f64> = (0..5000).map(|i| 250.0 + 0.01 * f64::from(i * 7919 % 5000).sin()).collect();
     let (sums, both) = spread(&values);
     let mut exact = Moments::new();
@@ -233,7 +233,7 @@ fn variance_of_values_that_differ_little() {
     assert_eq!(sums.variance(&both, 0, 5000, 0).sqrt_f64(), exact.std(5000, 0, false));
 }
 
-/// Values that lie as near to each other as `2^-step` of themselves, with any factor.
+/// Values whose distances are about `2^-step` of themselves, with any factor.
 fn near() -> impl Strategy<Value = Vec<f64>> {
     (0i32..53, -400i32..400, 1.0..2.0f64, prop::collection::vec(-8i32..8, 2..40)).prop_map(
         |(step, scale, x, steps)| {
@@ -285,7 +285,7 @@ proptest! {
         sxy.add_run(0, &high, false);
         sxy.add_run(0, &low, false);
         let got = sx.comoment(&sy, &sxy, 0, n as u64).to_f64();
-        // All in units of 2^-1000, as the values are.
+        // All numbers are in units of 2^-1000, like the values.
         let whole = |x: f64| {
             let Some((num, exp2)) = parts(x) else { return num_bigint::BigInt::ZERO };
             num << (exp2 + 1000) as u32
@@ -295,13 +295,13 @@ proptest! {
         let all_y = sum(&mut y.iter().map(|y| whole(*y)));
         let all_xy = sum(&mut x.iter().zip(y).map(|(x, y)| whole(*x) * whole(*y)));
         let fraction = all_xy * n - all_x * all_y;
-        let expected = Exactly::ratio(fraction, (n as u64).into(), -2000).to_f64();
+        let expected = ExactNumber::ratio(fraction, (n as u64).into(), -2000).to_f64();
         prop_assert!(same(got, expected), "{} {}", got, expected);
     }
 
     #[test]
     fn a_comoment_of_one_pair_is_zero(x in prop::num::f64::NORMAL, y in prop::num::f64::NORMAL) {
-        // Their product may have bits below the least f64, which the sum of products lacks.
+        // The product may have bits below the least f64. The sum of products lacks them.
         let (x, y) = (x * 2f64.powi(-530), y * 2f64.powi(-530));
         let (mut high, mut low) = ([0.0], [0.0]);
         assert!(products(&[x], &[y], &mut high, &mut low));
@@ -319,7 +319,7 @@ proptest! {
         let rounded = cells.exactly(0, 1).to_f64();
         let low = cells.remainder(0, rounded);
         prop_assert!(low.abs() <= rounded.abs() * 2f64.powi(-53));
-        // Taking both away from the exact sum leaves nothing that two numbers could hold.
+        // The exact sum minus both leaves nothing that two numbers could hold.
         let mut exact = Sum::new();
         all.iter().for_each(|x| exact.add(*x));
         let left = exact.remainder(rounded);

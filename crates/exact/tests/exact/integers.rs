@@ -19,7 +19,7 @@ fn signed(kind: IntKind) -> bool {
     matches!(kind, IntKind::I8 | IntKind::I16 | IntKind::I32 | IntKind::I64)
 }
 
-/// The values that little-endian bytes stand for, byte by byte.
+/// Reads values from little-endian bytes, byte by byte.
 fn read(kind: IntKind, bytes: &[u8]) -> Vec<i128> {
     let value = |raw: &[u8]| {
         let unsigned = raw.iter().rev().fold(0i128, |value, byte| value * 256 + i128::from(*byte));
@@ -92,9 +92,9 @@ proptest! {
     }
 }
 
-/// Enough extreme values to overflow any lane that were too narrow for its block.
+/// There are enough extreme values to overflow any lane that is too narrow for its block.
 #[test]
-fn extremes_fill_no_lane() {
+fn extreme_values_overflow_no_lane() {
     for kind in KINDS {
         let bytes = kind.bytes();
         let mut largest = vec![0xff; bytes];
@@ -118,7 +118,7 @@ fn sums_of_squares_pass_128_bits() {
     for _ in 0..61 {
         moments.merge(&moments.clone());
     }
-    // Half zeros, half ones times the largest value.
+    // Half of the values are zero, and half are the largest value.
     let exact = Rational { num: BigInt::from(u64::MAX).pow(2), den: 4u8.into(), exp2: 0 };
     assert_rounded(moments.variance(1 << 62, 0), &exact);
     assert_rounded_root(moments.std(1 << 62, 0), &exact);
@@ -126,7 +126,7 @@ fn sums_of_squares_pass_128_bits() {
 }
 
 #[test]
-fn a_sum_of_one_value_can_be_added() {
+fn single_values_can_be_added() {
     let mut sum = IntSum::new();
     sum.add(i128::from(u64::MAX));
     sum.add(-1);

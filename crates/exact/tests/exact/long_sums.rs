@@ -1,4 +1,4 @@
-//! Millions of values whose sums are known in closed form.
+//! Sums of millions of values, which are known in closed form.
 
 use gristmill_exact::{IntKind, IntMoments, Moments, Sum};
 use num_bigint::{BigInt, BigUint};
@@ -14,18 +14,18 @@ fn chunks(value: impl Fn(u64) -> f64) -> impl Iterator<Item = Vec<u8>> {
         .map(move |chunk| f64_bytes(&(chunk * CHUNK..(chunk + 1) * CHUNK).map(&value).collect::<Vec<_>>()))
 }
 
-/// The sum of a multiple of 0.1 that is not one: every term is rounded, the sum of the terms is not.
+/// Every term 0.1 is rounded, but the sum of the terms is not.
 #[test]
-fn one_tenth_many_times() {
+fn one_tenth_is_summed_exactly_many_times() {
     let mut sum = Sum::new();
     chunks(|_| 0.1).for_each(|chunk| sum.add_f64_le(&chunk));
     assert_eq!(sum.value(), 0.1 * VALUES as f64, "times a power of two is exact");
     assert_eq!(sum.mean(VALUES), 0.1);
 }
 
-/// The numbers 0 to n - 1, scaled by 2^-60, on top of pairs of huge numbers that cancel.
+/// The numbers 0 to n - 1, scaled by 2^-60, among pairs of huge numbers that cancel.
 #[test]
-fn an_arithmetic_series_under_huge_pairs() {
+fn an_arithmetic_series_among_huge_pairs_is_exact() {
     let mut sum = Sum::new();
     chunks(|i| match i % 4 {
         0 => 1e200 * (1 + i / 4 % 1000) as f64,
@@ -39,9 +39,9 @@ fn an_arithmetic_series_under_huge_pairs() {
     assert_rounded(sum.mean(VALUES), &Rational { num, den: VALUES.into(), exp2: -60 });
 }
 
-/// Variance of 0 to n - 1 is (n^2 - 1) / 12, however far away from zero.
+/// The variance of n consecutive integers is (n^2 - 1) / 12, also far from zero.
 #[test]
-fn the_variance_of_a_series() {
+fn variance_of_a_series_is_exact() {
     let mut moments = Moments::new();
     let mut integers = IntMoments::new();
     chunks(|i| 2f64.powi(50) + i as f64).for_each(|chunk| moments.add_f64_le(&chunk));

@@ -1,4 +1,4 @@
-//! The accumulators against exact rationals, Python and closed forms.
+//! Comparisons of the accumulators with exact rationals, Python and closed forms.
 
 mod integers;
 mod long_sums;

@@ -21,7 +21,7 @@ fn encoded(moments: &Moments) -> Vec<u8> {
     out
 }
 
-/// The variance by `n Sxx - Sx^2`, with sums of the oracle: fast enough for long lists.
+/// The variance by `n Sxx - Sx^2`, with sums of the oracle. It is fast enough for long lists.
 fn long_variance(values: &[f64], ddof: u64) -> Rational {
     let n = values.len() as u64;
     let num: BigInt = square_sum(values) * n - exact_sum(values).pow(2);
@@ -123,10 +123,10 @@ proptest! {
 }
 
 #[test]
-fn catastrophic_cases() {
+fn cancellation_and_extremes_are_exact() {
     let near = moments_of(&[1e16, 1e16 + 2.0, 1e16 + 4.0]);
     assert_eq!((near.variance(3, 1, false), near.std(3, 1, false)), (4.0, 2.0));
-    // 1e16 + 1 is no double: it is rounded to 1e16 when written, so this is {1e16, 1e16, 1e16 + 2}.
+    // 1e16 + 1 is not a double. It is rounded to 1e16, so the values are {1e16, 1e16, 1e16 + 2}.
     let near = moments_of(&[1e16, 1e16 + 1.0, 1e16 + 2.0]);
     assert_eq!(near.variance(3, 1, false), 4.0 / 3.0);
 
@@ -152,13 +152,13 @@ fn catastrophic_cases() {
     assert_canonical_nan(moments_of(&[1.0]).variance(1, 1, false));
     assert_canonical_nan(moments_of(&[1.0]).std(1, 2, true));
     assert_eq!(moments_of(&[1.0]).variance(1, 0, false).to_bits(), 0);
-    // Two values counted as one: the rational is negative, and no root of it is taken.
+    // Two values are counted as one. The rational is negative, and it has no root.
     assert_eq!(moments_of(&[1.0, 1.0]).variance(1, 0, false), -2.0);
     assert_canonical_nan(moments_of(&[1.0, 1.0]).std(1, 0, false));
 }
 
 #[test]
-fn many_values_far_from_zero() {
+fn many_values_far_from_zero_have_exact_moments() {
     for offset in [1e16, 1e300, -2f64.powi(52), 5e-324, 1e-160, 1e-308] {
         let values: Vec<f64> = (0..5000)
             .map(|i| {

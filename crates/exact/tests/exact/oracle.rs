@@ -1,4 +1,4 @@
-//! What the right answer is, decided by comparing exact integers, never by rounding.
+//! Decides which answer is right, by comparisons of exact integers, never by rounding.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
@@ -32,8 +32,8 @@ pub fn square_sum(values: &[f64]) -> BigInt {
     values.iter().map(|x| units(*x).pow(2)).sum()
 }
 
-/// The sum over the values of squared distances from the exact mean, over `n - ddof`: another formula than
-/// the one under test. `(n x - S)^2` summed, over `n^2 (n - ddof)`.
+/// The sum of the squared distances of the values from the exact mean, divided by `n - ddof`. The formula differs from
+/// the one under test: it is the sum of `(n x - S)^2`, divided by `n^2 (n - ddof)`.
 pub fn variance(values: &[f64], ddof: u64) -> Rational {
     let n = values.len() as u64;
     let sum = sum(values);
@@ -58,7 +58,7 @@ fn assert_nearest(result: f64, exact: &Rational, power: u32) {
     }
     assert_eq!(result.is_sign_negative(), exact.num.sign() == Sign::Minus, "sign of {result:e}");
     let (below, above) = midpoints(result.abs());
-    // exact ? mid * 2^-1075, both to the power, all in integers.
+    // Compares exact with mid * 2^-1075, both to the power, in integers.
     let shift = exact.exp2 + 1075 * i64::from(power);
     let left = exact.num.magnitude() << shift.max(0).unsigned_abs();
     let right = |mid: BigUint| (mid.pow(power) * &exact.den) << (-shift).max(0).unsigned_abs();
@@ -90,7 +90,7 @@ fn the_oracle_tells_right_from_wrong() {
     for wrong in [(1.0f64 / 3.0).next_up(), (1.0f64 / 3.0).next_down(), 0.0, f64::INFINITY, -1.0 / 3.0] {
         assert!(std::panic::catch_unwind(|| assert_rounded(wrong, &third)).is_err(), "{wrong:e}");
     }
-    // A tie: 2^53 + 1.
+    // 2^53 + 1 is a tie.
     let tie = Rational { num: ((1i64 << 53) + 1).into(), den: 1u8.into(), exp2: 0 };
     assert_rounded(2f64.powi(53), &tie);
     assert!(std::panic::catch_unwind(|| assert_rounded(2f64.powi(53).next_up(), &tie)).is_err());

@@ -1,4 +1,4 @@
-//! Python's `math.fsum`, `fractions` and `statistics` as independent implementations.
+//! Comparisons with the independent implementations `math.fsum`, `fractions` and `statistics` of Python.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use gristmill_exact::Moments;
 
 use crate::values::f64_bytes;
 
-/// Reads one list of numbers a line (as hexadecimal bits); writes sum, mean, variance and standard deviation.
-/// `statistics.stdev` rounds correctly since Python 3.11.
+/// A program that reads one list of numbers per line (as hexadecimal bits), and writes sum, mean, variance and standard
+/// deviation. `statistics.stdev` rounds correctly since Python 3.11.
 const PROGRAM: &str = r#"
 import math, statistics, struct, sys
 from fractions import Fraction
@@ -29,7 +29,7 @@ fn lists() -> Vec<Vec<f64>> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state ^ (state >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd)
     };
-    // Exponents far enough from the ends that no square sum overflows, for Python raises an error there.
+    // The exponents are far enough from the ends that no sum of squares overflows. Python raises an error there.
     let fields = [(1000, 40), (1023, 1), (600, 400), (990, 90), (0, 30), (0, 1), (500, 60), (1400, 60)];
     let mut lists: Vec<Vec<f64>> = (0..80)
         .map(|list| {

@@ -32,12 +32,12 @@ proptest! {
         assert_rounded_root(root, &Rational { num: num.into(), den, exp2 });
     }
 
-    /// Quotients and roots at, just below and just above the point where rounding turns.
+    /// Quotients and roots at a tie, just below it and just above it.
     #[test]
     fn ties_go_to_even(bits in 0u64..0x7fef_ffff_ffff_ffff, nudge in -1i64..2, den in 1u64..) {
         let x = f64::from_bits(bits);
         let twice = units(x) + units(x.next_up());
-        // Far below the last bit, but not nothing.
+        // The nudge is far below the last bit, but it is not zero.
         let num: BigInt = ((&twice * den) << 200) + nudge;
         let exact = Rational { num: num.clone(), den: den.into(), exp2: -1275 };
         assert_rounded(ratio_to_f64(&num, &den.into(), -1275), &exact);
@@ -55,7 +55,7 @@ proptest! {
 }
 
 #[test]
-fn zero_and_extreme_arguments() {
+fn zero_and_extreme_arguments_have_their_results() {
     let one = BigUint::from(1u8);
     assert_canonical_nan(ratio_to_f64(&BigInt::ZERO, &BigUint::ZERO, 0));
     assert_eq!(ratio_to_f64(&1.into(), &BigUint::ZERO, 0), f64::INFINITY);

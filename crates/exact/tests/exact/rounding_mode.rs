@@ -7,24 +7,24 @@ fn a_fresh_thread_rounds_to_nearest() {
 
 #[cfg(target_arch = "x86_64")]
 mod changed {
-    //! What C or Fortran code in the same thread could have done.
+    //! The check after changes that C or Fortran code in the same thread could make.
     #![allow(unsafe_code)]
 
     use std::arch::asm;
 
     use gristmill_exact::{RoundingModeError, check_rounding_mode};
 
-    /// The answer under the control word `default | bits`.
+    /// Runs the check under the control word `default | bits`.
     fn check_with(bits: u32) -> Result<(), RoundingModeError> {
         let mut saved = 0u32;
-        // SAFETY: stores four bytes to a local variable.
+        // SAFETY: it stores four bytes to a local variable.
         unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut saved) };
         let changed = saved | bits;
-        // SAFETY: sets rounding and subnormal bits only, no exception is unmasked; undone below, and what runs
-        // between computes on values the compiler cannot see.
+        // SAFETY: it sets only rounding and subnormal bits and unmasks no exception. It is undone below. The code in
+        // between computes with values that the compiler cannot see.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const changed) };
         let answer = check_rounding_mode();
-        // SAFETY: restores what was stored above.
+        // SAFETY: it restores the word that was stored above.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const saved) };
         answer
     }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use crate::values::{any_f64, f64_bytes};
 
-/// Checks that what decodes encodes to the same bytes, and says whether it decoded.
+/// Checks that decoded states encode to the same bytes. Returns which types decoded the bytes.
 fn canonical(bytes: &[u8]) -> [bool; 4] {
     let mut out = Vec::new();
     macro_rules! check {
@@ -26,7 +26,7 @@ fn canonical(bytes: &[u8]) -> [bool; 4] {
     [check!(Sum), check!(Moments), check!(IntSum), check!(IntMoments)]
 }
 
-/// Bytes shaped like a state, with any field wrong.
+/// Bytes in the form of a state, in which any field may be wrong.
 fn almost_states() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0u8), Just(1), Just(0x80), Just(0xff), any::<u8>()];
     let number = || {
@@ -64,14 +64,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..1200)) {
+    fn no_bytes_make_decode_panic(bytes in prop::collection::vec(any::<u8>(), 0..1200)) {
         canonical(&bytes);
     }
 
     #[test]
     fn almost_states_are_refused_or_canonical(bytes in almost_states()) {
         canonical(&bytes);
-        // What decodes can be used.
+        // Decoded states can be used.
         if let Ok((mut moments, _)) = Moments::decode(&bytes) {
             for _ in 0..3 {
                 moments.merge(&moments.clone());
@@ -116,7 +116,7 @@ fn each_fault_has_its_error() {
     sum.add(1.5);
     sum.add(f64::NAN);
     sum.encode(&mut bytes);
-    // Tag and flag, one count, and 1.5 = 0x1_8000_0000 * 2^-32 across limbs 33 (bits 1056 to 1087) and on.
+    // Tag and flag, one count, and 1.5 = 0x1_8000_0000 * 2^-32 from limb 33 (bits 1056 to 1087) on.
     assert_eq!(bytes[0], 0x12);
     assert_eq!(bytes[1..9], 1u64.to_le_bytes());
     assert_eq!(canonical(&bytes), [true, false, false, false]);
@@ -142,7 +142,7 @@ fn each_fault_has_its_error() {
 }
 
 #[test]
-fn small_states_are_small() {
+fn common_states_are_small() {
     let mut bytes = Vec::new();
     let mut moments = Moments::new();
     moments.add_f64_le(&f64_bytes(&(0..100_000).map(|i| 280.0 + f64::from(i) / 7000.0).collect::<Vec<_>>()));

@@ -96,7 +96,7 @@ proptest! {
         cuts.sort_unstable();
         let mut parts: Vec<Sum> =
             cuts.windows(2).map(|cut| sum_of(&shuffled[cut[0]..cut[1]])).collect();
-        // Any merge tree: two parts at a time, chosen by the bits of a number.
+        // Two parts at a time are merged. The bits of a number choose them, so every merge tree can occur.
         let mut choice = merge_order;
         while parts.len() > 1 {
             let mut a = parts.swap_remove((choice % parts.len() as u64) as usize);
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn stated_results() {
+fn special_results_are_as_documented() {
     assert_eq!(Sum::new().value().to_bits(), 0);
     assert_canonical_nan(Sum::new().mean(0));
     assert_canonical_nan(sum_of(&[1.0]).mean(0));

@@ -1,4 +1,4 @@
-//! Values that are hard to sum, and how to feed them.
+//! Values that are hard to sum, and their bytes.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ pub fn f32_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// Any sign and fraction, and an exponent field in the range.
+/// Values with any sign and fraction, and an exponent field in the range.
 fn with_exponents(fields: std::ops::Range<u64>) -> BoxedStrategy<f64> {
     (any::<u64>(), fields)
         .prop_map(|(bits, field)| f64::from_bits(bits & !(0x7ff << 52) | field << 52))
@@ -31,7 +31,7 @@ fn finite_kind() -> impl Strategy<Value = BoxedStrategy<f64>> {
         Just(prop_oneof![Just(1e16), Just(1e16 + 2.0), Just(1.0), Just(-1e16)].boxed()),
         Just(prop_oneof![Just(f64::MAX), Just(-f64::MAX), Just(5e-324), Just(1.0)].boxed()),
         Just(prop_oneof![3 => 250.0..320.0, 1 => Just(1e36)].boxed()),
-        // Squares around the limits below and above which they lose bits.
+        // Their squares lie around the limits beyond which squares lose bits.
         Just(with_exponents(530..550)),
         Just(with_exponents(1515..1535)),
         (0u64..2000, 1u64..400).prop_map(|(from, binades)| with_exponents(from..(from + binades).min(2047))),
@@ -43,7 +43,7 @@ fn length() -> impl Strategy<Value = usize> {
     prop_oneof![0usize..100, 100usize..2000, 2040usize..2060, 4090usize..4200]
 }
 
-/// Finite values; one in four cases cancels to the values of a few.
+/// Finite values. In one of four cases they cancel to the first few of them.
 pub fn finite() -> impl Strategy<Value = Vec<f64>> {
     (finite_kind(), length(), 0..4).prop_flat_map(|(kind, length, cancel)| {
         prop::collection::vec(kind, length).prop_map(move |mut values| {
@@ -61,7 +61,7 @@ pub fn few() -> impl Strategy<Value = Vec<f64>> {
     (finite_kind(), 1usize..40).prop_flat_map(|(kind, length)| prop::collection::vec(kind, length))
 }
 
-/// Any bits.
+/// Values with any bits.
 pub fn any_f64() -> impl Strategy<Value = Vec<f64>> {
     let one = prop_oneof![
         any::<u64>().prop_map(f64::from_bits),
@@ -73,7 +73,7 @@ pub fn any_f64() -> impl Strategy<Value = Vec<f64>> {
     length().prop_flat_map(move |length| prop::collection::vec(one.clone(), length))
 }
 
-/// Any `f32` bits, or a few binades of them.
+/// `f32` values with any bits, or of a few binades.
 pub fn any_f32() -> impl Strategy<Value = Vec<f32>> {
     (0u32..256, prop_oneof![1u32..30, 1u32..256], length()).prop_flat_map(|(from, binades, length)| {
         let one = (any::<u32>(), from..from + binades)

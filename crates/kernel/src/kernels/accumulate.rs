@@ -1,4 +1,4 @@
-//! The fold of `sum`, `mean` and `var`: how many values, and exact totals of them.
+//! The fold of `sum`, `mean` and `var`: the number of values and their exact totals.
 
 use gristmill_exact::{DecodeError, IntKind, IntMoments, IntSum, Moments, Sum};
 
@@ -24,19 +24,19 @@ pub(crate) fn int_kind(dtype: DType) -> Option<IntKind> {
 
 /// Exact totals of values of one type.
 pub(crate) trait Totals: Send + Sized + 'static {
-    /// Of nothing.
+    /// Totals of no values.
     fn new(dtype: DType) -> Self;
-    /// Takes in little-endian elements of that type.
+    /// Adds little-endian elements of that type.
     fn add(&mut self, dtype: DType, data: &[u8]);
-    /// NaNs among them.
+    /// Number of NaNs among the values.
     fn nans(&self) -> u64;
     fn merge(&mut self, other: &Self);
     fn encode(&self, out: &mut Vec<u8>);
-    /// Reads totals of values of that type, and how many bytes they took.
+    /// Reads totals of values of that type. Returns also the number of bytes that they took.
     fn decode(dtype: DType, bytes: &[u8]) -> Result<(Self, usize), DecodeError>;
 }
 
-/// The fold: how many values, and their totals.
+/// The fold: the number of values and their totals.
 #[derive(Clone, Debug)]
 pub(crate) struct Accumulate<T> {
     pub kernel: &'static str,
@@ -60,8 +60,8 @@ impl<T: Totals> Accumulate<T> {
         Ok(Accumulate { count, totals, ..self })
     }
 
-    /// Values that count, as the NaN rule has it.
-    pub fn counted(&self) -> u64 {
+    /// Number of values that count under the NaN rule.
+    pub fn value_count(&self) -> u64 {
         match self.nan {
             NanRule::Skip => self.count.saturating_sub(self.totals.nans()),
             _ => self.count,
@@ -96,7 +96,7 @@ impl<T: Totals> Fold for Accumulate<T> {
     }
 }
 
-/// Totals that are one type for floats and another for integers.
+/// Defines totals with one type for floats and another for integers.
 macro_rules! totals {
     ($name:ident, $float:ty, $int:ty) => {
         #[derive(Clone, Debug)]
@@ -162,5 +162,5 @@ macro_rules! totals {
     };
 }
 
-totals! { SumOf, Sum, IntSum }
-totals! { MomentsOf, Moments, IntMoments }
+totals! { SumTotals, Sum, IntSum }
+totals! { MomentTotals, Moments, IntMoments }

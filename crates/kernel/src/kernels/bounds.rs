@@ -1,11 +1,11 @@
-//! Conditions on a value, turned into inclusive bounds of the element's own type.
+//! Conditions on a value, as inclusive bounds of the type of the element.
 //!
-//! Comparing in the element's type is exact: `> 3.5` on integers is `>= 4`, and a 64-bit integer is never
-//! rounded to a float on the way.
+//! A comparison in the type of the element is exact: `> 3.5` on integers is `>= 4`, and a 64-bit integer is never
+//! rounded to a float.
 
 use crate::element::Element;
 
-/// A number as written: its exact integer where it is one, and the nearest f64.
+/// A number in a condition: the exact integer if it is written as one, and the nearest f64.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Literal {
     pub int: Option<i128>,
@@ -23,25 +23,25 @@ impl Literal {
     }
 }
 
-/// Most values that one condition leaves out.
-pub(crate) const MAX_EXCEPT: usize = 8;
+/// Most values that one condition excludes.
+pub(crate) const MAX_EXCLUDED: usize = 8;
 
-/// A condition: `lo <= x <= hi`, or its negation, and some values left out of what meets that. `None` for bounds that no
-/// value meets.
+/// A condition: `lo <= x <= hi`, or its negation, without some excluded values. `within` is `None` if no value is
+/// within the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds<T> {
     pub within: Option<(T, T)>,
     pub negate: bool,
-    except: [Option<T>; MAX_EXCEPT],
+    excluded: [Option<T>; MAX_EXCLUDED],
 }
 
-/// Elements that can be bounded by a literal.
+/// An element type that can be compared with a literal.
 pub(crate) trait Bounded: Element {
-    /// The smallest and the largest value there is.
+    /// The smallest and the largest value of the type.
     const ALL: (Self, Self);
-    /// The smallest value `>= literal`, or `> literal` where `strict`.
+    /// The smallest value `>= literal`, or `> literal` if `strict`.
     fn at_least(literal: Literal, strict: bool) -> Option<Self>;
-    /// The largest value `<= literal`, or `< literal` where `strict`.
+    /// The largest value `<= literal`, or `< literal` if `strict`.
     fn at_most(literal: Literal, strict: bool) -> Option<Self>;
 }
 
@@ -52,7 +52,7 @@ macro_rules! bounded_integer {
             fn at_least(literal: Literal, strict: bool) -> Option<$t> {
                 let bound = match literal.int {
                     Some(n) => n.saturating_add(i128::from(strict)),
-                    // Float to integer casts saturate.
+                    // Casts from float to integer saturate.
                     None if strict => (literal.float.floor() as i128).saturating_add(1),
                     None => literal.float.ceil() as i128,
                 };
@@ -99,12 +99,12 @@ macro_rules! bounded_float {
 bounded_float! { f32 f64 }
 
 impl<T: Bounded> Bounds<T> {
-    /// The values that are left out although they meet `within` and `negate`; all different.
-    pub fn except(&self) -> impl Iterator<Item = T> {
-        self.except.into_iter().flatten()
+    /// The values that are excluded although they meet `within` and `negate`. They are all different.
+    pub fn excluded(&self) -> impl Iterator<Item = T> {
+        self.excluded.into_iter().flatten()
     }
 
-    /// Parses `> 3.5`, `>= 1 and < 2`, `> 1 and != 5`, `1..2` (2 left out), `1..=2` or `!= 0`.
+    /// Parses `> 3.5`, `>= 1 and < 2`, `> 1 and != 5`, `1..2` (without 2), `1..=2` or `!= 0`.
     pub fn parse(text: &str) -> Result<Bounds<T>, String> {
         if let Some((low, high)) = text.split_once("..") {
             let (high, strict) = match high.strip_prefix('=') {
@@ -120,7 +120,7 @@ impl<T: Bounded> Bounds<T> {
             let part = part.trim();
             if let Some(literal) = part.strip_prefix("!=") {
                 let literal = Literal::parse(literal)?;
-                // No element equals some literals.
+                // A literal such as 2.5 equals no integer.
                 let equal = Bounds::between(T::at_least(literal, false), T::at_most(literal, false));
                 unequal.extend(equal.within.map(|(value, _)| value).filter(|value| !unequal.contains(value)));
                 continue;
@@ -144,19 +144,19 @@ impl<T: Bounded> Bounds<T> {
         }
         let mut bounds = Bounds::between(low, high);
         if !compared {
-            // What is no number meets these alone.
+            // NaN meets a condition that has only `!=`.
             bounds.negate = true;
             bounds.within =
                 if unequal.is_empty() { None } else { Some(unequal.remove(0)).map(|value| (value, value)) };
         }
         let inside = |value: &T| bounds.within.is_some_and(|(low, high)| *value >= low && *value <= high);
         unequal.retain(|value| inside(value) != bounds.negate);
-        if unequal.len() > MAX_EXCEPT {
+        if unequal.len() > MAX_EXCLUDED {
             return Err(format!(
-                "more than {MAX_EXCEPT} values are left out by !=; leave out fewer, or ask several times"
+                "more than {MAX_EXCLUDED} values are excluded by !=; exclude fewer, or send several requests"
             ));
         }
-        for (place, value) in bounds.except.iter_mut().zip(unequal) {
+        for (place, value) in bounds.excluded.iter_mut().zip(unequal) {
             *place = Some(value);
         }
         Ok(bounds)
@@ -167,7 +167,7 @@ impl<T: Bounded> Bounds<T> {
             (Some(low), Some(high)) if low <= high => Some((low, high)),
             _ => None,
         };
-        Bounds { within, negate: false, except: [None; MAX_EXCEPT] }
+        Bounds { within, negate: false, excluded: [None; MAX_EXCLUDED] }
     }
 }
 
@@ -222,21 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn values_are_left_out_of_what_meets_a_condition() {
+    fn values_are_excluded_from_a_condition() {
         let bounds = Bounds::<i32>::parse("> 1 and != 5 and != 5.0 and != -3 and != 2.5 and < 9").unwrap();
         assert_eq!((bounds.within, bounds.negate), (Some((2, 8)), false));
-        assert_eq!(bounds.except().collect::<Vec<_>>(), [5]);
+        assert_eq!(bounds.excluded().collect::<Vec<_>>(), [5]);
         let bounds = Bounds::<f64>::parse("!= 1 and != 2").unwrap();
         assert_eq!((bounds.within, bounds.negate), (Some((1.0, 1.0)), true));
-        assert_eq!(bounds.except().collect::<Vec<_>>(), [2.0]);
+        assert_eq!(bounds.excluded().collect::<Vec<_>>(), [2.0]);
         let bounds = Bounds::<u8>::parse("!= 300").unwrap();
-        assert_eq!((bounds.within, bounds.negate, bounds.except().count()), (None, true, 0));
+        assert_eq!((bounds.within, bounds.negate, bounds.excluded().count()), (None, true, 0));
         let many: Vec<String> = (0..10).map(|n| format!("!= {n}")).collect();
         assert!(Bounds::<u8>::parse(&many.join(" and ")).unwrap_err().contains("more than 8"));
     }
 
     #[test]
-    fn nonsense_is_refused_with_what_would_be_right() {
+    fn wrong_conditions_are_refused_with_a_hint() {
         for (text, word) in
             [("3.5", "comparison"), ("> x", "not a number"), ("", "comparison"), ("== nan", "NaN")]
         {

@@ -1,4 +1,4 @@
-//! `count`: how many values, records or lines there are.
+//! `count`: the number of values, records or lines.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ const NAME: &str = "count";
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "how many values, records or lines there are",
-    details: "With --type values are counted (with nan=skip those that are not NaN), with --record alone \
-              records, else lines; a last line without a newline counts.",
+    details: "Counts values with --type (with nan=skip only those that are not NaN), records with --record alone, \
+              and lines otherwise. A last line without a newline counts.",
     accepts: &[Accepts::Elements, Accepts::Records, Accepts::Lines],
     params: &[NAN],
     result: &[("count", "integer")],
@@ -29,7 +29,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    Ok(Arc::new(Count { input: *input, nan: NanRule::of(params) }))
+    Ok(Arc::new(Count { input: *input, nan: NanRule::from_params(params) }))
 }
 
 struct Count {

@@ -1,11 +1,11 @@
-//! Bins of equal width and the exact bin of a value.
+//! Bins of equal width, and the exact bin of a value.
 
 use super::bounds::{Bounded, Literal};
 
-/// Edges of `bins` bins between `low` and `high`, computed as NumPy's `linspace` does: `i * step + low`, the
-/// last one `high` itself.
+/// Edges of `bins` bins between `low` and `high`. They are computed as in NumPy's `linspace`: `i * step + low`, and the
+/// last one is `high`.
 pub(crate) fn edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
-    // As in numpy.histogram: a range of no width gets half a unit on each side.
+    // As in numpy.histogram, a range of no width gets half a unit on each side.
     let (low, high) = if low == high { (low - 0.5, high + 0.5) } else { (low, high) };
     let step = (high - low) / bins as f64;
     let mut edges: Vec<f64> = (0..bins).map(|i| i as f64 * step + low).collect();
@@ -13,19 +13,19 @@ pub(crate) fn edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
     edges
 }
 
-/// Finds the bin of a value by comparing with the edges in the element's own type.
+/// Bins that compare a value with their edges in the type of the element.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins<T> {
-    /// Smallest value of each bin, then the smallest value beyond the last bin's.
+    /// Smallest value of each bin.
     starts: Vec<T>,
-    /// Largest value counted at all; the last bin includes its upper edge.
+    /// Largest value that is counted. The last bin includes its upper edge.
     last: T,
     low: f64,
     scale: f64,
 }
 
 impl<T: Bounded> Bins<T> {
-    /// `None` if no value of the type can lie within the edges.
+    /// Bins with these edges; `None` if no value of the type can lie within the edges.
     pub fn new(edges: &[f64]) -> Option<Bins<T>> {
         let literal = |x: f64| Literal { int: None, float: x };
         let (first, last) = (*edges.first()?, *edges.last()?);
@@ -41,7 +41,7 @@ impl<T: Bounded> Bins<T> {
         Some(Bins { starts, last: largest, low: first, scale: bins as f64 / (last - first) })
     }
 
-    /// Adds the values in `data` to their bins; those outside the edges, and NaN, are passed over.
+    /// Counts the values in `data` in their bins. Values outside the edges and NaN are not counted.
     pub fn count(&self, data: &[u8], counts: &mut [u64]) {
         let Some(first) = self.starts.first().copied() else { return };
         let top = self.starts.len() - 1;
@@ -50,7 +50,7 @@ impl<T: Bounded> Bins<T> {
             if !(x >= first && x <= self.last) {
                 continue;
             }
-            // The guess may be one bin off by rounding; the comparisons decide.
+            // Rounding may make the guess wrong by one bin. The comparisons decide.
             let mut bin = (((x.to_f64() - self.low) * self.scale) as usize).min(top);
             while bin > 0 && x < self.starts[bin] {
                 bin -= 1;

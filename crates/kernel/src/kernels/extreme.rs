@@ -1,4 +1,4 @@
-//! Smallest and largest value with the index of each, and the first NaN.
+//! The smallest and the largest value with their indices, and the first NaN.
 
 use multiversion::multiversion;
 
@@ -6,29 +6,29 @@ use crate::KernelError;
 use crate::element::Element;
 use crate::state::{StateReader, StateWriter};
 
-/// What has been seen of the values so far. Ties go to the lowest index, as in NumPy's `argmin`; -0.0 and 0.0
-/// compare equal, so of these too the first is kept.
+/// The extremes of the values so far. Ties go to the lowest index, as in NumPy's `argmin`. -0.0 and 0.0 compare equal,
+/// so the first of them is kept, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Extreme<T> {
-    /// Values, NaN among them.
+pub(crate) struct Extremes<T> {
+    /// Number of values, including NaN.
     pub count: u64,
-    /// NaN.
+    /// Number of NaNs.
     pub nans: u64,
     pub min: Option<(T, u64)>,
     pub max: Option<(T, u64)>,
-    pub nan: Option<u64>,
+    pub first_nan: Option<u64>,
 }
 
-impl<T: Element> Default for Extreme<T> {
+impl<T: Element> Default for Extremes<T> {
     fn default() -> Self {
-        Extreme { count: 0, nans: 0, min: None, max: None, nan: None }
+        Extremes { count: 0, nans: 0, min: None, max: None, first_nan: None }
     }
 }
 
 const LANES: usize = 32;
 
-/// Smallest, largest, and whether there is a NaN, of data without regard to where they are; NaN are passed
-/// over. Meaningless where every value is NaN.
+/// Returns the smallest and the largest value that is not NaN, without their places, and whether there is a NaN. The
+/// result has no meaning if every value is NaN.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
 fn scan<T: Element>(first: T, data: &[u8]) -> (T, T, bool) {
     let mut low = [first; LANES];
@@ -59,33 +59,33 @@ fn scan<T: Element>(first: T, data: &[u8]) -> (T, T, bool) {
     out
 }
 
-impl<T: Element> Extreme<T> {
-    /// Takes in values, the first of which has index `index`.
+impl<T: Element> Extremes<T> {
+    /// Adds values. The first of them has the index `index`.
     pub fn take(&mut self, index: u64, data: &[u8]) {
-        // Pieces that stay in the first-level cache, so that looking for the place of a new extreme is cheap.
+        // A piece stays in the first-level cache, so the search for the place of a new extreme is cheap.
         const PIECE: usize = 16 << 10;
         let mut at = index;
         for piece in data.chunks(PIECE) {
-            self.piece(at, piece);
+            self.take_piece(at, piece);
             at += (piece.len() / T::SIZE) as u64;
         }
     }
 
-    fn piece(&mut self, index: u64, data: &[u8]) {
+    fn take_piece(&mut self, index: u64, data: &[u8]) {
         self.count += (data.len() / T::SIZE) as u64;
         let values = || data.chunks_exact(T::SIZE).map(T::read);
         let Some(first) = values().find(|x| !x.is_nan()) else {
-            if self.nan.is_none_or(|at| index < at) && !data.is_empty() {
-                self.nan = Some(index);
+            if self.first_nan.is_none_or(|at| index < at) && !data.is_empty() {
+                self.first_nan = Some(index);
             }
             self.nans += (data.len() / T::SIZE) as u64;
             return;
         };
         let (low, high, nan) = scan(first, data);
         let place = |wanted: T| values().position(|x| x == wanted).map(|i| index + i as u64);
-        // The value kept is the one at the place, which tells -0.0 from 0.0.
+        // The value is read again at its place, because `scan` does not distinguish -0.0 from 0.0.
         let at = |i: u64| T::read(&data[(i - index) as usize * T::SIZE..][..T::SIZE]);
-        // Blocks may come in any order, so a tie can still move to a lower index.
+        // Blocks may come in any order, so a tie may move to a lower index.
         if self.min.is_none_or(|(x, at)| low < x || low == x && index < at) {
             self.min = place(low).map(|i| (at(i), i));
         }
@@ -94,19 +94,19 @@ impl<T: Element> Extreme<T> {
         }
         if nan {
             self.nans += values().filter(|x| x.is_nan()).count() as u64;
-            if self.nan.is_none_or(|at| index < at) {
-                self.nan = values().position(|x| x.is_nan()).map(|i| index + i as u64);
+            if self.first_nan.is_none_or(|at| index < at) {
+                self.first_nan = values().position(|x| x.is_nan()).map(|i| index + i as u64);
             }
         }
     }
 
-    /// Takes in what was seen of other records, before or after these.
-    pub fn merge(&mut self, other: &Extreme<T>) {
+    /// Merges the extremes of other records, which lie before or after these.
+    pub fn merge(&mut self, other: &Extremes<T>) {
         self.count = self.count.saturating_add(other.count);
         self.nans = self.nans.saturating_add(other.nans);
-        self.min = better(self.min, other.min, |a, b| a < b);
-        self.max = better(self.max, other.max, |a, b| a > b);
-        self.nan = match (self.nan, other.nan) {
+        self.min = better_of(self.min, other.min, |a, b| a < b);
+        self.max = better_of(self.max, other.max, |a, b| a > b);
+        self.first_nan = match (self.first_nan, other.first_nan) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
@@ -122,15 +122,15 @@ impl<T: Element> Extreme<T> {
                 out.put_u64(index);
             }
         }
-        out.put_flag(self.nan.is_some());
-        if let Some(index) = self.nan {
+        out.put_flag(self.first_nan.is_some());
+        if let Some(index) = self.first_nan {
             out.put_u64(index);
         }
     }
 
-    pub fn decode(kernel: &'static str, state: &[u8]) -> Result<Extreme<T>, KernelError> {
+    pub fn decode(kernel: &'static str, state: &[u8]) -> Result<Extremes<T>, KernelError> {
         let mut read = StateReader::new(kernel, state);
-        let mut out = Extreme { count: read.u64()?, nans: read.u64()?, ..Extreme::default() };
+        let mut out = Extremes { count: read.u64()?, nans: read.u64()?, ..Extremes::default() };
         for found in [&mut out.min, &mut out.max] {
             if read.flag()? {
                 let x = T::from_bits(read.u64()?);
@@ -141,14 +141,14 @@ impl<T: Element> Extreme<T> {
             }
         }
         if read.flag()? {
-            out.nan = Some(read.u64()?);
+            out.first_nan = Some(read.u64()?);
         }
         read.end()?;
         Ok(out)
     }
 }
 
-fn better<T: Element>(
+fn better_of<T: Element>(
     a: Option<(T, u64)>,
     b: Option<(T, u64)>,
     wins: fn(&T, &T) -> bool,

@@ -1,4 +1,4 @@
-//! `first` and `last`: one element, record or line, and where it is.
+//! `first` and `last`: the first or last element, record or line, and its place.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const FIRST: Declaration = Declaration {
     name: "first",
     summary: "the first value, record or line",
-    details: "A line or text record is shown without its newline. Reading ends once it is known. An empty \
+    details: "A line or text record is shown without its newline. Reading ends when the answer is known. An empty \
               selection is an error.",
     accepts: &[Accepts::Elements, Accepts::Records, Accepts::Lines],
     params: &[],
@@ -54,15 +54,15 @@ impl End {
 }
 
 fn bind(end: End, _: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    Ok(Arc::new(Ends { end, input: *input }))
+    Ok(Arc::new(FirstOrLast { end, input: *input }))
 }
 
-struct Ends {
+struct FirstOrLast {
     end: End,
     input: Input,
 }
 
-impl Kernel for Ends {
+impl Kernel for FirstOrLast {
     fn spec(&self) -> Spec {
         match self.input.record {
             RecordRule::Lines => Spec::lines(self.end.name()),
@@ -71,7 +71,7 @@ impl Kernel for Ends {
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(EndsFold { end: self.end, input: self.input, found: None }))
+        Ok(Box::new(FirstOrLastFold { end: self.end, input: self.input, found: None }))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
@@ -100,14 +100,14 @@ fn decode(end: End, state: &[u8]) -> Result<Found<'_>, KernelError> {
     Ok(found)
 }
 
-struct EndsFold {
+struct FirstOrLastFold {
     end: End,
     input: Input,
     found: Option<(u64, Vec<u8>)>,
 }
 
-impl EndsFold {
-    /// Place and bytes of the first or last element, record or line of a block that is not empty.
+impl FirstOrLastFold {
+    /// The place and the bytes of the first or last element, record or line of a block that is not empty.
     fn pick<'a>(&self, block: &Block<'a>) -> (u64, &'a [u8]) {
         let data = block.data();
         match (self.input.record, self.end) {
@@ -131,7 +131,7 @@ impl EndsFold {
     }
 }
 
-impl Fold for EndsFold {
+impl Fold for FirstOrLastFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         if block.count() > 0 && (self.found.is_none() || self.end == End::Last) {
             let (at, bytes) = self.pick(block);

@@ -1,24 +1,24 @@
-//! `gaussian`: a Gaussian filter over an image, row by row (Chen et al. 2012, DOSAS, have it as their heavy kernel).
+//! `gaussian`: a Gaussian filter over an image, row by row (the heavy kernel of Chen et al. 2012, DOSAS).
 //!
-//! A record is a row; rows beyond a block come as halo, from neighbours where they lie elsewhere. Where the image is
-//! continued with its other end (`mode=wrap`), a pass before collects the rows at both ends.
+//! A record is a row. Rows before and after a block come as halo, from neighbours if they lie elsewhere. If the image
+//! is continued with its other end (`mode=wrap`), a first pass collects the rows at both ends.
 
 mod border;
-mod ends;
 mod filter;
 mod plane;
 mod summary;
 mod weights;
+mod wrap_rows;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use self::border::Border;
-use self::ends::{Ends, Rows, decode};
 use self::filter::{Filter, ROWS};
-use self::summary::{Summary, Summing};
+use self::summary::{ImageSummary, ImageSummaryFold};
 use self::weights::Weights;
-use super::sum::elements;
+use self::wrap_rows::{Rows, WrapRowsFold, decode};
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::convert::{narrow, widen};
 use crate::element::{Element, with_element};
@@ -30,7 +30,7 @@ use crate::{
 
 const NAME: &str = "gaussian";
 
-/// Element types that it filters.
+/// Element types that the kernel filters.
 const TYPES: [DType; 4] = [DType::U8, DType::U16, DType::F32, DType::F64];
 
 /// Widest reach, in rows or pixels.
@@ -39,11 +39,11 @@ const MAX_RADIUS: usize = 4096;
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "an image, blurred with a Gaussian filter",
-    details: "Types u8, u16, f32, f64; rows of W pixels of C values each, which are filtered apart. Equal to \
-              scipy.ndimage.gaussian_filter in f64 with the same sigma, mode, cval and truncate, up to the last bits of \
-              the weights; f32 is rounded once at the end, integers to the nearest (ties to even). mask=3x3 is the mask \
-              (1 2 1, 2 4 2, 1 2 1) / 16 instead. mode=wrap reads the image twice. The image must be the whole file \
-              behind --skip.",
+    details: "Types u8, u16, f32, f64. Each row has W pixels of C values, and each channel is filtered separately. \
+              The result equals scipy.ndimage.gaussian_filter in f64 with the same sigma, mode, cval and truncate, \
+              up to the last bits of the weights. f32 is rounded once at the end, integers to the nearest (ties to \
+              even). mask=3x3 is the mask (1 2 1, 2 4 2, 1 2 1) / 16 instead. mode=wrap reads the image twice. The \
+              image must be the whole file after --skip.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {
@@ -69,7 +69,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Choice(&["reflect", "mirror", "nearest", "wrap", "constant"]),
             default: Some("reflect"),
             required: false,
-            help: "what the image is continued with, as SciPy names it",
+            help: "continuation of the image beyond its border, with SciPy's names",
             example: "nearest",
         },
         ParamDecl::text("cval", Some("0"), "the constant of mode=constant", "0"),
@@ -79,15 +79,15 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Choice(&["image", "summary"]),
             default: Some("image"),
             required: false,
-            help: "the filtered image, or only what sum and minmax say of it",
+            help: "the filtered image, or only its results of sum and minmax",
             example: "summary",
         },
     ],
     result: &[
         ("shape", "height, width, channels"),
         ("type", "type of the elements"),
-        ("sum, count", "as of sum over the filtered image, with result=summary"),
-        ("min, min_index, max, max_index", "as of minmax over the filtered image, with result=summary"),
+        ("sum, count", "result of sum over the filtered image, with result=summary"),
+        ("min, min_index, max, max_index", "result of minmax over the filtered image, with result=summary"),
     ],
     rows: Some("the filtered image, as bytes of the same type and shape; none with result=summary"),
     numerics: Numerics::Fixed,
@@ -95,7 +95,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     if !TYPES.contains(&dtype) {
         let why = format!("filters u8, u16, f32 and f64, not {dtype}");
         return Err(KernelError::WrongInput { kernel: NAME, why });
@@ -113,7 +113,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         .filter(|row| *row <= MAX_ROW_BYTES && height < 1 << 48)
         .ok_or_else(|| params.refuse("shape", format!("a row may have at most {MAX_ROW_BYTES} bytes")))?;
     if record != row && record != dtype.size() as u64 {
-        let why = format!("a row of this shape has {row} bytes, and records {record}");
+        let why = format!("a row of this shape has {row} bytes, but records have {record}");
         return Err(params.refuse("shape", why));
     }
     let positive = |name: &'static str, text: &str| match text.trim().parse::<f64>() {
@@ -132,7 +132,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         Ok(Weights::gaussian(sigma, radius as usize))
     };
     let (down, along) = match (params.text("mask"), params.text("sigma").split_once(',')) {
-        ("3x3", _) => (Weights::three(), Weights::three()),
+        ("3x3", _) => (Weights::mask_3x3(), Weights::mask_3x3()),
         (_, Some((down, along))) => (weights(down)?, weights(along)?),
         (_, None) => (weights(params.text("sigma"))?, weights(params.text("sigma"))?),
     };
@@ -147,14 +147,14 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         _ => Border::Reflect,
     };
     let (width, channels) = (width as usize, channels as usize);
-    let summary = (params.text("result") == "summary").then(|| Summary::new(dtype, row)).transpose()?;
+    let summary = (params.text("result") == "summary").then(|| ImageSummary::new(dtype, row)).transpose()?;
     Ok(Arc::new(Gaussian { dtype, row, height, width, channels, down, along, border, summary }))
 }
 
-/// Bytes of rows that are made and given together, if there are several.
-const MAX_MADE: u64 = 1 << 20;
+/// Most bytes of rows that are filtered and emitted together. A longer row is emitted alone.
+const MAX_BATCH_BYTES: u64 = 1 << 20;
 
-/// Longest row.
+/// Longest row, in bytes.
 const MAX_ROW_BYTES: u64 = 16 << 20;
 
 #[derive(Clone)]
@@ -167,12 +167,12 @@ struct Gaussian {
     down: Weights,
     along: Weights,
     border: Border,
-    /// Where only this of the image is wanted.
-    summary: Option<Summary>,
+    /// The summary, if the request is for a summary and not for the image.
+    summary: Option<ImageSummary>,
 }
 
 impl Gaussian {
-    /// Rows at each end that the other end sees.
+    /// Number of rows at each end that the filter needs at the other end.
     fn reach(&self) -> u64 {
         (self.down.radius() as u64).min(self.height)
     }
@@ -185,14 +185,14 @@ impl Gaussian {
 impl Kernel for Gaussian {
     fn spec(&self) -> Spec {
         let wraps = self.wraps();
-        let told = self.summary.as_ref().map_or(0, Summary::state_hint);
+        let summary_hint = self.summary.as_ref().map_or(0, ImageSummary::state_hint);
         Spec {
             halo: self.down.radius() as u64,
             order: Order::Any,
             numerics: Numerics::Fixed,
             output: if self.summary.is_some() { Output::Value } else { Output::Bytes },
             passes: if wraps { Passes::Several } else { Passes::One },
-            state_hint: if wraps { 2 * self.reach() * (self.row + 8) } else { told },
+            state_hint: if wraps { 2 * self.reach() * (self.row + 8) } else { summary_hint },
             ..Spec::fixed(NAME, self.row)
         }
     }
@@ -201,95 +201,95 @@ impl Kernel for Gaussian {
         let rows = ctx.extent.end - ctx.extent.start;
         if rows != self.height || ctx.extent.start != 0 {
             let why = format!(
-                "the shape says {} rows of {} bytes, and the selection has {rows}; it must be the whole image",
+                "the shape says {} rows of {} bytes, but the selection has {rows}; select the whole image",
                 self.height, self.row
             );
             return Err(KernelError::Domain { kernel: NAME, why });
         }
         if self.wraps() && ctx.round == 0 {
-            return Ok(Box::new(Ends::new(self.height, self.reach())));
+            return Ok(Box::new(WrapRowsFold::new(self.height, self.reach())));
         }
-        let ends = if self.wraps() { decode(&ctx.shared, self.row)? } else { Rows::new() };
+        let wrap_rows = if self.wraps() { decode(&ctx.shared, self.row)? } else { Rows::new() };
         let (down, along) = (self.down.clone(), self.along.clone());
         let filter = Filter::new(self.height as i64, self.width, self.channels, down, along, self.border);
-        let summing = self.summary.as_ref().map(|summary| summary.begin(ctx)).transpose()?;
-        let (kernel, made) = (self.clone(), Vec::new());
-        Ok(Box::new(GaussianFold { kernel, ends, filter, made, refused: 0..0, summing }))
+        let summary = self.summary.as_ref().map(|summary| summary.begin(ctx)).transpose()?;
+        let (kernel, filtered) = (self.clone(), Vec::new());
+        Ok(Box::new(GaussianFold { kernel, wrap_rows, filter, filtered, refused: 0..0, summary }))
     }
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         if self.wraps() && ctx.round == 0 {
             decode(whole, self.row)?;
-            let ends = whole.to_vec();
-            return Ok(if self.summary.is_some() { Next::Again(ends) } else { Next::Last(ends) });
+            let wrap_rows = whole.to_vec();
+            return Ok(if self.summary.is_some() { Next::Again(wrap_rows) } else { Next::Last(wrap_rows) });
         }
         let shape = [self.height, self.width as u64, self.channels as u64];
         let shape = if self.channels == 1 { &shape[..2] } else { &shape };
         let shape = Value::List(shape.iter().map(|n| Value::from(*n)).collect());
-        let mut said = vec![("shape", shape), ("type", Value::Text(self.dtype.name().into()))];
+        let mut entries = vec![("shape", shape), ("type", Value::Text(self.dtype.name().into()))];
         if let Some(summary) = &self.summary {
-            said.extend(summary.advance(ctx, whole)?);
+            entries.extend(summary.advance(ctx, whole)?);
         }
-        Ok(Next::Done(Value::Map(said)))
+        Ok(Next::Done(Value::Map(entries)))
     }
 }
 
 struct GaussianFold {
     kernel: Gaussian,
-    ends: Rows,
+    wrap_rows: Rows,
     filter: Filter,
     /// Filtered rows, as bytes.
-    made: Vec<u8>,
-    /// Numbers of the rows in `made`, where a full sink refused them. The state has nothing of it: a fold that begins
-    /// anew makes the same bytes again.
+    filtered: Vec<u8>,
+    /// Numbers of the rows in `filtered` if a full sink refused them. The state does not contain them, because a
+    /// restored fold makes the same bytes again.
     refused: Range<u64>,
-    /// Where only a summary is wanted; then nothing goes to the sink.
-    summing: Option<Summing>,
+    /// The fold of the summary, if the request is for a summary. Then the fold emits no rows.
+    summary: Option<ImageSummaryFold>,
 }
 
 impl GaussianFold {
-    /// Makes rows of a block.
-    fn make(&mut self, block: &Block<'_>, made: &Range<u64>) {
+    /// Filters the rows `numbers` of a block.
+    fn filter_rows(&mut self, block: &Block<'_>, numbers: &Range<u64>) {
         let row = self.kernel.row as usize;
         let before = (block.before().len() / row) as u64;
         let first = (block.first() - before) as i64;
-        let rows = block.with_both_halos();
-        let (from, end) = (made.start as i64, made.end as i64);
-        let (ends, made) = (&self.ends, &mut self.made);
-        made.resize((end - from) as usize * row, 0);
+        let rows = block.bytes_with_halo();
+        let (from, end) = (numbers.start as i64, numbers.end as i64);
+        let (wrap_rows, filtered) = (&self.wrap_rows, &mut self.filtered);
+        filtered.resize((end - from) as usize * row, 0);
         with_element!(self.kernel.dtype, T => {
             let read = |at: i64, out: &mut [f64]| {
                 let near = usize::try_from(at - first).ok().and_then(|n| rows.get(n * row..(n + 1) * row));
-                match near.or_else(|| ends.get(&(at as u64)).map(Vec::as_slice)) {
+                match near.or_else(|| wrap_rows.get(&(at as u64)).map(Vec::as_slice)) {
                     Some(bytes) => widen::<T>(bytes, out),
                     None => out.fill(0.0),
                 }
             };
             let mut at = 0;
-            let give = |values: &[f64]| {
+            let emit = |values: &[f64]| {
                 let end = at + values.len() * T::SIZE;
-                narrow::<T>(values, &mut made[at..end]);
+                narrow::<T>(values, &mut filtered[at..end]);
                 at = end;
             };
-            self.filter.rows(from, end, read, give);
+            self.filter.filter_rows(from, end, read, emit);
         });
     }
 }
 
 impl Fold for GaussianFold {
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
-        let count = (MAX_MADE / self.kernel.row).clamp(1, ROWS as u64);
+        let count = (MAX_BATCH_BYTES / self.kernel.row).clamp(1, ROWS as u64);
         for from in (block.first()..block.end()).step_by(count as usize) {
             let rows = from..block.end().min(from + count);
             if self.refused != rows {
-                self.make(block, &rows);
+                self.filter_rows(block, &rows);
             }
             self.refused = 0..0;
-            if let Some(summing) = &mut self.summing {
-                summing.take(from, rows.end - from, &self.made)?;
+            if let Some(summary) = &mut self.summary {
+                summary.take(from, rows.end - from, &self.filtered)?;
                 continue;
             }
-            if sink.put(Position::of(from), &self.made).is_err() {
+            if sink.put(Position::of_record(from), &self.filtered).is_err() {
                 self.refused = rows;
                 return Ok(Step::Full(from - block.first()));
             }
@@ -298,14 +298,14 @@ impl Fold for GaussianFold {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        if let Some(summing) = &self.summing {
-            summing.save(out);
+        if let Some(summary) = &self.summary {
+            summary.save(out);
         }
     }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        match &mut self.summing {
-            Some(summing) => summing.merge(later),
+        match &mut self.summary {
+            Some(summary) => summary.merge(later),
             None => StateReader::new(NAME, later).end(),
         }
     }

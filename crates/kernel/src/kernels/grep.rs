@@ -16,16 +16,16 @@ use crate::{
 
 const NAME: &str = "grep";
 
-/// Most bytes of a compiled pattern, and of the automaton that a thread makes of it while it searches. The pattern is
-/// somebody else's, and compiling one of a few bytes may take gigabytes.
+/// Most bytes of a compiled pattern, and of the automaton that a thread makes of it while it searches. The pattern
+/// comes from a client, and a pattern of a few bytes may compile to gigabytes.
 const MAX_COMPILED: usize = 10 << 20;
 
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the lines or fixed-size records that match a regular expression",
-    details: "The syntax is that of the Rust crate regex, as in ripgrep. A line counts once however often it \
-              matches, and is matched and shown without its newline; so is a record of --record bytes that ends \
-              in one. Bytes that are not UTF-8 are allowed and match no character. No match is not an error.",
+    details: "The syntax is that of the Rust crate regex, as in ripgrep. A line counts once, also if it matches \
+              several times. It is matched and shown without its newline. So is a record of --record bytes that ends \
+              in a newline. Bytes that are not UTF-8 are allowed and match no character. No match is not an error.",
     accepts: &[Accepts::Lines, Accepts::Records],
     params: &[
         ParamDecl {
@@ -74,7 +74,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         let what = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         params.refuse("pattern", what + "; write it as for ripgrep, or give fixed=true for plain text")
     })?;
-    // A pattern that looks at what is around a match must be given each record alone.
+    // A pattern that looks around a match must get each record alone.
     let looks_around = !params.flag("fixed")
         && regex_syntax::ParserBuilder::new()
             .utf8(false)
@@ -85,7 +85,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
     Ok(Arc::new(GrepKernel(Arc::new(grep))))
 }
 
-/// One matcher for all folds: each clone would have to warm up caches of its own.
+/// The kernel, with one matcher for all folds. Each clone of a matcher would have to fill its own caches.
 struct GrepKernel(Arc<Grep>);
 
 struct Grep {
@@ -98,7 +98,7 @@ struct Grep {
 impl Kernel for GrepKernel {
     fn spec(&self) -> Spec {
         let grep = &*self.0;
-        // Positions of lines are offsets in the file already.
+        // The positions of lines are offsets in the file already.
         let (origin, per_record) = match grep.input.record {
             RecordRule::Fixed(bytes) => (grep.input.header, bytes),
             RecordRule::Lines => (0, 1),
@@ -131,7 +131,7 @@ fn decode(state: &[u8]) -> Result<u64, KernelError> {
 
 struct GrepFold {
     grep: Arc<Grep>,
-    /// Made when the first lines come: it has buffers, and many folds only merge.
+    /// Made when the first lines come. It has buffers, and many folds only merge.
     searcher: Option<Searcher>,
     count: u64,
 }
@@ -145,7 +145,7 @@ fn failed(error: impl std::fmt::Display) -> KernelError {
     KernelError::Domain { kernel: NAME, why: format!("the search failed: {error}") }
 }
 
-/// Receives the matching lines of one block.
+/// A receiver of the matching lines of one block.
 struct Matches<'a> {
     first: u64,
     rows: Option<&'a mut dyn Sink>,
@@ -162,7 +162,7 @@ impl grep_searcher::Sink for Matches<'_> {
         if let Some(rows) = &mut self.rows {
             let offset = found.absolute_byte_offset();
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            if rows.put(Position::of(self.first + offset), line).is_err() {
+            if rows.put(Position::of_record(self.first + offset), line).is_err() {
                 self.refused = Some(offset);
                 return Ok(false);
             }
@@ -173,7 +173,7 @@ impl grep_searcher::Sink for Matches<'_> {
 }
 
 impl GrepFold {
-    fn lines(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+    fn search_lines(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
         let rows = if self.grep.rows { Some(sink) } else { None };
         let mut matches = Matches { first: block.first(), rows, count: 0, refused: None };
         let searcher = self.searcher.get_or_insert_with(searcher);
@@ -185,7 +185,12 @@ impl GrepFold {
         })
     }
 
-    fn records(&mut self, size: usize, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
+    fn search_records(
+        &mut self,
+        size: usize,
+        block: &Block<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Step, KernelError> {
         let data = block.data();
         let mut at = 0;
         while at < data.len() {
@@ -201,7 +206,7 @@ impl GrepFold {
             let record = record.strip_suffix(b"\n").unwrap_or(record);
             if self.grep.matcher.is_match(record).map_err(failed)? {
                 let number = (at / size) as u64;
-                if self.grep.rows && sink.put(Position::of(block.first() + number), record).is_err() {
+                if self.grep.rows && sink.put(Position::of_record(block.first() + number), record).is_err() {
                     return Ok(Step::Full(number));
                 }
                 self.count += 1;
@@ -215,8 +220,8 @@ impl GrepFold {
 impl Fold for GrepFold {
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
         match self.grep.input.record {
-            RecordRule::Lines => self.lines(block, sink),
-            RecordRule::Fixed(size) => self.records(size as usize, block, sink),
+            RecordRule::Lines => self.search_lines(block, sink),
+            RecordRule::Fixed(size) => self.search_records(size as usize, block, sink),
         }
     }
 

@@ -1,13 +1,13 @@
-//! `histogram`: counts in bins of equal width; a second pass where the range is not given.
+//! `histogram`: counts in bins of equal width. It takes two passes if the range is not given.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::bounds::{Bounded, Literal};
 use super::edges::{Bins, edges};
-use super::extreme::Extreme;
+use super::extreme::Extremes;
 use super::minmax::ExtremeFold;
-use super::sum::elements;
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{first_nan, with_element};
 use crate::nan::{NAN, NanRule};
@@ -25,11 +25,11 @@ const MAX_BINS: u64 = 1 << 16;
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "counts of the values in bins of equal width",
-    details: "Bin i holds edges[i] <= x < edges[i+1], the last one also its upper edge, decided by exact \
-              comparison. Edges are f64 and computed as NumPy's are. Values outside are not counted. Without \
-              range= the file is read twice: smallest and largest value first. NaN: with range= they are in no \
-              bin; without it they are an error unless nan=skip. Without range=, infinities are an error. An \
-              empty selection is an error.",
+    details: "Bin i holds edges[i] <= x < edges[i+1], by exact comparison. The last bin also holds its upper edge. \
+              Edges are f64 and computed as in NumPy. Values outside are not counted. Without range= the file is \
+              read twice; the first pass finds the smallest and the largest value. With range=, a NaN is in no bin. \
+              Without it, a NaN is an error unless nan=skip. Without range=, infinities are an error. An empty \
+              selection is an error.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {
@@ -57,18 +57,18 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let bins = params.int("bins").unwrap_or(10) as usize;
     let range = match params.get("range") {
         None => None,
         Some(text) => Some(parse_range(text).map_err(|why| params.refuse("range", why))?),
     };
     if let Some((low, high)) = range
-        && !distinct(&edges(low, high, bins))
+        && !are_distinct(&edges(low, high, bins))
     {
         return Err(params.refuse("range", format!("it is too narrow for {bins} bins of f64; ask for fewer")));
     }
-    let nan = NanRule::of(params);
+    let nan = NanRule::from_params(params);
     let per_record = input.per_record();
     with_element!(dtype, T => {
         Ok(Arc::new(Histogram::<T> { record, per_record, bins, range, nan, element: PhantomData }))
@@ -87,8 +87,8 @@ fn parse_range(text: &str) -> Result<(f64, f64), String> {
     Ok((low, high))
 }
 
-/// The f64 nearest to two values that enclose them: 64-bit integers may round to the wrong side.
-fn enclosing<T: Bounded>(low: T, high: T) -> (f64, f64) {
+/// The nearest f64 that enclose two values. The f64 nearest to a 64-bit integer may lie on the wrong side of it.
+fn enclosing_f64<T: Bounded>(low: T, high: T) -> (f64, f64) {
     let (mut from, mut to) = (low.to_f64(), high.to_f64());
     let literal = |x: f64| Literal { int: None, float: x };
     if T::at_least(literal(from), false).is_none_or(|first| first > low) {
@@ -101,7 +101,7 @@ fn enclosing<T: Bounded>(low: T, high: T) -> (f64, f64) {
 }
 
 /// Whether each bin can hold a value.
-fn distinct(edges: &[f64]) -> bool {
+fn are_distinct(edges: &[f64]) -> bool {
     edges.is_sorted_by(|a, b| a < b)
 }
 
@@ -115,7 +115,7 @@ struct Histogram<T> {
 }
 
 impl<T: Bounded> Histogram<T> {
-    /// The edges if this pass counts, else `None`: this pass finds them.
+    /// The edges if this pass counts; `None` if this pass finds the range.
     fn edges(&self, ctx: &Ctx) -> Result<Option<Vec<f64>>, KernelError> {
         let range = match (self.range, ctx.round) {
             (Some(range), _) => range,
@@ -130,24 +130,24 @@ impl<T: Bounded> Histogram<T> {
         Ok(Some(edges(range.0, range.1, self.bins)))
     }
 
-    fn found(&self, seen: &Extreme<T>) -> Result<Vec<u8>, KernelError> {
+    fn encode_range(&self, seen: &Extremes<T>) -> Result<Vec<u8>, KernelError> {
         if self.nan == NanRule::Propagate
-            && let Some(index) = seen.nan
+            && let Some(index) = seen.first_nan
         {
             let why = format!(
-                "element {index} is NaN, so there is no smallest value to begin at; use nan=skip or give range=LOW:HIGH"
+                "element {index} is NaN, so the range is unknown; use nan=skip or give range=LOW:HIGH"
             );
             return Err(KernelError::Domain { kernel: NAME, why });
         }
         let (Some((low, _)), Some((high, _))) = (seen.min, seen.max) else {
-            return Err(KernelError::Empty { kernel: NAME, why: "there is no smallest value to begin at" });
+            return Err(KernelError::Empty { kernel: NAME, why: "a histogram needs at least one value" });
         };
-        let (low, high) = enclosing(low, high);
+        let (low, high) = enclosing_f64(low, high);
         if !(high - low).is_finite() {
             let why = format!("the values reach from {low} to {high}; give range=LOW:HIGH");
             return Err(KernelError::Domain { kernel: NAME, why });
         }
-        if !distinct(&edges(low, high, self.bins)) {
+        if !are_distinct(&edges(low, high, self.bins)) {
             let why = format!("{low} to {high} is too narrow for {} bins of f64; ask for fewer", self.bins);
             return Err(KernelError::Domain { kernel: NAME, why });
         }
@@ -170,13 +170,13 @@ impl<T: Bounded> Kernel for Histogram<T> {
                 kernel: NAME,
                 per_record: self.per_record,
                 nan: self.nan,
-                seen: Extreme::default(),
+                seen: Extremes::default(),
             }),
             Some(edges) => Box::new(CountsFold::<T> {
                 bins: Bins::new(&edges),
                 nan: self.nan,
                 per_record: self.per_record,
-                seen: 0,
+                values: 0,
                 counts: vec![0; self.bins],
             }),
         })
@@ -184,10 +184,10 @@ impl<T: Bounded> Kernel for Histogram<T> {
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         let Some(edges) = self.edges(ctx)? else {
-            return Ok(Next::Again(self.found(&Extreme::decode(NAME, whole)?)?));
+            return Ok(Next::Again(self.encode_range(&Extremes::decode(NAME, whole)?)?));
         };
-        let (seen, counts) = decode(whole, self.bins)?;
-        if seen == 0 {
+        let (values, counts) = decode(whole, self.bins)?;
+        if values == 0 {
             return Err(KernelError::Empty { kernel: NAME, why: "there are no values to count" });
         }
         Ok(Next::Done(Value::Map(vec![
@@ -198,20 +198,20 @@ impl<T: Bounded> Kernel for Histogram<T> {
 }
 
 struct CountsFold<T> {
-    /// `None`: no value of the type lies within the edges.
+    /// The bins; `None` if no value of the type lies within the edges.
     bins: Option<Bins<T>>,
     nan: NanRule,
     per_record: u64,
-    seen: u64,
+    values: u64,
     counts: Vec<u64>,
 }
 
 fn decode(state: &[u8], bins: usize) -> Result<(u64, Vec<u64>), KernelError> {
     let mut read = StateReader::new(NAME, state);
-    let seen = read.u64()?;
+    let values = read.u64()?;
     let counts = (0..bins).map(|_| read.u64()).collect::<Result<_, _>>()?;
     read.end()?;
-    Ok((seen, counts))
+    Ok((values, counts))
 }
 
 impl<T: Bounded> Fold for CountsFold<T> {
@@ -223,20 +223,20 @@ impl<T: Bounded> Fold for CountsFold<T> {
         if let Some(bins) = &self.bins {
             bins.count(data, &mut self.counts);
         }
-        self.seen += (data.len() / T::SIZE) as u64;
+        self.values += (data.len() / T::SIZE) as u64;
         Ok(Step::Took(block.count()))
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        out.put_u64(self.seen);
+        out.put_u64(self.values);
         for count in &self.counts {
             out.put_u64(*count);
         }
     }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        let (seen, counts) = decode(later, self.counts.len())?;
-        self.seen = self.seen.saturating_add(seen);
+        let (values, counts) = decode(later, self.counts.len())?;
+        self.values = self.values.saturating_add(values);
         for (mine, theirs) in self.counts.iter_mut().zip(counts) {
             *mine = mine.saturating_add(theirs);
         }
@@ -250,13 +250,13 @@ mod tests {
 
     #[test]
     fn edges_enclose_integers_that_no_f64_holds() {
-        assert_eq!(enclosing(i64::MIN, i64::MAX), (-(2f64.powi(63)), 2f64.powi(63)));
-        let (low, high) = enclosing(u64::MAX, u64::MAX);
+        assert_eq!(enclosing_f64(i64::MIN, i64::MAX), (-(2f64.powi(63)), 2f64.powi(63)));
+        let (low, high) = enclosing_f64(u64::MAX, u64::MAX);
         assert!(low < 2f64.powi(64) && high == 2f64.powi(64));
         assert_eq!(
-            enclosing(9_007_199_254_740_993i64, 9_007_199_254_740_993),
+            enclosing_f64(9_007_199_254_740_993i64, 9_007_199_254_740_993),
             (9_007_199_254_740_992.0, 9_007_199_254_740_994.0)
         );
-        assert_eq!(enclosing(-3i8, 5), (-3.0, 5.0));
+        assert_eq!(enclosing_f64(-3i8, 5), (-3.0, 5.0));
     }
 }

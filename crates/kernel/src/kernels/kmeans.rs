@@ -1,26 +1,26 @@
-//! `kmeans`: clusters by Lloyd's algorithm, in as many passes as it takes (Lloyd: Least squares quantization in PCM,
+//! `kmeans`: clusters by Lloyd's algorithm, in as many passes as it needs (Lloyd: Least squares quantization in PCM,
 //! 1982; on storage servers: Son et al. 2010).
 //!
-//! A pass assigns each point to its nearest centre and adds up the points of each; the whole of it gives the next
-//! centres, which are broadcast. Assignments are made in `f64`, in one order of operations, and sums are on a fixed
-//! grid (`cells`), so the same bits come out wherever the points are.
+//! A pass assigns each point to its nearest centre and adds up the points of each centre. The totals of all points give
+//! the next centres, which are broadcast. Distances are computed in `f64`, in one order of operations, and sums are on
+//! a fixed grid (`cells`). So the bits do not depend on where the points are.
 
 mod assign;
 mod cells;
 mod draw;
 mod nearest;
 mod phase;
-mod points;
+mod point_reader;
 mod survey;
 
 use std::sync::Arc;
 
-use self::assign::{Assign, Totals};
+use self::assign::{AssignFold, ClusterTotals};
 use self::nearest::Centres;
-use self::phase::{Phase, Plan};
-use self::points::Points;
-use self::survey::{Seed, Survey};
-use super::sum::elements;
+use self::phase::{PassPlan, Phase};
+use self::point_reader::PointReader;
+use self::survey::{SeedFold, SurveyFold};
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{Element, with_element};
 use crate::{
@@ -49,12 +49,13 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "clusters of points by Lloyd's algorithm",
     details: "Each record is a point of `dims` coordinates. A point belongs to the nearest centre (squared Euclidean \
-              distance in f64), the first of several; a centre without points stays where it is. Ends after max_iter \
-              iterations, when the squared moves of all centres together are at most tol times the mean variance of \
-              the coordinates (as in scikit-learn), or when at most the share delta of the points changed its centre. \
-              counts, inertia and labels are those of the centres given. init=kmeans++ takes k - 1 passes more; \
-              init=FILE reads k x dims values of the file's own type, centre by centre. Sums of coordinates are \
-              rounded to 2^-80 of the largest one. A coordinate that is not finite is an error.",
+              distance in f64), or to the first of several nearest centres. A centre without points stays where it \
+              is. The iterations end after max_iter, when the squared moves of all centres together are at most tol \
+              times the mean variance of the coordinates (as in scikit-learn), or when at most the share delta of \
+              the points changed its centre. counts, inertia and labels are those of the centres in the answer. \
+              init=kmeans++ takes k - 1 more passes. init=FILE reads k x dims values of the file's own type, centre \
+              by centre. Sums of coordinates are rounded to 2^-80 of the largest one. A coordinate that is not \
+              finite is an error.",
     accepts: &[Accepts::Elements],
     params: &[
         number("dims", 1, 1 << 16, "coordinates of a point", "10"),
@@ -72,22 +73,27 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Int { min: 1, max: 10_000 },
             default: Some("300"),
             required: false,
-            help: "iterations at most",
+            help: "most iterations",
             example: "10",
         },
         ParamDecl::text(
             "tol",
             Some("1e-4"),
-            "moves of the centres that are as good as none, relative to the variance",
+            "moves of the centres that end the iterations, relative to the variance",
             "0",
         ),
-        ParamDecl::text("delta", None, "share of the points that may still change for the end", "0.001"),
+        ParamDecl::text(
+            "delta",
+            None,
+            "share of points with a changed centre that ends the iterations",
+            "0.001",
+        ),
         ParamDecl {
             name: "seed",
             kind: ParamKind::Int { min: 0, max: u64::MAX },
             default: Some("0"),
             required: false,
-            help: "which random numbers are drawn",
+            help: "seed of the random numbers",
             example: "42",
         },
         ParamDecl {
@@ -95,7 +101,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Bool,
             default: Some("false"),
             required: false,
-            help: "give each point's centre as well, as i32",
+            help: "also give the centre of each point, as i32",
             example: "true",
         },
     ],
@@ -104,7 +110,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
         ("counts", "points of each centre"),
         ("inertia", "sum of the squared distances of all points to their centres"),
         ("iterations", "iterations made"),
-        ("shape", "with labels=true: how many labels there are"),
+        ("shape", "with labels=true: number of labels"),
         ("type", "with labels=true: their type"),
     ],
     rows: Some("with labels=true: the number of each point's centre as i32, as bytes"),
@@ -113,12 +119,13 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let int = |name| params.int(name).unwrap_or(0);
     let (dims, k) = (int("dims"), int("k"));
     let size = dims * dtype.size() as u64;
     if record != size && record != dtype.size() as u64 {
-        let why = format!("points of {dims} {dtype} coordinates have {size} bytes, and records {record}");
+        let why =
+            format!("points of {dims} {dtype} coordinates have {size} bytes, but records have {record}");
         return Err(params.refuse("dims", why));
     }
     if dims * k > MAX_CELLS {
@@ -135,7 +142,7 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
         "first" => Init::First,
         "random" => Init::Random,
         "kmeans++" => Init::PlusPlus,
-        _ => Init::Given(given(params, dtype, (dims * k) as usize)?.into()),
+        _ => Init::Centres(read_centres(params, dtype, (dims * k) as usize)?.into()),
     };
     Ok(Arc::new(Kmeans {
         dtype,
@@ -151,8 +158,8 @@ fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> 
     }))
 }
 
-/// The centres of a file.
-fn given(params: &Params, dtype: DType, cells: usize) -> Result<Vec<f64>, KernelError> {
+/// Reads the centres from a file.
+fn read_centres(params: &Params, dtype: DType, cells: usize) -> Result<Vec<f64>, KernelError> {
     let bytes = params.file("init")?;
     let size = cells * dtype.size();
     if bytes.len() != size {
@@ -174,7 +181,7 @@ enum Init {
     First,
     Random,
     PlusPlus,
-    Given(Arc<[f64]>),
+    Centres(Arc<[f64]>),
 }
 
 #[derive(Clone, Debug)]
@@ -206,35 +213,45 @@ impl Kernel for Kmeans {
     }
 
     fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        let points = Points::new(self.dtype, self.dims);
+        let points = PointReader::new(self.dtype, self.dims);
         let plan = self.plan(ctx)?;
-        let totals = || Totals::new(self.k, self.dims, plan.exponent);
-        let ready = || plan.ready(self.dims);
+        let totals = || ClusterTotals::new(self.k, self.dims, plan.exponent);
+        let centre_set = || plan.centre_set(self.dims);
         Ok(match &plan.phase {
-            Phase::Survey => Box::new(Survey::new(points, self.wanted(ctx)?)),
-            Phase::Seed => Box::new(Seed::new(points, ready(), self.seed)),
-            Phase::Assign { before, .. } => {
-                let before = before.clone().map(|points| Centres::new(self.dims, points));
-                Box::new(Assign::new(points, ready(), before, totals(), false))
+            Phase::Survey => Box::new(SurveyFold::new(points, self.points_to_pick(ctx)?)),
+            Phase::Seed => Box::new(SeedFold::new(points, centre_set(), self.seed)),
+            Phase::Assign { previous, .. } => {
+                let previous = previous.clone().map(|points| Centres::new(self.dims, points));
+                Box::new(AssignFold::new(points, centre_set(), previous, totals(), false))
             }
-            Phase::Finish { .. } => Box::new(Assign::new(points, ready(), None, totals(), self.labels)),
+            Phase::Finish { .. } => {
+                Box::new(AssignFold::new(points, centre_set(), None, totals(), self.labels))
+            }
         })
     }
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         let plan = self.plan(ctx)?;
         match &plan.phase {
-            Phase::Survey => self.surveyed(whole),
+            Phase::Survey => self.after_survey(whole),
             Phase::Seed => {
-                let pick = Seed::decode(whole, self.dims)?.ok_or_else(|| self.bad("no point was picked"))?;
+                let pick =
+                    SeedFold::decode(whole, self.dims)?.ok_or_else(|| self.bad("no point was picked"))?;
                 let mut centres = plan.centres;
                 centres.extend(pick.point);
-                Ok(self.seeded(plan.exponent, centres))
+                Ok(self.after_seed(plan.exponent, centres))
             }
-            Phase::Assign { iteration, settled, before } => {
+            Phase::Assign { iteration, max_shift, previous } => {
                 let totals = self.totals(plan.exponent, whole)?;
-                let counted = before.is_some();
-                Ok(self.assigned(*iteration, *settled, counted, &totals, plan.exponent, plan.centres))
+                let changes_counted = previous.is_some();
+                Ok(self.after_assignment(
+                    *iteration,
+                    *max_shift,
+                    changes_counted,
+                    &totals,
+                    plan.exponent,
+                    plan.centres,
+                ))
             }
             Phase::Finish { iterations } => {
                 let totals = self.totals(plan.exponent, whole)?;
@@ -249,105 +266,110 @@ impl Kmeans {
         KernelError::BadState { kernel: NAME, why: why.into() }
     }
 
-    fn plan(&self, ctx: &Ctx) -> Result<Plan, KernelError> {
-        if ctx.round == 0 { Ok(Plan::survey()) } else { Plan::decode(&ctx.shared, self.k * self.dims) }
+    fn plan(&self, ctx: &Ctx) -> Result<PassPlan, KernelError> {
+        if ctx.round == 0 {
+            Ok(PassPlan::survey())
+        } else {
+            PassPlan::decode(&ctx.shared, self.k * self.dims)
+        }
     }
 
-    fn totals(&self, exponent: i32, whole: &[u8]) -> Result<Totals, KernelError> {
-        let mut totals = Totals::new(self.k, self.dims, exponent);
+    fn totals(&self, exponent: i32, whole: &[u8]) -> Result<ClusterTotals, KernelError> {
+        let mut totals = ClusterTotals::new(self.k, self.dims, exponent);
         totals.merge(whole)?;
         Ok(totals)
     }
 
-    /// Numbers of the points that the first pass is to pick.
-    fn wanted(&self, ctx: &Ctx) -> Result<Arc<[u64]>, KernelError> {
+    /// Numbers of the points that the first pass picks.
+    fn points_to_pick(&self, ctx: &Ctx) -> Result<Arc<[u64]>, KernelError> {
         let (first, n, k) = (ctx.extent.start, ctx.extent.end - ctx.extent.start, self.k as u64);
         if n < k {
-            let why = format!("k={k} centres need as many points, and there are {n}");
+            let why = format!("k={k} centres need as many points, but there are {n}");
             return Err(KernelError::Domain { kernel: NAME, why });
         }
         Ok(match self.init {
             Init::First => (first..first + k).collect(),
             Init::Random => draw::sample(self.seed, n, k).iter().map(|x| first + x).collect(),
             Init::PlusPlus => draw::sample(self.seed, n, 1).iter().map(|x| first + x).collect(),
-            Init::Given(_) => Arc::from([]),
+            Init::Centres(_) => Arc::from([]),
         })
     }
 
-    fn surveyed(&self, whole: &[u8]) -> Result<Next, KernelError> {
-        let (largest, picks) = Survey::decode(whole, self.dims, self.k)?;
+    fn after_survey(&self, whole: &[u8]) -> Result<Next, KernelError> {
+        let (largest, picks) = SurveyFold::decode(whole, self.dims, self.k)?;
         let centres: Vec<f64> = match &self.init {
-            Init::Given(centres) => centres.to_vec(),
+            Init::Centres(centres) => centres.to_vec(),
             _ => picks.into_iter().flat_map(|pick| pick.point).collect(),
         };
         let largest = centres.iter().fold(largest, |largest, x| largest.max(x.abs()));
-        // Squares of distances must stay within f64.
+        // Squares of distances must not overflow.
         let exponent = cells::exponent(largest).filter(|e| *e <= MAX_EXPONENT);
         let exponent = exponent.ok_or_else(|| KernelError::Domain {
             kernel: NAME,
-            why: format!("the largest coordinate is {largest:e}, and squares of such distances are beyond f64; scale the data"),
+            why: format!("the largest coordinate is {largest:e}, and squares of such distances overflow f64; scale the data"),
         })?;
         let expected = if matches!(self.init, Init::PlusPlus) { 1 } else { self.k };
         if centres.len() != expected * self.dims {
             return Err(self.bad("points were not picked"));
         }
-        Ok(self.seeded(exponent, centres))
+        Ok(self.after_seed(exponent, centres))
     }
 
-    /// Goes on with so many first centres: one more, or the first iteration.
-    fn seeded(&self, exponent: i32, centres: Vec<f64>) -> Next {
+    /// Picks one more first centre if some are missing, or begins the first iteration.
+    fn after_seed(&self, exponent: i32, centres: Vec<f64>) -> Next {
         let phase = match centres.len() < self.k * self.dims {
             true => Phase::Seed,
-            false => Phase::Assign { iteration: 1, settled: None, before: None },
+            false => Phase::Assign { iteration: 1, max_shift: None, previous: None },
         };
-        Next::Again(Plan { phase, exponent, centres }.encode())
+        Next::Again(PassPlan { phase, exponent, centres }.encode())
     }
 
-    fn assigned(
+    fn after_assignment(
         &self,
         iteration: u64,
-        settled: Option<f64>,
-        counted: bool,
-        totals: &Totals,
+        max_shift: Option<f64>,
+        changes_counted: bool,
+        totals: &ClusterTotals,
         exponent: i32,
         centres: Vec<f64>,
     ) -> Next {
-        let moved = self.moved(&centres, totals);
-        let settled =
-            settled.unwrap_or_else(|| self.tol * mean_variance(&moved, &centres, totals, self.dims));
+        let moved = self.new_centres(&centres, totals);
+        let max_shift =
+            max_shift.unwrap_or_else(|| self.tol * mean_variance(&moved, &centres, totals, self.dims));
         let shift: f64 = moved.iter().zip(&centres).map(|(new, old)| (new - old) * (new - old)).sum();
         let n = totals.points();
-        let few = self.delta.is_some_and(|delta| counted && totals.changed as f64 <= delta * n as f64);
-        let still = moved == centres;
-        if still && !self.labels {
-            // What was added up is what these very centres have.
+        let few_changed =
+            self.delta.is_some_and(|delta| changes_counted && totals.changed as f64 <= delta * n as f64);
+        let unchanged = moved == centres;
+        if unchanged && !self.labels {
+            // The totals are already those of the final centres.
             return Next::Done(self.answer(&centres, totals, iteration));
         }
-        if still || few || shift <= settled || iteration >= self.max_iter {
+        if unchanged || few_changed || shift <= max_shift || iteration >= self.max_iter {
             let phase = Phase::Finish { iterations: iteration };
-            let shared = Plan { phase, exponent, centres: moved }.encode();
+            let shared = PassPlan { phase, exponent, centres: moved }.encode();
             return if self.labels { Next::Last(shared) } else { Next::Again(shared) };
         }
-        let before = self.delta.is_some().then_some(centres);
-        let phase = Phase::Assign { iteration: iteration + 1, settled: Some(settled), before };
-        Next::Again(Plan { phase, exponent, centres: moved }.encode())
+        let previous = self.delta.is_some().then_some(centres);
+        let phase = Phase::Assign { iteration: iteration + 1, max_shift: Some(max_shift), previous };
+        Next::Again(PassPlan { phase, exponent, centres: moved }.encode())
     }
 
-    /// The means of the points of each centre; a centre without any stays.
-    fn moved(&self, centres: &[f64], totals: &Totals) -> Vec<f64> {
+    /// The means of the points of each centre. A centre without points stays.
+    fn new_centres(&self, centres: &[f64], totals: &ClusterTotals) -> Vec<f64> {
         let mean = |(at, old): (usize, &f64)| match totals.counts[at / self.dims] {
             0 => *old,
-            count => totals.sums.over(at, count),
+            count => totals.sums.quotient(at, count),
         };
         centres.iter().enumerate().map(mean).collect()
     }
 
-    fn answer(&self, centres: &[f64], totals: &Totals, iterations: u64) -> Value {
+    fn answer(&self, centres: &[f64], totals: &ClusterTotals, iterations: u64) -> Value {
         let floats = |point: &[f64]| Value::List(point.iter().map(|x| Value::float(*x)).collect());
         let mut values = vec![
             ("centers", Value::List(centres.chunks_exact(self.dims).map(floats).collect())),
             ("counts", Value::List(totals.counts.iter().map(|n| Value::from(*n)).collect())),
-            ("inertia", Value::float(totals.inertia.over(0, 1))),
+            ("inertia", Value::float(totals.inertia.quotient(0, 1))),
             ("iterations", iterations.into()),
         ];
         if self.labels {
@@ -359,20 +381,21 @@ impl Kmeans {
     }
 }
 
-/// Largest exponent of a coordinate: squared distances in 2^16 dimensions are below 2^900.
+/// Largest exponent of a coordinate. With it squared distances in 2^16 dimensions are below 2^900.
 const MAX_EXPONENT: i32 = 440;
 
-/// The mean over the dimensions of the variances of all points, from what was added up about some centres: within
-/// each cluster about its centre, then the centres about the mean of all.
-fn mean_variance(means: &[f64], centres: &[f64], totals: &Totals, dims: usize) -> f64 {
+/// The mean over the dimensions of the variances of all points. It is computed from the totals of some centres: the
+/// variance within each cluster about its mean, and the variance of these means about the mean of all points.
+fn mean_variance(means: &[f64], centres: &[f64], totals: &ClusterTotals, dims: usize) -> f64 {
     let n = totals.points();
     let weighted = |at: usize, x: f64| totals.counts[at / dims] as f64 * x;
     let mut middle = vec![0.0; dims];
     for (at, mean) in means.iter().enumerate() {
         middle[at % dims] += weighted(at, *mean) / n.max(1) as f64;
     }
-    // About the mean of a cluster its points vary less than about its centre, by the square of their distance.
-    let mut sum = totals.inertia.over(0, 1);
+    // The points of a cluster vary less about their mean than about their centre. The difference for each point is the
+    // squared distance of mean and centre.
+    let mut sum = totals.inertia.quotient(0, 1);
     for (at, (mean, centre)) in means.iter().zip(centres).enumerate() {
         let (apart, off) = (mean - centre, mean - middle[at % dims]);
         sum += weighted(at, off * off - apart * apart);

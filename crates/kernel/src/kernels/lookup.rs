@@ -5,7 +5,7 @@ use std::sync::Arc;
 use multiversion::multiversion;
 
 use super::bounds::{Bounded, Bounds};
-use super::sum::elements;
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::with_element;
 use crate::state::{StateReader, StateWriter};
@@ -19,9 +19,9 @@ const NAME: &str = "lookup";
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the values that meet a condition, with their indices",
-    details: "A number in the condition is taken as an exact integer where it is written as one, else as the f64 \
-              nearest to it. Elements are compared with it exactly: integers are not rounded, f32 is widened. A \
-              NaN meets no condition but !=. Rows come in the order of the file.",
+    details: "A number in the condition is an exact integer if it is written as one, else the nearest f64. Elements \
+              are compared with it exactly: integers are not rounded, f32 is widened. A NaN meets only the condition \
+              !=. Rows come in the order of the file.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {
@@ -40,18 +40,18 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     bind,
 };
 
-/// For kernels whose rows are not always wanted.
+/// The parameter of kernels that can count without giving rows.
 pub(crate) const COUNT_ONLY: ParamDecl = ParamDecl {
     name: "count_only",
     kind: ParamKind::Bool,
     default: Some("false"),
     required: false,
-    help: "count them and give no rows",
+    help: "count only, and give no rows",
     example: "true",
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let rows = !params.flag("count_only");
     let per_record = input.per_record();
     with_element!(dtype, T => {
@@ -94,7 +94,7 @@ impl<T: Bounded> Kernel for Lookup<T> {
 struct LookupFold<T> {
     kernel: Lookup<T>,
     count: u64,
-    /// Elements of the next record that are dealt with already.
+    /// Number of elements of the next record that were processed already.
     cursor: u64,
 }
 
@@ -105,11 +105,11 @@ fn decode(state: &[u8]) -> Result<(u64, u64), KernelError> {
     Ok(state)
 }
 
-/// Elements with `low <= x <= high`.
+/// Counts elements with `low <= x <= high`.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
 fn count_within<T: Bounded>(low: T, high: T, data: &[u8]) -> u64 {
     let mut count = 0;
-    // Counts of one step fit in 16 bits, which keeps the vectors narrow.
+    // The count of one step fits in 16 bits, which keeps the vectors narrow.
     for step in data.chunks(T::SIZE * 4096) {
         let mut within = 0u16;
         for x in step.chunks_exact(T::SIZE) {
@@ -121,16 +121,16 @@ fn count_within<T: Bounded>(low: T, high: T, data: &[u8]) -> u64 {
     count
 }
 
-/// Elements looked at together; where none matches, none is looked at alone.
+/// Elements that are tested together. They are tested one by one only if one of them matches.
 const GROUP: usize = 256;
 
-/// Writes the places of the elements that meet the condition, and answers how many.
+/// Writes the places of the elements that meet the condition, and returns their number.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
 fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]) -> usize {
     let Some((low, high)) = bounds.within else {
         let all = if bounds.negate { group.len() / T::SIZE } else { 0 };
         places.iter_mut().take(all).zip(0..).for_each(|(place, i)| *place = i);
-        return without(bounds, group, places, all);
+        return drop_excluded(bounds, group, places, all);
     };
     let mut any = false;
     for x in group.chunks_exact(T::SIZE) {
@@ -140,24 +140,24 @@ fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]
     if !any {
         return 0;
     }
-    // Without a branch: which elements match is not to be guessed.
+    // This loop has no branch, because the processor could not predict it.
     let mut count = 0;
     for (i, x) in group.chunks_exact(T::SIZE).enumerate() {
         let x = T::read(x);
         places[count.min(GROUP - 1)] = i as u16;
         count += usize::from(((x >= low) & (x <= high)) != bounds.negate);
     }
-    without(bounds, group, places, count)
+    drop_excluded(bounds, group, places, count)
 }
 
-/// Drops the places of the values that are left out, and answers how many places are kept.
-fn without<T: Bounded>(
+/// Drops the places of excluded values, and returns the number of the other places.
+fn drop_excluded<T: Bounded>(
     bounds: Bounds<T>,
     group: &[u8],
     places: &mut [u16; GROUP],
     mut count: usize,
 ) -> usize {
-    for value in bounds.except() {
+    for value in bounds.excluded() {
         let mut kept = 0;
         for n in 0..count {
             let at = usize::from(places[n]) * T::SIZE;
@@ -172,10 +172,10 @@ fn without<T: Bounded>(
 impl<T: Bounded> LookupFold<T> {
     fn count(&self, data: &[u8]) -> u64 {
         let within = self.kernel.bounds.within.map_or(0, |(low, high)| count_within(low, high, data));
-        // These meet the rest of the condition.
-        let except: u64 = self.kernel.bounds.except().map(|value| count_within(value, value, data)).sum();
+        // Excluded values meet the rest of the condition.
+        let excluded: u64 = self.kernel.bounds.excluded().map(|value| count_within(value, value, data)).sum();
         let meet = if self.kernel.bounds.negate { (data.len() / T::SIZE) as u64 - within } else { within };
-        meet - except
+        meet - excluded
     }
 }
 
@@ -200,7 +200,7 @@ impl<T: Bounded> Fold for LookupFold<T> {
             for (n, place) in found[..count].iter().enumerate() {
                 let place = usize::from(*place);
                 let element = (at + place) as u64;
-                // Most records are one element, and a division is slow.
+                // Most records have one element, and a division is slow.
                 let (record, part) =
                     if per_record == 1 { (element, 0) } else { (element / per_record, element % per_record) };
                 positions[n] = Position { record: block.first() + record, part };

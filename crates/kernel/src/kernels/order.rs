@@ -1,9 +1,9 @@
-//! Elements as integers that are ordered as the elements are, for kernels that look for places in an order.
+//! Keys of elements: integers that have the same order as the elements, for kernels that work with an order.
 
 use crate::element::Element;
 use crate::{DType, Value};
 
-/// An unsigned integer of the element's width, ordered as the elements are. -0.0 is 0.0; a NaN must not be asked about.
+/// The key of an element: an unsigned integer of the same width and order. -0.0 has the key of 0.0. `x` is not NaN.
 #[inline(always)]
 pub(crate) fn key<T: Element>(x: T) -> u64 {
     let bits = x.bits();
@@ -29,7 +29,7 @@ pub(crate) fn element<T: Element>(key: u64) -> T {
     })
 }
 
-/// The value of a key, exactly.
+/// The exact value of a key.
 pub(crate) fn value<T: Element>(key: u64) -> Value {
     element::<T>(key).value()
 }
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_ordered_as_elements_are_and_lead_back() {
+    fn keys_keep_the_order_and_are_reversible() {
         ascends(&[i8::MIN, -1, 0, 1, i8::MAX]);
         ascends(&[i64::MIN, -1, 0, 1, i64::MAX]);
         ascends(&[0u16, 1, u16::MAX]);

@@ -1,14 +1,14 @@
 //! `median` and `quantile`: exact order statistics by radix selection, in bounded memory and at most five passes.
 //!
-//! The wanted places in the order of all values (ranks) are known from the first pass, which counts the values by the 16
-//! highest bits of their keys. Each further pass counts, by the next 16 bits, those values whose higher bits are those
-//! of a wanted one, until all bits are settled.
+//! Each quantile needs values at one or two ranks, which are places in the order of all values. The first pass counts
+//! all values by the 16 highest bits of their keys. Then the ranks are known. Each further pass counts the values whose
+//! higher bits equal those of a target, by the next 16 bits. It ends when all bits of the targets are known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::order::key;
-use super::sum::elements;
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{Element, with_element};
 use crate::nan::{NAN, NanRule};
@@ -18,14 +18,14 @@ use crate::{
     Passes, Sink, Spec, Step, Value,
 };
 
-/// Bits settled in one pass.
+/// Bits of a key that one pass determines.
 const BITS: u32 = 16;
 
-/// Places of one table.
-const PLACES: usize = 1 << BITS;
+/// Buckets of one table.
+const BUCKETS: usize = 1 << BITS;
 
-/// Most quantiles of one request; each wants at most two values.
-const MAX_SHARES: usize = 16;
+/// Most quantiles of one request. Each needs at most two values.
+const MAX_QUANTILES: usize = 16;
 
 pub(crate) const MEDIAN: Declaration = Declaration {
     name: "median",
@@ -43,16 +43,17 @@ pub(crate) const MEDIAN: Declaration = Declaration {
 pub(crate) const QUANTILE: Declaration = Declaration {
     name: "quantile",
     summary: "quantiles, exactly",
-    details: "With n values, quantile q lies at (n - 1) q in their order: method=linear between the two nearest, as \
-              numpy.quantile does by default, lower or higher one of them. f64 takes 4 passes over the data, f32 2. With \
-              nan=propagate a NaN makes all of them NaN. An empty selection is an error.",
+    details: "With n values, quantile q lies at (n - 1) q in their order. method=linear interpolates between the two \
+              nearest values, as numpy.quantile does by default; lower and higher take one of them. f64 takes 4 \
+              passes over the data, f32 2. With nan=propagate a NaN makes all quantiles NaN. An empty selection is \
+              an error.",
     params: &[
         ParamDecl {
             name: "q",
             kind: ParamKind::Text,
             default: None,
             required: true,
-            help: "up to 16 shares from 0 to 1",
+            help: "up to 16 numbers from 0 to 1",
             example: "0.05,0.5,0.95",
         },
         ParamDecl {
@@ -60,7 +61,7 @@ pub(crate) const QUANTILE: Declaration = Declaration {
             kind: ParamKind::Choice(&["linear", "lower", "higher"]),
             default: Some("linear"),
             required: false,
-            help: "what a quantile between two values is",
+            help: "the quantile between two values",
             example: "lower",
         },
         NAN,
@@ -81,13 +82,13 @@ enum Method {
 }
 
 fn bind(name: &'static str, params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(name, input)?;
-    let shares = match params.get("q") {
+    let (dtype, record) = require_elements(name, input)?;
+    let probabilities = match params.get("q") {
         None => vec![0.5],
         Some(text) => {
             let parsed: Option<Vec<f64>> = text.split(',').map(|q| q.trim().parse().ok()).collect();
-            let within = |shares: &Vec<f64>| {
-                shares.len() <= MAX_SHARES && shares.iter().all(|q| (0.0..=1.0).contains(q))
+            let within = |numbers: &Vec<f64>| {
+                numbers.len() <= MAX_QUANTILES && numbers.iter().all(|q| (0.0..=1.0).contains(q))
             };
             let why = "give at most 16 numbers from 0 to 1, for example 0.05,0.5,0.95";
             parsed.filter(within).ok_or_else(|| params.refuse("q", why))?
@@ -98,10 +99,10 @@ fn bind(name: &'static str, params: &Params, input: &Input) -> Result<Arc<dyn Ke
         "higher" => Method::Higher,
         _ => Method::Linear,
     };
-    let (nan, per_record) = (NanRule::of(params), input.per_record());
+    let (nan, per_record) = (NanRule::from_params(params), input.per_record());
     with_element!(dtype, T => {
-        let of = std::marker::PhantomData::<T>;
-        Ok(Arc::new(Quantile { name, record, per_record, shares: shares.into(), method, nan, of }))
+        let element = std::marker::PhantomData::<T>;
+        Ok(Arc::new(Quantile { name, record, per_record, probabilities: probabilities.into(), method, nan, element }))
     })
 }
 
@@ -110,50 +111,50 @@ struct Quantile<T> {
     name: &'static str,
     record: u64,
     per_record: u64,
-    shares: Arc<[f64]>,
+    probabilities: Arc<[f64]>,
     method: Method,
     nan: NanRule,
-    of: std::marker::PhantomData<T>,
+    element: std::marker::PhantomData<T>,
 }
 
-/// What is known of the wanted values after some passes.
+/// The knowledge about the targets after some passes.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Known {
+struct Progress {
     /// Values that are not NaN.
     count: u64,
     nans: u64,
-    /// Highest bits of each wanted key, and its rank among the values with those bits. In the order of the shares, two
-    /// for each.
-    wanted: Vec<(u64, u64)>,
+    /// The highest bits of each target's key, and its rank among the values with these bits. There are two targets for
+    /// each quantile, in the order of the quantiles.
+    targets: Vec<(u64, u64)>,
 }
 
-impl Known {
+impl Progress {
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u64(self.count);
         out.put_u64(self.nans);
-        for (prefix, rank) in &self.wanted {
+        for (prefix, rank) in &self.targets {
             out.put_u64(*prefix);
             out.put_u64(*rank);
         }
         out
     }
 
-    fn decode(kernel: &'static str, bytes: &[u8]) -> Result<Known, KernelError> {
+    fn decode(kernel: &'static str, bytes: &[u8]) -> Result<Progress, KernelError> {
         let mut read = StateReader::new(kernel, bytes);
-        let mut known = Known { count: read.u64()?, nans: read.u64()?, wanted: Vec::new() };
+        let mut progress = Progress { count: read.u64()?, nans: read.u64()?, targets: Vec::new() };
         while !read.rest().is_empty() {
-            known.wanted.push((read.u64()?, read.u64()?));
+            progress.targets.push((read.u64()?, read.u64()?));
         }
-        if known.wanted.len() > 2 * MAX_SHARES {
-            return Err(read.bad("too many values are wanted"));
+        if progress.targets.len() > 2 * MAX_QUANTILES {
+            return Err(read.bad("it has too many quantiles"));
         }
-        Ok(known)
+        Ok(progress)
     }
 
-    /// Different prefixes, ascending.
+    /// The different prefixes, ascending.
     fn prefixes(&self) -> Vec<u64> {
-        let mut prefixes: Vec<u64> = self.wanted.iter().map(|(prefix, _)| *prefix).collect();
+        let mut prefixes: Vec<u64> = self.targets.iter().map(|(prefix, _)| *prefix).collect();
         prefixes.sort_unstable();
         prefixes.dedup();
         prefixes
@@ -161,39 +162,42 @@ impl Known {
 }
 
 impl<T: Element> Quantile<T> {
-    /// Bits that a pass leaves unsettled.
-    fn left(round: u32) -> u32 {
+    /// Number of bits that are still unknown after a pass.
+    fn unsettled_bits(round: u32) -> u32 {
         (8 * T::SIZE as u32).saturating_sub(BITS * (round + 1))
     }
 
-    fn known(&self, ctx: &Ctx) -> Result<Known, KernelError> {
-        if ctx.round == 0 { Ok(Known::default()) } else { Known::decode(self.name, &ctx.shared) }
+    fn progress(&self, ctx: &Ctx) -> Result<Progress, KernelError> {
+        if ctx.round == 0 { Ok(Progress::default()) } else { Progress::decode(self.name, &ctx.shared) }
     }
 
-    /// The two ranks between which a quantile lies, and how far it is from the first to the second.
-    fn ranks(count: u64, share: f64) -> (u64, u64, f64) {
+    /// The two ranks between which a quantile lies, and its distance from the first, from 0 to 1.
+    fn ranks(count: u64, probability: f64) -> (u64, u64, f64) {
         let last = count.saturating_sub(1);
-        let at = last as f64 * share;
+        let at = last as f64 * probability;
         let low = (at.floor() as u64).min(last);
-        let apart = if low == last { 0.0 } else { at - at.floor() };
-        (low, if apart > 0.0 { low + 1 } else { low }, apart)
+        let fraction = if low == last { 0.0 } else { at - at.floor() };
+        (low, if fraction > 0.0 { low + 1 } else { low }, fraction)
     }
 
-    fn answer(&self, known: &Known) -> Result<Value, KernelError> {
-        let nan = known.nans > 0 && self.nan == NanRule::Propagate;
+    fn answer(&self, progress: &Progress) -> Result<Value, KernelError> {
+        let nan = progress.nans > 0 && self.nan == NanRule::Propagate;
         let mut values = Vec::new();
-        for (share, pair) in self.shares.iter().zip(known.wanted.chunks_exact(2)) {
-            let (_, _, apart) = Self::ranks(known.count, *share);
+        for (probability, pair) in self.probabilities.iter().zip(progress.targets.chunks_exact(2)) {
+            let (_, _, fraction) = Self::ranks(progress.count, *probability);
             let [low, high] = [pair[0].0, pair[1].0].map(super::order::element::<T>);
             values.push(match self.method {
                 _ if nan => Value::float(f64::NAN),
                 Method::Lower => low.value(),
                 Method::Higher => high.value(),
-                Method::Linear => Value::float(linear(low, high, apart)),
+                Method::Linear => Value::float(linear(low, high, fraction)),
             });
         }
-        let counted =
-            if self.nan == NanRule::Skip { known.count } else { known.count.saturating_add(known.nans) };
+        let counted = if self.nan == NanRule::Skip {
+            progress.count
+        } else {
+            progress.count.saturating_add(progress.nans)
+        };
         let count = ("count", Value::from(counted));
         Ok(Value::Map(match (self.name, values.pop()) {
             ("median", Some(median)) => vec![("median", median), count],
@@ -205,27 +209,27 @@ impl<T: Element> Quantile<T> {
     }
 }
 
-/// What lies between two elements; of two integers in the middle, rounded once.
-fn linear<T: Element>(low: T, high: T, apart: f64) -> f64 {
+/// The number at `fraction` between two elements. The middle of two integers is rounded once.
+fn linear<T: Element>(low: T, high: T, fraction: f64) -> f64 {
     match (low.value(), high.value()) {
-        // Halving a float changes no digit of it.
-        (Value::Int(low), Value::Int(high)) if apart == 0.5 => (low + high) as f64 / 2.0,
-        _ => between(low.to_f64(), high.to_f64(), apart),
+        // Halving a float changes none of its digits.
+        (Value::Int(low), Value::Int(high)) if fraction == 0.5 => (low + high) as f64 / 2.0,
+        _ => interpolate(low.to_f64(), high.to_f64(), fraction),
     }
 }
 
-/// As NumPy has it: counted from the nearer end, so that it is monotonous in `apart`.
-fn between(low: f64, high: f64, apart: f64) -> f64 {
-    if low == high || apart == 0.0 {
+/// Interpolates as NumPy does: from the nearer end, so that the result is monotonic in `fraction`.
+fn interpolate(low: f64, high: f64, fraction: f64) -> f64 {
+    if low == high || fraction == 0.0 {
         return low;
     }
-    if apart == 0.5 {
-        // Halves first where the sum would be beyond the range; exact otherwise but for one rounding.
+    if fraction == 0.5 {
+        // The sum is rounded once. If it overflows, the numbers are halved first.
         let sum = low + high;
         return if sum.is_finite() { sum / 2.0 } else { low / 2.0 + high / 2.0 };
     }
     let step = high - low;
-    if apart < 0.5 { low + step * apart } else { high - step * (1.0 - apart) }
+    if fraction < 0.5 { low + step * fraction } else { high - step * (1.0 - fraction) }
 }
 
 impl<T: Element> Kernel for Quantile<T> {
@@ -239,32 +243,35 @@ impl<T: Element> Kernel for Quantile<T> {
     }
 
     fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        let prefixes = if ctx.round == 0 { vec![0] } else { self.known(ctx)?.prefixes() };
-        let left = Self::left(ctx.round);
+        let prefixes = if ctx.round == 0 { vec![0] } else { self.progress(ctx)?.prefixes() };
+        let bucket_shift = Self::unsettled_bits(ctx.round);
         Ok(Box::new(QuantileFold::<T> {
             name: self.name,
             per_record: self.per_record,
             nan: self.nan,
-            left,
-            settled: (8 * T::SIZE as u32).saturating_sub(BITS * ctx.round),
+            bucket_shift,
+            prefix_shift: (8 * T::SIZE as u32).saturating_sub(BITS * ctx.round),
             tables: vec![Vec::new(); prefixes.len()],
             prefixes,
             count: 0,
             nans: 0,
-            of: self.of,
+            element: self.element,
         }))
     }
 
     fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
         let (count, nans, tables) = decode(self.name, whole)?;
-        let mut known = self.known(ctx)?;
+        let mut progress = self.progress(ctx)?;
         if ctx.round == 0 {
             if count.saturating_add(nans) == 0 || count == 0 && self.nan == NanRule::Skip {
-                return Err(KernelError::Empty { kernel: self.name, why: "there is no value to take" });
+                return Err(KernelError::Empty {
+                    kernel: self.name,
+                    why: "a quantile needs at least one value",
+                });
             }
-            (known.count, known.nans) = (count, nans);
-            let pair = |share: &f64| {
-                let (low, high, _) = Self::ranks(count, *share);
+            (progress.count, progress.nans) = (count, nans);
+            let pair = |probability: &f64| {
+                let (low, high, _) = Self::ranks(count, *probability);
                 let (low, high) = match self.method {
                     Method::Lower => (low, low),
                     Method::Higher => (high, high),
@@ -272,37 +279,37 @@ impl<T: Element> Kernel for Quantile<T> {
                 };
                 [(0, low), (0, high)]
             };
-            known.wanted = self.shares.iter().flat_map(pair).collect();
+            progress.targets = self.probabilities.iter().flat_map(pair).collect();
         }
-        if known.count == 0 || nans > 0 && self.nan == NanRule::Propagate {
-            return Ok(Next::Done(self.answer(&known)?));
+        if progress.count == 0 || nans > 0 && self.nan == NanRule::Propagate {
+            return Ok(Next::Done(self.answer(&progress)?));
         }
-        let prefixes = if ctx.round == 0 { vec![0] } else { known.prefixes() };
-        for (prefix, rank) in &mut known.wanted {
+        let prefixes = if ctx.round == 0 { vec![0] } else { progress.prefixes() };
+        for (prefix, rank) in &mut progress.targets {
             let table = prefixes.binary_search(prefix).ok().and_then(|at| tables.get(&(at as u64)));
             let mut found = None;
-            for (place, n) in table.into_iter().flatten() {
+            for (bucket, n) in table.into_iter().flatten() {
                 if *rank < *n {
-                    found = Some(*place);
+                    found = Some(*bucket);
                     break;
                 }
                 *rank -= n;
             }
             let bits = BITS.min(8 * T::SIZE as u32);
-            let place = found.ok_or_else(|| KernelError::BadState {
+            let bucket = found.ok_or_else(|| KernelError::BadState {
                 kernel: self.name,
-                why: "a wanted value is not among those counted".into(),
+                why: "the counts do not include the value at a rank".into(),
             })?;
-            *prefix = *prefix << bits | place;
+            *prefix = *prefix << bits | bucket;
         }
-        if Self::left(ctx.round) == 0 {
-            return Ok(Next::Done(self.answer(&known)?));
+        if Self::unsettled_bits(ctx.round) == 0 {
+            return Ok(Next::Done(self.answer(&progress)?));
         }
-        Ok(Next::Again(known.encode()))
+        Ok(Next::Again(progress.encode()))
     }
 }
 
-/// Number of a table to its (place, count), ascending.
+/// A map from the number of a table to its pairs (bucket, count), ascending.
 type Tables = BTreeMap<u64, Vec<(u64, u64)>>;
 
 fn decode(kernel: &'static str, state: &[u8]) -> Result<(u64, u64, Tables), KernelError> {
@@ -312,11 +319,11 @@ fn decode(kernel: &'static str, state: &[u8]) -> Result<(u64, u64, Tables), Kern
     while !read.rest().is_empty() {
         let (table, entries) = (read.u64()?, read.u64()?);
         let entries = (0..entries).map(|_| {
-            let (place, count) = (read.u64()?, read.u64()?);
-            if place >= PLACES as u64 {
-                Err(read.bad("a place beyond the table"))
+            let (bucket, count) = (read.u64()?, read.u64()?);
+            if bucket >= BUCKETS as u64 {
+                Err(read.bad("a bucket is beyond the table"))
             } else {
-                Ok((place, count))
+                Ok((bucket, count))
             }
         });
         let entries: Vec<_> = entries.collect::<Result<_, _>>()?;
@@ -329,23 +336,23 @@ struct QuantileFold<T> {
     name: &'static str,
     per_record: u64,
     nan: NanRule,
-    /// Bits below those that this pass counts by.
-    left: u32,
-    /// Bits below those that are settled.
-    settled: u32,
+    /// Number of bits below the bits that this pass counts by.
+    bucket_shift: u32,
+    /// Number of bits below the bits that are known.
+    prefix_shift: u32,
     prefixes: Vec<u64>,
-    /// One for each prefix, empty until there is something to count.
+    /// One table for each prefix, empty until there is a value to count.
     tables: Vec<Vec<u64>>,
     count: u64,
     nans: u64,
-    of: std::marker::PhantomData<T>,
+    element: std::marker::PhantomData<T>,
 }
 
 impl<T: Element> QuantileFold<T> {
     fn table(&mut self, at: usize) -> &mut Vec<u64> {
         let table = &mut self.tables[at];
         if table.is_empty() {
-            table.resize(PLACES, 0);
+            table.resize(BUCKETS, 0);
         }
         table
     }
@@ -356,8 +363,8 @@ impl<T: Element> Fold for QuantileFold<T> {
         for at in 0..self.prefixes.len() {
             self.table(at);
         }
-        let whole = self.settled == 8 * T::SIZE as u32;
-        let mask = PLACES as u64 - 1;
+        let whole = self.prefix_shift == 8 * T::SIZE as u32;
+        let mask = BUCKETS as u64 - 1;
         for (at, x) in block.data().chunks_exact(T::SIZE).map(T::read).enumerate() {
             if x.is_nan() {
                 self.nan.check(Some(block.first() * self.per_record + at as u64))?;
@@ -366,11 +373,13 @@ impl<T: Element> Fold for QuantileFold<T> {
             }
             self.count += 1;
             let key = key(x);
-            let place = (key >> self.left & mask) as usize;
+            let bucket = (key >> self.bucket_shift & mask) as usize;
             if whole {
-                self.tables[0][place] += 1;
-            } else if let Some(at) = self.prefixes.iter().position(|prefix| *prefix == key >> self.settled) {
-                self.tables[at][place] += 1;
+                self.tables[0][bucket] += 1;
+            } else if let Some(at) =
+                self.prefixes.iter().position(|prefix| *prefix == key >> self.prefix_shift)
+            {
+                self.tables[at][bucket] += 1;
             }
         }
         Ok(Step::Took(block.count()))
@@ -384,8 +393,8 @@ impl<T: Element> Fold for QuantileFold<T> {
             if !counted.is_empty() {
                 out.put_u64(at);
                 out.put_u64(counted.len() as u64);
-                for (place, n) in counted {
-                    out.put_u64(place);
+                for (bucket, n) in counted {
+                    out.put_u64(bucket);
                     out.put_u64(n);
                 }
             }
@@ -398,11 +407,13 @@ impl<T: Element> Fold for QuantileFold<T> {
         self.nans = self.nans.saturating_add(nans);
         for (at, entries) in tables {
             if at >= self.prefixes.len() as u64 {
-                return Err(StateReader::new(self.name, later).bad("a table that was not asked for"));
+                return Err(
+                    StateReader::new(self.name, later).bad("it has a table that this pass does not count")
+                );
             }
             let table = self.table(at as usize);
-            for (place, n) in entries {
-                table[place as usize] = table[place as usize].saturating_add(n);
+            for (bucket, n) in entries {
+                table[bucket as usize] = table[bucket as usize].saturating_add(n);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::accumulate::{Accumulate, SumOf};
+use super::accumulate::{Accumulate, SumTotals};
 use crate::catalog::{Accepts, Declaration};
 use crate::nan::{NAN, NanRule};
 use crate::{
@@ -27,17 +27,17 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    of(input, NanRule::of(params))
+    kernel(input, NanRule::from_params(params))
 }
 
-/// The kernel for an input of elements.
-pub(crate) fn of(input: &Input, nan: NanRule) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+/// Makes the kernel for an input of elements.
+pub(crate) fn kernel(input: &Input, nan: NanRule) -> Result<Arc<dyn Kernel>, KernelError> {
+    let (dtype, record) = require_elements(NAME, input)?;
     Ok(Arc::new(SumKernel { dtype, record, nan }))
 }
 
-/// Type and record size of an input of elements.
-pub(crate) fn elements(kernel: &'static str, input: &Input) -> Result<(DType, u64), KernelError> {
+/// The element type and the record size of an input. It is an error if the input has no elements.
+pub(crate) fn require_elements(kernel: &'static str, input: &Input) -> Result<(DType, u64), KernelError> {
     match (input.element, input.record) {
         (Some(dtype), RecordRule::Fixed(record)) => Ok((dtype, record)),
         _ => Err(KernelError::WrongInput { kernel, why: "works on numbers: say which with --type".into() }),
@@ -56,16 +56,16 @@ impl Kernel for SumKernel {
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(Accumulate::<SumOf>::new(NAME, self.dtype, self.nan)))
+        Ok(Box::new(Accumulate::<SumTotals>::new(NAME, self.dtype, self.nan)))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        let whole = Accumulate::<SumOf>::new(NAME, self.dtype, self.nan).decode(whole)?;
+        let whole = Accumulate::<SumTotals>::new(NAME, self.dtype, self.nan).decode(whole)?;
         let sum = match &whole.totals {
-            SumOf::Int(sum) => Value::Int(sum.value()),
-            SumOf::Float(sum) if self.nan == NanRule::Skip => Value::float(sum.value_skip_nan()),
-            SumOf::Float(sum) => Value::float(sum.value()),
+            SumTotals::Int(sum) => Value::Int(sum.value()),
+            SumTotals::Float(sum) if self.nan == NanRule::Skip => Value::float(sum.value_skip_nan()),
+            SumTotals::Float(sum) => Value::float(sum.value()),
         };
-        Ok(Next::Done(Value::Map(vec![("sum", sum), ("count", whole.counted().into())])))
+        Ok(Next::Done(Value::Map(vec![("sum", sum), ("count", whole.value_count().into())])))
     }
 }

@@ -1,9 +1,9 @@
-//! `top`: the largest or smallest values and where they are.
+//! `top`: the largest or smallest values and their indices.
 
 use std::sync::Arc;
 
 use super::order::{key, value};
-use super::sum::elements;
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{Element, with_element};
 use crate::nan::NanRule;
@@ -18,8 +18,9 @@ const NAME: &str = "top";
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the largest or smallest values and their indices",
-    details: "The best first; of equal values the one with the lower index, and -0.0 equals 0.0. Fewer than k values \
-              give all of them. A NaN is passed over, or an error with nan=error.",
+    details: "The best value comes first. Of equal values the one with the lower index is better, and -0.0 equals \
+              0.0. If there are fewer than k values, the answer has all of them. A NaN is skipped, or is an error \
+              with nan=error.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {
@@ -27,7 +28,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Int { min: 1, max: 1 << 20 },
             default: Some("10"),
             required: false,
-            help: "how many",
+            help: "number of values",
             example: "100",
         },
         ParamDecl {
@@ -35,7 +36,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
             kind: ParamKind::Choice(&["largest", "smallest"]),
             default: Some("largest"),
             required: false,
-            help: "which end of the order",
+            help: "whether the largest or the smallest values are best",
             example: "smallest",
         },
         ParamDecl {
@@ -54,11 +55,11 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let k = params.int("k").unwrap_or(1) as usize;
     let largest = params.text("which") != "smallest";
-    let (nan, per_record) = (NanRule::of(params), input.per_record());
-    with_element!(dtype, T => Ok(Arc::new(Top::<T> { record, per_record, k, largest, nan, of: std::marker::PhantomData })))
+    let (nan, per_record) = (NanRule::from_params(params), input.per_record());
+    with_element!(dtype, T => Ok(Arc::new(Top::<T> { record, per_record, k, largest, nan, element: std::marker::PhantomData })))
 }
 
 #[derive(Clone, Copy)]
@@ -68,11 +69,11 @@ struct Top<T> {
     k: usize,
     largest: bool,
     nan: NanRule,
-    of: std::marker::PhantomData<T>,
+    element: std::marker::PhantomData<T>,
 }
 
 impl<T: Element> Top<T> {
-    /// A number that is lower the better a value is.
+    /// The rank of a value. A better value has a lower rank.
     fn rank(&self, x: T) -> u64 {
         if self.largest { !key(x) } else { key(x) }
     }
@@ -104,9 +105,9 @@ impl<T: Element> Kernel for Top<T> {
 
 struct TopFold<T> {
     kernel: Top<T>,
-    /// Candidates (rank, index): the best k and at most as many more that are not sorted out yet.
+    /// Candidates (rank, index): the best k, and fewer than k others that are not removed yet.
     best: Vec<(u64, u64)>,
-    /// No candidate that is not better can be among the best.
+    /// A candidate can be among the best k only if it is below this one.
     worst: (u64, u64),
 }
 
@@ -115,12 +116,12 @@ impl<T: Element> TopFold<T> {
         if candidate < self.worst {
             self.best.push(candidate);
             if self.best.len() >= 2 * self.kernel.k {
-                self.sort_out();
+                self.prune();
             }
         }
     }
 
-    fn sort_out(&mut self) {
+    fn prune(&mut self) {
         let k = self.kernel.k;
         if self.best.len() >= k {
             let (_, worst, _) = self.best.select_nth_unstable(k - 1);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::order::{key, value};
-use super::sum::elements;
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::element::{Element, with_element};
 use crate::nan::{NAN, NanRule};
@@ -19,8 +19,8 @@ const NAME: &str = "unique";
 pub(crate) const DECLARATION: Declaration = Declaration {
     name: NAME,
     summary: "the different values and how often each occurs",
-    details: "Values ascend. -0.0 is 0.0. Of NaN there is one, which comes last with nan=propagate. More different \
-              values than max are an error, and never a guess.",
+    details: "Values ascend. -0.0 counts as 0.0. All NaN are one value, which comes last with nan=propagate. It is \
+              an error if there are more different values than max.",
     accepts: &[Accepts::Elements],
     params: &[
         ParamDecl {
@@ -36,7 +36,7 @@ pub(crate) const DECLARATION: Declaration = Declaration {
     result: &[
         ("values", "the different values, ascending"),
         ("counts", "how often each occurs"),
-        ("distinct", "how many"),
+        ("distinct", "number of different values"),
     ],
     rows: None,
     numerics: Numerics::Exact,
@@ -44,10 +44,10 @@ pub(crate) const DECLARATION: Declaration = Declaration {
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let max = params.int("max").unwrap_or(1);
-    let (nan, per_record) = (NanRule::of(params), input.per_record());
-    with_element!(dtype, T => Ok(Arc::new(Unique::<T> { record, per_record, max, nan, of: std::marker::PhantomData })))
+    let (nan, per_record) = (NanRule::from_params(params), input.per_record());
+    with_element!(dtype, T => Ok(Arc::new(Unique::<T> { record, per_record, max, nan, element: std::marker::PhantomData })))
 }
 
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ struct Unique<T> {
     per_record: u64,
     max: u64,
     nan: NanRule,
-    of: std::marker::PhantomData<T>,
+    element: std::marker::PhantomData<T>,
 }
 
 impl<T: Element> Kernel for Unique<T> {
@@ -95,8 +95,8 @@ struct UniqueFold<T> {
 }
 
 impl<T: Element> UniqueFold<T> {
-    /// Refuses one more different value than are allowed.
-    fn one_more(&self) -> Result<(), KernelError> {
+    /// Checks that one more different value is allowed.
+    fn check_room(&self) -> Result<(), KernelError> {
         let nan = u64::from(self.nans > 0 && self.kernel.nan != NanRule::Skip);
         if self.counts.len() as u64 + nan < self.kernel.max {
             return Ok(());
@@ -113,7 +113,7 @@ impl<T: Element> UniqueFold<T> {
 
     fn add_nans(&mut self, count: u64) -> Result<(), KernelError> {
         if self.nans == 0 && count > 0 && self.kernel.nan != NanRule::Skip {
-            self.one_more()?;
+            self.check_room()?;
         }
         self.nans = self.nans.saturating_add(count);
         Ok(())
@@ -124,7 +124,7 @@ impl<T: Element> UniqueFold<T> {
             *n = n.saturating_add(count);
             return Ok(());
         }
-        self.one_more()?;
+        self.check_room()?;
         self.counts.insert(key, count);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl<T: Element> UniqueFold<T> {
 
 impl<T: Element> Fold for UniqueFold<T> {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
-        // Equal values often follow each other, and one step in the table is then enough for all of them.
+        // Equal values often follow each other. Then one access to the table is enough for all of them.
         let mut run: Option<(u64, u64)> = None;
         for (at, x) in block.data().chunks_exact(T::SIZE).map(T::read).enumerate() {
             if x.is_nan() {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::accumulate::{Accumulate, MomentsOf};
-use super::sum::elements;
+use super::accumulate::{Accumulate, MomentTotals};
+use super::sum::require_elements;
 use crate::catalog::{Accepts, Declaration};
 use crate::nan::{NAN, NanRule};
 use crate::{
@@ -31,16 +31,16 @@ pub(crate) const DECLARATION: Declaration = Declaration {
         },
         NAN,
     ],
-    result: &[("mean", "f64"), ("var", "f64"), ("std", "f64"), ("count", "values that the variance is of")],
+    result: &[("mean", "f64"), ("var", "f64"), ("std", "f64"), ("count", "values in the variance")],
     rows: None,
     numerics: Numerics::Exact,
     bind,
 };
 
 fn bind(params: &Params, input: &Input) -> Result<Arc<dyn Kernel>, KernelError> {
-    let (dtype, record) = elements(NAME, input)?;
+    let (dtype, record) = require_elements(NAME, input)?;
     let ddof = params.int("ddof").unwrap_or(0);
-    Ok(Arc::new(VarKernel { dtype, record, ddof, nan: NanRule::of(params) }))
+    Ok(Arc::new(VarKernel { dtype, record, ddof, nan: NanRule::from_params(params) }))
 }
 
 struct VarKernel {
@@ -56,13 +56,13 @@ impl Kernel for VarKernel {
     }
 
     fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(Box::new(Accumulate::<MomentsOf>::new(NAME, self.dtype, self.nan)))
+        Ok(Box::new(Accumulate::<MomentTotals>::new(NAME, self.dtype, self.nan)))
     }
 
     fn advance(&self, _: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        let whole = Accumulate::<MomentsOf>::new(NAME, self.dtype, self.nan).decode(whole)?;
+        let whole = Accumulate::<MomentTotals>::new(NAME, self.dtype, self.nan).decode(whole)?;
         let skip = self.nan == NanRule::Skip;
-        let count = whole.counted();
+        let count = whole.value_count();
         if count <= self.ddof {
             return Err(KernelError::Empty {
                 kernel: NAME,
@@ -70,8 +70,8 @@ impl Kernel for VarKernel {
             });
         }
         let (mean, var, std) = match &whole.totals {
-            MomentsOf::Int(m) => (m.mean(count), m.variance(count, self.ddof), m.std(count, self.ddof)),
-            MomentsOf::Float(m) => {
+            MomentTotals::Int(m) => (m.mean(count), m.variance(count, self.ddof), m.std(count, self.ddof)),
+            MomentTotals::Float(m) => {
                 (m.mean(count, skip), m.variance(count, self.ddof, skip), m.std(count, self.ddof, skip))
             }
         };

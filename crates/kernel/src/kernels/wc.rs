@@ -1,4 +1,4 @@
-//! `wc`: lines, words and bytes.
+//! `wc`: counts of lines, words and bytes.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Kernel for WordCount {
 #[derive(Clone, Copy, Debug, Default)]
 struct WordCountFold {
     lines: u64,
-    /// Words that begin in the extent, the byte before it taken as a space.
+    /// Words that begin in the extent, as if the byte before the extent were a space.
     words: u64,
     bytes: u64,
     begins_in_word: bool,
@@ -76,16 +76,16 @@ const fn is_space(byte: u8) -> bool {
     byte == b' ' || byte.wrapping_sub(9) < 5
 }
 
-/// Newlines in `data`, and places where a byte in a word follows one outside.
+/// Counts newlines in `data`, and places where a byte of a word follows a space.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
 fn count(data: &[u8]) -> (u64, u64) {
     let (mut lines, mut words) = (0, 0);
-    // 255 steps at most, so that sums of bytes do not overflow.
+    // A part has at most 255 steps, so that sums in bytes do not overflow.
     const STEP: usize = 64;
     for part in (0..data.len()).step_by(STEP * 255) {
         let end = data.len().min(part + STEP * 255);
         let now = &data[part..end];
-        // The pair (byte before, byte) for all but the very first byte.
+        // The pairs (byte before, byte) for all bytes except the first byte of `data`.
         let before = if part == 0 { &data[..end.saturating_sub(1)] } else { &data[part - 1..end - 1] };
         let inner = &now[now.len() - before.len()..];
         let mut line_sums = [0u8; STEP];
@@ -123,7 +123,7 @@ impl WordCountFold {
         }
         self.lines = self.lines.saturating_add(later.lines);
         self.bytes = self.bytes.saturating_add(later.bytes);
-        // A word across the seam began on both sides.
+        // A word across the boundary was counted on both sides.
         let across = u64::from(self.ends_in_word && later.begins_in_word);
         self.words = self.words.saturating_add(later.words).saturating_sub(across);
         self.ends_in_word = later.ends_in_word;

@@ -1,5 +1,5 @@
-//! A namespace with three targets, and short ways to ask it.
-#![allow(dead_code, reason = "each test takes what it needs")]
+//! A namespace with three targets, and short functions for its use.
+#![allow(dead_code, reason = "each test uses only some of the functions")]
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use gristmill_namespace::{
 };
 
 pub const MINUTE: Duration = Duration::from_secs(60);
-pub const OVER: Duration = Duration::ZERO;
+pub const NO_TIME: Duration = Duration::ZERO;
 
 pub struct Cluster {
     pub namespace: Namespace,
@@ -26,7 +26,7 @@ pub fn cluster() -> Cluster {
     Cluster { namespace, dir }
 }
 
-/// With `boss` as the administrator.
+/// Opens a namespace with `boss` as the administrator.
 pub fn open(dir: &Path) -> Namespace {
     Namespace::open_with(dir, NamespaceOptions { admin: Some(who("boss")), ..NamespaceOptions::default() })
         .unwrap()
@@ -75,7 +75,7 @@ impl Cluster {
         self.namespace.commit(&who(name), &id, 100, &versions).map(|done| done.file.id)
     }
 
-    /// Names in a directory; those of directories end with a slash.
+    /// Names in a directory. Names of directories end with a slash.
     pub fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let entries = self.namespace.list(&DirPath::parse(dir).unwrap(), after, limit)?;
         let name = |entry: &ListEntry| match entry {

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_and_kernel_has_its_own_word_and_there_is_a_most() {
+    fn loads_are_kept_for_each_node_and_kernel_up_to_the_bound() {
         let loads = RecentLoads::default();
         loads.learn("host:1", "sum", &UNKNOWN);
         assert_eq!(loads.get(&addresses(&["host:1"]), "sum"), Some(vec![Some(UNKNOWN)]));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_word_does_not_count() {
+    fn an_old_load_is_not_used() {
         let loads = RecentLoads::default();
         let key = ("host:1".to_owned(), "sum".to_owned());
         let Some(before) = Instant::now().checked_sub(REMEMBER) else { return };

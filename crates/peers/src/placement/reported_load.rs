@@ -1,7 +1,7 @@
 //! The loads that nodes report, with values checked for plausibility.
 
 use gristmill_schedule::MIN_RATE;
-use gristmill_wire::{NodeLoad, Processors, names_processors};
+use gristmill_wire::{NodeLoad, Processors, is_processors_name};
 
 /// The load that is assumed of a node that reports none, or one with impossible values.
 pub(super) const UNKNOWN: NodeLoad = NodeLoad {
@@ -48,7 +48,7 @@ pub(super) fn plausible(load: Option<&NodeLoad>) -> NodeLoad {
 }
 
 fn is_plausible(processors: &Processors) -> bool {
-    names_processors(&processors.name)
+    is_processors_name(&processors.name)
         && number(processors.cores, 1e-3, 1e5)
         && number(processors.most, 0.0, 1e5)
         && number(processors.used, 0.0, 1e5)
@@ -65,7 +65,7 @@ pub(super) fn for_new_reader(load: NodeLoad) -> NodeLoad {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SharedProcessors<'a> {
     pub name: &'a str,
-    /// Number of processors. `free`: those that only active work uses.
+    /// Number of processors. `free` is the number of those that only active work uses.
     pub cores: f64,
     pub free: f64,
     /// Seconds of cores for which the nodes have active work.
@@ -78,38 +78,41 @@ impl<'a> SharedProcessors<'a> {
     /// Groups the nodes by the processors that they name.
     pub fn group(loads: &'a [NodeLoad]) -> Vec<SharedProcessors<'a>> {
         let mut all: Vec<SharedProcessors<'a>> = Vec::new();
-        for (load, its) in loads.iter().filter_map(|load| Some((load, load.processors.as_ref()?))) {
-            let (cores, queued) = (its.cores, load.queued * load.cores);
-            match all.iter_mut().find(|one| one.name == its.name) {
+        for (load, processors) in loads.iter().filter_map(|load| Some((load, load.processors.as_ref()?))) {
+            let (cores, queued) = (processors.cores, load.queued * load.cores);
+            match all.iter_mut().find(|one| one.name == processors.name) {
                 None => {
-                    let name = &its.name;
-                    all.push(SharedProcessors { name, cores, free: 0.0, queued, used: its.used });
+                    let name = &processors.name;
+                    all.push(SharedProcessors { name, cores, free: 0.0, queued, used: processors.used });
                 }
                 Some(one) => {
                     one.cores = one.cores.max(cores);
                     one.queued += queued;
-                    one.used += its.used;
+                    one.used += processors.used;
                 }
             }
         }
-        for (load, its) in loads.iter().filter_map(|load| Some((load, load.processors.as_ref()?))) {
-            if let Some(one) = all.iter_mut().find(|one| one.name == its.name) {
-                // A node takes what its neighbours fold for work of others. Others are a share of the whole machine: one that
-                // may use a part of it only, and gets all of that, has lost nothing to them.
-                let left = match load.cores >= its.most && its.most >= its.cores {
+        for (load, processors) in loads.iter().filter_map(|load| Some((load, load.processors.as_ref()?))) {
+            if let Some(one) = all.iter_mut().find(|one| one.name == processors.name) {
+                // A node counts the folds of its neighbours as work of other programs. `others` is a share of the whole
+                // machine: a node that may use only a part of the machine, and gets all of it, has lost nothing to
+                // others.
+                let usable = match load.cores >= processors.most && processors.most >= processors.cores {
                     true => one.cores,
-                    false => one.cores * (1.0 - load.others) + one.used - its.used,
+                    false => one.cores * (1.0 - load.others) + one.used - processors.used,
                 };
-                one.free = one.free.max(left.min(one.cores));
+                one.free = one.free.max(usable.min(one.cores));
             }
         }
         all
     }
 
-    /// Processors that one of these nodes may use for active work, where its neighbours use none.
+    /// Processors that one of these nodes may use for active work if its neighbours use none.
     pub fn cores_of(&self, load: &NodeLoad) -> f64 {
         match &load.processors {
-            Some(its) => (load.cores + self.used - its.used).min(its.most).max(load.cores),
+            Some(processors) => {
+                (load.cores + self.used - processors.used).min(processors.most).max(load.cores)
+            }
             None => load.cores,
         }
     }
@@ -120,46 +123,46 @@ mod tests {
     use super::*;
 
     fn node(name: &str, others: f64, used: f64) -> NodeLoad {
-        let its = Processors { name: name.into(), cores: 2.0, most: 2.0, used };
-        NodeLoad { cores: 2.0 * (1.0 - others), others, queued: 1.0, processors: Some(its), ..UNKNOWN }
+        let processors = Processors { name: name.into(), cores: 2.0, most: 2.0, used };
+        NodeLoad { cores: 2.0 * (1.0 - others), others, queued: 1.0, processors: Some(processors), ..UNKNOWN }
     }
 
     #[test]
-    fn what_neighbours_fold_is_not_work_of_others() {
+    fn folds_of_neighbours_are_not_work_of_others() {
         let name = "0123456789abcdef";
         // Four nodes take half a core each.
         let loads: Vec<NodeLoad> = (0..4).map(|_| node(name, 0.75, 0.5)).collect();
         let shared = SharedProcessors::group(&loads);
         assert_eq!((shared.len(), shared[0].cores, shared[0].free), (1, 2.0, 2.0));
         assert_eq!((shared[0].queued, shared[0].cores_of(&loads[0])), (2.0, 2.0));
-        // One core is taken by somebody else.
+        // Another program takes one core.
         let loads: Vec<NodeLoad> = (0..2).map(|_| node(name, 0.75, 0.5)).collect();
         let shared = SharedProcessors::group(&loads);
         assert_eq!((shared[0].free, shared[0].cores_of(&loads[0])), (1.0, 1.0));
-        // Nodes on other processors are no neighbours.
+        // Nodes on other processors are not neighbours.
         let loads = [node(name, 0.0, 0.0), node("fedcba9876543210", 0.0, 0.0), UNKNOWN];
         assert_eq!(SharedProcessors::group(&loads).len(), 2);
     }
 
     #[test]
     fn others_on_a_large_machine_take_nothing_from_a_small_quota() {
-        let its = Processors { name: "0123456789abcdef".into(), cores: 0.2, most: 0.2, used: 0.0 };
-        let load = NodeLoad { cores: 0.2, others: 0.3, processors: Some(its.clone()), ..UNKNOWN };
+        let processors = Processors { name: "0123456789abcdef".into(), cores: 0.2, most: 0.2, used: 0.0 };
+        let load = NodeLoad { cores: 0.2, others: 0.3, processors: Some(processors.clone()), ..UNKNOWN };
         assert_eq!(SharedProcessors::group(&[load])[0].free, 0.2);
-        // Where they leave less than the quota, what is left counts.
-        let load = NodeLoad { cores: 0.1, others: 0.95, processors: Some(its), ..UNKNOWN };
+        // If the others leave less than the quota, only the rest counts.
+        let load = NodeLoad { cores: 0.1, others: 0.95, processors: Some(processors), ..UNKNOWN };
         assert!(SharedProcessors::group(&[load])[0].free < 0.1);
     }
 
     #[test]
-    fn names_and_numbers_that_cannot_be_are_not_believed() {
-        for its in [
+    fn impossible_names_and_numbers_are_not_believed() {
+        for processors in [
             Processors { name: "x".repeat(16), ..Processors::default() },
             Processors { name: "0".repeat(17), cores: 1.0, ..Processors::default() },
             Processors { name: "0".repeat(16), cores: f64::NAN, ..Processors::default() },
             Processors { name: "0".repeat(16), cores: 1.0, most: 1.0, used: -1.0 },
         ] {
-            let load = NodeLoad { processors: Some(its), sends: f64::INFINITY, ..UNKNOWN };
+            let load = NodeLoad { processors: Some(processors), sends: f64::INFINITY, ..UNKNOWN };
             assert_eq!(plausible(Some(&load)), UNKNOWN);
         }
     }

@@ -1,35 +1,35 @@
-//! Worlds, and the requests that a seed gives.
+//! Worlds, and requests that are drawn from a seed.
 
-/// A cluster, and what is asked of it. Rates are bytes a second.
+/// A cluster and its requests. Rates are in bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct World {
     /// Storage nodes, at least 1.
     pub nodes: usize,
     /// Clients, at least 1.
     pub clients: usize,
-    /// Cores of a node.
+    /// Number of cores of a node.
     pub cores: f64,
-    /// Link of a node.
+    /// Rate of the link of a node.
     pub node_link: f64,
-    /// Cores of a client.
+    /// Number of cores of a client.
     pub client_cores: f64,
-    /// Link of a client.
+    /// Rate of the link of a client.
     pub client_link: f64,
-    /// How many requests.
+    /// Number of requests.
     pub requests: usize,
-    /// How many of them arrive a second, on the average.
+    /// Average number of requests that arrive in a second.
     pub per_second: f64,
-    /// Share of the requests that go to one node in ten.
+    /// Share of the requests that go to the first tenth of the nodes only.
     pub hot: f64,
     /// Seconds between decisions; 0 to decide each request as it arrives.
     pub tick: f64,
-    /// Where requests are drawn from.
+    /// Seed of the requests.
     pub seed: u64,
 }
 
 impl Default for World {
-    /// 16 nodes with one core for active work and 32 clients of 2 cores, links of 1 Gbit/s as in the paper;
-    /// decided ten times a second.
+    /// 16 nodes with one core for active work, and 32 clients with 2 cores. Links have 1 Gbit/s as in the paper.
+    /// Requests are decided ten times a second.
     fn default() -> World {
         World {
             nodes: 16,
@@ -47,38 +47,38 @@ impl Default for World {
     }
 }
 
-/// An active request of one node's data.
+/// An active request for data of one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// When it arrives, in seconds.
+    /// Time of its arrival, in seconds.
     pub at: f64,
     /// Number of the storage node.
     pub node: usize,
     /// Number of the client.
     pub client: usize,
-    /// What is read.
+    /// Bytes that it reads.
     pub bytes: u64,
-    /// What the answer has.
+    /// Bytes of its answer.
     pub result_bytes: u64,
-    /// Rate of its kernel on one core.
+    /// Rate of its kernel on one core, in bytes a second.
     pub rate: f64,
 }
 
-/// Rates on one core, and bytes of the answer for each byte read: a sum, a search, a Gaussian filter (sum and
-/// filter at the rates of the paper).
+/// Rate on one core, and bytes of the answer for each byte read, of a sum, a search and a Gaussian filter. The rates of
+/// the sum and the filter are those of the paper.
 const KERNELS: [(f64, f64); 3] = [(860e6, 0.0), (300e6, 0.01), (80e6, 0.0)];
 
-/// Sizes are this many bytes, and twice, four times and eight times as many.
+/// Smallest size of a request, in bytes. The other sizes are two, four and eight times as large.
 const SMALLEST: u64 = 16 << 20;
 
 impl World {
-    /// The requests, by their arrival. The same seed gives the same requests.
+    /// Draws the requests, in the order of their arrival. The same seed gives the same requests.
     pub fn requests(&self) -> Vec<Request> {
         let mut random = Random(self.seed);
         let mut at = 0.0;
         let draw = |_| {
-            let few = (self.nodes / 10).max(1);
-            let nodes = if random.share() < self.hot { few } else { self.nodes };
+            let hot_nodes = (self.nodes / 10).max(1);
+            let nodes = if random.share() < self.hot { hot_nodes } else { self.nodes };
             let (rate, result) = KERNELS[random.below(KERNELS.len())];
             let bytes = SMALLEST << random.below(4);
             let request = Request {
@@ -95,7 +95,7 @@ impl World {
         (0..self.requests).map(draw).collect()
     }
 
-    /// Requests a second that would keep the cores of all storage nodes at work if each node had as many.
+    /// Number of requests in a second that keeps all cores of the storage nodes busy, if it is the same for each node.
     pub fn capacity(&self) -> f64 {
         let sizes = (0..4).map(|doubled| (SMALLEST << doubled) as f64).sum::<f64>() / 4.0;
         let seconds = KERNELS.iter().map(|(rate, _)| sizes / rate).sum::<f64>() / KERNELS.len() as f64;
@@ -103,7 +103,7 @@ impl World {
     }
 }
 
-/// A small generator (SplitMix64), so that a seed means the same for ever.
+/// A small random generator (SplitMix64). A seed always gives the same numbers.
 struct Random(u64);
 
 impl Random {
@@ -115,12 +115,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to below 1.
+    /// Draws a number from 0 to below 1.
     fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From 0 to below `count`.
+    /// Draws a number from 0 to below `count`.
     fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }

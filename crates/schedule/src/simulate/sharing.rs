@@ -1,51 +1,48 @@
-//! Resources under processor sharing, and the events of their ends.
+//! Resources under processor sharing, and the events at the ends of their jobs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time that is not negative, as a number that sorts alike.
-type Key = u64;
+/// Bits of a time that is not negative. They have the same order as the times.
+type TimeBits = u64;
 
 #[derive(Default)]
 struct Resource {
-    /// Seconds of service that each of its jobs would have had, had it been there since the resource was last
-    /// free.
+    /// Seconds of service that a job would have got if it had been here since the resource was last free.
     served: f64,
-    /// When `served` was right.
+    /// Time of the value in `served`.
     at: f64,
-    /// Service at which each job ends, and whose it is.
-    jobs: BinaryHeap<Reverse<(Key, u32)>>,
-    /// When it is free if nothing more comes: it is never idle while it has jobs.
+    /// Value of `served` at which each job ends, and the request of the job.
+    jobs: BinaryHeap<Reverse<(TimeBits, u32)>>,
+    /// Time at which it is free if no more jobs come. It is never idle while it has jobs.
     free: f64,
-    /// Which of the events made for it is still right.
-    turn: u32,
+    /// Version of its only valid event.
+    version: u32,
 }
 
-/// Resources, and requests that use several of them at once.
-pub(super) struct Shared {
+/// Resources, and requests that use several resources at the same time.
+pub(super) struct SharedResources {
     resources: Vec<Resource>,
-    /// When a resource is done with its next job: time, resource, turn.
-    events: BinaryHeap<Reverse<(Key, u32, u32)>>,
-    /// Resources that each request still uses, and when it began or last lost one, or what it takes alone is
-    /// over.
+    /// Ends of the next jobs: time, resource, version.
+    events: BinaryHeap<Reverse<(TimeBits, u32, u32)>>,
+    /// Number of resources that each request still uses, and the earliest time at which it can end.
     requests: Vec<(u32, f64)>,
     ends: Vec<f64>,
 }
 
-impl Shared {
-    pub fn new(resources: usize) -> Shared {
+impl SharedResources {
+    pub fn new(resources: usize) -> SharedResources {
         let resources = (0..resources).map(|_| Resource::default()).collect();
-        Shared { resources, events: BinaryHeap::new(), requests: Vec::new(), ends: Vec::new() }
+        SharedResources { resources, events: BinaryHeap::new(), requests: Vec::new(), ends: Vec::new() }
     }
 
-    /// Seconds for which a resource has something to do.
+    /// Seconds until a resource is free.
     pub fn busy(&self, resource: usize, now: f64) -> f64 {
         (self.resources[resource].free - now).max(0.0)
     }
 
-    /// A request begins to use resources, each once and for more than no time. Alone it takes `least`
-    /// seconds.
-    pub fn begin(&mut self, now: f64, least: f64, uses: impl Iterator<Item = (usize, f64)>) {
+    /// Begins a request. It uses each of its resources once, for more than 0 s. Alone it takes `min_seconds`.
+    pub fn begin(&mut self, now: f64, min_seconds: f64, uses: impl Iterator<Item = (usize, f64)>) {
         let request = self.requests.len() as u32;
         let mut count = 0;
         for (resource, seconds) in uses {
@@ -56,25 +53,25 @@ impl Shared {
             one.free = one.free.max(now) + seconds;
             self.plan(resource);
         }
-        self.requests.push((count, now + least));
-        self.ends.push(now + least);
+        self.requests.push((count, now + min_seconds));
+        self.ends.push(now + min_seconds);
     }
 
-    /// When each request was done, by the order in which they began; right when all have been run.
+    /// End of each request, in the order of their beginnings. The ends are valid when all requests are done.
     pub fn ends(&self) -> &[f64] {
         &self.ends
     }
 
-    /// Plays all that happens up to a time.
+    /// Handles all events up to a time.
     pub fn run_until(&mut self, until: f64) {
-        while let Some(Reverse((at, resource, turn))) = self.events.peek().copied() {
+        while let Some(Reverse((at, resource, version))) = self.events.peek().copied() {
             let now = f64::from_bits(at);
             if now > until {
                 break;
             }
             self.events.pop();
             let one = &mut self.resources[resource as usize];
-            if one.turn != turn {
+            if one.version != version {
                 continue;
             }
             one.advance(now);
@@ -88,14 +85,14 @@ impl Shared {
         }
     }
 
-    /// Makes the event of a resource's next end.
+    /// Creates the event for the end of a resource's next job.
     fn plan(&mut self, resource: usize) {
         let one = &mut self.resources[resource];
-        one.turn = one.turn.wrapping_add(1);
+        one.version = one.version.wrapping_add(1);
         if let Some(Reverse((ends, _))) = one.jobs.peek() {
             let left = (f64::from_bits(*ends) - one.served).max(0.0);
             let at = one.at + left * one.jobs.len() as f64;
-            self.events.push(Reverse((at.to_bits(), resource as u32, one.turn)));
+            self.events.push(Reverse((at.to_bits(), resource as u32, one.version)));
         } else {
             one.served = 0.0;
         }

@@ -27,7 +27,7 @@ pub(crate) struct Work {
     /// Principal of its grant.
     pub principal: String,
     /// Name that the client's process gave itself.
-    pub asked_by: Option<String>,
+    pub client_name: Option<String>,
     /// The client, if the request may be handed back to it.
     pub asker: Option<Asker>,
     /// Address that its connection comes from, unless a node passed the request on.
@@ -41,7 +41,7 @@ pub(crate) struct Work {
     /// Bytes of a position. The progress in bytes is computed from positions.
     pub record: u64,
     /// Whether it has several passes, each of which reads all bytes.
-    pub several: bool,
+    pub several_passes: bool,
 }
 
 impl Work {
@@ -92,13 +92,13 @@ impl Work {
         Ok(Work {
             kernel,
             principal: principal.to_owned(),
-            asked_by: request.asker.as_ref().map(|asker| asker.name.clone()),
+            client_name: request.asker.as_ref().map(|asker| asker.name.clone()),
             asker: request.asker.clone(),
             from: None,
             bytes,
             result_bytes: if spec.output == Output::Bytes { bytes } else { spec.state_hint },
             record,
-            several: spec.passes == Passes::Several,
+            several_passes: spec.passes == Passes::Several,
             extra_seconds,
         })
     }
@@ -110,7 +110,7 @@ pub(crate) struct Active {
     pub work: Work,
     pub hand_off: Arc<HandOff>,
     /// Time of arrival.
-    pub came: Instant,
+    pub arrived: Instant,
     running: OnceLock<Instant>,
     /// Notified after each decision about all active requests.
     pub decided: Notify,
@@ -121,13 +121,13 @@ pub(crate) struct Active {
 
 impl Active {
     /// Approximate bytes that are not folded yet.
-    pub fn left(&self) -> u64 {
+    pub fn bytes_left(&self) -> u64 {
         self.work.bytes.saturating_sub(self.folded())
     }
 
     /// Seconds of one processor that it still needs in addition to the fold of the bytes left.
     pub fn extra_seconds_left(&self) -> f64 {
-        self.work.extra_seconds * self.left() as f64 / (self.work.bytes as f64).max(1.0)
+        self.work.extra_seconds * self.bytes_left() as f64 / (self.work.bytes as f64).max(1.0)
     }
 
     /// Approximate bytes that were folded in this pass.
@@ -137,15 +137,15 @@ impl Active {
 
     /// Approximate bytes that were folded in all passes. Bytes that statistics settled do not count: they were not
     /// folded and say nothing about the speed.
-    pub fn folded_in_all(&self) -> u64 {
+    pub fn folded_in_all_passes(&self) -> u64 {
         let own = &self.hand_off.own;
-        own.in_all().saturating_sub(own.settled_in_all()).saturating_mul(self.work.record)
+        own.total_folded().saturating_sub(own.total_settled()).saturating_mul(self.work.record)
     }
 
     /// Bytes folded and seconds of processor time used since the last call that returned a value. `None` for fewer
     /// than `least` bytes.
     pub fn progress(&self, least: u64) -> Option<(u64, f64)> {
-        let now = (self.folded_in_all(), self.hand_off.pace.used());
+        let now = (self.folded_in_all_passes(), self.hand_off.pace.used());
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = now.0.saturating_sub(learned.0);
         if bytes < least {
@@ -188,7 +188,7 @@ impl ActiveList {
             number,
             work,
             hand_off,
-            came: Instant::now(),
+            arrived: Instant::now(),
             running: OnceLock::new(),
             decided: Notify::new(),
             revision: Mutex::new(Revision::new(Place::Storage, now)),
@@ -224,13 +224,13 @@ mod tests {
         let work = Work {
             kernel: "median".into(),
             principal: "anonymous".into(),
-            asked_by: None,
+            client_name: None,
             asker: None,
             from: None,
             bytes: 8000,
             result_bytes: 8,
             record: 8,
-            several: true,
+            several_passes: true,
             extra_seconds: 0.0,
         };
         let active = ActiveList::default().add(work, hand_off, 0.0);
@@ -241,7 +241,7 @@ mod tests {
                 assert_eq!(active.progress(4000).map(|(bytes, _)| bytes), Some(4000));
                 assert_eq!(active.progress(1), None);
             }
-            assert_eq!(active.left(), 0);
+            assert_eq!(active.bytes_left(), 0);
         }
     }
 }

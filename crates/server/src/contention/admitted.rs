@@ -11,13 +11,13 @@ use crate::error::{Answer, Refusal};
 use crate::hand_off::HandOff;
 
 /// Longest time that a request waits for a decision before it begins on this node.
-const ADMIT: Duration = Duration::from_millis(100);
+const MAX_DECISION_WAIT: Duration = Duration::from_millis(100);
 
 /// Time on this node below which a request is not worth a decision.
-const SOON_DONE: Duration = Duration::from_millis(10);
+const MIN_DECIDED_TIME: Duration = Duration::from_millis(10);
 
 /// Smallest request, in bytes, that may be handed back. Smaller ones are always folded where they are stored.
-const LEAST_MOVED: u64 = 1 << 20;
+const MIN_HAND_BACK_BYTES: u64 = 1 << 20;
 
 /// An active request. Dropping it ends the registration.
 pub(crate) struct Admitted {
@@ -26,12 +26,12 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Waits until the node has decided where this request runs, for at most [`ADMIT`]. It does not wait if the
+    /// Waits until the node has decided where this request runs, for at most [`MAX_DECISION_WAIT`]. It does not wait if the
     /// decision is known, or costs more than it can gain.
     pub async fn wait_for_decision(&self) {
         if self.contention.may_hand_back(&self.active.work) {
             // A request that is still undecided begins on this node.
-            let _ = tokio::time::timeout(ADMIT, self.active.decided.notified()).await;
+            let _ = tokio::time::timeout(MAX_DECISION_WAIT, self.active.decided.notified()).await;
         }
     }
 
@@ -60,14 +60,14 @@ impl Contention {
     /// Returns an error if the node takes no active work and the client cannot take the request back. Requests of
     /// several passes are handed back at the end of a pass, which they would never reach.
     pub fn admit(self: &Arc<Self>, mut work: Work, hand_off: Arc<HandOff>, node: &str) -> Answer<Admitted> {
-        if self.options.share == 0.0 && (work.asker.is_none() || work.several) {
+        if self.options.share == 0.0 && (work.asker.is_none() || work.several_passes) {
             let text = format!(
                 "storage node {node} takes no active work (--active-share 0), and this request cannot be handed back; \
                  use --place client"
             );
             return Err(Refusal::new(ErrorKind::Busy, text));
         }
-        if work.bytes < LEAST_MOVED && self.options.share > 0.0 {
+        if work.bytes < MIN_HAND_BACK_BYTES && self.options.share > 0.0 {
             // A decision would take longer than the work.
             work.asker = None;
         }
@@ -84,7 +84,7 @@ impl Contention {
         if self.options.share >= 1.0 && situation.machine.includes(asker) {
             return false;
         }
-        let folded = self.rate(&work.kernel).0 * situation.cores * SOON_DONE.as_secs_f64();
+        let folded = self.rate(&work.kernel).0 * situation.cores * MIN_DECIDED_TIME.as_secs_f64();
         work.bytes as f64 >= folded
     }
 }
@@ -108,19 +108,19 @@ mod tests {
         Work {
             kernel: "kmeans".into(),
             principal: "anonymous".into(),
-            asked_by: None,
+            client_name: None,
             asker: Some(asker),
             from: None,
             bytes,
             result_bytes: 64,
             record: 8,
-            several: false,
+            several_passes: false,
             extra_seconds: 0.0,
         }
     }
 
     #[test]
-    fn only_what_may_go_waits_for_a_decision() {
+    fn only_requests_that_may_be_handed_back_wait_for_a_decision() {
         let (own, elsewhere) = (Allowance::now().processors, Some("fedcba9876543210".to_owned()));
         assert!(own.is_some());
         for (share, bytes, asker, waits) in [
@@ -140,8 +140,8 @@ mod tests {
                 waits,
                 "{share} {bytes} {asker:?}"
             );
-            let nobody = Work { asker: None, ..work(bytes, None) };
-            assert!(!contention.may_hand_back(&nobody));
+            let without_client = Work { asker: None, ..work(bytes, None) };
+            assert!(!contention.may_hand_back(&without_client));
             contention.stop();
         }
     }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_handed_back_is_done_some_time() {
+    fn work_that_was_handed_back_ends_after_its_time() {
         let mut backlog = Backlog::default();
         assert_eq!((backlog.link(5.0), backlog.clients(5.0).len()), (0.0, 0));
         backlog.add("one", 5.0, 2.0, 0.5);
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_clients_are_remembered() {
+    fn the_number_of_clients_is_bounded() {
         let mut backlog = Backlog::default();
         (0..2 * MAX_CLIENTS).for_each(|number| backlog.add(&number.to_string(), 0.0, 1.0, 0.0));
         assert_eq!(backlog.clients(0.0).len(), MAX_CLIENTS);

@@ -33,22 +33,22 @@ impl Counts {
     pub fn count_ended(&mut self, active: &Active) {
         let work = &active.work;
         let kernel = self.kernels.entry(work.kernel.clone()).or_default();
-        kernel.bytes = kernel.bytes.saturating_add(active.folded_in_all());
+        kernel.bytes = kernel.bytes.saturating_add(active.folded_in_all_passes());
         let Some(why) = active.hand_off.why() else {
             kernel.ended += 1;
             return;
         };
         kernel.handed_back += 1;
-        let gone = HandedBack {
+        let entry = HandedBack {
             number: active.number,
             kernel: work.kernel.clone(),
             principal: work.principal.clone(),
-            asker: work.asked_by.clone(),
-            bytes: active.left(),
+            asker: work.client_name.clone(),
+            bytes: active.bytes_left(),
             why,
             ago_seconds: 0.0,
         };
         self.handed_back.truncate(MAX_HANDED_BACK - 1);
-        self.handed_back.push_front((gone, Instant::now()));
+        self.handed_back.push_front((entry, Instant::now()));
     }
 }

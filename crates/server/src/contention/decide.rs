@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use gristmill_schedule::cluster::{
-    Client, Cluster, Machine, Node, RECEIVING, Shard, received, sendable, worth_while,
+    Client, Cluster, Machine, Node, RECEIVING, Shard, receiving_rate, sending_rate, worth_while,
 };
 use gristmill_schedule::{Place, Places, Rates, ScheduleError, paper};
 use gristmill_wire::Asker;
@@ -116,7 +116,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
     let rate = known.rate();
     let stated = asker.and_then(|asker| asker.rate).filter(|_| known.confidence() == 0.0);
     Shard {
-        bytes: active.left(),
+        bytes: active.bytes_left(),
         result_bytes: active.work.result_bytes,
         // A rate that the client measured counts more than the node's assumption.
         storage_rate: stated.map_or(rate, |stated| (stated as f64).clamp(rate, rate * MAX_RATE_RATIO)),
@@ -127,7 +127,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
         // processor for it, since it would not end there.
         places: match asker.is_some()
             && !stays
-            && !(active.work.several && situation.cores >= CORES_FOR_PASSES)
+            && !(active.work.several_passes && situation.cores >= CORES_FOR_PASSES)
         {
             true => places,
             false => places.without(Place::Client),
@@ -139,7 +139,7 @@ fn shard(active: &Active, client: usize, rates: &Rates, situation: &Situation, s
 /// Bytes per second that a client receives and folds with all its threads. A client on the node's own processors is no
 /// faster than the node.
 fn client_rate(asker: &Asker, rate: f64, shared: &SharedProcessors) -> f64 {
-    let own_rate = received(rate, RECEIVING);
+    let own_rate = receiving_rate(rate, RECEIVING);
     let stated = asker.rate.map_or(own_rate, |stated| stated as f64);
     let most = if shared.includes(asker) { own_rate } else { own_rate * MAX_RATE_RATIO };
     stated.clamp(own_rate / MAX_RATE_RATIO, most) * client_cores(asker, shared)
@@ -166,7 +166,7 @@ pub(crate) fn decide(
     let mut cluster = Cluster::default();
     let (cores, shared) = (situation.cores.max(LEAST_OWN_CORES), &situation.machine);
     let sending = 1.0 / situation.sends;
-    let link = sendable(situation.link, shared.usable.max(LEAST_OWN_CORES), sending);
+    let link = sending_rate(situation.link, shared.usable.max(LEAST_OWN_CORES), sending);
     let link_busy = situation.link_busy;
     let machine_cores = shared.cores.max(LEAST_OWN_CORES);
     // Bytes that are still sent take processor time as well.
@@ -227,182 +227,4 @@ pub(crate) fn decide(
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::sync::Arc;
-
-    use gristmill_runtime::Control;
-
-    use super::*;
-    use crate::ActivePriority;
-    use crate::contention::active::{ActiveList, Work};
-    use crate::contention::normal::NormalCount;
-    use crate::contention::pace::{Cap, FoldPace};
-    use crate::hand_off::HandOff;
-
-    /// Name of the node's processors.
-    const NODE_PROCESSORS: &str = "0123456789abcdef";
-
-    /// Filters of 128 MB at the paper's rates: 80 MB/s per core, 118 MB/s per link, one core.
-    fn verdicts(count: u32, objective: Objective, change: impl Fn(u32, &mut Work)) -> Vec<Verdict> {
-        staying(count, objective, change, &HashSet::new())
-    }
-
-    /// The same, with these requests staying.
-    fn staying(
-        count: u32,
-        objective: Objective,
-        change: impl Fn(u32, &mut Work),
-        staying: &HashSet<u64>,
-    ) -> Vec<Verdict> {
-        let (list, cap) = (
-            ActiveList::default(),
-            Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default())),
-        );
-        for number in 0..count {
-            let asker = Asker {
-                name: format!("{number}"),
-                lanes: 1,
-                millicores: None,
-                rate: None,
-                link: None,
-                processors: None,
-            };
-            let mut work = Work {
-                kernel: "filter".into(),
-                principal: "anonymous".into(),
-                asked_by: None,
-                asker: Some(asker),
-                from: Some(IpAddr::from([10, 0, 0, 1])),
-                bytes: 128 << 20,
-                result_bytes: 64,
-                record: 1,
-                several: false,
-                extra_seconds: 0.0,
-            };
-            change(number, &mut work);
-            list.add(work, Arc::new(HandOff::new(&Arc::new(Control::new()), FoldPace::for_tests(&cap))), 0.0);
-        }
-        let rates = Rates::new(80e6).unwrap();
-        let situation = Situation {
-            cores: 1.0,
-            lanes: 1.0,
-            link: 118e6,
-            link_busy: 0.0,
-            clients: HashMap::new(),
-            peers: HashMap::from([(IpAddr::from([10, 0, 0, 2]), 15e6)]),
-            machine: SharedProcessors {
-                processors: Some(NODE_PROCESSORS.into()),
-                cores: 1.0,
-                usable: 1.0,
-                used: 0.0,
-            },
-            sends: 1e9,
-            objective,
-        };
-        decide(&list.all(), &rates, &situation, staying).unwrap()
-    }
-
-    #[test]
-    fn the_paper_s_filter_stays_alone_and_goes_in_a_crowd() {
-        for (count, goes) in [(1, false), (2, false), (8, true), (64, true)] {
-            let verdicts = verdicts(count, Objective::Paper, |_, _| ());
-            assert!(verdicts.iter().all(|one| (one.place == Place::Client) == goes), "{count}: {verdicts:?}");
-        }
-        // If both places work at once, some requests stay.
-        let crowd = verdicts(64, Objective::Overlap, |_, _| ());
-        let gone = crowd.iter().filter(|one| one.place == Place::Client).count();
-        assert!((20..60).contains(&gone), "{gone}");
-    }
-
-    #[test]
-    fn nothing_goes_because_the_node_has_not_measured_a_kernel_yet() {
-        let one = verdicts(1, Objective::Overlap, |_, work| {
-            if let Some(asker) = &mut work.asker {
-                asker.rate = Some(400_000_000);
-            }
-        });
-        assert_eq!(one[0].place, Place::Storage, "{one:?}");
-    }
-
-    #[test]
-    fn nothing_goes_to_who_runs_on_the_same_processors() {
-        for count in [1, 8, 64] {
-            let crowd = verdicts(count, Objective::Overlap, |_, work| {
-                if let Some(asker) = &mut work.asker {
-                    // The speed that the client states has no effect.
-                    (asker.processors, asker.rate, asker.lanes) =
-                        (Some(NODE_PROCESSORS.into()), Some(u64::MAX), 64);
-                }
-            });
-            assert!(crowd.iter().all(|one| one.place == Place::Storage), "{count}: {crowd:?}");
-        }
-        let others = verdicts(64, Objective::Overlap, |_, work| {
-            if let Some(asker) = &mut work.asker {
-                asker.processors = Some("fedcba9876543210".into());
-            }
-        });
-        assert!(others.iter().any(|one| one.place == Place::Client));
-    }
-
-    #[test]
-    fn what_is_folded_in_several_passes_is_not_moved_in_each() {
-        for objective in [Objective::Paper, Objective::Overlap] {
-            let crowd = verdicts(64, objective, |number, work| work.several = number % 2 == 0);
-            let stays = |(number, one): (usize, &Verdict)| number % 2 == 1 || one.place == Place::Storage;
-            assert!(crowd.iter().enumerate().all(stays), "{crowd:?}");
-            assert!(crowd.iter().any(|one| one.place == Place::Client));
-        }
-    }
-
-    #[test]
-    fn one_goes_instead_of_one_that_stays() {
-        for stays in 0..2 {
-            let verdicts = staying(2, Objective::Overlap, |_, _| (), &HashSet::from([stays]));
-            let places: Vec<Place> = verdicts.iter().map(|one| one.place).collect();
-            let mut expected = [Place::Client; 2];
-            expected[stays as usize] = Place::Storage;
-            assert_eq!(places, expected);
-        }
-    }
-
-    #[test]
-    fn what_nobody_goes_on_with_stays() {
-        for objective in [Objective::Paper, Objective::Overlap] {
-            let verdicts = verdicts(32, objective, |number, work| {
-                work.asker = work.asker.take().filter(|_| number % 2 == 0);
-            });
-            assert!(verdicts.iter().skip(1).step_by(2).all(|one| one.place == Place::Storage));
-        }
-    }
-
-    #[test]
-    fn a_client_whose_link_was_measured_as_slow_is_handed_less_back() {
-        let gone = |verdicts: &[Verdict]| verdicts.iter().filter(|one| one.place == Place::Client).count();
-        let measured = |last: u8| {
-            verdicts(16, Objective::Overlap, move |_, work| {
-                work.from = Some(IpAddr::from([10, 0, 0, last]));
-                // A measurement counts more than the speed that the client states.
-                if let Some(asker) = &mut work.asker {
-                    (asker.name, asker.link) = ("one".into(), Some(118_000_000));
-                }
-            })
-        };
-        let (fast, slow) = (measured(1), measured(2));
-        assert!(gone(&slow) < gone(&fast), "{} of {}", gone(&slow), gone(&fast));
-    }
-
-    #[test]
-    fn a_client_that_lies_gets_no_more_than_one_that_is_eight_times_as_fast() {
-        let lies = |stated: u64| {
-            verdicts(16, Objective::Overlap, move |_, work| {
-                if let Some(asker) = &mut work.asker {
-                    (asker.rate, asker.lanes) = (Some(stated), 1);
-                }
-            })
-        };
-        assert_eq!(lies(u64::MAX), lies(640_000_000));
-        assert_eq!(lies(0), lies(9_000_000));
-    }
-}
+mod tests;

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_requests_one_after_another_wait_for_a_millisecond_at_most() {
+    fn few_requests_wait_for_at_most_a_millisecond() {
         let mut now = Instant::now();
         let mut budget = DecisionBudget::new(now);
         for _ in 0..20 {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_decisions_make_later_ones_wait_once() {
+    fn expensive_decisions_delay_only_the_next_one() {
         let mut now = Instant::now();
         let mut budget = DecisionBudget::new(now);
         for _ in 0..100 {

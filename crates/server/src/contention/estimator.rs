@@ -110,8 +110,8 @@ impl Contention {
             counts: Mutex::default(),
             retry_after: AtomicU32::new(1),
         });
-        let watching = contention.clone();
-        std::thread::Builder::new().name("contention".into()).spawn(move || watching.watch())?;
+        let running = contention.clone();
+        std::thread::Builder::new().name("contention".into()).spawn(move || running.run())?;
         Ok(contention)
     }
 
@@ -204,7 +204,7 @@ impl Contention {
         let rates = lock(&self.rates);
         let actives = self.active.all();
         let seconds = |one: &Arc<Active>| {
-            one.left() as f64 / rates.get(&one.work.kernel).rate() + one.extra_seconds_left()
+            one.bytes_left() as f64 / rates.get(&one.work.kernel).rate() + one.extra_seconds_left()
         };
         let work = actives.iter().fold(0.0, |sum, one| sum + seconds(one));
         Queue { seconds: if cores > 0.0 { work / cores } else { 0.0 }, requests: actives.len() }

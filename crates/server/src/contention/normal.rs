@@ -39,17 +39,17 @@ pub(crate) struct Normal {
 impl NormalCount {
     /// Counts a read until the returned value is dropped.
     pub fn begin(&self) -> Normal {
-        self.one(false)
+        self.count(false)
     }
 
     /// Counts a write until the returned value is dropped.
     pub fn begin_write(&self) -> Normal {
         self.0.writing.fetch_add(1, Ordering::Relaxed);
         self.0.writes.fetch_add(1, Ordering::Relaxed);
-        self.one(true)
+        self.count(true)
     }
 
-    fn one(&self, write: bool) -> Normal {
+    fn count(&self, write: bool) -> Normal {
         self.0.now.fetch_add(1, Ordering::Relaxed);
         Normal { count: self.clone(), write }
     }
@@ -68,12 +68,12 @@ impl NormalCount {
     /// counts between two reads.
     pub fn expected(&self) -> u64 {
         let ended = self.0.ended.load(Ordering::Relaxed);
-        let lately = ended > 0 && self.up().saturating_sub(ended) < EXPECTED.as_micros() as u64;
+        let lately = ended > 0 && self.elapsed_micros().saturating_sub(ended) < EXPECTED.as_micros() as u64;
         self.now().max(u64::from(lately))
     }
 
     /// Microseconds since this count began.
-    fn up(&self) -> u64 {
+    fn elapsed_micros(&self) -> u64 {
         u64::try_from(self.0.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }
@@ -85,7 +85,7 @@ impl Drop for Normal {
             count.writes.fetch_add(1, Ordering::Relaxed);
             count.writing.fetch_sub(1, Ordering::Relaxed);
         }
-        count.ended.store(self.count.up().max(1), Ordering::Relaxed);
+        count.ended.store(self.count.elapsed_micros().max(1), Ordering::Relaxed);
         count.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_has_just_ended_is_expected_again() {
+    fn a_read_that_has_just_ended_is_expected_again() {
         let count = NormalCount::default();
         assert_eq!((count.now(), count.expected()), (0, 0));
         let one = count.begin();
@@ -108,7 +108,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_write_is_seen_even_if_it_came_and_went() {
+    fn a_short_write_is_noticed_after_its_end() {
         let count = NormalCount::default();
         drop(count.begin());
         assert_eq!(count.writes(), (0, 0));

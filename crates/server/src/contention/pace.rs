@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{Held, Pace, thread_time};
+use gristmill_runtime::{MemoryGuard, Pace, thread_time};
 
 use super::lane_queue::{self, Lane, LaneQueue};
 use super::normal::NormalCount;
@@ -31,13 +31,13 @@ const FIRST_PIECE: u64 = 64;
 const GROWTH: u64 = 8;
 
 /// Longest wait of a lane before it checks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// Processor time of this thread that was counted already.
     static COUNTED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// Whether the priority of this thread was set.
-    static YIELDS: Cell<bool> = const { Cell::new(false) };
+    static PRIORITY_SET: Cell<bool> = const { Cell::new(false) };
     /// The lane of this thread.
     static LANE: Lane = LANES.fetch_add(1, Ordering::Relaxed);
 }
@@ -114,7 +114,7 @@ impl Cap {
     }
 
     /// Subtracts the used seconds. Returns the time to wait, if any.
-    fn book(&self, state: &mut State, used: f64, now: Instant) -> Option<Duration> {
+    fn charge(&self, state: &mut State, used: f64, now: Instant) -> Option<Duration> {
         state.used += used;
         if state.rate.is_infinite() {
             return None;
@@ -131,7 +131,7 @@ impl Cap {
             return None;
         }
         let owed = if state.rate > 0.0 { (enough - state.balance) / state.rate } else { f64::INFINITY };
-        Some(LOOK_AGAIN.min(Duration::try_from_secs_f64(owed).unwrap_or(LOOK_AGAIN)))
+        Some(CHECK_EVERY.min(Duration::try_from_secs_f64(owed).unwrap_or(CHECK_EVERY)))
     }
 }
 
@@ -147,14 +147,14 @@ impl Cap {
         let now = thread_time();
         let used = COUNTED.with(|counted| now.saturating_sub(counted.replace(now)));
         let mut state = self.state();
-        let mut wait = self.book(&mut state, used.as_secs_f64(), Instant::now());
+        let mut wait = self.charge(&mut state, used.as_secs_f64(), Instant::now());
         while let Some(time) = wait {
             if stopped() {
                 break;
             }
             let waited = self.changed.wait_timeout(state, time);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            wait = self.book(&mut state, 0.0, Instant::now());
+            wait = self.charge(&mut state, 0.0, Instant::now());
         }
         used
     }
@@ -196,7 +196,7 @@ impl Cap {
             // No lane wakes the first one when a lane at work is silent.
             let first = turns.lanes.waiting(Instant::now()).first() == Some(&lane);
             drop(turns);
-            std::thread::park_timeout(if first { lane_queue::AWAY } else { LOOK_AGAIN });
+            std::thread::park_timeout(if first { lane_queue::AWAY } else { CHECK_EVERY });
         }
     }
 
@@ -215,7 +215,7 @@ impl Cap {
 
 /// Wakes the first waiting lane other than `not`.
 fn wake_first(turns: &LaneTurns, not: Lane) {
-    if !turns.lanes.is_crowded() {
+    if !turns.lanes.has_waiting() {
         return;
     }
     let first = turns.lanes.waiting(Instant::now()).into_iter().find(|lane| *lane != not);
@@ -277,7 +277,7 @@ impl FoldPace {
 
 impl Pace for FoldPace {
     fn begins(&self, stopped: &dyn Fn() -> bool) {
-        if !YIELDS.replace(true) {
+        if !PRIORITY_SET.replace(true) {
             self.cap.priority.set();
         }
         self.cap.give_way(&self.principal, stopped);
@@ -301,9 +301,9 @@ impl Pace for FoldPace {
         self.cap.leave(&mut self.cap.turns(), lane);
     }
 
-    fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<Held> {
+    fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<MemoryGuard> {
         let mut room = self.memory.room(&self.principal);
-        let time = if waits { LOOK_AGAIN } else { Duration::ZERO };
+        let time = if waits { CHECK_EVERY } else { Duration::ZERO };
         while !room.grow_on_thread(bytes, time) {
             if !waits || stopped() {
                 return None;
@@ -317,105 +317,4 @@ impl Pace for FoldPace {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicBool;
-
-    use super::*;
-
-    #[test]
-    fn a_share_is_kept_over_time() {
-        let cap = Cap::new(0.25, 4.0, ActivePriority::Low, NormalCount::default());
-        let begin = cap.state().at;
-        let (mut now, mut used) = (begin, 0.0_f64);
-        // Blocks of 30 ms, each with its wait.
-        while now < begin + Duration::from_secs(60) {
-            let mut state = cap.state();
-            now += Duration::from_millis(30);
-            used += 0.03;
-            let mut wait = cap.book(&mut state, 0.03, now);
-            while let Some(time) = wait {
-                now += time;
-                wait = cap.book(&mut state, 0.0, now);
-            }
-        }
-        // A quarter of four cores is one lane.
-        assert!((used - 60.0).abs() < 0.5, "{used}");
-        let mut state = cap.state();
-        assert!(cap.book(&mut state, 10.0, now).is_some());
-    }
-
-    #[test]
-    fn a_piece_is_as_long_as_others_may_wait() {
-        let micros = Duration::from_micros;
-        // A slow kernel: 60 us for a position.
-        assert_eq!(next_piece(64, 64, 64 * micros(60)), 3);
-        assert_eq!(next_piece(3, 3, 3 * micros(60)), 3);
-        assert_eq!(next_piece(3, 3, 3 * micros(6000)), 1);
-        // A fast kernel reaches whole blocks soon.
-        let mut piece = FIRST_PIECE;
-        for _ in 0..8 {
-            piece = next_piece(piece, piece.min(32_768), Duration::ZERO);
-        }
-        assert!(piece > 1 << 20, "{piece}");
-        assert!(next_piece(1 << 40, 32_768, micros(20)) < 1 << 20);
-        assert_eq!(next_piece(u64::MAX, 0, micros(200)), 1);
-    }
-
-    #[test]
-    fn nothing_and_everything() {
-        let cap = |share| Cap::new(share, 2.0, ActivePriority::Low, NormalCount::default());
-        let now = Instant::now();
-        let all = cap(1.0);
-        assert_eq!(all.book(&mut all.state(), 1e9, now), None);
-        let none = cap(0.0);
-        assert_eq!(none.book(&mut none.state(), 0.001, now + Duration::from_secs(9)), Some(LOOK_AGAIN));
-    }
-
-    #[test]
-    fn a_share_is_one_of_the_processors_that_there_are_now() {
-        let cap = Cap::new(0.5, 2.0, ActivePriority::Low, NormalCount::default());
-        let now = cap.state().at;
-        assert_eq!(cap.book(&mut cap.state(), 0.01, now), Some(Duration::from_millis(10) + REFILL));
-        cap.set_cores(0.5);
-        assert_eq!(cap.book(&mut cap.state(), 0.0, now), Some(Duration::from_millis(40) + REFILL));
-    }
-
-    #[test]
-    fn lanes_give_way_to_a_read_and_all_go_on_after_it() {
-        const LANES: usize = 8;
-        let normal = NormalCount::default();
-        let cap = Arc::new(Cap::new(1.0, 2.0, ActivePriority::Idle, normal.clone()));
-        let read = normal.begin();
-        let stop = AtomicBool::new(false);
-        let blocks: [AtomicUsize; LANES] = Default::default();
-        std::thread::scope(|scope| {
-            for count in &blocks {
-                let (cap, stop) = (&cap, &stop);
-                scope.spawn(move || {
-                    let pace = FoldPace::for_tests(cap);
-                    let stopped = || stop.load(Ordering::Relaxed);
-                    pace.begins(&stopped);
-                    while !stopped() {
-                        count.fetch_add(1, Ordering::Relaxed);
-                        std::thread::yield_now();
-                        pace.folded(1, &stopped);
-                    }
-                    pace.ends();
-                });
-            }
-            // All lanes have turns during the read.
-            while blocks.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
-                std::thread::yield_now();
-            }
-            drop(read);
-            let before: Vec<usize> = blocks.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-            let goes_on = |(count, before): (&AtomicUsize, &usize)| count.load(Ordering::Relaxed) > *before;
-            while !blocks.iter().zip(&before).all(goes_on) {
-                std::thread::yield_now();
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
-        assert_eq!(cap.waiting.load(Ordering::Relaxed), 0);
-        assert_eq!(cap.turns().lanes.count(), 0);
-    }
-}
+mod tests;

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_them_until_something_runs_short() {
+    fn active_work_has_all_processors_until_memory_or_disks_run_short() {
         assert_eq!(available_share(&Sample::default(), 1), 1.0);
         assert_eq!(share(10 * GIB, IO_HIGH), 1.0);
         assert_eq!(share(5 * GIB, 0.0), LEAST + (1.0 - LEAST) / 2.0);
@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_less_there_is_the_fewer_they_are(
+        fn the_share_falls_with_less_memory_and_longer_waits(
             more in 0u64..=100, less in 0u64..=100, waits in 0.0..=1.0f64, longer in 0.0..=1.0f64,
         ) {
             let (less, more) = (less.min(more) * GIB, less.max(more) * GIB);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_named_as_they_are_asked_for() {
+    fn assumed_rates_have_the_names_of_kernels() {
         let built_in: Vec<&str> = catalog::BUILT_IN.iter().map(|one| one.name).collect();
         assert!(RATES.iter().all(|(name, _)| built_in.contains(name)), "{built_in:?}");
         let rates = rates().unwrap();

@@ -75,23 +75,26 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_lane_is_as_urgent_as_it_was_made() {
-        // Fields 19 and 41 of its stat: nice value and policy, 5 for idle ones.
+    fn a_thread_has_the_priority_that_it_was_given() {
+        // Fields 19 and 41 of its stat: the nice value and the policy, which is 5 for idle threads.
         let urgency = || {
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
             let fields: Vec<String> =
                 stat.rsplit(')').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
             (fields.get(16).cloned(), fields.get(38).cloned())
         };
-        let of = |priority: ActivePriority| {
+        let urgency_with = |priority: ActivePriority| {
             std::thread::spawn(move || {
                 priority.set();
                 urgency()
             })
             .join()
         };
-        assert_eq!(of(ActivePriority::Idle).ok().and_then(|(_, policy)| policy).as_deref(), Some("5"));
-        let (nice, policy) = of(ActivePriority::Low).unwrap_or_default();
+        assert_eq!(
+            urgency_with(ActivePriority::Idle).ok().and_then(|(_, policy)| policy).as_deref(),
+            Some("5")
+        );
+        let (nice, policy) = urgency_with(ActivePriority::Low).unwrap_or_default();
         assert_eq!((nice.as_deref(), policy.as_deref()), (Some("10"), Some("0")));
         for one in [ActivePriority::Idle, ActivePriority::Low] {
             assert_eq!(one.to_string().parse(), Ok(one));

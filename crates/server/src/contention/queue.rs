@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_free_when_one_of_those_who_have_one_ends() {
+    fn a_place_is_free_when_one_of_the_requests_ends() {
         let after = |seconds, requests| Queue { seconds, requests }.retry_after();
         assert_eq!(after(40.0, 4), 10);
         assert_eq!(after(41.0, 4), 11);

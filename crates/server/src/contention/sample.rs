@@ -18,7 +18,7 @@ pub(crate) struct Sample {
     pub ours: f64,
     /// Bytes of available memory, and of all memory.
     pub memory: Option<(u64, u64)>,
-    /// Share of the last ten seconds in which some thread waited for I/O, 0 to 1.
+    /// Share of the last ten seconds in which a thread waited for I/O, 0 to 1.
     pub io: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_is_a_share_of_what_there_was() {
+    fn the_used_share_is_of_the_ticks_since_the_last_sample() {
         let proc = tempfile::tempdir().unwrap();
         let mut sampler = Sampler::new(proc.path());
         assert_eq!(sampler.sample(), Sample::default());
@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nonsense_is_not_known(text in "(cpu |MemTotal:|MemAvailable:|some avg10=)?[ -~\n]{0,80}") {
+        fn malformed_text_gives_no_value_out_of_range(text in "(cpu |MemTotal:|MemAvailable:|some avg10=)?[ -~\n]{0,80}") {
             if let Some((used, all)) = ticks(&text) {
                 prop_assert!(used <= all);
             }

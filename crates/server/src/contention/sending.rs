@@ -1,7 +1,7 @@
 //! Cost of sending for a node: processor time of everything but lanes, divided by the bytes that were sent meanwhile.
 
 use gristmill_schedule::cluster::SENDING;
-use gristmill_schedule::{Learned, MAX_RATE, MIN_RATE, ScheduleError};
+use gristmill_schedule::{MAX_RATE, MIN_RATE, MeasuredRate, ScheduleError};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Assumed bytes per second that one core reads and sends, before a measurement.
@@ -13,7 +13,7 @@ const LEAST_SENT: u64 = 8 << 20;
 /// Estimate of the cost of sending.
 #[derive(Debug)]
 pub(super) struct Sending {
-    rate: Learned,
+    rate: MeasuredRate,
     last: SendingCounters,
 }
 
@@ -32,9 +32,9 @@ impl Sending {
     /// Creates an estimate without a measurement.
     ///
     /// # Errors
-    /// Returns an error if the assumed rate is out of range, which it is not.
+    /// Returns an error if the assumed rate is out of range, which cannot happen.
     pub fn new() -> Result<Sending, ScheduleError> {
-        Ok(Sending { rate: Learned::new(UNKNOWN)?, last: SendingCounters::default() })
+        Ok(Sending { rate: MeasuredRate::new(UNKNOWN)?, last: SendingCounters::default() })
     }
 
     /// Learns from `sent` bytes since the last call. Writes cost time too, so nothing is learned while there are any.
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lanes_and_writes_take_is_not_what_sending_costs() {
+    fn the_time_of_lanes_and_writes_is_not_a_cost_of_sending() {
         let mut sending = Sending::new().unwrap();
         sending.learn(0, at(1.0, 0.5, 0));
         assert_eq!(sending.rate(), UNKNOWN);

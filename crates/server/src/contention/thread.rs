@@ -28,7 +28,7 @@ const OTHERS_SECONDS: f64 = 5.0;
 
 impl Contention {
     /// Takes samples and decides until [`stop`](Contention::stop). Blocks.
-    pub(super) fn watch(&self) {
+    pub(super) fn run(&self) {
         let mut sampler = Sampler::new(Path::new("/proc"));
         let (mut sampled, mut quota_read): (Option<Instant>, Option<Instant>) = (None, None);
         let (mut used, mut budget) = (0.0, DecisionBudget::new(self.begun));
@@ -48,7 +48,7 @@ impl Contention {
                     ..sample
                 };
                 drop(known);
-                let sent = self.senders.sent();
+                let sent = self.senders.samples();
                 lock(&self.links).learn(self.now(), &sent);
                 let counters =
                     SendingCounters { process: process_seconds(), lanes: ours, writes: self.normal.writes() };
@@ -154,7 +154,7 @@ impl Contention {
         }
         let Some(asker) = &active.work.asker else { return };
         let link = lock(&self.links).link();
-        lock(&self.backlog).add(&asker.name, now, client_seconds, active.left() as f64 / link);
+        lock(&self.backlog).add(&asker.name, now, client_seconds, active.bytes_left() as f64 / link);
         let why = if self.options.share > 0.0 {
             format!(
                 "the node has {count} active requests; this one would take {:.2} s here, and {client_seconds:.2} s at \
@@ -187,10 +187,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_is_not_believed_and_what_lasts_is() {
+    fn a_short_burst_changes_little_and_a_lasting_load_counts() {
         let busy_for = |seconds: f64| {
-            let looks = (seconds / 0.5) as usize;
-            (0..looks).fold(0.0, |believed, _| smoothed(believed, 1.0, 0.5))
+            let samples = (seconds / 0.5) as usize;
+            (0..samples).fold(0.0, |believed, _| smoothed(believed, 1.0, 0.5))
         };
         assert!(busy_for(0.5) < 0.1);
         assert!(busy_for(20.0) > 0.98);

@@ -9,7 +9,7 @@ use gristmill_peers::{Files, ON_STORAGE, Peers, PeersOptions, Question};
 use gristmill_runtime::{Control, Options, Outcome, Report, RunError, run_on};
 use gristmill_server::{ActivePriority, Node, NodeOptions};
 use gristmill_transport::{Dialer, DialerOptions};
-use gristmill_wire::{InputSpec, Place};
+use gristmill_wire::{FoldPlace, InputSpec};
 use tokio::runtime::Runtime;
 
 /// Nodes that stop at the end of the test.
@@ -57,7 +57,7 @@ impl Nodes {
         &self,
         path: &str,
         question: Question,
-        place: Place,
+        place: FoldPlace,
     ) -> Result<(Value, RowBatch, Report), RunError> {
         let planned =
             self.cluster.plan(path, question, place, &Options::default()).map_err(|error| match error {
@@ -89,7 +89,7 @@ impl Nodes {
         let (opened, options) = (Files::from(&self.cluster.open(path).unwrap()), Options::default());
         let request = question.request(&peers, &opened, ON_STORAGE, options.clone()).unwrap();
         let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
-        let crew = crew.taking_over(peers.asker(2, None), options);
+        let crew = crew.accepting_hand_backs(peers.asker(2, None), options);
         let mut rows = RowBatch::default();
         match run_on(request, &crew, &mut rows, &Control::new())? {
             Outcome::Done(answer) => Ok((answer.value, rows, answer.report)),

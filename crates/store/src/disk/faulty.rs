@@ -1,6 +1,6 @@
-//! A disk for tests. It works on real files, can refuse calls, and remembers what was not synced so that it
-//! can lose power: then each unsynced write, creation and removal happened, did not happen or happened in
-//! part, as a seed decides.
+//! A disk for tests. It works on real files, can refuse calls, and can lose power, because it remembers unsynced
+//! changes. After a loss of power, a seed decides whether each unsynced write, creation and removal happened, did not
+//! happen or happened in part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::{DataFile, Disk, RealDisk};
 use crate::locks::lock;
 
-/// Numbers that look random (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -34,8 +34,8 @@ enum Change {
 #[derive(Debug, Default, Clone)]
 struct Content {
     durable: Vec<u8>,
-    /// Not synced. `true`: a failed sync dropped the bytes, which no later sync brings back; memory still
-    /// shows them, and the length stays.
+    /// Unsynced changes. `true`: a failed sync dropped the bytes. No later sync restores them, but reads still return
+    /// them, and the length stays.
     pending: Vec<(Change, bool)>,
 }
 
@@ -49,7 +49,7 @@ struct State {
     durable_names: BTreeMap<PathBuf, u64>,
     dirs: BTreeSet<PathBuf>,
     durable_dirs: BTreeSet<PathBuf>,
-    /// Runs once, after the next read of a file and before its answer.
+    /// Runs once, after the next read of a file and before its result is returned.
     after_read: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -63,7 +63,7 @@ struct FaultyFile {
 }
 
 impl State {
-    /// Counts a call that may need the device, and refuses it if it is time.
+    /// Counts a call that may need the device, and refuses it if such calls fail now.
     fn gate(&mut self) -> io::Result<()> {
         self.calls += 1;
         match self.fail {
@@ -79,7 +79,7 @@ impl State {
         key
     }
 
-    fn note(&mut self, key: u64, change: Change) {
+    fn record(&mut self, key: u64, change: Change) {
         self.files.get_mut(&key).unwrap().pending.push((change, false));
     }
 }
@@ -108,12 +108,12 @@ impl FaultyDisk {
         lock(&self.0).calls
     }
 
-    /// From call number `from` on (counted from 0 over the life of the disk), calls fail with `errno`.
+    /// Makes calls fail with `errno` from call number `from` on, counted from 0 since the disk was made.
     pub(crate) fn fail_from(&self, from: u64, errno: i32) {
         lock(&self.0).fail = Some((from, errno));
     }
 
-    /// Has `act` run between the next read of a file and what the store does with it.
+    /// Runs `act` between the next read of a file and the use of its bytes by the store.
     pub(crate) fn after_read(&self, act: impl FnOnce() + Send + 'static) {
         lock(&self.0).after_read = Some(Box::new(act));
     }
@@ -122,8 +122,8 @@ impl FaultyDisk {
         lock(&self.0).fail = None;
     }
 
-    /// Leaves on the real files what the device would hold, as `dice` decide. Every store on this disk must
-    /// be dropped before.
+    /// Changes the real files to what the device would contain, as `dice` decide. Every store on this disk must be
+    /// dropped before.
     pub(crate) fn lose_power(&self, dice: &mut Dice) {
         let mut state = lock(&self.0);
         let lost: Vec<PathBuf> =
@@ -148,7 +148,7 @@ impl FaultyDisk {
                         let part = dice.roll(data.len() as u64 + 1) as usize;
                         apply(&mut bytes, &Change::Write(*offset, data[..part].to_vec()));
                     }
-                    // The length reached the device, the bytes did not.
+                    // The length reached the device, and the bytes did not.
                     (2, Change::Write(offset, data)) => {
                         let length = bytes.len().max(*offset as usize + data.len());
                         bytes.resize(length, 0);
@@ -167,7 +167,7 @@ impl FaultyDisk {
 }
 
 impl FaultyDisk {
-    fn create_by(
+    fn create_with(
         &self,
         path: &Path,
         create: impl FnOnce(&Path) -> io::Result<Box<dyn DataFile>>,
@@ -192,11 +192,11 @@ impl Disk for FaultyDisk {
     }
 
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
-        self.create_by(path, |path| RealDisk.create_file(path))
+        self.create_with(path, |path| RealDisk.create_file(path))
     }
 
     fn create_private_file(&self, path: &Path) -> io::Result<Box<dyn DataFile>> {
-        self.create_by(path, |path| RealDisk.create_private_file(path))
+        self.create_with(path, |path| RealDisk.create_private_file(path))
     }
 
     fn open_file(&self, path: &Path, write: bool) -> io::Result<Box<dyn DataFile>> {
@@ -204,7 +204,7 @@ impl Disk for FaultyDisk {
         let real = RealDisk.open_file(path, write)?;
         let key = match state.names.get(path) {
             Some(&key) => key,
-            // From before this disk: durable.
+            // A file that is older than this disk is durable.
             None => {
                 let key = state.adopt(path, std::fs::read(path)?);
                 state.durable_names.insert(path.into(), key);
@@ -244,10 +244,11 @@ impl Disk for FaultyDisk {
         state.gate()?;
         let State { names, durable_names, dirs, durable_dirs, .. } = &mut *state;
         durable_names.retain(|name, _| name.parent() != Some(path));
-        let here = |name: &&PathBuf| name.parent() == Some(path);
-        durable_names
-            .extend(names.iter().filter(|(name, _)| here(name)).map(|(name, key)| (name.clone(), *key)));
-        durable_dirs.extend(dirs.iter().filter(here).cloned());
+        let in_directory = |name: &&PathBuf| name.parent() == Some(path);
+        durable_names.extend(
+            names.iter().filter(|(name, _)| in_directory(name)).map(|(name, key)| (name.clone(), *key)),
+        );
+        durable_dirs.extend(dirs.iter().filter(in_directory).cloned());
         Ok(())
     }
 
@@ -273,9 +274,9 @@ impl DataFile for FaultyFile {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = lock(&self.state);
         let gate = state.gate();
-        // A refused write may have put down a part.
+        // A refused write may have written a part.
         let data = if gate.is_err() { &data[..data.len() / 2] } else { data };
-        state.note(self.key, Change::Write(offset, data.to_vec()));
+        state.record(self.key, Change::Write(offset, data.to_vec()));
         super::write_full(&*self.real, data, offset)?;
         gate.map(|()| data.len())
     }
@@ -283,14 +284,14 @@ impl DataFile for FaultyFile {
     fn set_len(&self, length: u64) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.gate()?;
-        state.note(self.key, Change::Length(length));
+        state.record(self.key, Change::Length(length));
         self.real.set_len(length)
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.gate()?;
-        state.note(self.key, Change::Punch(offset, len));
+        state.record(self.key, Change::Punch(offset, len));
         self.real.punch(offset, len)
     }
 
@@ -323,7 +324,7 @@ impl DataFile for FaultyFile {
     fn drop_cache(&self, _: u64, _: u64) -> io::Result<()> {
         let state = lock(&self.state);
         let content = &state.files[&self.key];
-        assert!(content.pending.is_empty(), "only what is synced can be dropped");
+        assert!(content.pending.is_empty(), "only synced bytes can be dropped");
         self.real.set_len(content.durable.len() as u64)?;
         super::write_full(&*self.real, &content.durable, 0)
     }

@@ -1,11 +1,11 @@
-//! How an object of the local store changes and is flushed.
+//! Changes and flushes of an object of the local store.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use super::meta::Changes;
-use super::object::{Object, Shared, Writer};
+use super::object::{Object, SharedState, WriterState};
 use super::{LocalStore, wrong_length};
 use crate::disk::{DataFile, write_full};
 use crate::intervals::IntervalSet;
@@ -16,16 +16,16 @@ use crate::{
     WriteOptions,
 };
 
-/// Bytes of attribute changes one object keeps in memory before the next change of attributes flushes it.
-/// One change can pass it by at most the attributes an object may have.
+/// Bytes of unflushed attribute changes of one object, before the next change of attributes flushes it. One change can
+/// exceed this by the attributes of one object.
 pub(super) const MAX_PENDING_BYTES: usize = 4 << 20;
 
-/// An object that grows is written to its device in steps of so many bytes while more arrive, so that its flush does
-/// not begin with all of them still to be written.
+/// Bytes of a step in which a growing object is written to its device before the flush. So the flush does not have to
+/// write them all.
 const WRITE_BEHIND: u64 = 8 << 20;
 
-/// Ranges of bytes that may be others than their row knows are marked in steps of so many bytes, so that small writes here
-/// and there need few commits.
+/// Step in bytes in which ranges of changed bytes are marked in the row of their object, so that small scattered writes
+/// need few commits.
 const MARK_STEP: u64 = if cfg!(test) { 64 } else { 64 << 20 };
 
 impl LocalStore {
@@ -33,18 +33,19 @@ impl LocalStore {
     pub(super) fn change<T>(
         &self,
         id: &ObjectId,
-        change: impl FnOnce(&Arc<Object>, &mut MutexGuard<'_, Writer>) -> Result<T>,
+        change: impl FnOnce(&Arc<Object>, &mut MutexGuard<'_, WriterState>) -> Result<T>,
     ) -> Result<T> {
         self.make_room()?;
         let object = self.object(id)?;
         let mut writer = lock(&object.writer);
-        drop(object.live(read(&object.shared))?);
+        drop(object.check_live(read(&object.shared))?);
         change(&object, &mut writer)
     }
 
-    /// Flushes objects until there may be another one to flush. Needs their locks, so the caller holds none.
+    /// Flushes objects until another object may have unflushed changes. It takes their locks, so the caller must not
+    /// hold one.
     pub(super) fn make_room(&self) -> Result<()> {
-        while let Some(object) = self.table.over_bound() {
+        while let Some(object) = self.table.object_to_flush() {
             match self.flush_object(&object, &mut lock(&object.writer)) {
                 Ok(()) | Err(StoreError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
@@ -53,23 +54,23 @@ impl LocalStore {
         Ok(())
     }
 
-    /// Comes before each change of bytes, length or state, and gives the version after it. `touched` are the bytes that
-    /// may change, `length` is the length the file will at least keep.
-    fn begin(
+    /// Prepares a change of bytes, length or state, and returns the version after it. `touched`: the bytes that may
+    /// change. `length`: the smallest length of the file during the change.
+    fn begin_change(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         touched: Range<u64>,
         length: u64,
     ) -> Result<Version> {
-        // A damaged object is refused before anything is noted about it.
+        // A damaged object is refused before its row is marked.
         let file = self.file(object, &read(&object.shared))?;
         let version = Version(self.versions.next(&self.meta)?);
         self.meta.rule_out_failed_commit()?;
         let durable = writer.durable_length.min(length);
         if writer.persisted {
-            // What lies behind the durable length is cut off after a crash.
-            let touched = mark(&writer.touched, touched.start..touched.end.min(writer.durable_length));
+            // Bytes after the durable length are cut off after a crash.
+            let touched = widen_mark(&writer.touched, touched.start..touched.end.min(writer.durable_length));
             if !writer.marked || touched != writer.touched || durable < writer.durable_length {
                 self.meta.mark_dirty(object.birth, durable, &touched)?;
                 (writer.marked, writer.touched) = (true, touched);
@@ -77,16 +78,16 @@ impl LocalStore {
         }
         writer.durable_length = durable;
         writer.changed = true;
-        writer.held.get_or_insert(file);
+        writer.changed_file.get_or_insert(file);
         self.table.note_unflushed(object);
         Ok(version)
     }
 
-    /// Writes packed `data` over `extents`, the last of which ends at `end`.
+    /// Writes `data` over `extents` in order. The largest end is `end`.
     pub(super) fn write_pieces(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         extents: &[Extent],
         end: u64,
         data: &[u8],
@@ -97,7 +98,7 @@ impl LocalStore {
         };
         let (version, length) = {
             let shared = read(&object.shared);
-            object.expect(&shared, options.if_version)?;
+            object.check_version(&shared, options.if_version)?;
             check_intervals(&shared.written, extents.len(), insert)?;
             (shared.version, shared.length)
         };
@@ -108,7 +109,7 @@ impl LocalStore {
         }
         let filled = || extents.iter().filter(|extent| extent.len > 0);
         let start = filled().map(|extent| extent.offset).min().unwrap_or(end);
-        let version = self.begin(object, writer, start..end, u64::MAX)?;
+        let version = self.begin_change(object, writer, start..end, u64::MAX)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
         for extent in filled() {
@@ -117,7 +118,7 @@ impl LocalStore {
         let file = self.file(object, &shared)?;
         let path = || self.path(&object.id);
         if end > length {
-            trim(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path(), error))?;
+            cut_excess(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path(), error))?;
         }
         (shared.version, shared.modified) = (version, now);
         let mut rest = data;
@@ -127,10 +128,10 @@ impl LocalStore {
             if let Err(error) = write_full(&*file, piece, extent.offset) {
                 shared.excess |= end > length;
                 filled().for_each(|extent| {
-                    shared.sums.spoil(extent.offset..extent.offset + extent.len, length);
+                    shared.sums.mark_unknown(extent.offset..extent.offset + extent.len, length);
                 });
-                // If cutting fails too, the next growth or flush tries again.
-                let _ = trim(&*file, &mut shared);
+                // If the cut fails too, the next growth or flush repeats it.
+                let _ = cut_excess(&*file, &mut shared);
                 return Err(StoreError::io("write", &path(), error));
             }
         }
@@ -151,9 +152,9 @@ impl LocalStore {
         if full {
             self.flush_object(object, writer)?;
         }
-        if end > length && end - writer.begun.min(end) >= WRITE_BEHIND {
-            file.write_behind(writer.begun, end - writer.begun);
-            writer.begun = end;
+        if end > length && end - writer.write_behind_end.min(end) >= WRITE_BEHIND {
+            file.write_behind(writer.write_behind_end, end - writer.write_behind_end);
+            writer.write_behind_end = end;
         }
         Ok(version)
     }
@@ -161,7 +162,7 @@ impl LocalStore {
     pub(super) fn punch_object(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         start: u64,
         end: u64,
     ) -> Result<Version> {
@@ -174,7 +175,7 @@ impl LocalStore {
         if start >= end {
             return Ok(version);
         }
-        let version = self.begin(object, writer, start..end, u64::MAX)?;
+        let version = self.begin_change(object, writer, start..end, u64::MAX)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
         self.prepare_punch(object, &mut shared, start..end)?;
@@ -182,7 +183,7 @@ impl LocalStore {
         (shared.version, shared.modified) = (version, now);
         let length = shared.length;
         if let Err(error) = file.punch(start, end - start) {
-            shared.sums.spoil(start..end, length);
+            shared.sums.mark_unknown(start..end, length);
             return Err(StoreError::io("punch", &self.path(&object.id), error));
         }
         shared.sums.punch(start, end, length);
@@ -193,27 +194,27 @@ impl LocalStore {
     pub(super) fn truncate_object(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         length: u64,
     ) -> Result<Version> {
         let (version, old) = {
             let shared = read(&object.shared);
             (shared.version, shared.length)
         };
-        // Cutting an empty object is how one starts again after a failed sync.
+        // A cut of an empty object makes it usable again after a failed sync.
         if length == old && (length > 0 || !object.unsynced.load(Ordering::Relaxed)) {
             return Ok(version);
         }
-        let version = self.begin(object, writer, length..old.max(length), length)?;
+        let version = self.begin_change(object, writer, length..old.max(length), length)?;
         let now = self.clock.now();
         let mut shared = write(&object.shared);
-        // The last block that stays, or the last one of before if the object grows.
+        // The last block that stays, or the last block before the object grows.
         let kept = length.min(old);
         self.prepare_sums(object, &mut shared, kept.saturating_sub(1)..kept)?;
         let file = self.file(object, &shared)?;
         let failed = |error| StoreError::io("set the length of", &self.path(&object.id), error);
         if length > old {
-            trim(&*file, &mut shared).map_err(failed)?;
+            cut_excess(&*file, &mut shared).map_err(failed)?;
         }
         (shared.version, shared.modified) = (version, now);
         if let Err(error) = file.set_len(length) {
@@ -223,7 +224,7 @@ impl LocalStore {
         shared.excess = false;
         shared.length = length;
         shared.sums.resize(old, length);
-        writer.begun = writer.begun.min(length);
+        writer.write_behind_end = writer.write_behind_end.min(length);
         shared.written.remove(length..u64::MAX);
         if length == 0 {
             object.unsynced.store(false, Ordering::Relaxed);
@@ -231,9 +232,9 @@ impl LocalStore {
         Ok(version)
     }
 
-    pub(super) fn close_object(&self, object: &Arc<Object>, writer: &mut Writer) -> Result<Version> {
+    pub(super) fn close_object(&self, object: &Arc<Object>, writer: &mut WriterState) -> Result<Version> {
         if read(&object.shared).lease.is_some() {
-            let version = self.begin(object, writer, 0..0, u64::MAX)?;
+            let version = self.begin_change(object, writer, 0..0, u64::MAX)?;
             let now = self.clock.now();
             {
                 let mut shared = write(&object.shared);
@@ -247,11 +248,11 @@ impl LocalStore {
         Ok(read(&object.shared).version)
     }
 
-    /// Checks attribute changes against the bounds, and makes room for them in memory.
+    /// Checks attribute changes against the bounds, and makes space for them in memory.
     pub(super) fn check_attributes(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         changes: &[AttributeChange<'_>],
     ) -> Result<Changes> {
         let mut checked = Changes::new();
@@ -280,7 +281,7 @@ impl LocalStore {
         Ok(checked)
     }
 
-    /// Takes checked attribute changes in, to be made durable by the next flush.
+    /// Adds checked attribute changes to those that the next flush makes durable.
     pub(super) fn stage(&self, object: &Arc<Object>, changes: Changes) {
         if !changes.is_empty() {
             self.table.note_unflushed(object);
@@ -292,7 +293,7 @@ impl LocalStore {
     pub(super) fn commit_attribute(
         &self,
         object: &Arc<Object>,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         name: &str,
         value: Option<&[u8]>,
     ) -> Result<()> {
@@ -305,10 +306,10 @@ impl LocalStore {
         Ok(())
     }
 
-    /// Makes everything done to the object durable, in the order the module's documentation gives.
-    pub(super) fn flush_object(&self, object: &Arc<Object>, writer: &mut Writer) -> Result<()> {
+    /// Makes all changes of the object durable, in the order that the documentation of the module gives.
+    pub(super) fn flush_object(&self, object: &Arc<Object>, writer: &mut WriterState) -> Result<()> {
         let (excess, idle) = {
-            let shared = object.live(read(&object.shared))?;
+            let shared = object.check_live(read(&object.shared))?;
             (shared.excess, shared.pending.is_empty() && !writer.changed && writer.persisted)
         };
         if object.unsynced.load(Ordering::Relaxed) {
@@ -323,10 +324,10 @@ impl LocalStore {
             if excess {
                 let mut shared = write(&object.shared);
                 let file = self.file(object, &shared)?;
-                trim(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path, error))?;
+                cut_excess(&*file, &mut shared).map_err(|error| StoreError::io("cut", &path, error))?;
             }
-            let file = match &writer.held {
-                Some(held) => held.clone(),
+            let file = match &writer.changed_file {
+                Some(file) => file.clone(),
                 None => self.file(object, &read(&object.shared))?,
             };
             if let Err(error) = file.sync() {
@@ -346,26 +347,26 @@ impl LocalStore {
         let (row, pending, sums) = {
             let mut shared = write(&object.shared);
             let length = shared.length;
-            let sums = shared.sums.close(length, &read_back);
+            let sums = shared.sums.close_blocks(length, &read_back);
             let mut row = shared.row(object.birth);
             row.lease = row.lease.filter(|_| !writer.closing);
             (row, shared.pending.clone(), sums)
         };
         let first = !writer.persisted;
         let stored = self.meta.put(&object.id, &row, &pending, &sums);
-        // A commit that failed may still prove durable: the row may or may not be there, marked or not.
+        // A failed commit may still be durable later: the row may exist or not, and may be marked or not.
         writer.marked = false;
         if stored.is_err() {
             writer.persisted |= first && self.meta.load(&object.id).is_ok_and(|row| row.is_some());
             return stored;
         }
         (writer.persisted, writer.changed, writer.durable_length) = (true, false, row.length);
-        writer.held = None;
+        writer.changed_file = None;
         writer.touched = 0..0;
         {
             let mut shared = write(&object.shared);
             shared.pending.clear();
-            shared.sums.flushed();
+            shared.sums.mark_flushed();
             shared.flushed = row.version;
             shared.lease = shared.lease.filter(|_| !writer.closing);
         }
@@ -374,8 +375,8 @@ impl LocalStore {
     }
 }
 
-/// The range to mark so that it has `touched`: what is marked already, or that and more, in steps.
-fn mark(marked: &Range<u64>, touched: Range<u64>) -> Range<u64> {
+/// Returns the marked range, extended in steps until it contains `touched`.
+fn widen_mark(marked: &Range<u64>, touched: Range<u64>) -> Range<u64> {
     if touched.is_empty() || marked.start <= touched.start && touched.end <= marked.end {
         return marked.clone();
     }
@@ -384,7 +385,7 @@ fn mark(marked: &Range<u64>, touched: Range<u64>) -> Range<u64> {
     if marked.is_empty() { start..end } else { start.min(marked.start)..end.max(marked.end) }
 }
 
-/// Refuses a change that would leave too many intervals; `more` is the most it can add.
+/// Refuses a change that would leave too many intervals. `more`: the largest number that it can add.
 fn check_intervals(written: &IntervalSet, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
     if written.len() + more <= MAX_INTERVALS {
         return Ok(());
@@ -398,8 +399,8 @@ fn check_intervals(written: &IntervalSet, more: usize, change: impl FnOnce(&mut 
     Ok(())
 }
 
-/// Cuts off what a failed write left behind the object's end, so that growing over it gives zeros.
-fn trim(file: &dyn DataFile, shared: &mut Shared) -> std::io::Result<()> {
+/// Cuts off bytes that a failed write left after the end of the object, so that the object grows with zeros.
+fn cut_excess(file: &dyn DataFile, shared: &mut SharedState) -> std::io::Result<()> {
     if shared.excess {
         file.set_len(shared.length)?;
         shared.excess = false;

@@ -1,8 +1,8 @@
-//! Bytes that are read are compared with their sums.
+//! Comparison of read bytes with their sums.
 //!
-//! A block is checked when it is first read after the store was opened or the block changed, and again when an hour has
-//! passed; in between its bytes come from the memory of the operating system or from a device that was sound a moment
-//! ago. That a block was checked is kept in memory, for [`MAX_CHECKED_BLOCKS`] blocks.
+//! A block is checked at its first read after the store was opened or the block changed, and at the first read after an
+//! hour. In between, its bytes come from the page cache, or from a device that was sound a short time ago. The times of
+//! checks are kept in memory, for [`MAX_CHECKED_BLOCKS`] blocks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,52 +18,53 @@ use crate::locks::lock;
 use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment, are_zeros, sum};
 use crate::{ObjectId, Result, StoreError};
 
-/// Blocks whose sums a local store keeps in memory, with the times of their checks: those of 128 GiB, in some 24 MiB.
+/// Blocks whose sums a local store keeps in memory, with the times of their checks: the blocks of 128 GiB, in about
+/// 24 MiB.
 pub const MAX_CHECKED_BLOCKS: usize = 2 << 20;
 
-/// Segments that these may lie in. Each object has one or more, however short it is.
+/// Most segments whose sums a local store keeps in memory. Even a short object has one segment.
 const MAX_CACHED_SEGMENTS: usize = 65_536;
 
-/// After so many minutes a block is checked again when it is read.
+/// Minutes after which a block is checked again at a read.
 pub(super) const RECHECK_MINUTES: u32 = 60;
 
-/// Sums that were loaded, and when their blocks were checked.
+/// A cache of sums, with the times of the checks of their blocks.
 pub(super) struct Checker(Mutex<Cache>);
 
 #[derive(Default)]
 struct Cache {
-    segments: HashMap<(u64, u64), Cached>,
+    segments: HashMap<(u64, u64), CachedSegment>,
     blocks: usize,
     tick: u64,
 }
 
-struct Cached {
-    loaded: Arc<Loaded>,
-    /// Which flush of the object the sums are of.
+struct CachedSegment {
+    loaded: Arc<LoadedSegment>,
+    /// Version of the object at the flush that stored the sums.
     version: u64,
     used: u64,
 }
 
-struct Loaded {
+struct LoadedSegment {
     segment: Segment,
-    /// Minute since 1970 of the last check of each block, 0 for none.
+    /// Time of the last check of each block, in minutes since 1970; 0 without a check.
     checked: Box<[AtomicU32]>,
 }
 
-/// The object whose bytes are checked, and where its bytes and its sums come from.
-pub(super) struct Subject<'a> {
+/// The object whose bytes are checked, with the sources of its bytes and its sums.
+pub(super) struct VerifiedObject<'a> {
     pub(super) id: &'a ObjectId,
     pub(super) path: &'a dyn Fn() -> std::path::PathBuf,
     pub(super) birth: u64,
-    /// The flush that the stored sums are of.
+    /// Version at the flush that stored the sums.
     pub(super) version: u64,
     pub(super) length: u64,
     pub(super) file: &'a dyn DataFile,
-    /// Check also what was checked a short time ago.
-    pub(super) always: bool,
+    /// Whether to check blocks again that were checked a short time ago.
+    pub(super) recheck: bool,
     pub(super) now: SystemTime,
-    /// Whether the stored sum of a block is that of its bytes; it is not where they changed since the flush.
-    pub(super) holds: &'a dyn Fn(u64, BlockSum) -> bool,
+    /// Whether the stored sum of a block belongs to its bytes. If they changed since the flush, it does not.
+    pub(super) is_current: &'a dyn Fn(u64, BlockSum) -> bool,
     pub(super) load: &'a dyn Fn(u64) -> Result<Segment>,
 }
 
@@ -72,9 +73,9 @@ impl Checker {
         Self(Mutex::default())
     }
 
-    /// Checks `buffer`, which was read at `offset` and lies within the object. What a block has outside of it is read for
-    /// that, and what it has inside is then that of the same reading.
-    pub(super) fn check(&self, subject: &Subject<'_>, offset: u64, buffer: &mut [u8]) -> Result<()> {
+    /// Checks `buffer`, which was read at `offset` and lies within the object. A block that lies only partly in it is
+    /// read as a whole, and its bytes in `buffer` are replaced by those of this read.
+    pub(super) fn check(&self, subject: &VerifiedObject<'_>, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let minute = minute_of(subject.now);
         let bytes = offset..offset + buffer.len() as u64;
         let blocks = blocks_of(&bytes);
@@ -82,9 +83,9 @@ impl Checker {
         while next < blocks.end {
             let number = segment_of(next);
             let end = blocks.end.min((number + 1) * SEGMENT_BLOCKS);
-            let loaded = self.loaded(subject, number)?;
+            let loaded = self.load_segment(subject, number)?;
             for block in next..end {
-                if subject.always || !loaded.is_fresh(index_in_segment(block), minute) {
+                if subject.recheck || !loaded.is_fresh(index_in_segment(block), minute) {
                     check_block(subject, &loaded, block, &bytes, buffer, minute)?;
                 }
             }
@@ -93,12 +94,12 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks the blocks of `bytes`, without giving them.
-    pub(super) fn check_blocks(&self, subject: &Subject<'_>, bytes: Range<u64>) -> Result<()> {
+    /// Checks the blocks of `bytes`, and does not return their bytes.
+    pub(super) fn check_blocks(&self, subject: &VerifiedObject<'_>, bytes: Range<u64>) -> Result<()> {
         let minute = minute_of(subject.now);
         for block in blocks_of(&(bytes.start..bytes.end.min(subject.length))) {
-            let loaded = self.loaded(subject, segment_of(block))?;
-            if subject.always || !loaded.is_fresh(index_in_segment(block), minute) {
+            let loaded = self.load_segment(subject, segment_of(block))?;
+            if subject.recheck || !loaded.is_fresh(index_in_segment(block), minute) {
                 let start = block * BLOCK_BYTES;
                 check_block(subject, &loaded, block, &(start..start), &mut [], minute)?;
             }
@@ -106,12 +107,12 @@ impl Checker {
         Ok(())
     }
 
-    /// Forgets a segment whose stored sums changed although no flush did it.
+    /// Removes a segment whose stored sums changed without a flush.
     pub(super) fn forget(&self, birth: u64, number: u64) {
         lock(&self.0).remove((birth, number));
     }
 
-    fn loaded(&self, subject: &Subject<'_>, number: u64) -> Result<Arc<Loaded>> {
+    fn load_segment(&self, subject: &VerifiedObject<'_>, number: u64) -> Result<Arc<LoadedSegment>> {
         let key = (subject.birth, number);
         let before = {
             let mut cache = lock(&self.0);
@@ -127,15 +128,15 @@ impl Checker {
         };
         let blocks = subject.length.div_ceil(BLOCK_BYTES).saturating_sub(number * SEGMENT_BLOCKS);
         let blocks = blocks.min(SEGMENT_BLOCKS) as usize;
-        let loaded = Arc::new(Loaded::new((subject.load)(number)?, blocks, before.as_deref()));
+        let loaded = Arc::new(LoadedSegment::new((subject.load)(number)?, blocks, before.as_deref()));
         lock(&self.0).put(key, loaded.clone(), subject.version);
         Ok(loaded)
     }
 }
 
 impl Cache {
-    /// Puts a segment in. Where there is no room, an eighth of the others goes, those not used for longest.
-    fn put(&mut self, key: (u64, u64), loaded: Arc<Loaded>, version: u64) {
+    /// Inserts a segment. If there is no space, the least recently used eighth of the others is removed.
+    fn put(&mut self, key: (u64, u64), loaded: Arc<LoadedSegment>, version: u64) {
         self.remove(key);
         if self.segments.len() >= MAX_CACHED_SEGMENTS
             || self.blocks + loaded.checked.len() > MAX_CHECKED_BLOCKS
@@ -149,7 +150,7 @@ impl Cache {
             }
         }
         self.blocks += loaded.checked.len();
-        self.segments.insert(key, Cached { loaded, version, used: self.tick });
+        self.segments.insert(key, CachedSegment { loaded, version, used: self.tick });
     }
 
     fn remove(&mut self, key: (u64, u64)) {
@@ -159,10 +160,10 @@ impl Cache {
     }
 }
 
-impl Loaded {
-    /// A segment of which so many blocks lie in the object. `before` is the same segment at an earlier flush: checks of blocks
-    /// whose sums are still the same hold.
-    fn new(segment: Segment, blocks: usize, before: Option<&Loaded>) -> Self {
+impl LoadedSegment {
+    /// A segment with `blocks` blocks in the object. `before`: the same segment at an earlier flush. Checks of blocks
+    /// with unchanged sums stay valid.
+    fn new(segment: Segment, blocks: usize, before: Option<&LoadedSegment>) -> Self {
         let minute = |index: usize| {
             before
                 .filter(|before| before.segment.get(index) == segment.get(index))
@@ -180,8 +181,8 @@ impl Loaded {
 }
 
 fn check_block(
-    subject: &Subject<'_>,
-    loaded: &Loaded,
+    subject: &VerifiedObject<'_>,
+    loaded: &LoadedSegment,
     block: u64,
     read: &Range<u64>,
     buffer: &mut [u8],
@@ -189,7 +190,7 @@ fn check_block(
 ) -> Result<()> {
     let index = index_in_segment(block);
     let expected = loaded.segment.get(index);
-    if expected == BlockSum::Unknown || !(subject.holds)(block, expected) {
+    if expected == BlockSum::Unknown || !(subject.is_current)(block, expected) {
         return Ok(());
     }
     let start = block * BLOCK_BYTES;
@@ -211,7 +212,7 @@ fn check_block(
         sound
     };
     if !sound {
-        return Err(rotten(subject.id, &(subject.path)(), bytes));
+        return Err(corrupt(subject.id, &(subject.path)(), bytes));
     }
     if let Some(checked) = loaded.checked.get(index) {
         checked.store(minute, Ordering::Relaxed);
@@ -219,7 +220,7 @@ fn check_block(
     Ok(())
 }
 
-/// Whether `bytes`, a whole block, are those of which `expected` is known.
+/// Whether `bytes`, a whole block, agree with `expected`.
 pub(super) fn is_sound(expected: BlockSum, bytes: &[u8]) -> bool {
     match expected {
         BlockSum::Unknown => true,
@@ -228,7 +229,7 @@ pub(super) fn is_sound(expected: BlockSum, bytes: &[u8]) -> bool {
     }
 }
 
-pub(super) fn rotten(id: &ObjectId, path: &Path, bytes: Range<u64>) -> StoreError {
+pub(super) fn corrupt(id: &ObjectId, path: &Path, bytes: Range<u64>) -> StoreError {
     StoreError::Corrupt { id: id.clone(), path: path.to_path_buf(), bytes }
 }
 

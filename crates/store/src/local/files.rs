@@ -1,4 +1,4 @@
-//! The data files kept open, so that a read costs one system call.
+//! A cache of open data files, so that a read costs one system call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use crate::Result;
 use crate::disk::DataFile;
 use crate::locks::lock;
 
-/// Most data files a local store keeps open.
+/// Most data files that a local store keeps open.
 pub const MAX_OPEN_FILES: usize = 512;
 
-/// Open files by the birth number of their object; the one not used for longest makes room.
-pub(super) struct FileCache(Mutex<Open>);
+/// Open files by the birth number of their object. The least recently used one is removed first.
+pub(super) struct FileCache(Mutex<OpenFiles>);
 
 #[derive(Default)]
-struct Open {
+struct OpenFiles {
     files: HashMap<u64, (Arc<dyn DataFile>, u64)>,
     tick: u64,
 }
@@ -24,7 +24,7 @@ impl FileCache {
         Self(Mutex::default())
     }
 
-    /// The open file of `birth`; `open` runs, without the lock, if there is none.
+    /// Returns the open file of `birth`. If there is none, runs `open` without the lock.
     pub(super) fn get(
         &self,
         birth: u64,

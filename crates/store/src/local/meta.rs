@@ -1,4 +1,4 @@
-//! The SQLite file: one row per object, its attributes, the sums of its blocks, and the counter that versions come from.
+//! The SQLite file: one row for each object, its attributes, the sums of its blocks, and the counter of versions.
 
 mod attributes;
 mod objects;
@@ -17,15 +17,15 @@ use crate::locks::lock;
 use crate::{Result, StoreError};
 
 pub(super) use attributes::Changes;
-pub(super) use objects::{Row, Settled};
+pub(super) use objects::{Row, SettledObject};
 
-/// Marks the SQLite file as ours ("Gris").
+/// Application id of the SQLite file ("Gris").
 const APPLICATION_ID: i64 = 0x4772_6973;
-/// The form of the tables below.
+/// Format of the tables below.
 const FORMAT: i64 = 2;
-/// The form of stores without sums, which is read, and changed by the first process that opens it for writing.
+/// Format of stores without sums. The first process that opens such a store for writing upgrades it.
 const FORMAT_WITHOUT_SUMS: i64 = 1;
-/// How long a statement waits for a reader's or a checkpoint's lock.
+/// Longest time that a statement waits for the lock of a reader or of a checkpoint.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "
@@ -40,7 +40,7 @@ CREATE TABLE attributes (object INTEGER NOT NULL, name TEXT NOT NULL, value BLOB
 INSERT INTO counter VALUES (1, 1, 1);
 ";
 
-/// The columns and the table that format 2 adds. Objects that were there before have no sums.
+/// The columns and the table that format 2 adds. Older objects have no sums.
 const SUMS_SCHEMA: &str = "
 ALTER TABLE objects ADD COLUMN dirty_start INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE objects ADD COLUMN dirty_end INTEGER NOT NULL DEFAULT 0x7fffffffffffffff;
@@ -64,8 +64,8 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    /// Opens the file for writing, making the tables if the file is new. `fresh`: no object file exists, so
-    /// an empty or missing SQLite file is a store being made and not one that lost its metadata.
+    /// Opens the file for writing, and makes the tables if the file is new. `fresh`: no object file exists, so an empty
+    /// or missing SQLite file means a new store, and not a store that lost its metadata.
     pub(super) fn open(path: &Path, disk: Arc<dyn Disk>, fresh: bool) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let flags = if fresh { flags | OpenFlags::SQLITE_OPEN_CREATE } else { flags };
@@ -73,7 +73,7 @@ impl Meta {
         meta.query("set up", |connection| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
-            // The write-ahead log stays in place, emptied, so that read-only users can open the store.
+            // The write-ahead log stays there, but empty, so that read-only processes can open the store.
             connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             Ok(())
         })?;
@@ -133,8 +133,8 @@ impl Meta {
         Ok(())
     }
 
-    /// The columns of an object's row. A process that reads a store without sums sees those that are not there as they
-    /// would be after an upgrade.
+    /// The columns of the row of an object. If the store has no sums, missing columns have the values that an upgrade
+    /// would give them.
     fn columns(&self) -> &'static str {
         if self.format == FORMAT { COLUMNS } else { COLUMNS_WITHOUT_SUMS }
     }
@@ -147,8 +147,8 @@ impl Meta {
         f(&lock(&self.connection)).map_err(|error| StoreError::sqlite(op, &self.path, error))
     }
 
-    /// Runs `f` as one transaction. After an error nothing of it counts, but it may still turn out to be
-    /// durable if the machine stops before the next commit.
+    /// Runs `f` as one transaction. After an error nothing has changed, but if the machine stops before the next
+    /// commit, the transaction may still be durable.
     fn commit<T>(
         &self,
         op: &'static str,
@@ -168,8 +168,8 @@ impl Meta {
         done.map_err(|error| StoreError::sqlite(op, &self.path, error))
     }
 
-    /// After a failed commit, makes one that takes its place in the write-ahead log. Without it, a crash
-    /// could bring back the failed one, and with it a row that claims to name bytes written since.
+    /// After a failed commit, makes another commit that replaces it in the write-ahead log. Otherwise a crash could
+    /// restore the failed commit, and a row whose version would name bytes that were written later.
     pub(super) fn rule_out_failed_commit(&self) -> Result<()> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -178,7 +178,7 @@ impl Meta {
         Ok(())
     }
 
-    /// The first version not yet reserved, and whether the last user closed the store cleanly.
+    /// The first version that is not reserved, and whether the last process closed the store cleanly.
     pub(super) fn counter(&self) -> Result<(u64, bool)> {
         let (ceiling, clean) = self.query("read", |connection| {
             connection.query_row("SELECT ceiling, clean FROM counter", [], |row| {
@@ -195,23 +195,23 @@ impl Meta {
         Ok(())
     }
 
-    /// Changes whenever another connection has committed, and costs no I/O.
+    /// A number that changes when another connection has committed. It costs no I/O.
     pub(super) fn data_version(&self) -> Result<i64> {
         self.query("read", |connection| {
             connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
         })
     }
 
-    /// Moves the write-ahead log into the main file; best effort, for other readers may hold it.
+    /// Moves the write-ahead log into the main file. Best effort, because readers may use it.
     pub(super) fn checkpoint(&self) -> Result<()> {
         self.query("checkpoint", |connection| {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         })
     }
 
-    fn unsigned(&self, value: i64, of: &str) -> Result<u64> {
+    fn unsigned(&self, value: i64, field: &str) -> Result<u64> {
         u64::try_from(value).map_err(|_| StoreError::Damaged {
-            what: format!("{} holds {value} for {of}, which is never negative", self.path.display()),
+            what: format!("{} has {value} for {field}, which is never negative", self.path.display()),
             remedy: RESTORE,
         })
     }

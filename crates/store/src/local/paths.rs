@@ -1,4 +1,4 @@
-//! Where the files of a local store lie, and which directories hold names that are not durable yet.
+//! Paths of the files of a local store, and the directories whose names are not durable yet.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,8 +13,8 @@ pub(super) const META_FILE: &str = "meta.sqlite";
 pub(super) const LOCK_FILE: &str = "lock";
 pub(super) const OBJECTS_DIR: &str = "objects";
 
-/// The two fan-out directories and the file of an object below `objects`: `objects/HH/HH/ID`, with the two
-/// bytes H from the 64-bit FNV-1a hash of the name.
+/// Path of the data file of an object: `objects/HH/HH/ID`. The names HH of the two fan-out directories are two bytes
+/// from the 64-bit FNV-1a hash of the name.
 pub(super) fn object_path(objects: &Path, id: &ObjectId) -> PathBuf {
     let hash = id.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -23,7 +23,7 @@ pub(super) fn object_path(objects: &Path, id: &ObjectId) -> PathBuf {
     objects.join(format!("{a:02x}")).join(format!("{b:02x}")).join(id.as_str())
 }
 
-/// Directories in which names were made or removed since they were last synced.
+/// Directories in which names were made or removed since their last sync.
 pub(super) struct UnsyncedDirs(Mutex<BTreeSet<PathBuf>>);
 
 impl UnsyncedDirs {
@@ -35,9 +35,9 @@ impl UnsyncedDirs {
         lock(&self.0).insert(dir.to_path_buf());
     }
 
-    /// Makes the name of `file` durable: its directory and the two above it.
+    /// Makes the name of `file` durable: syncs its directory and the two above it.
     ///
-    /// The lock is held over the sync, so nobody takes a directory for synced while the sync still runs.
+    /// The lock is held during the sync, so that no other thread takes a directory for synced too early.
     pub(super) fn sync_for(&self, disk: &dyn Disk, file: &Path) -> Result<()> {
         let mut unsynced = lock(&self.0);
         for dir in file.ancestors().skip(1).take(3) {
@@ -58,7 +58,7 @@ impl UnsyncedDirs {
         Ok(())
     }
 
-    /// Makes the empty data file `path`, which no object owns, and the directories it needs.
+    /// Makes an empty data file at `path`, which belongs to no object yet, and its missing directories.
     pub(super) fn create_file(&self, disk: &dyn Disk, path: &Path) -> Result<Box<dyn DataFile>> {
         let mut made = disk.create_file(path);
         if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -71,7 +71,7 @@ impl UnsyncedDirs {
             }
             made = disk.create_file(path);
         }
-        // What a removal could not unlink lies there still.
+        // The file of a removed object that could not be removed is still there.
         if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
             disk.remove_file(path).map_err(|error| StoreError::io("remove", path, error))?;
             made = disk.create_file(path);

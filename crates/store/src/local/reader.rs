@@ -1,4 +1,4 @@
-//! Reading a store that another process may be writing.
+//! Reads of a store while another process may write to it.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::check::{Checker, Subject};
+use super::check::{Checker, VerifiedObject};
 use super::files::FileCache;
 use super::meta::{Meta, Row};
 use super::paths::{META_FILE, OBJECTS_DIR, object_path};
-use super::scrub::{scan, step};
+use super::scrub::{scan, step_blocks};
 use super::{MAX_CACHED_OBJECTS, missing, wrong_length};
 use crate::clock::from_nanos;
 use crate::disk::{DataFile, Disk, read_full};
@@ -20,21 +20,21 @@ use crate::locks::lock;
 use crate::sums::BLOCK_BYTES;
 use crate::{
     ArrivalState, CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
-    ObjectStore, ReadOptions, Result, Scrubbed, Stat, StoreError, Version, WriteOptions,
+    ObjectStore, ReadOptions, Result, ScrubResult, Stat, StoreError, Version, WriteOptions,
 };
 
-/// How often a read starts over because the writer committed meanwhile, before it reports what it sees.
+/// Most repetitions of a read because the writer committed meanwhile. Then the read returns its error.
 const MAX_RETRIES: usize = 8;
 
-/// A store in a directory, open for reading, made by [`LocalStore::open_read_only`](super::LocalStore).
+/// A store in a directory, open for reading. [`LocalStore::open_read_only`](super::LocalStore) makes it.
 ///
-/// It sees what the writing process flushed: objects, lengths, attributes and versions; the bytes of an
-/// object under change may be newer. Every change answers [`ReadOnly`](StoreError::ReadOnly).
+/// It sees the objects, lengths, attributes and versions that the writing process flushed. The bytes of an object that
+/// is being changed may be newer. Every change returns [`ReadOnly`](StoreError::ReadOnly).
 ///
-/// A read with `if_version` asks before and after the bytes whether the version still holds. That is one
-/// `PRAGMA data_version` (a look at memory SQLite shares between processes); only if it says that some
-/// commit came in between is the row read again. While the writer has unflushed changes in the object, such
-/// a read answers [`Unflushed`](StoreError::Unflushed), since no version names its bytes.
+/// A read with `if_version` checks the version before and after it reads the bytes. This check is one
+/// `PRAGMA data_version`, which reads memory that SQLite shares between processes. The row is read again only if there
+/// was a commit in between. While the writer has unflushed changes in the object, such a read returns
+/// [`Unflushed`](StoreError::Unflushed), because no version names its bytes.
 pub struct LocalReader {
     objects: PathBuf,
     disk: Arc<dyn Disk>,
@@ -45,7 +45,7 @@ pub struct LocalReader {
     checker: Checker,
 }
 
-/// Rows as of one state of the SQLite file.
+/// Rows of one state of the SQLite file.
 #[derive(Default)]
 struct Rows {
     data_version: i64,
@@ -60,7 +60,7 @@ impl LocalReader {
                 return Err(StoreError::io("look at", &path, error));
             }
             let what = format!("{} holds no store: {META_FILE} is missing", dir.display());
-            return Err(StoreError::Invalid { what, remedy: "give the directory of a store that was made" });
+            return Err(StoreError::Invalid { what, remedy: "give the directory of an existing store" });
         }
         let meta = Meta::open_read_only(&path, disk.clone())?;
         Ok(Self {
@@ -74,7 +74,7 @@ impl LocalReader {
         })
     }
 
-    /// The row of `id` as of now. The same `Arc` as before means that nothing was committed since.
+    /// The present row of `id`. If it is the same `Arc` as before, nothing was committed in between.
     fn row(&self, id: &ObjectId) -> Result<Arc<Row>> {
         let mut rows = lock(&self.rows);
         let data_version = self.meta.data_version()?;
@@ -90,8 +90,8 @@ impl LocalReader {
         Ok(row)
     }
 
-    /// The row of `id`, if it is what `options` ask for.
-    fn expect(&self, id: &ObjectId, options: ReadOptions) -> Result<Arc<Row>> {
+    /// The row of `id`, if it has the version that `options` name.
+    fn expected_row(&self, id: &ObjectId, options: ReadOptions) -> Result<Arc<Row>> {
         let row = self.row(id)?;
         if let Some(expected) = options.if_version {
             let actual = Version(row.version);
@@ -105,8 +105,8 @@ impl LocalReader {
         Ok(row)
     }
 
-    /// Runs `read` between two checks of the version; again if damage it met came from a commit meanwhile.
-    fn checked<T>(
+    /// Runs `read` between two checks of the version. Repeats it if it found damage and there was a commit meanwhile.
+    fn read_checked<T>(
         &self,
         id: &ObjectId,
         options: ReadOptions,
@@ -114,16 +114,16 @@ impl LocalReader {
     ) -> Result<T> {
         let mut retries = 0;
         loop {
-            let row = self.expect(id, options)?;
+            let row = self.expected_row(id, options)?;
             match read(&row) {
                 Ok(value) => {
                     if options.if_version.is_some() {
-                        self.expect(id, options)?;
+                        self.expected_row(id, options)?;
                     }
                     return Ok(value);
                 }
                 Err(StoreError::Damaged { .. } | StoreError::Corrupt { .. })
-                    if retries < MAX_RETRIES && !Arc::ptr_eq(&row, &self.expect(id, options)?) =>
+                    if retries < MAX_RETRIES && !Arc::ptr_eq(&row, &self.expected_row(id, options)?) =>
                 {
                     retries += 1;
                 }
@@ -132,11 +132,11 @@ impl LocalReader {
         }
     }
 
-    /// Calls `look` with the number that the object was born with, again if another object took the name meanwhile.
-    fn of_one_life<T>(&self, id: &ObjectId, look: impl Fn(u64) -> Result<T>) -> Result<T> {
+    /// Calls `read` with the birth number of the object. Repeats it if another object got the name meanwhile.
+    fn for_one_object<T>(&self, id: &ObjectId, read: impl Fn(u64) -> Result<T>) -> Result<T> {
         for _ in 0..=MAX_RETRIES {
             let birth = self.row(id)?.birth;
-            let found = look(birth)?;
+            let found = read(birth)?;
             if self.row(id)?.birth == birth {
                 return Ok(found);
             }
@@ -144,7 +144,7 @@ impl LocalReader {
         Err(StoreError::NotFound { id: id.clone() })
     }
 
-    /// Fills `buffer` from bytes that lie within the object.
+    /// Fills `buffer` with bytes of the object, and checks them. The bytes must lie within the object.
     fn read_exact(
         &self,
         id: &ObjectId,
@@ -163,34 +163,36 @@ impl LocalReader {
         if found < buffer.len() {
             return Err(wrong_length(&path(), offset + found as u64, row.length));
         }
-        self.with_subject(id, row, &*file, verify, |subject| self.checker.check(subject, offset, buffer))
+        self.with_verified_object(id, row, &*file, verify, |subject| {
+            self.checker.check(subject, offset, buffer)
+        })
     }
 
-    /// Gives `work` the object as a subject of checks. The sums of blocks that the writer may have changed since the last flush
-    /// do not hold.
-    fn with_subject<T>(
+    /// Calls `work` with the object, for checks of its bytes. The sums of blocks that the writer may have changed since
+    /// the last flush are not current.
+    fn with_verified_object<T>(
         &self,
         id: &ObjectId,
         row: &Row,
         file: &dyn DataFile,
-        always: bool,
-        work: impl FnOnce(&Subject<'_>) -> T,
+        recheck: bool,
+        work: impl FnOnce(&VerifiedObject<'_>) -> T,
     ) -> T {
-        work(&Subject {
+        work(&VerifiedObject {
             id,
             path: &|| object_path(&self.objects, id),
             birth: row.birth,
             version: row.version,
             length: row.length,
             file,
-            always,
+            recheck,
             now: self.clock.now(),
-            holds: &|block, _| {
+            is_current: &|block, _| {
                 let (start, end) = (block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
                 let untouched = |dirty: &Range<u64>| start >= dirty.end || end <= dirty.start;
                 row.dirty.as_ref().is_none_or(|dirty| untouched(dirty) && end <= row.length)
             },
-            load: &|number| self.meta.segment(row.birth, number, row.absent()),
+            load: &|number| self.meta.segment(row.birth, number, row.default_sum()),
         })
     }
 
@@ -219,7 +221,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize> {
-        self.checked(id, options, |row| {
+        self.read_checked(id, options, |row| {
             let within = row.length.saturating_sub(offset);
             let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
             self.read_exact(id, row, offset, buffer.get_mut(..n).unwrap_or_default(), options.verify)?;
@@ -228,12 +230,12 @@ impl ObjectStore for LocalReader {
     }
 
     fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
-        self.checked(id, options, |row| {
+        self.read_checked(id, options, |row| {
             if range.start >= range.end.min(row.length) {
                 return Ok(());
             }
             let file = self.file(id, row)?;
-            self.with_subject(id, row, &*file, options.verify, |subject| {
+            self.with_verified_object(id, row, &*file, options.verify, |subject| {
                 self.checker.check_blocks(subject, range.clone())
             })
         })
@@ -247,13 +249,13 @@ impl ObjectStore for LocalReader {
         options: ReadOptions,
     ) -> Result<()> {
         let end = check_extents(extents, buffer.len())?;
-        // One state of the object also where the caller named no version: the one found first.
+        // All extents must come from one state of the object, even if the caller named no version.
         let row = self.row(id)?;
         let options = match options.if_version {
             None if row.dirty.is_none() => ReadOptions { if_version: Some(Version(row.version)), ..options },
             _ => options,
         };
-        self.checked(id, options, |row| {
+        self.read_checked(id, options, |row| {
             if end > row.length {
                 return Err(StoreError::OutOfRange { id: id.clone(), end, length: row.length });
             }
@@ -304,7 +306,7 @@ impl ObjectStore for LocalReader {
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
         check_attribute_name(name)?;
-        self.of_one_life(id, |birth| self.meta.attribute(birth, name))
+        self.for_one_object(id, |birth| self.meta.attribute(birth, name))
     }
 
     fn set_attribute(&self, _: &ObjectId, _: &str, _: &[u8]) -> Result<()> {
@@ -316,7 +318,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
-        self.of_one_life(id, |birth| self.meta.attribute_names(birth))
+        self.for_one_object(id, |birth| self.meta.attribute_names(birth))
     }
 
     fn compare_and_swap(
@@ -345,17 +347,19 @@ impl ObjectStore for LocalReader {
         refuse("close objects")
     }
 
-    /// Sums of unknown blocks are not kept.
-    fn scrub(&self, id: &ObjectId, from: u64) -> Result<Scrubbed> {
-        self.checked(id, ReadOptions::default(), |row| {
-            let Some((number, blocks)) = step(from, row.length) else { return Ok(Scrubbed::default()) };
+    /// Compares blocks with their sums. New sums of unknown blocks are not stored.
+    fn scrub(&self, id: &ObjectId, from: u64) -> Result<ScrubResult> {
+        self.read_checked(id, ReadOptions::default(), |row| {
+            let Some((number, blocks)) = step_blocks(from, row.length) else {
+                return Ok(ScrubResult::default());
+            };
             let file = self.file(id, row)?;
-            let found = self.with_subject(id, row, &*file, true, |subject| {
+            let found = self.with_verified_object(id, row, &*file, true, |subject| {
                 scan(subject, &mut (subject.load)(number)?, blocks)
             })?;
             match found.damaged.first() {
-                // The writer may have changed it meanwhile.
-                Some(_) if *self.row(id)? != *row => Ok(Scrubbed { damaged: Vec::new(), ..found }),
+                // The writer may have changed the object meanwhile.
+                Some(_) if *self.row(id)? != *row => Ok(ScrubResult { damaged: Vec::new(), ..found }),
                 _ => Ok(found),
             }
         })

@@ -1,4 +1,4 @@
-//! The store trait on a directory.
+//! The store trait for a store in a directory.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::change::MAX_PENDING_BYTES;
-use super::object::{Object, Shared};
+use super::object::{Object, SharedState};
 use super::{LocalStore, wrong_length};
 use crate::disk::{DataFile, read_full};
 use crate::limits::{
-    check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, end_of,
+    check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, write_end,
 };
 use crate::locks::{lock, read, write};
 use crate::{
     CasOutcome, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
-    ObjectStore, ReadOptions, Result, Scrubbed, Stat, StoreError, Version, WriteOptions,
+    ObjectStore, ReadOptions, Result, ScrubResult, Stat, StoreError, Version, WriteOptions,
 };
 
 impl LocalStore {
-    /// Fills `buffer` from bytes that lie within the object, and checks them.
+    /// Fills `buffer` with bytes of the object, and checks them. The bytes must lie within the object.
     fn read_exact(
         &self,
         object: &Object,
-        shared: &Shared,
+        shared: &SharedState,
         file: &dyn DataFile,
         offset: u64,
         buffer: &mut [u8],
@@ -34,7 +34,9 @@ impl LocalStore {
         if found < buffer.len() {
             return Err(wrong_length(&self.path(&object.id), offset + found as u64, shared.length));
         }
-        self.with_subject(object, shared, file, verify, |subject| self.checker.check(subject, offset, buffer))
+        self.with_verified_object(object, shared, file, verify, |subject| {
+            self.checker.check(subject, offset, buffer)
+        })
     }
 
     fn new_object(&self, id: &ObjectId, options: &CreateOptions) -> Result<Object> {
@@ -78,10 +80,11 @@ impl ObjectStore for LocalStore {
     fn remove(&self, id: &ObjectId) -> Result<()> {
         let object = self.object(id)?;
         let writer = lock(&object.writer);
-        drop(object.live(read(&object.shared))?);
+        drop(object.check_live(read(&object.shared))?);
         self.meta.rule_out_failed_commit()?;
         {
-            // Readers of the object look for its sums and attributes in SQLite. So these stay until no reader holds the lock.
+            // Readers of the object need its sums and attributes in SQLite. So these stay until no reader holds the
+            // lock.
             let mut shared = write(&object.shared);
             if writer.persisted {
                 self.meta.delete(object.birth)?;
@@ -93,17 +96,17 @@ impl ObjectStore for LocalStore {
         match self.disk.remove_file(&path) {
             Ok(()) => path.parent().map_or((), |dir| self.dirs.note(dir)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            // The object is gone; its file is removed by whoever takes the name next, or by the next open.
-            Err(_) => self.litter.store(true, std::sync::atomic::Ordering::Relaxed),
+            // The object is removed. The next object of this name, or the next open, removes its file.
+            Err(_) => self.orphan_left.store(true, std::sync::atomic::Ordering::Relaxed),
         }
-        // Last, for the name is free from here on and the file with it.
+        // This comes last, because from now on the name and its file may be used again.
         self.table.forget(&object);
         Ok(())
     }
 
     fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize> {
-        self.look(id, |object, shared| {
-            object.expect(shared, options.if_version)?;
+        self.with_object(id, |object, shared| {
+            object.check_version(shared, options.if_version)?;
             let within = shared.length.saturating_sub(offset);
             let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
             if let Some(buffer) = buffer.get_mut(..n).filter(|buffer| !buffer.is_empty()) {
@@ -115,13 +118,13 @@ impl ObjectStore for LocalStore {
     }
 
     fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
-        self.look(id, |object, shared| {
-            object.expect(shared, options.if_version)?;
+        self.with_object(id, |object, shared| {
+            object.check_version(shared, options.if_version)?;
             if range.start >= range.end.min(shared.length) {
                 return Ok(());
             }
             let file = self.file(object, shared)?;
-            self.with_subject(object, shared, &*file, options.verify, |subject| {
+            self.with_verified_object(object, shared, &*file, options.verify, |subject| {
                 self.checker.check_blocks(subject, range)
             })
         })
@@ -135,8 +138,8 @@ impl ObjectStore for LocalStore {
         options: ReadOptions,
     ) -> Result<()> {
         let end = check_extents(extents, buffer.len())?;
-        self.look(id, |object, shared| {
-            object.expect(shared, options.if_version)?;
+        self.with_object(id, |object, shared| {
+            object.check_version(shared, options.if_version)?;
             if end > shared.length {
                 return Err(StoreError::OutOfRange { id: id.clone(), end, length: shared.length });
             }
@@ -161,7 +164,7 @@ impl ObjectStore for LocalStore {
         data: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Version> {
-        let end = end_of(offset, data.len())?;
+        let end = write_end(offset, data.len())?;
         let extent = Extent { offset, len: data.len() as u64 };
         self.change(id, |object, writer| self.write_pieces(object, writer, &[extent], end, data, options))
     }
@@ -180,7 +183,7 @@ impl ObjectStore for LocalStore {
     fn append(&self, id: &ObjectId, data: &[u8]) -> Result<(u64, Version)> {
         self.change(id, |object, writer| {
             let offset = read(&object.shared).length;
-            let end = end_of(offset, data.len())?;
+            let end = write_end(offset, data.len())?;
             let extent = Extent { offset, len: data.len() as u64 };
             let version = self.write_pieces(object, writer, &[extent], end, data, WriteOptions::default())?;
             Ok((offset, version))
@@ -202,11 +205,11 @@ impl ObjectStore for LocalStore {
     }
 
     fn stat(&self, id: &ObjectId) -> Result<Stat> {
-        self.look(id, |_, shared| Ok(shared.stat(self.clock.now())))
+        self.with_object(id, |_, shared| Ok(shared.stat(self.clock.now())))
     }
 
     fn examine(&self, id: &ObjectId) -> Result<Stat> {
-        self.look(id, |object, shared| {
+        self.with_object(id, |object, shared| {
             self.open_file(object, shared)?;
             Ok(shared.stat(self.clock.now()))
         })
@@ -214,10 +217,10 @@ impl ObjectStore for LocalStore {
 
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
         let limit = limit.min(MAX_LIST_PAGE);
-        self.table.fresh(|fresh| {
+        self.table.with_never_flushed(|never_flushed| {
             let mut names: BTreeSet<_> = self.meta.list(prefix, after, limit)?.into_iter().collect();
             let start = after.map_or("", ObjectId::as_str).max(prefix);
-            let behind = fresh
+            let behind = never_flushed
                 .range::<str, _>((Bound::Included(start), Bound::Unbounded))
                 .filter(|&id| Some(id) != after);
             names.extend(behind.take_while(|id| id.as_str().starts_with(prefix)).take(limit).cloned());
@@ -227,7 +230,7 @@ impl ObjectStore for LocalStore {
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
         check_attribute_name(name)?;
-        self.look(id, |object, shared| self.attribute(object, shared, name))
+        self.with_object(id, |object, shared| self.attribute(object, shared, name))
     }
 
     fn set_attribute(&self, id: &ObjectId, name: &str, value: &[u8]) -> Result<()> {
@@ -250,7 +253,7 @@ impl ObjectStore for LocalStore {
     }
 
     fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
-        self.look(id, |object, shared| self.attribute_names(object, shared))
+        self.with_object(id, |object, shared| self.attribute_names(object, shared))
     }
 
     fn compare_and_swap(
@@ -282,7 +285,7 @@ impl ObjectStore for LocalStore {
     }
 
     fn written(&self, id: &ObjectId, range: Range<u64>) -> Result<Vec<Range<u64>>> {
-        self.look(id, |_, shared| Ok(shared.written.within(range, MAX_WRITTEN_PAGE)))
+        self.with_object(id, |_, shared| Ok(shared.written.within(range, MAX_WRITTEN_PAGE)))
     }
 
     fn renew_lease(&self, id: &ObjectId, lease: Duration) -> Result<()> {
@@ -304,12 +307,12 @@ impl ObjectStore for LocalStore {
         self.change(id, |object, writer| self.close_object(object, writer))
     }
 
-    fn scrub(&self, id: &ObjectId, from: u64) -> Result<Scrubbed> {
+    fn scrub(&self, id: &ObjectId, from: u64) -> Result<ScrubResult> {
         self.scrub_step(id, from)
     }
 
     fn advise_sequential(&self, id: &ObjectId) -> Result<()> {
-        self.look(id, |object, shared| {
+        self.with_object(id, |object, shared| {
             let file = self.file(object, shared)?;
             file.advise_sequential().map_err(|error| StoreError::io("advise on", &self.path(id), error))
         })

@@ -1,32 +1,37 @@
-//! How the writing process loads sums before a change, reads back what it cannot put together, and checks what it reads.
+//! Access of the writing process to stored sums: before a change, for blocks that a flush reads back, and for checks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::LocalStore;
-use super::check::Subject;
-use super::object::{Object, Shared};
-use super::sums::{Found, bytes_in_block, index_in_segment};
+use super::check::VerifiedObject;
+use super::object::{Object, SharedState};
+use super::sums::{SumSource, bytes_in_block, index_in_segment};
 use crate::disk::{DataFile, read_full};
 use crate::locks::read;
 use crate::sums::{BLOCK_BYTES, SEGMENT_BLOCKS, sum};
 use crate::{Result, StoreError};
 
-/// Stored segments listed at a time.
-const PAGE: usize = 1_024;
+/// Number of stored segments that are listed at once.
+const SEGMENT_PAGE: usize = 1_024;
 
 impl LocalStore {
-    /// Loads the sums that a change of `bytes` touches.
-    pub(super) fn prepare_sums(&self, object: &Object, shared: &mut Shared, bytes: Range<u64>) -> Result<()> {
-        let (length, absent) = (shared.length, shared.sums.absent);
-        shared.sums.prepare(bytes, length, |number| self.meta.segment(object.birth, number, absent))
+    /// Loads the sums that a change of `bytes` may change.
+    pub(super) fn prepare_sums(
+        &self,
+        object: &Object,
+        shared: &mut SharedState,
+        bytes: Range<u64>,
+    ) -> Result<()> {
+        let (length, default_sum) = (shared.length, shared.sums.default_sum);
+        shared.sums.prepare(bytes, length, |number| self.meta.segment(object.birth, number, default_sum))
     }
 
-    /// Loads the sums that there are of the blocks of `bytes`, which are to become zeros.
+    /// Loads the stored sums of the blocks of `bytes`, which will become zeros.
     pub(super) fn prepare_punch(
         &self,
         object: &Object,
-        shared: &mut Shared,
+        shared: &mut SharedState,
         bytes: Range<u64>,
     ) -> Result<()> {
         let segment_bytes = SEGMENT_BLOCKS * BLOCK_BYTES;
@@ -35,7 +40,7 @@ impl LocalStore {
         }
         let mut segments = bytes.start / segment_bytes..bytes.end.div_ceil(segment_bytes);
         loop {
-            let page = self.meta.segments(object.birth, segments.clone(), PAGE)?;
+            let page = self.meta.segments(object.birth, segments.clone(), SEGMENT_PAGE)?;
             let Some(last) = page.last() else { return Ok(()) };
             segments.start = last + 1;
             for number in page {
@@ -45,10 +50,10 @@ impl LocalStore {
         }
     }
 
-    /// The sums of the blocks of which a flush knows them only from the file.
+    /// Computes the sums of blocks that must be read from the file for a flush.
     pub(super) fn read_back(&self, object: &Object) -> Result<BTreeMap<u64, u32>> {
         let shared = read(&object.shared);
-        let blocks = shared.sums.to_read_back(shared.length);
+        let blocks = shared.sums.blocks_to_read_back(shared.length);
         if blocks.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -67,31 +72,32 @@ impl LocalStore {
         Ok(sums)
     }
 
-    /// Gives `work` the object as a subject of checks. The sums of blocks that changed since the last flush do not hold.
-    pub(super) fn with_subject<T>(
+    /// Calls `work` with the object, for checks of its bytes. The sums of blocks that changed since the last flush are
+    /// not current.
+    pub(super) fn with_verified_object<T>(
         &self,
         object: &Object,
-        shared: &Shared,
+        shared: &SharedState,
         file: &dyn DataFile,
-        always: bool,
-        work: impl FnOnce(&Subject<'_>) -> T,
+        recheck: bool,
+        work: impl FnOnce(&VerifiedObject<'_>) -> T,
     ) -> T {
-        let absent = shared.sums.absent;
-        work(&Subject {
+        let default_sum = shared.sums.default_sum;
+        work(&VerifiedObject {
             id: &object.id,
             path: &|| self.path(&object.id),
             birth: object.birth,
             version: shared.flushed,
             length: shared.length,
             file,
-            always,
+            recheck,
             now: self.clock.now(),
-            holds: &|block, stored| match shared.sums.find(block) {
-                Found::Open | Found::Absent => false,
-                Found::Changed(segment) => segment.get(index_in_segment(block)) == stored,
-                Found::Stored => true,
+            is_current: &|block, stored| match shared.sums.source(block) {
+                SumSource::Open | SumSource::Absent => false,
+                SumSource::Changed(segment) => segment.get(index_in_segment(block)) == stored,
+                SumSource::Stored => true,
             },
-            load: &|number| self.meta.segment(object.birth, number, absent),
+            load: &|number| self.meta.segment(object.birth, number, default_sum),
         })
     }
 }

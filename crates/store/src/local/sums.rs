@@ -1,8 +1,8 @@
-//! What is known of the sums of one object, and how changes of its bytes move it.
+//! The sums of one object in memory, and their changes.
 //!
-//! SQLite has the sums as of the last flush. What changed since is here, under the lock of the object's bytes, so that
-//! readers see bytes and sums of one state. A change has two steps: `prepare` loads what the change touches and may
-//! fail; then the bytes are written, and noting what they were never fails.
+//! SQLite has the sums of the last flush. Later changes are here, under the lock of the object's bytes, so that readers
+//! see bytes and sums of one state. A change has two steps. `prepare` loads the sums that may change, and may fail.
+//! Then the bytes are written, and the update of their sums never fails.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,38 +10,39 @@ use std::ops::Range;
 use crate::Result;
 use crate::sums::{BLOCK_BYTES, BlockSum, Gaps, Pieces, SEGMENT_BLOCKS, Segment, sum};
 
-/// Blocks of one object that may be written in part before the first of them is given up: its sum is then known only if
-/// its parts make it.
+/// Most blocks of one object that are written only in part. If there are more, the first one is closed: its sum stays
+/// known only if the sums of its parts give it.
 const MAX_OPEN_BLOCKS: usize = 1_024;
 
 /// Segments of one object that may have changed before the next write flushes them: 4 GiB of bytes in order.
 pub(super) const MAX_CHANGED_SEGMENTS: usize = 128;
 
-/// Most blocks that one flush reads because their sums cannot be put together. The others are unknown until a scrub.
+/// Most blocks that one flush reads because their sums cannot be joined from parts. The others are unknown until a
+/// scrub.
 const MAX_BLOCKS_READ_BACK: usize = 1_024;
 
-pub(super) struct Sums {
-    /// The sum of blocks of which SQLite has no segment: zeros, or unknown in an object of a store without sums.
-    pub(super) absent: BlockSum,
+pub(super) struct ObjectSums {
+    /// The sum of blocks without a segment in SQLite: zeros, or unknown in an object of a store without sums.
+    pub(super) default_sum: BlockSum,
     /// Segments that may have changed since the last flush.
     changed: BTreeMap<u64, Segment>,
-    /// Blocks that were written in part since the last flush. Their entries in `changed` mean nothing.
+    /// Blocks that were written in part since the last flush. Their entries in `changed` are not valid.
     open: BTreeMap<u64, Pieces>,
-    /// The segments of SQLite from this one on are of bytes that were cut off since the last flush.
+    /// Number of a segment. The bytes of it and of all later segments in SQLite were cut off since the last flush.
     cut: Option<u64>,
 }
 
-/// What a flush stores.
+/// Changes of the sums that a flush stores.
 #[derive(Default, Clone)]
-pub(super) struct Unflushed {
-    /// Segments from this one on go, before `segments` come.
+pub(super) struct SumChanges {
+    /// Segments from this one on are removed before `segments` are stored.
     pub(super) cut: Option<u64>,
     pub(super) segments: BTreeMap<u64, Segment>,
 }
 
-/// Where a reader finds the sum of a block.
-pub(super) enum Found<'a> {
-    /// Nowhere: the block was written since the last flush.
+/// Source of the sum of a block.
+pub(super) enum SumSource<'a> {
+    /// No source: the block was written in part since the last flush.
     Open,
     Changed(&'a Segment),
     Stored,
@@ -57,36 +58,36 @@ pub(super) fn index_in_segment(block: u64) -> usize {
     (block % SEGMENT_BLOCKS) as usize
 }
 
-/// The blocks that `bytes` touch.
+/// The blocks that `bytes` overlap.
 pub(super) fn blocks_of(bytes: &Range<u64>) -> Range<u64> {
     if bytes.is_empty() { 0..0 } else { bytes.start / BLOCK_BYTES..bytes.end.div_ceil(BLOCK_BYTES) }
 }
 
-/// Bytes that block `block` has in an object of `length` bytes.
+/// Length of block `block` in an object of `length` bytes.
 pub(super) fn bytes_in_block(block: u64, length: u64) -> u64 {
     length.saturating_sub(block * BLOCK_BYTES).min(BLOCK_BYTES)
 }
 
-impl Sums {
-    pub(super) fn new(absent: BlockSum) -> Self {
-        Self { absent, changed: BTreeMap::new(), open: BTreeMap::new(), cut: None }
+impl ObjectSums {
+    pub(super) fn new(default_sum: BlockSum) -> Self {
+        Self { default_sum, changed: BTreeMap::new(), open: BTreeMap::new(), cut: None }
     }
 
-    /// Whether so much changed that a flush is due.
+    /// Whether so many segments changed that a flush is necessary.
     pub(super) fn is_full(&self) -> bool {
         self.changed.len() > MAX_CHANGED_SEGMENTS
     }
 
-    pub(super) fn find(&self, block: u64) -> Found<'_> {
+    pub(super) fn source(&self, block: u64) -> SumSource<'_> {
         let segment = segment_of(block);
         if self.open.contains_key(&block) {
-            Found::Open
+            SumSource::Open
         } else if let Some(changed) = self.changed.get(&segment) {
-            Found::Changed(changed)
+            SumSource::Changed(changed)
         } else if self.is_cut(segment) {
-            Found::Absent
+            SumSource::Absent
         } else {
-            Found::Stored
+            SumSource::Stored
         }
     }
 
@@ -94,7 +95,8 @@ impl Sums {
         self.cut.is_some_and(|cut| segment >= cut)
     }
 
-    /// Loads what a change of `bytes` touches in an object of `length` bytes. `load` reads a segment of SQLite.
+    /// Loads the segments that a change of `bytes` may change, in an object of `length` bytes. `load` reads a segment
+    /// from SQLite.
     pub(super) fn prepare(
         &mut self,
         bytes: Range<u64>,
@@ -112,13 +114,14 @@ impl Sums {
 
     fn load(&mut self, segment: u64, load: &mut impl FnMut(u64) -> Result<Segment>) -> Result<()> {
         if !self.changed.contains_key(&segment) {
-            let stored = if self.is_cut(segment) { Segment::of(self.absent) } else { load(segment)? };
+            let stored =
+                if self.is_cut(segment) { Segment::filled_with(self.default_sum) } else { load(segment)? };
             self.changed.insert(segment, stored);
         }
         Ok(())
     }
 
-    /// `data` was written at `offset` of an object of `length` bytes before.
+    /// Notes that `data` was written at `offset` of an object that had `length` bytes before.
     pub(super) fn write(&mut self, offset: u64, data: &[u8], length: u64) {
         let end = offset + data.len() as u64;
         self.grow(length, end);
@@ -127,12 +130,12 @@ impl Sums {
             let (block, start) = (at / BLOCK_BYTES, at % BLOCK_BYTES);
             let (piece, tail) = rest.split_at((BLOCK_BYTES - start).min(rest.len() as u64) as usize);
             if piece.len() as u64 == BLOCK_BYTES {
-                self.settle(block, BlockSum::Crc(sum(piece)));
+                self.set_sum(block, BlockSum::Crc(sum(piece)));
             } else {
-                let pieces = self.opened(block, length);
+                let pieces = self.open_block(block, length);
                 pieces.write(start, piece);
-                if let Some(crc) = pieces.whole() {
-                    self.settle(block, BlockSum::Crc(crc));
+                if let Some(crc) = pieces.whole_sum() {
+                    self.set_sum(block, BlockSum::Crc(crc));
                 }
             }
             (at, rest) = (at + piece.len() as u64, tail);
@@ -140,17 +143,17 @@ impl Sums {
         while self.open.len() > MAX_OPEN_BLOCKS {
             let Some((block, pieces)) = self.open.pop_first() else { break };
             let known = pieces.sum(bytes_in_block(block, length.max(end)));
-            self.settle(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
+            self.set_sum(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
         }
     }
 
-    /// A write of `bytes` failed: there may be anything. The object has `length` bytes, as before.
-    pub(super) fn spoil(&mut self, bytes: Range<u64>, length: u64) {
+    /// Notes that a write of `bytes` failed, so they may have any values. The object has `length` bytes, as before.
+    pub(super) fn mark_unknown(&mut self, bytes: Range<u64>, length: u64) {
         self.fill(blocks_of(&(bytes.start..bytes.end.min(length))), BlockSum::Unknown);
     }
 
-    /// The bytes `start..end`, at least one, which lie in an object of `length` bytes, became zeros. All segments that
-    /// there are in this range are loaded.
+    /// Notes that the bytes `start..end`, at least one, became zeros in an object of `length` bytes. All existing
+    /// segments in this range must be loaded.
     pub(super) fn punch(&mut self, start: u64, end: u64, length: u64) {
         let whole = start.div_ceil(BLOCK_BYTES)..if end == length {
             end.div_ceil(BLOCK_BYTES)
@@ -161,13 +164,13 @@ impl Sums {
             let first = at - at % BLOCK_BYTES;
             if !whole.contains(&(at / BLOCK_BYTES)) {
                 let (from, to) = (start.max(first) - first, end.min(first + BLOCK_BYTES) - first);
-                self.opened(at / BLOCK_BYTES, length).zero(from, to);
+                self.open_block(at / BLOCK_BYTES, length).zero(from, to);
             }
         }
         self.fill(whole, BlockSum::Zeros);
     }
 
-    /// All of `blocks` that are in loaded segments become `sum`.
+    /// Sets the sums of all `blocks` in loaded segments to `sum`.
     fn fill(&mut self, blocks: Range<u64>, sum: BlockSum) {
         if blocks.is_empty() {
             return;
@@ -185,14 +188,14 @@ impl Sums {
         }
     }
 
-    /// The object got `length` bytes, of `old` before. What a change of `length..` touches is prepared.
+    /// Notes that the length of the object changed from `old` to `length`. A change of `length..` must be prepared.
     pub(super) fn resize(&mut self, old: u64, length: u64) {
         if length >= old {
             return self.grow(old, length);
         }
         let (last, at) = (length / BLOCK_BYTES, length % BLOCK_BYTES);
         if at > 0 {
-            self.opened(last, old).cut(at);
+            self.open_block(last, old).cut(at);
         }
         let gone = length.div_ceil(BLOCK_BYTES);
         self.open.split_off(&gone);
@@ -207,50 +210,50 @@ impl Sums {
         self.cut = Some(self.cut.map_or(cut, |before| before.min(cut)));
     }
 
-    /// Zeros come behind the bytes of the last block where the object grows behind it.
+    /// Opens the last block if the object grows, because zeros follow its bytes.
     fn grow(&mut self, old: u64, length: u64) {
         if length > old && !old.is_multiple_of(BLOCK_BYTES) {
-            self.opened(old / BLOCK_BYTES, old);
+            self.open_block(old / BLOCK_BYTES, old);
         }
     }
 
-    /// The pieces of a block that changes in part.
-    fn opened(&mut self, block: u64, length: u64) -> &mut Pieces {
+    /// Returns the pieces of a block that changes in part.
+    fn open_block(&mut self, block: u64, length: u64) -> &mut Pieces {
         let bytes = bytes_in_block(block, length);
         let known = self.changed.get(&segment_of(block)).map(|segment| segment.get(index_in_segment(block)));
         self.open.entry(block).or_insert_with(|| match known.unwrap_or(BlockSum::Unknown) {
-            _ if bytes == 0 => Pieces::of(Gaps::Zeros),
-            BlockSum::Zeros => Pieces::of(Gaps::Zeros),
-            BlockSum::Unknown => Pieces::of(Gaps::Unknown),
-            BlockSum::Crc(crc) => Pieces::begun(bytes, crc),
+            _ if bytes == 0 => Pieces::with_gaps(Gaps::Zeros),
+            BlockSum::Zeros => Pieces::with_gaps(Gaps::Zeros),
+            BlockSum::Unknown => Pieces::with_gaps(Gaps::Unknown),
+            BlockSum::Crc(crc) => Pieces::with_start(bytes, crc),
         })
     }
 
-    fn settle(&mut self, block: u64, sum: BlockSum) {
+    fn set_sum(&mut self, block: u64, sum: BlockSum) {
         self.open.remove(&block);
         if let Some(segment) = self.changed.get_mut(&segment_of(block)) {
             segment.set(index_in_segment(block), sum);
         }
     }
 
-    /// Blocks whose sums must be made from what the file holds, as many as one flush reads.
-    pub(super) fn to_read_back(&self, length: u64) -> Vec<u64> {
+    /// Blocks whose sums must be computed from the file, at most as many as one flush reads.
+    pub(super) fn blocks_to_read_back(&self, length: u64) -> Vec<u64> {
         let lost =
             self.open.iter().filter(|&(&block, pieces)| pieces.sum(bytes_in_block(block, length)).is_none());
         lost.map(|(&block, _)| block).take(MAX_BLOCKS_READ_BACK).collect()
     }
 
-    /// Closes the open blocks; `read_back` are sums of those that were read. Gives what is to be stored.
-    pub(super) fn close(&mut self, length: u64, read_back: &BTreeMap<u64, u32>) -> Unflushed {
+    /// Closes the open blocks and returns the changes to store. `read_back`: the sums of blocks that were read.
+    pub(super) fn close_blocks(&mut self, length: u64, read_back: &BTreeMap<u64, u32>) -> SumChanges {
         for (block, pieces) in std::mem::take(&mut self.open) {
             let known = pieces.sum(bytes_in_block(block, length)).or_else(|| read_back.get(&block).copied());
-            self.settle(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
+            self.set_sum(block, known.map_or(BlockSum::Unknown, BlockSum::Crc));
         }
-        Unflushed { cut: self.cut, segments: self.changed.clone() }
+        SumChanges { cut: self.cut, segments: self.changed.clone() }
     }
 
-    /// What [`close`](Self::close) gave is stored.
-    pub(super) fn flushed(&mut self) {
+    /// Notes that the changes from [`close_blocks`](Self::close_blocks) are stored.
+    pub(super) fn mark_flushed(&mut self) {
         (self.cut, self.changed) = (None, BTreeMap::new());
     }
 }

@@ -1,4 +1,4 @@
-//! The objects kept in memory, and which of them have something to flush.
+//! The objects in memory, and those with unflushed changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -9,23 +9,23 @@ use super::object::Object;
 use crate::locks::{lock, read, write};
 use crate::{ObjectId, Result, StoreError};
 
-/// Objects whose metadata stay in memory. Those in use or with something to flush come on top; the latter
-/// are bounded by [`MAX_UNFLUSHED_OBJECTS`].
+/// Objects whose metadata stay in memory. Objects in use or with unflushed changes are not counted; those with
+/// unflushed changes are bounded by [`MAX_UNFLUSHED_OBJECTS`].
 pub const MAX_CACHED_OBJECTS: usize = 65_536;
-/// Objects that may have something to flush at a time. The next change flushes one of them first.
+/// Most objects with unflushed changes. At this number, the next change flushes one of them first.
 pub const MAX_UNFLUSHED_OBJECTS: usize = 1_024;
 
 pub(super) struct Table {
     inner: RwLock<Inner>,
-    /// By birth. The reference held here also keeps the object in `inner`.
+    /// Objects with unflushed changes, by birth number. The reference here also keeps the object in `inner`.
     unflushed: Mutex<BTreeMap<u64, Arc<Object>>>,
 }
 
 #[derive(Default)]
 struct Inner {
     objects: HashMap<ObjectId, Arc<Object>>,
-    /// Created and never flushed: not in SQLite.
-    fresh: BTreeSet<ObjectId>,
+    /// Objects that were created and never flushed. SQLite does not have them.
+    never_flushed: BTreeSet<ObjectId>,
     tick: u64,
 }
 
@@ -34,7 +34,7 @@ impl Table {
         Self { inner: RwLock::default(), unflushed: Mutex::default() }
     }
 
-    /// The object, from memory or else from its row.
+    /// Returns the object from memory, or loads it from its row.
     pub(super) fn get(&self, id: &ObjectId, meta: &Meta) -> Result<Arc<Object>> {
         {
             let inner = read(&self.inner);
@@ -43,7 +43,7 @@ impl Table {
                 return Ok(object.clone());
             }
         }
-        // Loading under the lock: no second copy of the object can change in between.
+        // The row is loaded under the lock, so that there is never a second copy of the object.
         let mut inner = write(&self.inner);
         if let Some(object) = inner.objects.get(id) {
             return Ok(object.clone());
@@ -54,7 +54,7 @@ impl Table {
         Ok(object)
     }
 
-    /// Puts in the object that `make` makes, unless there is one of this name.
+    /// Inserts the object that `make` makes, unless there is an object of this name.
     pub(super) fn create(
         &self,
         id: &ObjectId,
@@ -67,20 +67,23 @@ impl Table {
         }
         let object = Arc::new(make()?);
         inner.insert(object.clone());
-        inner.fresh.insert(id.clone());
+        inner.never_flushed.insert(id.clone());
         self.note_unflushed(&object);
         Ok(object)
     }
 
-    /// Calls `list` on SQLite's answer and the names not yet there, while neither can change.
-    pub(super) fn fresh<T>(&self, list: impl FnOnce(&BTreeSet<ObjectId>) -> Result<T>) -> Result<T> {
-        list(&read(&self.inner).fresh)
+    /// Calls `list` with the names that SQLite does not have yet. They cannot change during the call.
+    pub(super) fn with_never_flushed<T>(
+        &self,
+        list: impl FnOnce(&BTreeSet<ObjectId>) -> Result<T>,
+    ) -> Result<T> {
+        list(&read(&self.inner).never_flushed)
     }
 
     pub(super) fn forget(&self, object: &Object) {
         let mut inner = write(&self.inner);
         inner.objects.remove(&object.id);
-        inner.fresh.remove(&object.id);
+        inner.never_flushed.remove(&object.id);
         drop(inner);
         lock(&self.unflushed).remove(&object.birth);
     }
@@ -91,7 +94,7 @@ impl Table {
 
     pub(super) fn note_flushed(&self, object: &Object, first: bool) {
         if first {
-            write(&self.inner).fresh.remove(&object.id);
+            write(&self.inner).never_flushed.remove(&object.id);
         }
         lock(&self.unflushed).remove(&object.birth);
     }
@@ -100,8 +103,8 @@ impl Table {
         lock(&self.unflushed).values().cloned().collect()
     }
 
-    /// An object that must be flushed before there may be another unflushed one.
-    pub(super) fn over_bound(&self) -> Option<Arc<Object>> {
+    /// An object that must be flushed before another object may have unflushed changes.
+    pub(super) fn object_to_flush(&self) -> Option<Arc<Object>> {
         let unflushed = lock(&self.unflushed);
         if unflushed.len() < MAX_UNFLUSHED_OBJECTS {
             return None;
@@ -120,8 +123,8 @@ impl Inner {
         self.objects.insert(object.id.clone(), object);
     }
 
-    /// Drops an eighth of the objects, those not used for longest first. Nobody else holds a reference to
-    /// them, and nobody can get one while the table is locked.
+    /// Drops the least recently used eighth of the objects. No other thread has a reference to them, and none can get
+    /// one while the table is locked.
     fn evict(&mut self) {
         let idle = self.objects.values().filter(|object| Arc::strong_count(object) == 1);
         let mut idle: Vec<_> = idle.map(|o| (o.used.load(Ordering::Relaxed), o.id.clone())).collect();

@@ -1,7 +1,7 @@
-//! Where versions come from: one counter for the whole store.
+//! The counter of versions, one for the whole store.
 //!
-//! The SQLite file holds a ceiling that no version given so far reaches. It is raised, durably, a block at
-//! a time; after a crash the counter goes on from the ceiling.
+//! The SQLite file contains a ceiling, which is above every used version. It is raised durably by a block of versions
+//! at a time. After a crash the counter continues from the ceiling.
 
 use std::sync::Mutex;
 
@@ -9,8 +9,8 @@ use super::meta::Meta;
 use crate::locks::lock;
 use crate::{MAX_OBJECT_BYTES, Result, StoreError};
 
-/// Versions reserved by one commit.
-const BLOCK: u64 = 1 << 16;
+/// Number of versions that one commit reserves.
+const VERSION_BLOCK: u64 = 1 << 16;
 
 pub(super) struct Versions(Mutex<Counter>);
 
@@ -20,16 +20,16 @@ struct Counter {
 }
 
 impl Versions {
-    /// Goes on from `next`, above every version given before.
-    pub(super) fn from(next: u64) -> Self {
+    /// A counter that continues from `next`, which must be above every used version.
+    pub(super) fn starting_at(next: u64) -> Self {
         Self(Mutex::new(Counter { next, ceiling: next }))
     }
 
     pub(super) fn next(&self, meta: &Meta) -> Result<u64> {
         let mut counter = lock(&self.0);
         if counter.next >= counter.ceiling {
-            let ceiling = counter.next.saturating_add(BLOCK);
-            // SQLite counts in signed 64 bits; no store lives long enough to get there by itself.
+            let ceiling = counter.next.saturating_add(VERSION_BLOCK);
+            // SQLite counts in signed 64 bits. Only a damaged store has so large a version.
             if ceiling > MAX_OBJECT_BYTES {
                 let what = format!("the version counter stands at {}", counter.next);
                 return Err(StoreError::Damaged { what, remedy: crate::error::RESTORE });
@@ -41,7 +41,7 @@ impl Versions {
         Ok(counter.next - 1)
     }
 
-    /// The version that would be given next.
+    /// The next version. It is not used up.
     pub(super) fn peek(&self) -> u64 {
         lock(&self.0).next
     }

@@ -6,7 +6,7 @@ use crate::{
     WriteOptions,
 };
 
-/// Values are bytes; names come in order; flushing changes nothing one can see.
+/// Values are bytes, names are listed in order, and a flush changes nothing visible.
 pub fn set_get_list_remove(subject: &Subject) {
     let store = &*subject.store;
     let (a, b) = (with_bytes(store, "a", b""), with_bytes(store, "b", b""));
@@ -31,7 +31,7 @@ pub fn set_get_list_remove(subject: &Subject) {
     }
 }
 
-/// Create and write take attributes along; a refused write takes none.
+/// Create and write also change attributes. A refused write changes none.
 pub fn attributes_go_with_operations(subject: &Subject) {
     let (store, a) = (&*subject.store, id("a"));
     let attributes = vec![("k".into(), b"1".to_vec()), ("l".into(), b"2".to_vec())];
@@ -52,7 +52,7 @@ pub fn attributes_go_with_operations(subject: &Subject) {
     assert!(matches!(store.stat(&id("b")), Err(StoreError::NotFound { .. })));
 }
 
-/// Names, values and their number are bounded.
+/// The lengths of names and values are bounded, and so is the number of attributes.
 pub fn attribute_bounds(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"");
@@ -81,7 +81,7 @@ pub fn attribute_bounds(subject: &Subject) {
     assert_eq!(store.list_attributes(&a).unwrap().len(), MAX_ATTRIBUTES);
 }
 
-/// Compare-and-swap creates, replaces and removes, and tells what it found.
+/// Compare-and-swap creates, replaces and removes, and returns the value that it found.
 pub fn cas_swaps_only_on_match(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"");
@@ -93,7 +93,7 @@ pub fn cas_swaps_only_on_match(subject: &Subject) {
     assert_eq!(cas(None, Some(b"2")), found(b"1"));
     assert_eq!(cas(Some(b"1"), Some(b"2")), CasOutcome::Swapped);
     store.set_attribute(&a, "k", b"3").unwrap();
-    assert_eq!(cas(Some(b"2"), None), found(b"3"), "it sees what is not flushed yet");
+    assert_eq!(cas(Some(b"2"), None), found(b"3"), "it sees unflushed values");
     assert_eq!(cas(Some(b"3"), None), CasOutcome::Swapped);
     assert_eq!(cas(None, None), CasOutcome::Swapped);
     assert_eq!(store.list_attributes(&a).unwrap(), Vec::<String>::new());
@@ -114,7 +114,7 @@ pub fn fetch_add_counts(subject: &Subject) {
     assert_eq!(store.get_attribute(&a, "text").unwrap().as_deref(), Some(&b"seven"[..]));
 }
 
-/// No count and no swap is lost between threads.
+/// Counts and swaps of several threads are never lost.
 pub fn counters_are_atomic(subject: &Subject) {
     const THREADS: i64 = 4;
     const EACH: i64 = 25;

@@ -6,7 +6,7 @@ use crate::{
     WriteOptions,
 };
 
-/// A read fills its buffer unless the object ends.
+/// A read fills its buffer, unless the object ends before.
 pub fn reads_are_short_only_at_the_end(subject: &Subject) {
     let store = &*subject.store;
     let bytes: Vec<u8> = (0..700_000u32).map(|i| (i % 251) as u8).collect();
@@ -19,14 +19,14 @@ pub fn reads_are_short_only_at_the_end(subject: &Subject) {
         let expected = bytes.get(offset..).unwrap_or(&[]);
         assert_eq!(n, expected.len().min(len));
         assert_eq!(buffer[..n], expected[..n]);
-        assert!(buffer[n..].iter().all(|byte| *byte == 0xee), "nothing behind the answer is touched");
+        assert!(buffer[n..].iter().all(|byte| *byte == 0xee), "the rest of the buffer is unchanged");
     }
     let n = store.read_at(&a, u64::MAX, &mut [0; 4], ReadOptions::default()).unwrap();
     assert_eq!(n, 0);
     store.advise_sequential(&a).unwrap();
 }
 
-/// Both directions refuse another version and then change nothing.
+/// Reads and writes refuse another version, and then change nothing.
 pub fn if_version_guards_reads_and_writes(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"old");
@@ -48,8 +48,8 @@ pub fn if_version_guards_reads_and_writes(subject: &Subject) {
     assert!(matches!(store.read_at(&a, 0, &mut buffer, future), Err(StoreError::Stale { .. })));
 }
 
-/// Appends are laid end to end.
-pub fn append_returns_its_place(subject: &Subject) {
+/// Each append begins at the end of the object.
+pub fn append_returns_its_offset(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"");
     for (piece, place) in [(&b"abc"[..], 0), (b"", 3), (b"de", 3), (b"f", 5)] {
@@ -61,7 +61,7 @@ pub fn append_returns_its_place(subject: &Subject) {
     assert_eq!(all_bytes(store, &a), b"abcdef\0\0\0\0g");
 }
 
-/// Punched bytes are zeros; the length and the neighbours stay.
+/// Punched bytes are zeros. The length and the other bytes stay.
 pub fn punch_leaves_zeros(subject: &Subject) {
     let store = &*subject.store;
     let mut expected = vec![7u8; 300_000];
@@ -76,7 +76,7 @@ pub fn punch_leaves_zeros(subject: &Subject) {
     assert!(all_bytes(store, &a) == expected);
 }
 
-/// What was cut off does not come back when the object grows again.
+/// Bytes that were cut off do not return when the object grows again.
 pub fn truncate_cuts_and_grows(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"abcdef");
@@ -92,7 +92,7 @@ pub fn truncate_cuts_and_grows(subject: &Subject) {
     assert_eq!(store.stat(&a).unwrap().length, 0);
 }
 
-/// Gather is the inverse of scatter; both check their arguments before they start.
+/// Gather is the inverse of scatter. Both check their arguments first.
 pub fn extents_scatter_and_gather(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"..........");
@@ -104,7 +104,7 @@ pub fn extents_scatter_and_gather(subject: &Subject) {
     store.read_extents(&a, &extents, &mut buffer, ReadOptions::default()).unwrap();
     assert_eq!(&buffer, b"ABCdeF");
     store.write_extents(&a, &[e(0, 2), e(1, 2)], b"1234", WriteOptions::default()).unwrap();
-    assert_eq!(&all_bytes(store, &a)[..4], b"134.", "the later wins");
+    assert_eq!(&all_bytes(store, &a)[..4], b"134.", "the later extent wins");
     store.read_extents(&a, &[], &mut [], ReadOptions::default()).unwrap();
 
     let before = (all_bytes(store, &a), store.stat(&a).unwrap());
@@ -122,7 +122,7 @@ pub fn extents_scatter_and_gather(subject: &Subject) {
     assert_eq!((all_bytes(store, &a), store.stat(&a).unwrap()), before);
 }
 
-/// Written intervals merge, split and come in pages.
+/// Written intervals merge, split and are listed in pages.
 pub fn written_intervals(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"");
@@ -140,7 +140,7 @@ pub fn written_intervals(subject: &Subject) {
     store.truncate(&a, 35).unwrap();
     store.truncate(&a, 50).unwrap();
     store.flush(&a).unwrap();
-    assert_eq!(all(), [10..12, 15..25, 30..35], "growing writes nothing");
+    assert_eq!(all(), [10..12, 15..25, 30..35], "new length is not written bytes");
 
     let b = with_bytes(store, "b", b"");
     let count = 2 * MAX_WRITTEN_PAGE as u64 + 3;
@@ -157,7 +157,7 @@ pub fn written_intervals(subject: &Subject) {
     assert_eq!(found, (0..count).map(|i| 2 * i..2 * i + 1).collect::<Vec<_>>());
 }
 
-/// Offsets no file can have are refused, and nothing changes.
+/// Offsets that are too large for a file are refused, and nothing changes.
 pub fn offsets_are_bounded(subject: &Subject) {
     let store = &*subject.store;
     let a = with_bytes(store, "a", b"abc");
@@ -174,8 +174,8 @@ pub fn offsets_are_bounded(subject: &Subject) {
     assert_eq!(store.stat(&a).unwrap(), before);
 }
 
-/// A read with `if_version` beside a busy writer gives the bytes of that version or `Stale`. Each write
-/// fills the object with one value and notes its version.
+/// A read with `if_version` returns the bytes of that version or `Stale`, while a writer is busy. Each write fills the
+/// object with one value and notes its version.
 pub fn conditional_reads_see_one_state(subject: &Subject) {
     const LEN: usize = 200_000;
     const WRITES: u8 = 100;

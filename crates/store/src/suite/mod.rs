@@ -1,7 +1,7 @@
 //! The test suite that every backend passes.
 //!
-//! A backend's tests give a function that makes a [`Subject`], and the macro
-//! [`object_store_suite!`](crate::object_store_suite) makes one `#[test]` of each property:
+//! The tests of a backend define a function that makes a [`Subject`]. The macro
+//! [`object_store_suite!`](crate::object_store_suite) makes one `#[test]` for each property:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -20,7 +20,7 @@
 
 pub mod attributes;
 pub mod bytes;
-pub mod life;
+pub mod lifecycle;
 pub mod model;
 
 use std::any::Any;
@@ -29,7 +29,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{Clock, CreateOptions, ObjectId, ObjectStore, ReadOptions, WriteOptions};
 
-/// A store under test, empty, and the clock it was given.
+/// An empty store under test, and its clock.
 pub struct Subject {
     /// The store.
     pub store: Box<dyn ObjectStore>,
@@ -39,17 +39,17 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// `keep` lives as long as the subject: a temporary directory, say.
+    /// A subject of tests. `keep` lives as long as the subject; it may be a temporary directory.
     pub fn new(store: Box<dyn ObjectStore>, clock: Arc<ManualClock>, keep: Box<dyn Any>) -> Self {
         Self { store, clock, _keep: keep }
     }
 }
 
-/// A clock that moves only when told.
+/// A clock that moves only by calls of [`advance`](Self::advance).
 pub struct ManualClock(Mutex<SystemTime>);
 
 impl ManualClock {
-    /// A clock that stands at one second after a billion seconds of Unix time.
+    /// A clock at a Unix time of 1,000,000,001 seconds.
     pub fn new() -> Self {
         Self(Mutex::new(UNIX_EPOCH + Duration::from_secs(1_000_000_001)))
     }
@@ -72,12 +72,12 @@ impl Clock for ManualClock {
     }
 }
 
-/// The object name `name`.
+/// Returns `name` as an object name.
 pub fn id(name: &str) -> ObjectId {
     ObjectId::new(name).unwrap()
 }
 
-/// Creates object `name` with `bytes`, without a lease.
+/// Creates an object with `bytes` and without a lease.
 pub fn with_bytes(store: &dyn ObjectStore, name: &str, bytes: &[u8]) -> ObjectId {
     let id = id(name);
     store.create(&id, &CreateOptions::default()).unwrap();
@@ -85,7 +85,7 @@ pub fn with_bytes(store: &dyn ObjectStore, name: &str, bytes: &[u8]) -> ObjectId
     id
 }
 
-/// All bytes of an object.
+/// Returns all bytes of an object.
 pub fn all_bytes(store: &dyn ObjectStore, id: &ObjectId) -> Vec<u8> {
     let mut bytes = vec![0xee; store.stat(id).unwrap().length as usize + 1];
     let n = store.read_at(id, 0, &mut bytes, ReadOptions::default()).unwrap();
@@ -93,7 +93,7 @@ pub fn all_bytes(store: &dyn ObjectStore, id: &ObjectId) -> Vec<u8> {
     bytes
 }
 
-/// Runs every property, each on a subject of its own, for callers without the test harness.
+/// Runs every property, each on a new subject, for callers without the test harness.
 pub fn run(make: &dyn Fn() -> Subject) {
     for (name, property) in PROPERTIES {
         eprintln!("{name}");
@@ -108,9 +108,9 @@ macro_rules! properties {
     };
 }
 properties! {
-    life: create_stat_remove versions_grow_and_never_repeat arrival_states list_pages names_do_not_collide
-        everything_needs_an_object shared_by_threads;
-    bytes: reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_place
+    lifecycle: create_stat_remove versions_grow_and_never_repeat arrival_states list_pages names_do_not_collide
+        operations_need_an_object threads_share_a_store;
+    bytes: reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_offset
         punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals
         offsets_are_bounded conditional_reads_see_one_state;
     attributes: set_get_list_remove attributes_go_with_operations attribute_bounds cas_swaps_only_on_match
@@ -118,15 +118,15 @@ properties! {
     model: agrees_with_the_model;
 }
 
-/// Makes one `#[test]` of each property of [`suite`](crate::suite). The argument is a function that returns a
+/// Makes one `#[test]` for each property of [`suite`](crate::suite). The argument is a function that returns a
 /// [`Subject`](crate::suite::Subject). Use it once in a module.
 #[macro_export]
 macro_rules! object_store_suite {
     ($make:expr) => {
         $crate::object_store_suite! { @tests $make;
             create_stat_remove versions_grow_and_never_repeat arrival_states list_pages
-            names_do_not_collide everything_needs_an_object shared_by_threads
-            reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_place
+            names_do_not_collide operations_need_an_object threads_share_a_store
+            reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_offset
             punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals
             offsets_are_bounded conditional_reads_see_one_state
             set_get_list_remove attributes_go_with_operations attribute_bounds cas_swaps_only_on_match
@@ -141,7 +141,7 @@ macro_rules! object_store_suite {
             property(&$make());
         })*
 
-        /// No property is left out of the list above.
+        /// The list above contains every property.
         #[test]
         fn suite_is_complete() {
             assert_eq!([$(stringify!($name)),*].len(), $crate::suite::PROPERTIES.len());

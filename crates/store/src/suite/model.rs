@@ -1,4 +1,4 @@
-//! Random sequences of operations, on the backend and on a model that is too simple to be wrong.
+//! Random sequences of operations on the backend and on a simple model.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..MAX_STEPS)
 }
 
-/// The backend answers as the model does, after every step, and versions only grow.
+/// After every step, the backend has the same answers as the model, and versions only grow.
 pub fn agrees_with_the_model(subject: &Subject) {
     let case = Cell::new(0);
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
@@ -122,7 +122,7 @@ pub fn agrees_with_the_model(subject: &Subject) {
     }
 }
 
-/// Does `step` on both; the answers must match.
+/// Does `step` on both. The answers must agree.
 fn apply(store: &dyn ObjectStore, names: &[ObjectId], models: &mut [Option<Model>; 3], step: Step) {
     use Step::*;
     let (Create(o, _)
@@ -239,7 +239,7 @@ fn apply(store: &dyn ObjectStore, names: &[ObjectId], models: &mut [Option<Model
     }
 }
 
-/// Compares everything that can be asked about an object.
+/// Compares all that the store returns about an object.
 fn compare(
     store: &dyn ObjectStore,
     name: &ObjectId,
@@ -251,9 +251,9 @@ fn compare(
         return;
     };
     let stat = store.stat(name).unwrap();
-    assert!(model.last <= Some(stat.version), "a version went back");
+    assert!(model.last <= Some(stat.version), "a version became smaller");
     if model.last != Some(stat.version) {
-        assert!(*highest < Some(stat.version), "a version came twice");
+        assert!(*highest < Some(stat.version), "a version was used twice");
     }
     model.last = Some(stat.version);
     *highest = (*highest).max(model.last);

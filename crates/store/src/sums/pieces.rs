@@ -1,24 +1,24 @@
-//! The parts of one block that were written since its sum was known.
+//! The written parts of one block whose sum is not known yet.
 
 use super::{BLOCK_BYTES, extend, extend_with_zeros, join, sum};
 
-/// Most parts of a block that are kept apart. Of a block with more the sums are given up; it is read when the object is
-/// flushed.
+/// Most separate parts of a block. The sums of a block with more parts are dropped, and the block is read when the
+/// object is flushed.
 const MAX_PARTS: usize = 8;
 
-/// What lies between the parts of a block.
+/// Content of a block between its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gaps {
     /// Zeros: nothing was ever written there.
     Zeros,
-    /// Bytes whose own sum nobody has.
+    /// Bytes without a known sum.
     Unknown,
 }
 
-/// The parts of a block whose sums are known, and what lies between them. Offsets are within the block.
+/// The parts of a block that have known sums, and the content between them. Offsets are within the block.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces {
-    /// Ascending; they neither overlap nor touch.
+    /// In ascending order; they neither overlap nor touch.
     parts: Vec<Part>,
     gaps: Gaps,
 }
@@ -31,56 +31,61 @@ struct Part {
 }
 
 impl Pieces {
-    /// A block of which nothing but `gaps` is known.
-    pub(crate) fn of(gaps: Gaps) -> Self {
+    /// A block without parts, which contains only `gaps`.
+    pub(crate) fn with_gaps(gaps: Gaps) -> Self {
         Self { parts: Vec::new(), gaps }
     }
 
-    /// A block whose first `len` bytes have the sum `crc`, with zeros behind them.
-    pub(crate) fn begun(len: u64, crc: u32) -> Self {
+    /// A block whose first `len` bytes have the sum `crc`. Zeros follow.
+    pub(crate) fn with_start(len: u64, crc: u32) -> Self {
         let parts = if len > 0 { vec![Part { start: 0, end: len, crc }] } else { Vec::new() };
         Self { parts, gaps: Gaps::Zeros }
     }
 
-    /// `bytes` were written at `start`; they end within the block.
+    /// Notes that `bytes` were written at `start`. They must end within the block.
     pub(crate) fn write(&mut self, start: u64, bytes: &[u8]) {
         let end = start + bytes.len() as u64;
         debug_assert!(end <= BLOCK_BYTES);
-        self.make_way(start, end);
-        // A part that ends here grows without joining sums, as when bytes come in their order.
+        self.remove_overlaps(start, end);
+        // A part that ends at `start` is extended, and no sums are joined. This is the case of bytes in order.
         match self.parts.iter_mut().find(|part| part.end == start) {
             Some(part) => {
                 part.crc = extend(part.crc, bytes);
                 part.end = end;
-                self.close(end);
+                self.join_at(end);
             }
-            None => self.put(Part { start, end, crc: sum(bytes) }),
+            None => self.insert_part(Part { start, end, crc: sum(bytes) }),
         }
     }
 
-    /// The bytes from `start` to `end` became zeros.
+    /// Notes that the bytes from `start` to `end` became zeros.
     pub(crate) fn zero(&mut self, start: u64, end: u64) {
-        self.make_way(start, end);
-        self.put(Part { start, end, crc: extend_with_zeros(0, end - start) });
+        self.remove_overlaps(start, end);
+        self.insert_part(Part { start, end, crc: extend_with_zeros(0, end - start) });
     }
 
-    /// The object was cut to end at `at` of this block; what lies behind reads as zeros if it grows again.
+    /// Notes that the object was cut, and ends at `at` of this block. If it grows again, the bytes after `at` are
+    /// zeros.
     pub(crate) fn cut(&mut self, at: u64) {
-        self.make_way(at, BLOCK_BYTES);
+        self.remove_overlaps(at, BLOCK_BYTES);
         if self.gaps == Gaps::Unknown {
-            self.put(Part { start: at, end: BLOCK_BYTES, crc: extend_with_zeros(0, BLOCK_BYTES - at) });
+            self.insert_part(Part {
+                start: at,
+                end: BLOCK_BYTES,
+                crc: extend_with_zeros(0, BLOCK_BYTES - at),
+            });
         }
     }
 
-    /// The sum of the whole block, if it was written from end to end.
-    pub(crate) fn whole(&self) -> Option<u32> {
+    /// The sum of the whole block, if all of it was written.
+    pub(crate) fn whole_sum(&self) -> Option<u32> {
         match self.parts.as_slice() {
             &[Part { start: 0, end: BLOCK_BYTES, crc }] => Some(crc),
             _ => None,
         }
     }
 
-    /// The sum of the first `len` bytes, if all that it is made of is known.
+    /// The sum of the first `len` bytes, if the sums of all their parts are known.
     pub(crate) fn sum(&self, len: u64) -> Option<u32> {
         let (mut at, mut crc) = (0, 0);
         for part in &self.parts {
@@ -94,7 +99,7 @@ impl Pieces {
                 crc = extend_with_zeros(crc, part.start - at);
             }
             if part.end > len {
-                // Zeros behind the end, which `cut` put there, may be cut again; other bytes never reach behind it.
+                // Only zeros that `cut` added can lie after the end of the object. They may be cut again.
                 let zeros = part.crc == extend_with_zeros(0, part.end - part.start);
                 return zeros.then(|| extend_with_zeros(crc, len - part.start));
             }
@@ -107,8 +112,9 @@ impl Pieces {
         }
     }
 
-    /// Takes parts out that lie in `start..end`. The sum of one that is cut is lost, and with it what its rest holds.
-    fn make_way(&mut self, start: u64, end: u64) {
+    /// Removes parts that overlap `start..end`. If only a piece of a part lies there, the sum of its other bytes is
+    /// lost.
+    fn remove_overlaps(&mut self, start: u64, end: u64) {
         let mut cut = false;
         self.parts.retain(|part| {
             let meets = part.start < end && start < part.end;
@@ -116,29 +122,29 @@ impl Pieces {
             !meets
         });
         if cut {
-            self.lose_gaps();
+            self.forget_gaps();
         }
     }
 
-    /// What lies between the parts is no longer known to be zeros.
-    fn lose_gaps(&mut self) {
+    /// Marks the bytes between the parts as unknown.
+    fn forget_gaps(&mut self) {
         self.gaps = Gaps::Unknown;
     }
 
-    /// Puts a part in where nothing is, and joins it with its neighbours.
-    fn put(&mut self, part: Part) {
+    /// Inserts a part that overlaps no other part, and joins it with its neighbours.
+    fn insert_part(&mut self, part: Part) {
         let at = self.parts.partition_point(|before| before.end <= part.start);
         self.parts.insert(at, part);
-        self.close(part.start);
-        self.close(part.end);
+        self.join_at(part.start);
+        self.join_at(part.end);
         if self.parts.len() > MAX_PARTS {
             self.parts.clear();
-            self.lose_gaps();
+            self.forget_gaps();
         }
     }
 
-    /// Joins the two parts that meet at `at`, if there are such.
-    fn close(&mut self, at: u64) {
+    /// Joins the two parts that touch at `at`, if there are two.
+    fn join_at(&mut self, at: u64) {
         let Some(second) = self.parts.iter().position(|part| part.start == at) else { return };
         let Some(first) = second.checked_sub(1) else { return };
         if let Some(&[a, b]) = self.parts.get(first..=second)
@@ -164,7 +170,7 @@ mod tests {
         Cut(usize),
     }
 
-    /// Few places, so that changes often meet.
+    /// Changes at few places, so that they often overlap.
     fn change() -> impl Strategy<Value = Change> {
         let place = 0..24usize;
         prop_oneof![
@@ -177,12 +183,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// A sum that is known is that of the bytes, also where the block began with bytes that nobody knows.
+        /// A known sum is the sum of the bytes, even if the block had unknown bytes at first.
         #[test]
-        fn sums_are_of_the_bytes(
+        fn known_sums_match_the_bytes(
             changes in prop::collection::vec(change(), 0..12), old in prop::option::of(any::<u8>()), grow in 0..8usize,
         ) {
-            let mut pieces = Pieces::of(if old.is_some() { Gaps::Unknown } else { Gaps::Zeros });
+            let mut pieces = Pieces::with_gaps(if old.is_some() { Gaps::Unknown } else { Gaps::Zeros });
             let mut bytes = [old.unwrap_or(0); LEN];
             let mut length = if old.is_some() { LEN } else { 0 };
             for change in changes {
@@ -214,19 +220,19 @@ mod tests {
             }
         }
 
-        /// Parts that do not overlap give the sum in any order.
+        /// Parts that do not overlap give the same sum in any order.
         #[test]
-        fn order_is_free(cuts in prop::collection::btree_set(1..LEN, 0..12), seed in any::<u64>()) {
+        fn parts_may_come_in_any_order(cuts in prop::collection::btree_set(1..LEN, 0..12), seed in any::<u64>()) {
             let bytes: Vec<u8> = (0..LEN).map(|i| (i * 7 + seed as usize % 251) as u8).collect();
             let ends: Vec<_> = [0].into_iter().chain(cuts).chain([LEN]).collect();
             let mut parts: Vec<_> = ends.windows(2).map(|pair| pair[0]..pair[1]).collect();
             parts.sort_by_key(|part| (part.start as u64).wrapping_mul(seed | 1));
-            let mut pieces = Pieces::of(Gaps::Unknown);
+            let mut pieces = Pieces::with_gaps(Gaps::Unknown);
             for part in parts {
                 pieces.write(part.start as u64, &bytes[part]);
             }
-            // Where there were too many parts at once their sums were given up.
-            if let Some(known) = pieces.whole() {
+            // The sums are dropped if there are too many parts at once.
+            if let Some(known) = pieces.whole_sum() {
                 prop_assert_eq!(known, sum(&bytes));
             } else {
                 prop_assert!(ends.len() > MAX_PARTS);
@@ -235,16 +241,16 @@ mod tests {
     }
 
     #[test]
-    fn appending_needs_no_bytes_of_before() {
-        let mut pieces = Pieces::begun(5, sum(b"hello"));
+    fn appending_needs_no_earlier_bytes() {
+        let mut pieces = Pieces::with_start(5, sum(b"hello"));
         pieces.write(8, b"world");
         assert_eq!(pieces.sum(13), Some(sum(b"hello\0\0\0world")));
         assert_eq!(pieces.sum(15), Some(sum(b"hello\0\0\0world\0\0")));
     }
 
     #[test]
-    fn a_part_that_is_cut_has_no_sum() {
-        let mut pieces = Pieces::begun(5, sum(b"hello"));
+    fn a_cut_part_has_no_sum() {
+        let mut pieces = Pieces::with_start(5, sum(b"hello"));
         pieces.write(2, b"y");
         assert_eq!(pieces.sum(5), None);
         pieces.write(0, b"he");
@@ -255,7 +261,7 @@ mod tests {
 
     #[test]
     fn parts_are_bounded() {
-        let mut pieces = Pieces::of(Gaps::Zeros);
+        let mut pieces = Pieces::with_gaps(Gaps::Zeros);
         for at in 0..BLOCK_BYTES / 2 {
             pieces.write(2 * at, b"x");
             assert!(pieces.parts.len() <= MAX_PARTS);

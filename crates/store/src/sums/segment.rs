@@ -1,19 +1,19 @@
-//! The sums of a run of blocks, and their form as bytes.
+//! The sums of consecutive blocks, and their encoding.
 
 use super::{SEGMENT_BLOCKS, sum};
 
-/// What is known of the bytes of one block.
+/// Knowledge about the bytes of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockSum {
-    /// Nothing was written there: all are zeros.
+    /// Nothing was written there: all bytes are zeros.
     Zeros,
-    /// There may be anything: it was written by a release without sums, or by a process that was ended.
+    /// The bytes may have any values: a release without sums, or a process that ended early, wrote them.
     Unknown,
     /// The CRC-32C of the block's bytes up to the end of the object.
     Crc(u32),
 }
 
-/// The sums of up to [`SEGMENT_BLOCKS`] blocks. Blocks behind the last one that is listed are `beyond`.
+/// The sums of up to [`SEGMENT_BLOCKS`] blocks. Blocks after the last listed one are `beyond`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     sums: Vec<BlockSum>,
@@ -27,8 +27,8 @@ const UNKNOWN_TAG: u8 = 1;
 const CRC_TAG: u8 = 2;
 
 impl Segment {
-    /// A segment of which all blocks are `beyond`: [`BlockSum::Zeros`] or [`BlockSum::Unknown`].
-    pub(crate) fn of(beyond: BlockSum) -> Self {
+    /// A segment whose blocks are all `beyond`: [`BlockSum::Zeros`] or [`BlockSum::Unknown`].
+    pub(crate) fn filled_with(beyond: BlockSum) -> Self {
         Self { sums: Vec::new(), beyond }
     }
 
@@ -48,14 +48,14 @@ impl Segment {
         }
     }
 
-    /// Blocks from `index` on are zeros.
+    /// Makes the blocks from `index` on zeros.
     pub(crate) fn cut(&mut self, index: usize) {
         self.sums.truncate(index);
         self.sums.resize(index, self.beyond);
         self.beyond = BlockSum::Zeros;
     }
 
-    /// The tag of `beyond`, the entries, and the CRC-32C of all that.
+    /// Encodes the segment: the tag of `beyond`, the entries, and the CRC-32C of both.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1 + ENTRY_BYTES * self.sums.len() + 4);
         bytes.push(tag(self.beyond).0);
@@ -68,7 +68,7 @@ impl Segment {
         bytes
     }
 
-    /// The inverse of [`Segment::to_bytes`]; `None` if the bytes are not of that form or not what was written.
+    /// The inverse of [`Segment::to_bytes`]. Returns `None` if the bytes do not have that form or their CRC is wrong.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         if sum(body) != u32::from_le_bytes(*crc) {
@@ -113,12 +113,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_back_from_bytes(
+        fn bytes_restore_the_segment(
             sums in prop::collection::vec((0..SEGMENT_BLOCKS as usize, any_sum()), 0..40),
             known in any::<bool>(), cut in prop::option::of(0..SEGMENT_BLOCKS as usize),
         ) {
             let beyond = if known { BlockSum::Zeros } else { BlockSum::Unknown };
-            let mut segment = Segment::of(beyond);
+            let mut segment = Segment::filled_with(beyond);
             let mut plain = [beyond; SEGMENT_BLOCKS as usize];
             for (index, sum) in sums {
                 segment.set(index, sum);
@@ -135,8 +135,8 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_bit_is_seen(index in 0..SEGMENT_BLOCKS as usize, crc in any::<u32>(), bit in 0..100_000usize) {
-            let mut segment = Segment::of(BlockSum::Zeros);
+        fn a_changed_bit_is_detected(index in 0..SEGMENT_BLOCKS as usize, crc in any::<u32>(), bit in 0..100_000usize) {
+            let mut segment = Segment::filled_with(BlockSum::Zeros);
             segment.set(index, BlockSum::Crc(crc));
             let mut bytes = segment.to_bytes();
             let bit = bit % (bytes.len() * 8);

@@ -1,4 +1,4 @@
-//! A router that answers HTTP and gRPC, and servers to try it on.
+//! A router that answers HTTP and gRPC, and servers for it.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
@@ -20,7 +20,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Channel;
 use tonic::{Status, client, server};
 
-/// Bytes as they are, in place of protocol buffers.
+/// A codec that sends bytes unchanged, in place of protocol buffers.
 #[derive(Default, Clone)]
 pub struct Raw;
 
@@ -68,7 +68,7 @@ impl server::UnaryService<Bytes> for Echo {
     }
 }
 
-/// A service as tonic generates it: routed by prefix, HTTP/2 only.
+/// A service as tonic generates it: it is routed by prefix, and needs HTTP/2.
 #[derive(Clone)]
 struct EchoService;
 
@@ -103,7 +103,7 @@ pub fn router() -> Router {
         .route_service("/test.Echo/{*method}", EchoService)
 }
 
-/// One unary call.
+/// Makes one unary call.
 pub async fn call(channel: Channel, message: &'static str) -> std::result::Result<String, Status> {
     let mut grpc = client::Grpc::new(channel);
     grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
@@ -135,7 +135,7 @@ pub fn any_port() -> Address {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// All messages of an error's chain.
+/// All messages in the chain of an error.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

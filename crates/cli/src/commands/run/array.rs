@@ -16,7 +16,7 @@ use gristmill_client::{
 };
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
-use gristmill_wire::Place;
+use gristmill_wire::FoldPlace;
 
 use super::job::Job;
 use super::printer::Printer;
@@ -152,7 +152,7 @@ fn planned(
     let options = options.clone();
     Ok(match &args.path {
         Location::Local(path) => {
-            if args.place == Place::Storage {
+            if args.place == FoldPlace::Storage {
                 let text = "is a file of this machine and is folded here; omit --place";
                 return Err(CliError::Usage(format!("{} {text}", path.display())));
             }

@@ -12,7 +12,7 @@ use gristmill_runtime::{
     Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Selection, resume,
     run as run_request,
 };
-use gristmill_wire::{InputSpec, Place};
+use gristmill_wire::{FoldPlace, InputSpec};
 
 use crate::args::{Element, RunArgs, SelectionArgs};
 use crate::commands::connect_to_read;
@@ -37,7 +37,7 @@ impl Job {
             Location::Remote(url) => return Job::on_cluster(args, params, url, input, options),
             Location::Local(path) => path,
         };
-        if args.place == Place::Storage {
+        if args.place == FoldPlace::Storage {
             let text =
                 format!("{} is a file of this machine and is folded here; omit --place", path.display());
             return Err(CliError::Usage(text));
@@ -58,17 +58,17 @@ impl Job {
         options: Options,
     ) -> Result<Job, CliError> {
         let place = match (args.checkpoint.is_some(), args.place) {
-            (true, Place::Storage) => {
+            (true, FoldPlace::Storage) => {
                 let text = "--checkpoint keeps the state of folds at the client; omit --place storage";
                 return Err(CliError::Usage(text.into()));
             }
-            (true, _) => Place::Client,
+            (true, _) => FoldPlace::Client,
             (false, place) => place,
         };
         let question = Question {
             kernel: args.kernel.clone(),
             params: params.clone(),
-            input: InputSpec::of(&input, byte_order(&args.selection)),
+            input: InputSpec::new(&input, byte_order(&args.selection)),
             range: args.selection.range.map(|range| (range.start, range.length)),
             array: None,
         };
@@ -89,7 +89,7 @@ impl Job {
     pub fn folds_locally(&self) -> bool {
         match self {
             Job::Local(_) => true,
-            Job::Cluster { planned, .. } => planned.plan.place == Place::Client,
+            Job::Cluster { planned, .. } => planned.plan.place == FoldPlace::Client,
         }
     }
 

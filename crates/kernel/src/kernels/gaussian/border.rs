@@ -1,6 +1,6 @@
-//! What lies beyond the border of an image, with SciPy's names.
+//! The continuation of an image beyond its border, with SciPy's names.
 
-/// What an image is continued with.
+/// The values beyond the border of an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Border {
     /// `d c b a | a b c d | d c b a`
@@ -11,12 +11,13 @@ pub(crate) enum Border {
     Nearest,
     /// `a b c d | a b c d | a b c d`
     Wrap,
-    /// A value everywhere.
+    /// One value everywhere.
     Constant(f64),
 }
 
 impl Border {
-    /// Which of `n` places (at least 1) stands for a place that may lie beyond; `None` for the constant.
+    /// The place among `n` (at least 1) whose value is used at `at`, which may lie beyond the border. `None` for the
+    /// constant.
     pub fn place(self, at: i64, n: i64) -> Option<i64> {
         if (0..n).contains(&at) {
             return Some(at);
@@ -37,7 +38,7 @@ impl Border {
         })
     }
 
-    /// The constant, where there is one.
+    /// The constant; 0 for the other modes.
     pub fn constant(self) -> f64 {
         match self {
             Border::Constant(value) => value,
@@ -50,19 +51,19 @@ impl Border {
 mod tests {
     use super::*;
 
-    fn shown(border: Border, n: i64) -> String {
+    fn pattern(border: Border, n: i64) -> String {
         let letter = |at| border.place(at, n).map_or('.', |at| (b'a' + at as u8) as char);
         (-5..n + 5).map(letter).collect()
     }
 
     #[test]
-    fn as_scipy_draws_them() {
-        assert_eq!(shown(Border::Reflect, 4), "ddcbaabcddcbaa");
-        assert_eq!(shown(Border::Mirror, 4), "bcdcbabcdcbabc");
-        assert_eq!(shown(Border::Nearest, 4), "aaaaaabcdddddd");
-        assert_eq!(shown(Border::Wrap, 4), "dabcdabcdabcda");
-        assert_eq!(shown(Border::Constant(7.0), 4), ".....abcd.....");
-        assert_eq!(shown(Border::Reflect, 1), "a".repeat(11));
-        assert_eq!(shown(Border::Mirror, 1), "a".repeat(11));
+    fn borders_are_those_of_scipy() {
+        assert_eq!(pattern(Border::Reflect, 4), "ddcbaabcddcbaa");
+        assert_eq!(pattern(Border::Mirror, 4), "bcdcbabcdcbabc");
+        assert_eq!(pattern(Border::Nearest, 4), "aaaaaabcdddddd");
+        assert_eq!(pattern(Border::Wrap, 4), "dabcdabcdabcda");
+        assert_eq!(pattern(Border::Constant(7.0), 4), ".....abcd.....");
+        assert_eq!(pattern(Border::Reflect, 1), "a".repeat(11));
+        assert_eq!(pattern(Border::Mirror, 1), "a".repeat(11));
     }
 }

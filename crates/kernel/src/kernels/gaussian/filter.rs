@@ -1,4 +1,4 @@
-//! The filter over some rows: down the columns, then along the rows, each output in one fixed order of operations.
+//! The filter over some rows: down the columns, then along the rows. Each output has one fixed order of operations.
 
 use std::ops::Range;
 
@@ -8,18 +8,19 @@ use super::border::Border;
 use super::plane::Plane;
 use super::weights::Weights;
 
-/// Output rows made together, and columns of them at a time, so that what they share stays in the first-level cache.
+/// Output rows that are filtered together, and elements of them at a time, so that their input stays in the first-level
+/// cache.
 pub(crate) const ROWS: usize = 16;
 const COLUMNS: usize = 128;
 
-/// Elements that are added up side by side. Loops go through whole runs of them: what lies beyond a row's end is
-/// computed too, and nobody looks at it.
+/// Elements that are computed together. Loops go through whole groups of this size. Elements after the end of a row are
+/// computed, too, but not used.
 pub(crate) const WIDE: usize = 32;
 
-/// Elements of a row that are filtered along it and given on before the next ones.
+/// Elements of a row that are filtered along the row and emitted together.
 const PIECE: usize = 512;
 
-/// The filter of one image, with the room it works in.
+/// The filter of one image, with its buffers.
 pub(crate) struct Filter {
     height: i64,
     width: usize,
@@ -27,12 +28,12 @@ pub(crate) struct Filter {
     down: Weights,
     along: Weights,
     border: Border,
-    /// Source rows in f64, of the image as it is continued: row n is in slot n modulo the number of slots.
+    /// Source rows of the continued image in f64. Row n is in slot n modulo the number of slots.
     sources: Plane,
-    /// Rows that are in `sources`, `known.0..known.1`. They stay for the rows that are made next.
-    known: (i64, i64),
-    /// Rows filtered down the columns, then continued on both sides.
-    middle: Plane,
+    /// Rows that are in `sources`: `loaded.0..loaded.1`. The next output rows use them again.
+    loaded: (i64, i64),
+    /// Rows that were filtered down the columns and then continued on both sides.
+    padded: Plane,
     out: [f64; PIECE],
 }
 
@@ -48,7 +49,7 @@ impl Filter {
         let elements = width * channels;
         let sources = Plane::new(slots(&down), elements);
         let whole = elements.next_multiple_of(WIDE) + 2 * along.radius() * channels;
-        let middle = Plane::new(ROWS, whole);
+        let padded = Plane::new(ROWS, whole);
         Filter {
             height,
             width,
@@ -57,69 +58,69 @@ impl Filter {
             along,
             border,
             sources,
-            known: (0, 0),
-            middle,
+            loaded: (0, 0),
+            padded,
             out: [0.0; PIECE],
         }
     }
 
-    /// Makes rows `first..end`. `read` gives a row of the image in f64; `give` takes what was made, piece by piece, in
+    /// Filters rows `first..end`. `read` reads a row of the image in f64. `emit` takes the output, piece by piece, in
     /// order.
-    pub fn rows(
+    pub fn filter_rows(
         &mut self,
         first: i64,
         end: i64,
         mut read: impl FnMut(i64, &mut [f64]),
-        mut give: impl FnMut(&[f64]),
+        mut emit: impl FnMut(&[f64]),
     ) {
         let radius = self.down.radius() as i64;
         let elements = self.width * self.channels;
         let margin = self.along.radius() * self.channels;
         let slots = slots(&self.down) as i64;
-        if !(self.known.0..=self.known.1).contains(&(first - radius)) {
-            self.known = (first - radius, first - radius);
+        if !(self.loaded.0..=self.loaded.1).contains(&(first - radius)) {
+            self.loaded = (first - radius, first - radius);
         }
         for from in (first..end).step_by(ROWS) {
             let count = (end - from).min(ROWS as i64);
             let (low, high) = (from - radius, from + count + radius);
-            for next in self.known.1..high {
+            for next in self.loaded.1..high {
                 let row = &mut self.sources.row_mut(next.rem_euclid(slots) as usize)[..elements];
                 match self.border.place(next, self.height) {
                     Some(at) => read(at, row),
                     None => row.fill(self.border.constant()),
                 }
             }
-            self.known = (low, high);
+            self.loaded = (low, high);
             let sources: Vec<&[[f64; WIDE]]> =
                 (low..high).map(|n| self.sources.row(n.rem_euclid(slots) as usize).as_chunks().0).collect();
             let chunks = elements.div_ceil(WIDE);
             for start in (0..chunks).step_by(COLUMNS / WIDE) {
                 let columns = start..(start + COLUMNS / WIDE).min(chunks);
                 for n in 0..count as usize {
-                    let out = &mut self.middle.row_mut(n)[margin + start * WIDE..];
+                    let out = &mut self.padded.row_mut(n)[margin + start * WIDE..];
                     down(&sources[n..=n + 2 * radius as usize], columns.clone(), &self.down.0, out);
                 }
             }
             for n in 0..count as usize {
-                let row = self.middle.row_mut(n);
+                let row = self.padded.row_mut(n);
                 pad(row, self.width, self.channels, self.along.radius(), self.border);
                 for piece in (0..elements).step_by(PIECE) {
                     let made = PIECE.min(elements - piece);
                     let out = &mut self.out[..made.next_multiple_of(WIDE)];
                     along(&row[piece..], self.channels, &self.along.0, out);
-                    give(&out[..made]);
+                    emit(&out[..made]);
                 }
             }
         }
     }
 }
 
-/// Source rows that are needed at once.
+/// Number of source rows that are needed at once.
 fn slots(down: &Weights) -> usize {
     ROWS + 2 * down.radius()
 }
 
-/// Continues a row that lies in the middle on both sides.
+/// Continues a row, which lies in the middle of its buffer, on both sides.
 fn pad(row: &mut [f64], width: usize, channels: usize, radius: usize, border: Border) {
     for beyond in (0..radius).chain(radius + width..2 * radius + width) {
         let place = border.place(beyond as i64 - radius as i64, width as i64);
@@ -131,8 +132,9 @@ fn pad(row: &mut [f64], width: usize, channels: usize, radius: usize, border: Bo
     }
 }
 
-/// The middle of 2r + 1 places times its weight, plus for each distance, the largest first, both places at that
-/// distance times its weight: the order of SciPy's `correlate1d` for symmetric weights.
+/// Weighted sums over 2r + 1 places. The middle place times its weight comes first. Then, for each distance from the
+/// largest to 1, the sum of both places times their weight is added. This is the order of SciPy's `correlate1d` for
+/// symmetric weights.
 #[inline(always)]
 fn weigh<'a>(places: impl Fn(usize) -> &'a [f64; WIDE], weights: &[f64]) -> [f64; WIDE] {
     let radius = weights.len() - 1;
@@ -149,7 +151,7 @@ fn weigh<'a>(places: impl Fn(usize) -> &'a [f64; WIDE], weights: &[f64]) -> [f64
     sums
 }
 
-/// Makes the chunks `columns` of one row from as many rows as there are places.
+/// Computes the chunks `columns` of one row. Each of `rows` is one place of the filter.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
 fn down(rows: &[&[[f64; WIDE]]], columns: Range<usize>, weights: &[f64], out: &mut [f64]) {
     for (out, column) in out.as_chunks_mut().0.iter_mut().zip(columns) {
@@ -157,7 +159,7 @@ fn down(rows: &[&[[f64; WIDE]]], columns: Range<usize>, weights: &[f64], out: &m
     }
 }
 
-/// Makes `out`, a multiple of [`WIDE`], from a row whose places are `step` apart.
+/// Computes `out`, whose length is a multiple of [`WIDE`], from a row whose places are `step` elements apart.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
 fn along(row: &[f64], step: usize, weights: &[f64], out: &mut [f64]) {
     for (chunk, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
@@ -173,8 +175,8 @@ mod tests {
 
     use super::*;
 
-    /// One value after the other: places weighed in the order of the definition.
-    fn plainly(filter: &Filter, image: &[f64]) -> Vec<f64> {
+    /// Computes one value after the other, in the order of the definition.
+    fn naive(filter: &Filter, image: &[f64]) -> Vec<f64> {
         let (width, channels) = (filter.width, filter.channels);
         let weighed = |Weights(weights): &Weights, at: &dyn Fn(i64) -> f64| {
             let far = |d: usize| at(-(d as i64)) + at(d as i64);
@@ -202,9 +204,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever rows were made before, in whatever order, the bits are those of the definition.
+        /// The bits are those of the definition, for any rows that were filtered before in any order.
         #[test]
-        fn as_one_by_one(
+        fn rows_equal_the_naive_filter(
             height in 1usize..60, width in 1usize..90, channels in 1usize..4, down in 0usize..9, along in 0usize..9,
             border in borders(), asked in prop::collection::vec((0usize..60, 1usize..40), 1..5), seed: u64,
         ) {
@@ -214,19 +216,19 @@ mod tests {
             let row = width * channels;
             let mut rng = fastrand::Rng::with_seed(seed);
             let image: Vec<f64> = (0..height * row).map(|_| rng.f64() * 100.0).collect();
-            let wanted = plainly(&filter, &image);
+            let wanted = naive(&filter, &image);
             for (first, count) in asked {
                 let (first, end) = (first.min(height - 1), (first + count).min(height));
                 let mut made = Vec::new();
                 let read = |at: i64, out: &mut [f64]| out.copy_from_slice(&image[at as usize * row..][..row]);
-                filter.rows(first as i64, end as i64, read, |piece| made.extend_from_slice(piece));
+                filter.filter_rows(first as i64, end as i64, read, |piece| made.extend_from_slice(piece));
                 prop_assert_eq!(&made, &wanted[first * row..end * row]);
             }
         }
 
-        /// Rows longer than one piece, and than the columns that are made together.
+        /// The rows are longer than one piece, and than the columns that are filtered together.
         #[test]
-        fn long_rows_too(width in 400usize..1300, channels in 1usize..3, seed: u64) {
+        fn long_rows_equal_the_naive_filter(width in 400usize..1300, channels in 1usize..3, seed: u64) {
             let weights = Weights::gaussian(2.0, 8);
             let mut filter = Filter::new(3, width, channels, weights.clone(), weights, Border::Reflect);
             let row = width * channels;
@@ -234,8 +236,8 @@ mod tests {
             let image: Vec<f64> = (0..3 * row).map(|_| rng.f64()).collect();
             let mut made = Vec::new();
             let read = |at: i64, out: &mut [f64]| out.copy_from_slice(&image[at as usize * row..][..row]);
-            filter.rows(0, 3, read, |piece| made.extend_from_slice(piece));
-            prop_assert_eq!(made, plainly(&filter, &image));
+            filter.filter_rows(0, 3, read, |piece| made.extend_from_slice(piece));
+            prop_assert_eq!(made, naive(&filter, &image));
         }
     }
 }

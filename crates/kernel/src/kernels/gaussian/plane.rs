@@ -1,34 +1,33 @@
-//! Rows of f64 in one piece of memory, laid out for loops that go through many rows at the same columns.
+//! Rows of f64 in one piece of memory. The layout suits loops that go through many rows at the same columns.
 
 use super::filter::WIDE;
 
 /// Elements in a cache line of 64 bytes.
 const LINE: usize = 8;
 
-/// Elements in 4 KiB: lines this far apart share a set of a usual first-level cache.
+/// Elements in 4 KiB. Cache lines at this distance share a set of a usual first-level cache.
 const PAGE: usize = 512;
 
-/// How far the rows are apart, in elements modulo [`PAGE`], so that the same columns of neighbouring rows lie in
-/// different sets.
+/// Distance of rows in elements modulo [`PAGE`]. With it the same columns of neighbouring rows lie in different sets.
 const SKEW: usize = 17 * LINE;
 
-/// So many rows of as many elements, all 0 at first.
+/// Rows of equal length. All elements are 0 at first.
 pub(crate) struct Plane {
     values: Vec<f64>,
-    /// Where the first cache line begins in `values`.
+    /// Index in `values` at which the first cache line begins.
     start: usize,
     stride: usize,
     width: usize,
 }
 
 impl Plane {
-    /// Rows of at least `width` elements; their length is a multiple of [`WIDE`].
+    /// Rows of at least `width` elements. Their length is a multiple of [`WIDE`].
     pub fn new(rows: usize, width: usize) -> Plane {
         let width = width.next_multiple_of(WIDE);
-        // Short rows would grow too much, and do not need it.
+        // Short rows would become much longer, and they do not need the distance.
         let stride = if width < PAGE { width } else { (width - SKEW).next_multiple_of(PAGE) + SKEW };
         let values = vec![0.0f64; rows * stride + LINE];
-        // Loads that begin at a line never touch two of them. `align_offset` may say that it does not know.
+        // A load that begins at a cache line never touches two lines. `align_offset` may return no usable offset.
         let start = values.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
         Plane { values, start, stride, width }
     }

@@ -1,4 +1,4 @@
-//! What is told of a filtered image where nobody wants the image: its sum and its extremes.
+//! The summary of a filtered image: its sum and its extremes.
 
 use std::sync::Arc;
 
@@ -8,53 +8,53 @@ use crate::nan::NanRule;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Ctx, DType, Fold, Input, Kernel, KernelError, Next, NoRows, RecordRule, Value};
 
-/// The kernels that fold the filtered rows.
+/// The kernels of the summary, which fold the filtered rows.
 #[derive(Clone)]
-pub(super) struct Summary {
+pub(super) struct ImageSummary {
     each: [Arc<dyn Kernel>; 2],
 }
 
-impl Summary {
-    /// Of rows of so many bytes.
-    pub fn new(dtype: DType, row: u64) -> Result<Summary, KernelError> {
+impl ImageSummary {
+    /// A summary of rows of `row` bytes.
+    pub fn new(dtype: DType, row: u64) -> Result<ImageSummary, KernelError> {
         let input = Input { element: Some(dtype), record: RecordRule::Fixed(row), header: 0 };
         let nan = NanRule::Propagate;
-        Ok(Summary { each: [sum::of(&input, nan)?, minmax::of(&input, nan)?] })
+        Ok(ImageSummary { each: [sum::kernel(&input, nan)?, minmax::kernel(&input, nan)?] })
     }
 
-    /// Bytes of a state, about.
+    /// Expected bytes of a saved state.
     pub fn state_hint(&self) -> u64 {
         self.each.iter().map(|kernel| kernel.spec().state_hint + 8).sum()
     }
 
-    pub fn begin(&self, ctx: &Ctx) -> Result<Summing, KernelError> {
+    pub fn begin(&self, ctx: &Ctx) -> Result<ImageSummaryFold, KernelError> {
         let [sum, minmax] = &self.each;
-        Ok(Summing { each: [sum.begin(ctx)?, minmax.begin(ctx)?] })
+        Ok(ImageSummaryFold { each: [sum.begin(ctx)?, minmax.begin(ctx)?] })
     }
 
-    /// What is to be said of all rows, by name.
+    /// The results over all rows, by name.
     pub fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Vec<(&'static str, Value)>, KernelError> {
-        let mut said: Vec<(&'static str, Value)> = Vec::new();
+        let mut entries: Vec<(&'static str, Value)> = Vec::new();
         let mut state = StateReader::new(NAME, whole);
         for kernel in &self.each {
             if let Next::Done(Value::Map(found)) = kernel.advance(ctx, state.blob()?)? {
-                let new = |(name, _): &(&str, Value)| said.iter().all(|(known, _)| known != name);
+                let new = |(name, _): &(&str, Value)| entries.iter().all(|(known, _)| known != name);
                 let found: Vec<_> = found.into_iter().filter(new).collect();
-                said.extend(found);
+                entries.extend(found);
             }
         }
         state.end()?;
-        Ok(said)
+        Ok(entries)
     }
 }
 
-/// The folds of them. The state is that of each behind its length.
-pub(super) struct Summing {
+/// The folds of the summary. The state has the length and the state of each fold.
+pub(super) struct ImageSummaryFold {
     each: [Box<dyn Fold>; 2],
 }
 
-impl Summing {
-    /// Takes filtered rows in, the first of which has this number.
+impl ImageSummaryFold {
+    /// Folds `count` filtered rows. The first of them has the number `first`.
     pub fn take(&mut self, first: u64, count: u64, rows: &[u8]) -> Result<(), KernelError> {
         let block = Block::new(first, count, rows);
         for fold in &mut self.each {

@@ -1,12 +1,12 @@
-//! Weights of one axis.
+//! Weights of the filter along one axis.
 
-/// Weights of a symmetric filter: of the middle, then of the neighbours at distance 1, 2, ...
+/// Weights of a symmetric filter: the weight of the middle, then of the neighbours at distance 1, 2, ...
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Weights(pub Vec<f64>);
 
 impl Weights {
-    /// Samples of a Gaussian up to `radius`, with a sum of 1, as in SciPy's `gaussian_filter`. The exponential is that
-    /// of musl, the same on every machine; it may differ from another library's in the last bit.
+    /// Samples of a Gaussian up to `radius`, with a sum of 1, as in SciPy's `gaussian_filter`. The exponential function
+    /// is that of musl, so it is the same on every machine. It may differ from other libraries in the last bit.
     pub fn gaussian(sigma: f64, radius: usize) -> Weights {
         let sample = |x: usize| libm::exp(-0.5 / (sigma * sigma) * (x * x) as f64);
         let half: Vec<f64> = (0..=radius).map(sample).collect();
@@ -15,11 +15,11 @@ impl Weights {
     }
 
     /// One axis of the mask (1 2 1, 2 4 2, 1 2 1) / 16 of Chen et al. 2012.
-    pub fn three() -> Weights {
+    pub fn mask_3x3() -> Weights {
         Weights(vec![0.5, 0.25])
     }
 
-    /// Neighbours on each side.
+    /// Number of neighbours on each side.
     pub fn radius(&self) -> usize {
         self.0.len() - 1
     }

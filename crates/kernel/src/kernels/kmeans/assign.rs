@@ -1,32 +1,32 @@
-//! The pass of an iteration: each point goes to its nearest centre, and the points of each centre are added up.
+//! The pass of an iteration. It assigns each point to its nearest centre and adds up the points of each centre.
 
 use super::NAME;
 use super::cells::Cells;
 use super::nearest::Centres;
-use super::points::Points;
+use super::point_reader::PointReader;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Fold, KernelError, Position, Sink, Step};
 
-/// What was added up.
+/// The totals of an iteration.
 #[derive(Clone, Debug)]
-pub(crate) struct Totals {
-    /// Points of each centre.
+pub(crate) struct ClusterTotals {
+    /// Number of points of each centre.
     pub counts: Vec<u64>,
     /// Sums of coordinates, centre by centre.
     pub sums: Cells,
     /// The sum of squared distances, one cell.
     pub inertia: Cells,
-    /// Points whose centre is another than before.
+    /// Number of points whose centre changed.
     pub changed: u64,
 }
 
-impl Totals {
-    /// Nothing, for values up to 2^exponent.
-    pub fn new(k: usize, dims: usize, exponent: i32) -> Totals {
+impl ClusterTotals {
+    /// Totals of no points, for values up to 2^exponent.
+    pub fn new(k: usize, dims: usize, exponent: i32) -> ClusterTotals {
         // A squared distance is at most dims (2 x 2^e)^2.
         let squares = 2 * exponent + 2 + dims.next_power_of_two().trailing_zeros() as i32;
         let squares = squares.clamp(*super::cells::EXPONENTS.start(), *super::cells::EXPONENTS.end());
-        Totals {
+        ClusterTotals {
             counts: vec![0; k],
             sums: Cells::new(exponent, k, dims),
             inertia: Cells::new(squares, 1, 1),
@@ -34,7 +34,7 @@ impl Totals {
         }
     }
 
-    /// Points of all centres.
+    /// Number of all points.
     pub fn points(&self) -> u64 {
         self.counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
@@ -58,14 +58,14 @@ impl Totals {
     }
 }
 
-/// The fold.
-pub(crate) struct Assign {
-    points: Points,
+/// The fold of an iteration.
+pub(crate) struct AssignFold {
+    points: PointReader,
     centres: Centres,
-    /// The centres before, where points that changed are counted.
-    before: Option<Centres>,
-    totals: Totals,
-    /// Each point's centre is emitted, as i32.
+    /// The previous centres, if points that changed are counted.
+    previous: Option<Centres>,
+    totals: ClusterTotals,
+    /// Whether the number of each point's centre is emitted, as i32.
     emits: bool,
     number: Vec<u32>,
     distance: Vec<f64>,
@@ -73,33 +73,33 @@ pub(crate) struct Assign {
     labels: Vec<u8>,
 }
 
-impl Assign {
+impl AssignFold {
     pub fn new(
-        points: Points,
+        points: PointReader,
         centres: Centres,
-        before: Option<Centres>,
-        totals: Totals,
+        previous: Option<Centres>,
+        totals: ClusterTotals,
         emits: bool,
-    ) -> Assign {
+    ) -> AssignFold {
         let (number, distance, old, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Assign { points, centres, before, totals, emits, number, distance, old, labels }
+        AssignFold { points, centres, previous, totals, emits, number, distance, old, labels }
     }
 
-    /// Adds up a block's points.
+    /// Adds up the points of a block.
     fn add(&mut self, block: &Block<'_>) -> Result<(), KernelError> {
         self.labels.clear();
         self.points.each_tile(block, |_, tile| {
             self.centres.nearest(tile, &mut self.number, &mut self.distance);
-            if let Some(before) = &mut self.before {
-                before.nearest(tile, &mut self.old, &mut Vec::new());
+            if let Some(previous) = &mut self.previous {
+                previous.nearest(tile, &mut self.old, &mut Vec::new());
                 let moved = self.old.iter().zip(&self.number).filter(|(old, new)| old != new);
                 self.totals.changed += moved.count() as u64;
             }
             self.number.iter().for_each(|number| self.totals.counts[*number as usize] += 1);
             self.totals.sums.add(&self.number, tile);
             self.totals.inertia.add_to_first(&self.distance);
-            self.totals.sums.added(self.number.len() as u32);
-            self.totals.inertia.added(self.number.len() as u32);
+            self.totals.sums.count_additions(self.number.len() as u32);
+            self.totals.inertia.count_additions(self.number.len() as u32);
             if self.emits {
                 self.number.iter().for_each(|n| self.labels.extend_from_slice(&n.to_le_bytes()));
             }
@@ -108,16 +108,16 @@ impl Assign {
     }
 }
 
-impl Fold for Assign {
+impl Fold for AssignFold {
     fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
         if !self.emits {
             self.add(block)?;
             return Ok(Step::Took(block.count()));
         }
-        // The labels are known before it is known whether the sink takes them, so what they add up to is kept apart.
+        // The sink may refuse the labels after the points were added up. Then the earlier totals are restored.
         let totals = self.totals.clone();
         self.add(block)?;
-        if sink.put(Position::of(block.first()), &self.labels).is_err() {
+        if sink.put(Position::of_record(block.first()), &self.labels).is_err() {
             self.totals = totals;
             return Ok(Step::Full(0));
         }

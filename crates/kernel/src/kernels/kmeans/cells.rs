@@ -1,25 +1,26 @@
-//! Sums of many cells at once, the same whatever the order: values are rounded to one fine grid and added exactly.
+//! Sums of many cells at once. They do not depend on the order: values are rounded to a fine grid and added exactly.
 //!
-//! With 2^e the largest value, the grid has a spacing of 2^(e-80). A value is split into a multiple of 2^(e-40) and a
-//! rest by adding and taking away a large number, as in Demmel and Nguyen, "Fast reproducible floating-point summation"
-//! (2013); both parts are added up in `f64` without an error for [`CARRY_EVERY`] values and then carried to integers of
-//! 128 bits. The error of a sum of n values is at most n 2^(e-81), which is far below that of adding in `f64`.
+//! If 2^e bounds the values, the grid has a spacing of 2^(e-80). A value is split into a multiple of 2^(e-40) and a
+//! rest. To do this, a large number is added and subtracted, as in Demmel and Nguyen, "Fast reproducible floating-point
+//! summation" (2013). Both parts are added up in `f64` without an error for [`CARRY_EVERY`] values. Then they are
+//! carried to integers of 128 bits. The error of a sum of n values is at most n 2^(e-81), far below the error of a sum
+//! in `f64`.
 
 use multiversion::multiversion;
 
 use crate::KernelError;
 use crate::state::{StateReader, StateWriter};
 
-/// Cells that are added to side by side.
+/// Cells that are added to together.
 const WIDE: usize = 8;
 
-/// Bits of the coarse part, and of the fine one.
+/// Bits of the coarse part, and of the fine part.
 const BITS: i32 = 40;
 
-/// Values that a cell takes before it is carried.
+/// Most values that a cell takes before it is carried.
 const CARRY_EVERY: u32 = 1 << 12;
 
-/// Exponents e of the largest value for which all steps stay within normal numbers.
+/// Exponents e for which all intermediate results are normal numbers.
 pub(crate) const EXPONENTS: std::ops::RangeInclusive<i32> = -900..=900;
 
 /// 2^n for a normal number.
@@ -34,7 +35,8 @@ pub(crate) fn exponent(max: f64) -> Option<i32> {
     if max <= power(low) { Some(low) } else { found }
 }
 
-/// Rounds to the coarse grid and to the fine one: adding and taking away these leaves a multiple of the spacing.
+/// The numbers that round a value to the coarse and the fine grid. A value becomes a multiple of the spacing when such
+/// a number is added and subtracted.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     coarse: f64,
@@ -55,21 +57,21 @@ impl Grid {
 pub(crate) struct Cells {
     exponent: i32,
     grid: Grid,
-    /// Cells of a row, and how far rows are apart in `high` and `low`: what lies between holds nothing of use.
+    /// Cells of a row, and the distance of rows in `high` and `low`. The elements between two rows are not used.
     width: usize,
     stride: usize,
     high: Vec<f64>,
     low: Vec<f64>,
-    /// In units of the fine grid, row by row.
+    /// Carried sums in units of the fine grid, row by row.
     totals: Vec<i128>,
     pending: u32,
 }
 
 impl Cells {
-    /// So many rows of as many empty cells.
+    /// `rows` rows of `width` empty cells.
     pub fn new(exponent: i32, rows: usize, width: usize) -> Cells {
         let width = width.max(1);
-        // Short rows would grow too much.
+        // Short rows would become much longer.
         let stride = if width < WIDE { width } else { width.next_multiple_of(WIDE) };
         let (coarse, fine) = (1.5 * power(exponent - BITS + 52), 1.5 * power(exponent - 2 * BITS + 52));
         Cells {
@@ -84,7 +86,7 @@ impl Cells {
         }
     }
 
-    /// Adds points, each as wide as a row, to the rows with these numbers.
+    /// Adds each point to the row with its number. A point is as wide as a row.
     pub fn add(&mut self, numbers: &[u32], points: &[f64]) {
         add_points(self.grid, (self.width, self.stride), &mut self.high, &mut self.low, numbers, points);
     }
@@ -98,8 +100,9 @@ impl Cells {
         }
     }
 
-    /// To be called with the additions since the last time, at most half of [`CARRY_EVERY`].
-    pub fn added(&mut self, additions: u32) {
+    /// Counts additions, and carries the cells in time. It must be called with the number of additions since the last
+    /// call, which is at most half of [`CARRY_EVERY`].
+    pub fn count_additions(&mut self, additions: u32) {
         self.pending += additions;
         if self.pending > CARRY_EVERY / 2 {
             self.carry();
@@ -118,11 +121,11 @@ impl Cells {
     /// The sum in a cell (numbered row by row), in units of the fine grid.
     pub fn total(&self, at: usize) -> i128 {
         let place = at / self.width * self.stride + at % self.width;
-        self.totals[at].wrapping_add(carried(self.exponent, self.high[place], self.low[place]))
+        self.totals[at].wrapping_add(fine_units(self.exponent, self.high[place], self.low[place]))
     }
 
-    /// The sum in a cell over a count, rounded.
-    pub fn over(&self, at: usize, count: u64) -> f64 {
+    /// The sum in a cell divided by a count, rounded.
+    pub fn quotient(&self, at: usize, count: u64) -> f64 {
         self.total(at) as f64 / count.max(1) as f64 * power(self.exponent - 2 * BITS)
     }
 
@@ -130,7 +133,7 @@ impl Cells {
         (0..self.totals.len()).for_each(|at| out.put_i128(self.total(at)));
     }
 
-    /// Adds what another saved of as many cells.
+    /// Adds the saved sums of as many cells.
     pub fn merge(&mut self, read: &mut StateReader<'_>) -> Result<(), KernelError> {
         for total in &mut self.totals {
             *total = total.wrapping_add(read.i128()?);
@@ -153,7 +156,7 @@ fn add_points(
         let (high, low) = (&mut high[at..at + stride], &mut low[at..at + stride]);
         let point = &points[n * width..];
         match point.get(..stride) {
-            // What comes behind the point goes to cells between rows, which nobody reads.
+            // The values after the point go to the elements between two rows, which are not used.
             Some(point) if stride.is_multiple_of(WIDE) => {
                 let (high, low) = (high.as_chunks_mut::<WIDE>().0, low.as_chunks_mut::<WIDE>().0);
                 for ((high, low), point) in high.iter_mut().zip(low).zip(point.as_chunks::<WIDE>().0) {
@@ -171,7 +174,7 @@ fn add_points(
     }
 }
 
-/// The sums of the coarse and the fine parts. They are exact, and so the same in whatever order.
+/// The sums of the coarse and the fine parts. They are exact, so the order does not matter.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx", "x86_64+sse4.2"))]
 fn sums(grid: Grid, values: &[f64]) -> (f64, f64) {
     let (mut high, mut low) = ([0.0; WIDE], [0.0; WIDE]);
@@ -187,9 +190,9 @@ fn sums(grid: Grid, values: &[f64]) -> (f64, f64) {
     (high.iter().sum(), low.iter().sum())
 }
 
-fn carried(exponent: i32, high: f64, low: f64) -> i128 {
+fn fine_units(exponent: i32, high: f64, low: f64) -> i128 {
     let high = (high * power(BITS - exponent)) as i64;
-    // In two steps, for 2^(80-e) may be beyond what there is.
+    // Two steps, because 2^(80-e) may overflow.
     let low = (low * power(BITS - exponent) * power(BITS)) as i64;
     (i128::from(high) << BITS) + i128::from(low)
 }
@@ -201,14 +204,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_and_splits_change_nothing_and_the_sum_is_right(
+        fn sums_are_accurate_in_any_order_and_split(
             values in prop::collection::vec(-1e6f64..1e6, 0..200), split in 0usize..200,
         ) {
             let e = exponent(1e6).unwrap();
             let sum = |values: &[f64]| {
                 let mut cells = Cells::new(e, 1, 1);
                 cells.add_to_first(values);
-                cells.added(values.len() as u32);
+                cells.count_additions(values.len() as u32);
                 cells
             };
             let whole = sum(&values);
@@ -220,18 +223,18 @@ mod tests {
             prop_assert_eq!(whole.total(0), joined.total(0));
             let mut exact = gristmill_exact::Sum::new();
             values.iter().for_each(|x| exact.add(*x));
-            prop_assert!((whole.over(0, 1) - exact.value()).abs() <= 1e-12 * exact.value().abs() + 1e-15);
+            prop_assert!((whole.quotient(0, 1) - exact.value()).abs() <= 1e-12 * exact.value().abs() + 1e-15);
         }
 
-        /// Each cell of each row has what a cell by itself would have.
+        /// Each cell of each row has the sum that a separate cell would have.
         #[test]
-        fn rows_are_apart(width in 1usize..20, rows in 1usize..5, count in 0usize..60, seed: u64) {
+        fn rows_do_not_mix(width in 1usize..20, rows in 1usize..5, count in 0usize..60, seed: u64) {
             let mut rng = fastrand::Rng::with_seed(seed);
             let numbers: Vec<u32> = (0..count).map(|_| rng.u32(0..rows as u32)).collect();
             let points: Vec<f64> = (0..count * width).map(|_| rng.f64() * 2.0 - 1.0).collect();
             let mut cells = Cells::new(0, rows, width);
             cells.add(&numbers, &points);
-            cells.added(count as u32);
+            cells.count_additions(count as u32);
             for at in 0..rows * width {
                 let of_row = |(n, _): &(usize, &u32)| numbers[*n] as usize == at / width;
                 let values = numbers.iter().enumerate().filter(of_row).map(|(n, _)| points[n * width + at % width]);
@@ -257,9 +260,9 @@ mod tests {
             for _ in 0..CARRY_EVERY / 2 {
                 cells.add(&[0], &[1.0, -1.0]);
             }
-            cells.added(CARRY_EVERY / 2);
+            cells.count_additions(CARRY_EVERY / 2);
         }
         let n = u64::from(100 * CARRY_EVERY / 2);
-        assert_eq!((cells.over(0, n), cells.over(1, n)), (1.0, -1.0));
+        assert_eq!((cells.quotient(0, n), cells.quotient(1, n)), (1.0, -1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! Random numbers that depend on a seed and a place only, so that every fold draws the same.
+//! Random numbers that depend only on a seed and a place, so that every fold draws the same numbers.
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 fn mix(mut z: u64) -> u64 {
@@ -8,14 +8,14 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Uniform in (0, 1], for one record in one round.
+/// A uniform number in (0, 1] for one record in one round.
 pub(crate) fn uniform(seed: u64, round: u64, record: u64) -> f64 {
     let bits = mix(mix(mix(seed) ^ round) ^ record);
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// `k` different numbers below `n` (at least k), ascending: Floyd's algorithm (Bentley, Floyd: A sample of brilliance,
-/// 1987).
+/// `k` different numbers below `n` (at least k), ascending, by Floyd's algorithm (Bentley, Floyd: A sample of
+/// brilliance, 1987).
 pub(crate) fn sample(seed: u64, n: u64, k: u64) -> Vec<u64> {
     let mut chosen = std::collections::BTreeSet::new();
     for last in n.saturating_sub(k)..n {

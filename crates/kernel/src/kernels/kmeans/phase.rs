@@ -1,4 +1,4 @@
-//! What one pass of k-means broadcasts to the next.
+//! The broadcast of one pass of k-means to the next.
 
 use std::cmp::Ordering;
 
@@ -7,42 +7,42 @@ use super::nearest::Centres;
 use crate::KernelError;
 use crate::state::{StateReader, StateWriter};
 
-/// What a pass is for. The first one surveys, and nothing is broadcast to it.
+/// The purpose of a pass. The first pass surveys and gets no broadcast.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
-    /// Looks for the largest value and picks the first centres.
+    /// Finds the largest value and picks the first centres.
     Survey,
-    /// Picks one more centre: k-means++.
+    /// Picks one more centre by k-means++.
     Seed,
     /// Assigns each point to its nearest centre and adds up the points of each.
     Assign {
         /// Number of the iteration, from 1.
         iteration: u64,
-        /// What the sum of the squared moves of all centres must not exceed for the end; unknown before iteration 1.
-        settled: Option<f64>,
-        /// The centres before the last move, where points that changed are to be counted.
-        before: Option<Vec<f64>>,
+        /// Iterations end if the sum of the squared moves of all centres is at most this. Unknown in iteration 1.
+        max_shift: Option<f64>,
+        /// The centres before the last move, if points that changed are counted.
+        previous: Option<Vec<f64>>,
     },
-    /// Assigns each point once more, to the centres that stay.
+    /// Assigns each point once more, to the final centres.
     Finish {
         /// Iterations made.
         iterations: u64,
     },
 }
 
-/// A phase with what it needs.
+/// A phase with its data.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PassPlan {
     pub phase: Phase,
     /// Every value is at most 2^exponent.
     pub exponent: i32,
     pub centres: Vec<f64>,
 }
 
-impl Plan {
-    /// What the first pass begins with.
-    pub fn survey() -> Plan {
-        Plan { phase: Phase::Survey, exponent: 0, centres: Vec::new() }
+impl PassPlan {
+    /// The plan of the first pass.
+    pub fn survey() -> PassPlan {
+        PassPlan { phase: Phase::Survey, exponent: 0, centres: Vec::new() }
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -50,13 +50,13 @@ impl Plan {
         match &self.phase {
             Phase::Survey => out.put_u64(0),
             Phase::Seed => out.put_u64(1),
-            Phase::Assign { iteration, settled, before } => {
+            Phase::Assign { iteration, max_shift, previous } => {
                 out.put_u64(2);
                 out.put_u64(*iteration);
-                out.put_flag(settled.is_some());
-                out.put_f64(settled.unwrap_or(0.0));
-                out.put_flag(before.is_some());
-                put_floats(&mut out, before.as_deref().unwrap_or(&[]));
+                out.put_flag(max_shift.is_some());
+                out.put_f64(max_shift.unwrap_or(0.0));
+                out.put_flag(previous.is_some());
+                put_floats(&mut out, previous.as_deref().unwrap_or(&[]));
             }
             Phase::Finish { iterations } => {
                 out.put_u64(3);
@@ -68,37 +68,37 @@ impl Plan {
         out
     }
 
-    /// Reads what [`encode`](Plan::encode) wrote; `cells` is k times dims.
-    pub fn decode(shared: &[u8], cells: usize) -> Result<Plan, KernelError> {
+    /// Reads a plan that [`encode`](PassPlan::encode) wrote. `cells` is k times dims.
+    pub fn decode(shared: &[u8], cells: usize) -> Result<PassPlan, KernelError> {
         let mut read = StateReader::new(NAME, shared);
         let phase = match read.u64()? {
             0 => Phase::Survey,
             1 => Phase::Seed,
             2 => {
                 let iteration = read.u64()?;
-                let settled = read.flag()?.then_some(read.f64()?);
-                let known = read.flag()?;
-                let before = floats(&mut read, cells)?;
-                if known && before.len() != cells {
+                let max_shift = read.flag()?.then_some(read.f64()?);
+                let has_previous = read.flag()?;
+                let previous = floats(&mut read, cells)?;
+                if has_previous && previous.len() != cells {
                     return Err(read.bad("centres are missing"));
                 }
-                Phase::Assign { iteration, settled, before: known.then_some(before) }
+                Phase::Assign { iteration, max_shift, previous: has_previous.then_some(previous) }
             }
             3 => Phase::Finish { iterations: read.u64()? },
             other => return Err(read.bad(format!("there is no phase {other}"))),
         };
         let exponent = i32::try_from(read.i128()?).ok().filter(|e| super::cells::EXPONENTS.contains(e));
-        let exponent = exponent.ok_or_else(|| read.bad("an impossible exponent"))?;
+        let exponent = exponent.ok_or_else(|| read.bad("its exponent is out of range"))?;
         let centres = floats(&mut read, cells)?;
         if matches!(phase, Phase::Assign { .. } | Phase::Finish { .. }) && centres.len() != cells {
             return Err(read.bad("centres are missing"));
         }
         read.end()?;
-        Ok(Plan { phase, exponent, centres })
+        Ok(PassPlan { phase, exponent, centres })
     }
 
-    /// The centres, ready for distances.
-    pub fn ready(&self, dims: usize) -> Centres {
+    /// The centres, for the computation of distances.
+    pub fn centre_set(&self, dims: usize) -> Centres {
         Centres::new(dims, self.centres.clone())
     }
 }
@@ -116,8 +116,8 @@ fn floats(read: &mut StateReader<'_>, most: usize) -> Result<Vec<f64>, KernelErr
     (0..count).map(|_| read.f64()).collect()
 }
 
-/// A point that was picked as a centre, by its number. Of several candidates for one place the one with the lowest key
-/// wins, then the one with the lowest number.
+/// A point that was picked as a centre. Of several candidates the one with the lowest key wins. If keys are equal, the
+/// one with the lowest number wins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pick {
     pub key: f64,
@@ -126,7 +126,7 @@ pub(crate) struct Pick {
 }
 
 impl Pick {
-    /// Whether this one wins over the other.
+    /// Whether this candidate wins over `other`.
     pub fn beats(&self, other: &Pick) -> bool {
         match self.key.total_cmp(&other.key) {
             Ordering::Less => true,

@@ -1,34 +1,34 @@
-//! The passes before the first iteration: the largest value, and the first centres.
+//! The passes before the first iteration, which find the largest value and the first centres.
 
 use super::NAME;
 use super::draw::uniform;
 use super::nearest::Centres;
 use super::phase::Pick;
-use super::points::Points;
+use super::point_reader::PointReader;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Fold, KernelError, Sink, Step};
 
-/// Folds of the first pass: the largest absolute value, and the points with given numbers.
-pub(crate) struct Survey {
-    points: Points,
+/// The fold of the first pass. It finds the largest absolute value and the points with given numbers.
+pub(crate) struct SurveyFold {
+    points: PointReader,
     /// Numbers of the points to pick, ascending.
-    wanted: std::sync::Arc<[u64]>,
+    to_pick: std::sync::Arc<[u64]>,
     largest: f64,
     picks: Vec<Pick>,
 }
 
-impl Survey {
-    pub fn new(points: Points, wanted: std::sync::Arc<[u64]>) -> Survey {
-        Survey { points, wanted, largest: 0.0, picks: Vec::new() }
+impl SurveyFold {
+    pub fn new(points: PointReader, to_pick: std::sync::Arc<[u64]>) -> SurveyFold {
+        SurveyFold { points, to_pick, largest: 0.0, picks: Vec::new() }
     }
 
-    /// Largest absolute value, and the picks in the order of their numbers.
+    /// Reads the largest absolute value, and the picks in the order of their numbers.
     pub fn decode(state: &[u8], dims: usize, most: usize) -> Result<(f64, Vec<Pick>), KernelError> {
         let mut read = StateReader::new(NAME, state);
         let largest = read.f64()?;
         let count = read.u64()?;
         if count > most as u64 || !(largest >= 0.0 && largest.is_finite()) {
-            return Err(read.bad("an impossible survey"));
+            return Err(read.bad("it has too many points, or a largest value that is negative or not finite"));
         }
         let picks = (0..count).map(|_| Pick::decode(&mut read, dims)).collect::<Result<_, _>>()?;
         read.end()?;
@@ -36,7 +36,7 @@ impl Survey {
     }
 }
 
-impl Fold for Survey {
+impl Fold for SurveyFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         let dims = self.points.dims;
         self.points.each_tile(block, |first, tile| {
@@ -59,9 +59,9 @@ impl Fold for Survey {
             }
             self.largest = largest;
             let end = first + (tile.len() / dims) as u64;
-            let from = self.wanted.partition_point(|record| *record < first);
-            let to = self.wanted.partition_point(|record| *record < end);
-            for record in &self.wanted[from..to] {
+            let from = self.to_pick.partition_point(|record| *record < first);
+            let to = self.to_pick.partition_point(|record| *record < end);
+            for record in &self.to_pick[from..to] {
                 let point = tile[(record - first) as usize * dims..][..dims].to_vec();
                 self.picks.push(Pick { key: 0.0, record: *record, point });
             }
@@ -79,21 +79,22 @@ impl Fold for Survey {
     }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        let (largest, picks) = Survey::decode(later, self.points.dims, self.wanted.len())?;
+        let (largest, picks) = SurveyFold::decode(later, self.points.dims, self.to_pick.len())?;
         self.largest = self.largest.max(largest);
         self.picks.extend(picks);
-        if self.picks.len() > self.wanted.len() {
+        if self.picks.len() > self.to_pick.len() {
             return Err(StateReader::new(NAME, later).bad("points were picked twice"));
         }
         Ok(())
     }
 }
 
-/// Folds of a pass that picks one more centre, each point with a chance in proportion to its squared distance from
-/// the centres so far (Arthur, Vassilvitskii: k-means++, 2007). The point with the lowest -ln(u) / weight is picked, u
-/// uniform: a weighted draw that merges (Efraimidis, Spirakis: Weighted random sampling with a reservoir, 2006).
-pub(crate) struct Seed {
-    points: Points,
+/// The fold of a pass that picks one more centre. The probability of a point is proportional to its squared distance
+/// from the nearest centre so far (Arthur, Vassilvitskii: k-means++, 2007). The point with the lowest -ln(u) / weight
+/// is picked, with u uniform. Such a weighted draw can be merged (Efraimidis, Spirakis: Weighted random sampling with a
+/// reservoir, 2006).
+pub(crate) struct SeedFold {
+    points: PointReader,
     centres: Centres,
     seed: u64,
     best: Option<Pick>,
@@ -101,12 +102,12 @@ pub(crate) struct Seed {
     distance: Vec<f64>,
 }
 
-impl Seed {
-    pub fn new(points: Points, centres: Centres, seed: u64) -> Seed {
-        Seed { points, centres, seed, best: None, number: Vec::new(), distance: Vec::new() }
+impl SeedFold {
+    pub fn new(points: PointReader, centres: Centres, seed: u64) -> SeedFold {
+        SeedFold { points, centres, seed, best: None, number: Vec::new(), distance: Vec::new() }
     }
 
-    /// The point that was picked, if there was any.
+    /// Reads the point that was picked, if there is one.
     pub fn decode(state: &[u8], dims: usize) -> Result<Option<Pick>, KernelError> {
         let mut read = StateReader::new(NAME, state);
         let pick = if read.flag()? { Some(Pick::decode(&mut read, dims)?) } else { None };
@@ -121,7 +122,7 @@ fn offer(best: &mut Option<Pick>, pick: Pick) {
     }
 }
 
-impl Fold for Seed {
+impl Fold for SeedFold {
     fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
         let dims = self.points.dims;
         let round = self.centres.len() as u64;
@@ -129,7 +130,8 @@ impl Fold for Seed {
             self.centres.nearest(tile, &mut self.number, &mut self.distance);
             for n in 0..self.distance.len() {
                 let record = first + n as u64;
-                // The logarithm of musl, the same on every machine. A weight of nothing makes an infinite key.
+                // The logarithm is that of musl, so it is the same on every machine. A weight of 0 gives an infinite
+                // key.
                 let key = -libm::log(uniform(self.seed, round, record)) / self.distance[n];
                 let key = if key.is_nan() { f64::INFINITY } else { key };
                 if self.best.as_ref().is_none_or(|best| key <= best.key) {
@@ -149,7 +151,7 @@ impl Fold for Seed {
     }
 
     fn merge(&mut self, later: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
-        if let Some(pick) = Seed::decode(later, self.points.dims)? {
+        if let Some(pick) = SeedFold::decode(later, self.points.dims)? {
             offer(&mut self.best, pick);
         }
         Ok(())

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::Meta;
 use crate::Result;
 
-/// New values of attributes by name; `None` removes.
+/// New values of attributes by name. `None` removes an attribute.
 pub(in crate::local) type Changes = BTreeMap<String, Option<Vec<u8>>>;
 
 impl Meta {

@@ -9,11 +9,11 @@ use super::sums::put_sums;
 use super::{COLUMNS, Meta};
 use crate::error::RESTORE;
 use crate::intervals::IntervalSet;
-use crate::local::sums::Unflushed;
+use crate::local::sums::SumChanges;
 use crate::sums::BlockSum;
 use crate::{MAX_OBJECT_BYTES, ObjectId, Result, StoreError};
 
-/// The durable state of one object. `birth` is the version it was created with, unique for ever.
+/// The durable state of one object. `birth` is its first version, which no other object ever has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::local) struct Row {
     pub(in crate::local) birth: u64,
@@ -22,24 +22,24 @@ pub(in crate::local) struct Row {
     /// Nanoseconds since 1970, as is `lease`.
     pub(in crate::local) modified: i64,
     pub(in crate::local) lease: Option<i64>,
-    /// The file may hold writes that came after `version`: of the bytes up to `length` only in this range.
+    /// Range of the bytes up to `length` that may contain writes after `version`.
     pub(in crate::local) dirty: Option<Range<u64>>,
     pub(in crate::local) written: IntervalSet,
-    /// Blocks without a sum were never written. Where this is `false` nothing is known of them.
+    /// Whether blocks without a sum were never written. Otherwise they are unknown.
     pub(in crate::local) summed: bool,
 }
 
-/// An object that was changed when the last user stopped, and what it is now.
-pub(in crate::local) struct Settled {
+/// The new state of an object that had unflushed changes when the last process stopped.
+pub(in crate::local) struct SettledObject {
     pub(in crate::local) birth: u64,
     pub(in crate::local) version: u64,
-    pub(in crate::local) sums: Unflushed,
+    pub(in crate::local) sums: SumChanges,
     pub(in crate::local) summed: bool,
 }
 
 impl Row {
-    /// The sum of blocks of which SQLite has none: zeros, or unknown.
-    pub(in crate::local) fn absent(&self) -> BlockSum {
+    /// The sum of blocks without a sum in SQLite: zeros, or unknown.
+    pub(in crate::local) fn default_sum(&self) -> BlockSum {
         if self.summed { BlockSum::Zeros } else { BlockSum::Unknown }
     }
 }
@@ -54,7 +54,7 @@ impl Meta {
         raw.map(|raw| Ok(self.check(raw)?.1)).transpose()
     }
 
-    /// Up to `limit` objects born after `after` that had unflushed writes when the last user stopped.
+    /// Up to `limit` objects that had unflushed writes when the last process stopped, with birth numbers above `after`.
     pub(in crate::local) fn dirty(&self, after: u64, limit: usize) -> Result<Vec<(ObjectId, Row)>> {
         let raw = self.query("read", |connection| {
             let mut statement = connection.prepare_cached(&format!(
@@ -78,7 +78,7 @@ impl Meta {
             let mut statement = connection.prepare_cached(
                 "SELECT id FROM objects WHERE id > ?1 AND id >= ?2 AND id < ?3 ORDER BY id LIMIT ?4",
             )?;
-            // Names are ASCII, so this is above every name with the prefix.
+            // Names are ASCII, so this comes after every name with the prefix.
             let above = format!("{prefix}\u{7f}");
             let after = after.map_or("", ObjectId::as_str);
             let rows = statement.query_map(params![after, prefix, above, limit as i64], |row| row.get(0))?;
@@ -93,7 +93,7 @@ impl Meta {
         id: &ObjectId,
         row: &Row,
         changes: &Changes,
-        sums: &Unflushed,
+        sums: &SumChanges,
     ) -> Result<()> {
         self.commit("store an object in", |transaction| {
             let mut statement = transaction.prepare_cached(&format!(
@@ -122,8 +122,8 @@ impl Meta {
         })
     }
 
-    /// Says that the file may from now on hold other bytes than its row knows, in `range` and behind `length`, and is at
-    /// least `length` long.
+    /// Marks that the file may from now on differ from its row, in `range` and after `length`. It has at least `length`
+    /// bytes.
     pub(in crate::local) fn mark_dirty(&self, birth: u64, length: u64, range: &Range<u64>) -> Result<()> {
         self.commit("mark an object in", |transaction| {
             let mut statement = transaction.prepare_cached(
@@ -150,12 +150,12 @@ impl Meta {
         Ok(())
     }
 
-    /// Gives recovered objects their new versions, and what is left of their sums.
-    pub(in crate::local) fn settle(&self, objects: &[Settled]) -> Result<()> {
+    /// Stores the new versions of recovered objects, and their remaining sums.
+    pub(in crate::local) fn put_settled(&self, objects: &[SettledObject]) -> Result<()> {
         self.commit("recover objects in", |transaction| {
             let mut statement = transaction
                 .prepare_cached("UPDATE objects SET dirty = 0, version = ?, summed = ? WHERE birth = ?")?;
-            for Settled { birth, version, sums, summed } in objects {
+            for SettledObject { birth, version, sums, summed } in objects {
                 statement.execute(params![*version as i64, summed, *birth as i64])?;
                 put_sums(transaction, *birth, sums)?;
             }
@@ -175,7 +175,7 @@ impl Meta {
         let id = self.check_id(&raw.id)?;
         let length = self.unsigned(raw.length, "a length")?;
         let written = IntervalSet::from_bytes(&raw.written, length).ok_or_else(|| StoreError::Damaged {
-            what: format!("{} holds no valid written intervals for object {id}", self.path.display()),
+            what: format!("{} has no valid written intervals of object {id}", self.path.display()),
             remedy: RESTORE,
         })?;
         let dirty = self.unsigned(raw.dirty_start, "the start of a range")?
@@ -194,7 +194,7 @@ impl Meta {
     }
 }
 
-/// A row as SQLite has it, not yet checked.
+/// An unchecked row from SQLite.
 struct RawRow {
     birth: i64,
     id: String,

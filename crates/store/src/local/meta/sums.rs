@@ -1,4 +1,4 @@
-//! Sums of blocks, by segments.
+//! Sums of blocks, in segments.
 
 use std::ops::Range;
 
@@ -6,28 +6,33 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{FORMAT_WITHOUT_SUMS, Meta};
 use crate::error::RESTORE;
-use crate::local::sums::Unflushed;
+use crate::local::sums::SumChanges;
 use crate::sums::{BlockSum, Segment};
 use crate::{MAX_OBJECT_BYTES, Result, StoreError};
 
 impl Meta {
-    /// The sums of a segment of an object; where none are stored all its blocks are `absent`.
-    pub(in crate::local) fn segment(&self, birth: u64, segment: u64, absent: BlockSum) -> Result<Segment> {
+    /// The sums of a segment of an object. If none are stored, all its blocks are `default_sum`.
+    pub(in crate::local) fn segment(
+        &self,
+        birth: u64,
+        segment: u64,
+        default_sum: BlockSum,
+    ) -> Result<Segment> {
         if self.format == FORMAT_WITHOUT_SUMS {
-            return Ok(Segment::of(absent));
+            return Ok(Segment::filled_with(default_sum));
         }
         let bytes: Option<Vec<u8>> = self.query("read", |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT sums FROM sums WHERE object = ? AND segment = ?")?;
             statement.query_row(params![birth as i64, segment as i64], |row| row.get(0)).optional()
         })?;
-        bytes.map_or(Ok(Segment::of(absent)), |bytes| self.read_segment(birth, segment, &bytes))
+        bytes.map_or(Ok(Segment::filled_with(default_sum)), |bytes| self.read_segment(birth, segment, &bytes))
     }
 
     fn read_segment(&self, birth: u64, segment: u64, bytes: &[u8]) -> Result<Segment> {
         Segment::from_bytes(bytes).ok_or_else(|| StoreError::Damaged {
             what: format!(
-                "{} holds no valid sums of segment {segment} of object number {birth}",
+                "{} has no valid sums of segment {segment} of object number {birth}",
                 self.path.display()
             ),
             remedy: RESTORE,
@@ -48,12 +53,12 @@ impl Meta {
     }
 
     /// Stores sums of an object whose bytes did not change.
-    pub(in crate::local) fn put_sums(&self, birth: u64, sums: &Unflushed) -> Result<()> {
+    pub(in crate::local) fn put_sums(&self, birth: u64, sums: &SumChanges) -> Result<()> {
         self.commit("store sums in", |transaction| put_sums(transaction, birth, sums))
     }
 }
 
-pub(super) fn put_sums(transaction: &Transaction<'_>, birth: u64, sums: &Unflushed) -> rusqlite::Result<()> {
+pub(super) fn put_sums(transaction: &Transaction<'_>, birth: u64, sums: &SumChanges) -> rusqlite::Result<()> {
     if let Some(cut) = sums.cut {
         let mut statement =
             transaction.prepare_cached("DELETE FROM sums WHERE object = ? AND segment >= ?")?;

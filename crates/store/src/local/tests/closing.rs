@@ -1,4 +1,4 @@
-//! Nobody is told that an object is complete before that is durable.
+//! An object is reported as complete only when that is durable.
 
 use std::time::Duration;
 
@@ -31,10 +31,10 @@ fn an_object_whose_close_failed_is_open() {
             Err(_) => assert!(matches!(state, ArrivalState::Open { .. }), "{state:?} although close failed"),
         }
         failed += 1;
-        // One whose bytes could not be synced must be written again; any other can be closed now.
+        // An object whose sync failed must be written again. Any other can be closed now.
         if store.close(&name).is_ok() {
             assert_eq!(store.stat(&name).unwrap().state, ArrivalState::Closed);
         }
     }
-    assert!(failed > 1, "close made no call that could fail");
+    assert!(failed > 1, "too few calls of close could fail");
 }

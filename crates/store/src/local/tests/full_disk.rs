@@ -1,4 +1,4 @@
-//! A device that refuses from some call on, at every call.
+//! A device that refuses all calls from one on, for each call in turn.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const EACCES: i32 = 13;
 
 type Step = (&'static str, fn(&LocalStore) -> Result<()>);
 
-/// Work on `a` and `b` beside `kept`, which is flushed and left alone.
+/// Operations on `a` and `b`. The object `kept` is flushed and does not change.
 const STEPS: &[Step] = &[
     ("create a", |store| {
         let attributes = vec![("k".into(), b"v".to_vec())];
@@ -54,8 +54,8 @@ fn expected_a() -> Vec<u8> {
     bytes
 }
 
-/// Does every step. Where the device refuses, checks the error with `right`, heals the device and does the
-/// step again. Returns whether it refused.
+/// Does every step. If the device refuses one, checks the error with `right`, heals the device and repeats the step.
+/// Returns whether the device refused a step.
 fn work(dir: &Path, disk: &FaultyDisk, right: fn(&StoreError) -> bool) -> bool {
     let mut failed = false;
     let mut retry = |what: &str, error: StoreError| {
@@ -77,7 +77,7 @@ fn work(dir: &Path, disk: &FaultyDisk, right: fn(&StoreError) -> bool) -> bool {
         assert_eq!(all_bytes(&store, &id("kept")), b"kept safe");
         match step(&store) {
             Ok(()) => {}
-            // The rule after a failed sync: from the start again. The steps before rebuild the bytes.
+            // After a failed sync, the object must be written again from the start.
             Err(StoreError::Unsynced { .. }) => {
                 let a = if what.ends_with('b') { id("b") } else { id("a") };
                 let bytes = all_bytes(&store, &a);
@@ -93,7 +93,7 @@ fn work(dir: &Path, disk: &FaultyDisk, right: fn(&StoreError) -> bool) -> bool {
     failed
 }
 
-fn refuse_everywhere(errno: i32, right: fn(&StoreError) -> bool) {
+fn refuse_every_call(errno: i32, right: fn(&StoreError) -> bool) {
     let mut refusals = 0;
     loop {
         let parent = scratch();
@@ -106,7 +106,7 @@ fn refuse_everywhere(errno: i32, right: fn(&StoreError) -> bool) {
         disk.fail_from(disk.calls() + refusals, errno);
         let failed = work(&dir, &disk, right);
         disk.heal();
-        // What was acknowledged is durable, whatever was refused in between.
+        // Acknowledged changes are durable, whichever call was refused.
         disk.lose_power(&mut Dice(refusals));
         let store = open(&dir, &disk).unwrap();
         assert_eq!(all_bytes(&store, &id("kept")), b"kept safe");
@@ -123,17 +123,17 @@ fn refuse_everywhere(errno: i32, right: fn(&StoreError) -> bool) {
 
 #[test]
 fn full_device_loses_nothing() {
-    refuse_everywhere(ENOSPC, |error| matches!(error, StoreError::NoSpace { .. }));
+    refuse_every_call(ENOSPC, |error| matches!(error, StoreError::NoSpace { .. }));
 }
 
 #[test]
 fn full_quota_loses_nothing() {
-    refuse_everywhere(EDQUOT, |error| matches!(error, StoreError::NoSpace { .. }));
+    refuse_every_call(EDQUOT, |error| matches!(error, StoreError::NoSpace { .. }));
 }
 
 #[test]
 fn missing_permission_is_named() {
-    refuse_everywhere(EACCES, |error| matches!(error, StoreError::Permission { .. }));
+    refuse_every_call(EACCES, |error| matches!(error, StoreError::Permission { .. }));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn removal_succeeds_where_the_file_cannot_be_unlinked() {
     let store = open(&dir, &disk).unwrap();
     store.create(&id("a"), &CreateOptions::default()).unwrap();
     store.flush(&id("a")).unwrap();
-    // The commit is allowed, the unlink behind it is not.
+    // The commit is allowed, and the unlink after it is refused.
     disk.fail_from(disk.calls() + 1, EACCES);
     store.remove(&id("a")).unwrap();
     disk.heal();
@@ -153,7 +153,11 @@ fn removal_succeeds_where_the_file_cannot_be_unlinked() {
     assert_eq!(all_bytes(&store, &id("a")), b"");
     drop(store);
     open(&dir, &disk).unwrap();
-    assert_eq!(super::data_files(&dir), 0, "never flushed, so the next open collects it");
+    assert_eq!(
+        super::data_files(&dir),
+        0,
+        "the next open removes the file of an object that was never flushed"
+    );
 }
 
 #[test]
@@ -168,7 +172,7 @@ fn a_refused_write_leaves_no_bytes_behind_the_end() {
         store.append(&a, b"12345").unwrap();
         let before = store.stat(&a).unwrap();
         disk.fail_from(disk.calls(), ENOSPC);
-        // Half of it reaches the file, and cutting that off again is refused too.
+        // Half of the bytes reach the file, and the cut is refused too.
         assert!(matches!(store.append(&a, &[7; 100]), Err(StoreError::NoSpace { .. })));
         disk.heal();
         let after = store.stat(&a).unwrap();
@@ -225,7 +229,7 @@ fn atomic_files_are_old_or_new() {
             }
             let found = std::fs::read(&path).unwrap();
             assert!(found == b"old" || found == [b'n'; 1000], "half-written");
-            assert!(written.is_err() || found.len() == 1000, "acknowledged and lost");
+            assert!(written.is_err() || found.len() == 1000, "acknowledged, but lost");
             if written.is_ok() {
                 break;
             }

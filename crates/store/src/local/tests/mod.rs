@@ -2,9 +2,9 @@
 
 mod closing;
 mod full_disk;
-mod power;
+mod power_loss;
 mod races;
-mod rot;
+mod silent_corruption;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn id(name: &str) -> ObjectId {
     ObjectId::new(name).unwrap()
 }
 
-/// The suite of every backend, with blocks of sums so small that its objects have many.
+/// The suite of every backend. Blocks of sums are so small that its objects have many.
 mod suite {
     use std::sync::Arc;
 
@@ -36,14 +36,14 @@ mod suite {
     object_store_suite!(subject);
 }
 
-/// How many data files lie in the store.
+/// Number of data files in the store.
 fn data_files(dir: &std::path::Path) -> usize {
     let list = |dir: std::path::PathBuf| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     list(dir.join("objects")).flat_map(list).flat_map(list).count()
 }
 
-/// A directory for a simulated device. What is durable is decided by the simulation, so it lies in memory
-/// where the system offers that, and thousands of real syncs cost nothing.
+/// A directory for a simulated device. The simulation decides which changes are durable, so the directory is in memory
+/// if possible. Then thousands of real syncs cost nothing.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

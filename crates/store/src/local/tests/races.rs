@@ -1,4 +1,4 @@
-//! Changes that fall exactly between a reader's look at the bytes and its second look at the version.
+//! Changes between a reader's read of the bytes and its second check of the version.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     CreateOptions, Extent, ObjectStore, ReadOptions, Result, StoreError, SystemClock, Version, WriteOptions,
 };
 
-/// Reads `a`, flushed as `old`, while `change` happens in the middle, by both kinds of reading.
+/// Reads the object `a`, whose flushed bytes are `old`, with `read`. `change` happens in the middle.
 fn read_across(
     change: fn(&LocalStore) -> Result<()>,
     read: fn(&LocalReader, Version, &mut [u8; 3]) -> Result<()>,
@@ -79,7 +79,7 @@ fn a_change_of_attributes_during_a_read_does_not_matter() {
     }
 }
 
-/// The sums of an object go from SQLite together with it, while others may still read and check its bytes.
+/// SQLite removes the sums of an object with it, while another thread may read and check its bytes.
 #[test]
 fn an_object_that_is_removed_is_whole_or_gone_for_its_readers() {
     const ROUNDS: usize = 40;
