@@ -306,3 +306,43 @@ def test_text_of_elements(ours, theirs):
     assert f"{a[0, 0, 0]:.2f}" == f"{b[0, 0, 0]:.2f}" and f"{a}" == str(a)
     with pytest.raises(TypeError, match="715 elements"):
         f"{a:.2f}"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.transpose(3, 0, 1),
+        lambda a: a.transpose(0, 1, -4),
+        lambda a: a.transpose(0, 1, 1),
+        lambda a: a.swapaxes(0, 3),
+        lambda a: a.swapaxes(-4, 0),
+        lambda a: a.take([0], axis=3),
+        lambda a: np.concatenate([a, a], axis=3),
+        lambda a: np.concatenate([a, a], axis=-4),
+        lambda a: np.moveaxis(a, 3, 0),
+        lambda a: np.moveaxis(a, 0, -4),
+        lambda a: np.moveaxis(a, (0, 1), (1,)),
+        lambda a: np.moveaxis(a, (0, 0), (1, 2)),
+    ],
+)
+def test_an_axis_that_does_not_exist_is_refused_as_by_numpy(path, change):
+    with pytest.raises(ValueError) as theirs:
+        change(np.empty(SHAPE))
+    with pytest.raises(theirs.type):
+        change(gm.open_arrays(path)["f8"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.transpose(-1, 0, 1),
+        lambda a: a.swapaxes(-1, 0),
+        lambda a: a.take([2, 0], axis=-2),
+        lambda a: np.concatenate([a, a], axis=-3),
+        lambda a: np.moveaxis(a, -1, 0),
+        lambda a: np.moveaxis(a, (0, -1), (1, 0)),
+    ],
+)
+def test_axes_are_counted_from_the_end_too(path, change):
+    array = gm.open_arrays(path)["f8"]
+    np.testing.assert_array_equal(np.asarray(change(array)), change(np.asarray(array)))

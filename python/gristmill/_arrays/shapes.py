@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._expressions.axes import normal_axes, transpose_node
+from .._expressions.axes import normal_axes, normal_axis, transpose_node
 from .._expressions.indexing import index
 from .._expressions.joining import join
 from .._expressions.nodes import Const, Opaque, Windows
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def transpose(a: Array, axes: Any = None) -> Array:
     """Returns an array with its axes in another order."""
-    order = tuple(range(a.ndim))[::-1] if axes is None else tuple(int(axis) % a.ndim for axis in axes)
+    order = tuple(range(a.ndim))[::-1] if axes is None else tuple(normalize_axes(axes, a.ndim))
     if sorted(order) != list(range(a.ndim)):
         raise ValueError(f"axes {axes} are not those of an array with {a.ndim} axes")
     return array_type()(transpose_node(a._node, order))
@@ -69,7 +69,7 @@ def take(a: Any, indices: Any, axis: Any = None, **more: Any) -> Any:
     """Returns the elements of an axis at these indices."""
     if axis is None or more or not isinstance(a, array_type()) or np.ndim(indices) > 1:
         return compute_here(np.take, "take", "it is flattened", (a, indices), {"axis": axis, **more})
-    at = int(axis) % a.ndim
+    at = normal_axis(axis, a.ndim)
     # For take True is the index 1, not a mask.
     numbers = np.take(np.arange(a.shape[at]), indices)
     return a[(slice(None),) * at + (int(numbers) if numbers.ndim == 0 else numbers,)]
@@ -105,7 +105,7 @@ def concatenate(arrays: Any, axis: Any = 0, **more: Any) -> Any:
     from .array import node_of
 
     arrays = list(arrays)
-    at = int(axis) % arrays[0].ndim
+    at = normal_axis(axis, arrays[0].ndim)
     if len(arrays) == 1:
         return arrays[0]
     empty = [np.broadcast_to(np.empty((), np.int8), one.shape) for one in arrays]
@@ -128,7 +128,9 @@ def _concatenated(axis: int, *values: Any) -> Any:
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Returns an array with axes moved to other positions."""
-    from_, to = (list(normalize_axes(one, a.ndim)) for one in (source, destination))
+    from_, to = (normalize_axes(one, a.ndim) for one in (source, destination))
+    if len(from_) != len(to) or len(set(from_)) != len(from_) or len(set(to)) != len(to):
+        raise ValueError(f"axes {source} cannot move to {destination}: give as many, each once")
     rest = [axis for axis in range(a.ndim) if axis not in from_]
     for place, axis in sorted(zip(to, from_)):
         rest.insert(place, axis)
@@ -136,5 +138,5 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def normalize_axes(axis: Any, ndim: int) -> list[int]:
-    """Returns axes from 0 on, in the given order."""
-    return [int(one) % ndim for one in np.atleast_1d(axis)]
+    """Returns axes from 0 on, in the given order. Raises ``AxisError`` for an axis that does not exist."""
+    return [normal_axis(one, ndim) for one in np.atleast_1d(axis)]

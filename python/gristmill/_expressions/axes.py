@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as index_of
 from operator import methodcaller
 from typing import Any
 
@@ -9,6 +10,14 @@ import numpy as np
 
 from .indexing import index
 from .nodes import Apply, Const, Leaf, Node, Opaque
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """Returns an axis from 0 on. Raises ``AxisError`` for an axis that does not exist."""
+    at = index_of(axis)
+    if not -ndim <= at < ndim:
+        raise np.exceptions.AxisError(at, ndim)
+    return at % ndim
 
 
 def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -21,13 +30,10 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     given = axis if isinstance(axis, (tuple, list, np.ndarray)) else (axis,)
     axes = []
     for one in given:
-        at = int(one)
-        if ndim == 0 and at in (-1, 0):
+        if ndim == 0 and int(one) in (-1, 0):
             # NumPy accepts axis 0 of a single number.
             continue
-        if not -ndim <= at < ndim:
-            raise np.exceptions.AxisError(at, ndim)
-        axes.append(at % ndim)
+        axes.append(normal_axis(one, ndim))
     if len(set(axes)) != len(axes):
         raise ValueError("an axis is given twice")
     return tuple(sorted(axes))
