@@ -1,7 +1,5 @@
-"""The command that comes with the Python package, and the examples in its documentation."""
+"""The command that comes with the Python package."""
 
-import doctest
-import importlib
 import signal
 import subprocess
 import sys
@@ -55,19 +53,3 @@ def test_no_name_of_a_result_hides_another(cluster):
     assert gm.run("first", cluster.path("names")).first == "1 2"
     gm.put(b"caf\xe9\n", cluster.path("names"))
     assert gm.run("first", cluster.path("names")).first == b"caf\xe9"
-
-
-def modules_with_examples():
-    folder = Path(gm.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        if ">>> " in path.read_text():
-            yield ".".join(["gristmill", *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
-
-
-@pytest.mark.parametrize("name", modules_with_examples())
-def test_the_examples_give_what_they_say(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    module = importlib.import_module(name)
-    with gm.up(nodes=2, lanes=1) as nodes:
-        done = doctest.testmod(module, extraglobs={"cluster": nodes})
-    assert done.attempted > 0 and done.failed == 0

@@ -15,6 +15,8 @@ _BY_KIND: dict[str, type[GristmillError]] = {}
 class GristmillError(Exception):
     """Base class of all exceptions of Gristmill.
 
+    Most of its classes are an exception of Python as well, and have its ``errno`` if that is an ``OSError``.
+
     >>> import gristmill
     >>> try:
     ...     gristmill.run("sum", "nowhere.f64", type="f64")
@@ -23,6 +25,7 @@ class GristmillError(Exception):
     not-found - cannot open nowhere.f64: there is no such file; check the path
     """
 
+    #: Name of the kind of failure, as nodes and the command have it.
     kind: ClassVar[str] = "failed"
 
     def __init_subclass__(cls, kind: str | None = None, errno: int | None = None, **more: Any) -> None:
@@ -37,53 +40,140 @@ class GristmillError(Exception):
 
 
 class NotFound(GristmillError, FileNotFoundError, kind="not-found", errno=ENOENT):
-    """The file or directory does not exist."""
+    """The file or directory does not exist.
+
+    >>> import gristmill
+    >>> gristmill.stat("nowhere")
+    Traceback (most recent call last):
+        ...
+    gristmill._errors.NotFound: cannot open nowhere: there is no such file; check the path
+    """
 
 
 class Denied(GristmillError, PermissionError, kind="denied", errno=EACCES):
-    """The client is not permitted to do this."""
+    """The client is not permitted to do this.
+
+    >>> import gristmill
+    >>> issubclass(gristmill.Denied, PermissionError), gristmill.Denied.kind
+    (True, 'denied')
+    """
 
 
 class Usage(GristmillError, ValueError, kind="usage"):
-    """The request is invalid, whatever the data are."""
+    """The request is invalid, whatever the data are.
+
+    >>> import gristmill
+    >>> gristmill.run("summ", "data.f64")
+    Traceback (most recent call last):
+        ...
+    gristmill._errors.Usage: there is no kernel 'summ'; did you mean 'sum'?
+    """
 
 
 class Stale(GristmillError, OSError, kind="stale", errno=ESTALE):
-    """The file was changed or replaced during the request. The request can be repeated."""
+    """The file was changed or replaced during the request. The request can be repeated.
+
+    >>> import gristmill
+    >>> from pathlib import Path
+    >>> _ = Path("notes").write_bytes(b"old")
+    >>> with gristmill.open("notes") as file:
+    ...     _ = Path("notes").write_bytes(b"newer")
+    ...     try:
+    ...         file.read()
+    ...     except gristmill.Stale as error:
+    ...         print(str(error).partition(",")[0])
+    notes was changed while it was read
+    """
 
 
 class Conflict(GristmillError, FileExistsError, kind="conflict", errno=EEXIST):
-    """The name is taken already, or another client is changing the file."""
+    """The name is taken already, or another client is changing the file.
+
+    >>> import gristmill
+    >>> issubclass(gristmill.Conflict, FileExistsError), gristmill.Conflict.kind
+    (True, 'conflict')
+    """
 
 
 class Busy(GristmillError, OSError, kind="busy", errno=EBUSY):
-    """The node has too many requests. The request can be repeated, after ``retry_after`` seconds if that is set."""
+    """The node has too many requests. The request can be repeated, after ``retry_after`` seconds if that is set.
 
+    >>> import gristmill
+    >>> error = gristmill.Busy("too many requests")
+    >>> error.kind, error.retry_after
+    ('busy', None)
+    """
+
+    #: Seconds after which the request can be repeated, if the node says so.
     retry_after: int | None = None
 
 
 class Unavailable(GristmillError, ConnectionError, kind="unavailable", errno=EHOSTUNREACH):
-    """A storage node does not answer."""
+    """A storage node does not answer.
+
+    >>> import gristmill
+    >>> try:
+    ...     gristmill.stat("grist://127.0.0.1:1/data.f64")
+    ... except gristmill.Unavailable as error:
+    ...     print(str(error).partition(" (")[0])
+    the entry node 127.0.0.1:1 does not answer
+    """
 
 
 class NoSpace(GristmillError, OSError, kind="no-space", errno=ENOSPC):
-    """A disk is full."""
+    """A disk is full.
+
+    >>> import gristmill
+    >>> issubclass(gristmill.NoSpace, OSError), gristmill.NoSpace.kind
+    (True, 'no-space')
+    """
 
 
 class DataError(GristmillError, ArithmeticError, kind="data"):
-    """The data allow no answer, for example the mean of no elements."""
+    """The data allow no answer, for example the mean of no elements.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"", cluster.path("empty.f64"))
+    >>> gristmill.run("mean", cluster.path("empty.f64"), type="f64")
+    Traceback (most recent call last):
+        ...
+    gristmill._errors.DataError: kernel 'mean' has no answer for an empty selection; a mean needs at least one value
+    """
 
 
 class TimedOut(GristmillError, TimeoutError, kind="timed-out", errno=ETIMEDOUT):
-    """No answer came within the ``timeout`` of the request."""
+    """No answer came within the ``timeout`` of the request.
+
+    >>> import gristmill
+    >>> issubclass(gristmill.TimedOut, TimeoutError), gristmill.TimedOut.kind
+    (True, 'timed-out')
+    """
 
 
 class PushdownError(GristmillError, kind="pushdown"):
-    """An operation cannot run where the data is stored, and the option ``fallback`` is ``"error"``."""
+    """An operation cannot run where the data is stored, and the option ``fallback`` is ``"error"``.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("line.npy", np.arange(4.0))
+    >>> with gm.set_options(fallback="error"):
+    ...     gm.open_arrays("line.npy")["data"].cumsum()
+    Traceback (most recent call last):
+        ...
+    gristmill._errors.PushdownError: cumsum cannot run where the data is stored: there is no such kernel
+    """
 
 
 class PushdownWarning(UserWarning):
-    """An operation reads the elements of an array, and the option ``fallback`` is ``"warn"``."""
+    """An operation reads the elements of an array, and the option ``fallback`` is ``"warn"``.
+
+    >>> import gristmill as gm, numpy as np, warnings
+    >>> np.save("line.npy", np.arange(4.0))
+    >>> with gm.set_options(fallback="warn"), warnings.catch_warnings(record=True) as heard:
+    ...     warnings.simplefilter("always")
+    ...     sums = gm.open_arrays("line.npy")["data"].cumsum()
+    >>> print(heard[0].message)
+    cumsum reads its elements: there is no such kernel
+    """
 
 
 #: Flags of the command that are keywords of functions of this package.

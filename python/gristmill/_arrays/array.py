@@ -35,6 +35,11 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
     Operations that send requests raise :class:`Stale` if the file was replaced, :class:`Denied`, :class:`DataError`
     if the data allow no answer, and :class:`Unavailable` if a node does not answer.
 
+    A reduction takes ``axis`` (an integer, a tuple of integers, or ``None`` for all axes) and ``keepdims``. The result
+    has the shape without these axes, or with length 1 for them if ``keepdims`` is true. Without any axis it is a
+    scalar. Further arguments are those of NumPy's function. An axis that the array does not have raises
+    ``IndexError``.
+
     >>> import gristmill as gm, numpy as np
     >>> np.save("field.npy", np.arange(12.0).reshape(3, 4))
     >>> a = gm.open_arrays("field.npy")["data"]
@@ -47,6 +52,14 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
     15.0
     >>> np.nanmax(a, axis=0)
     array([ 8.,  9., 10., 11.])
+    >>> a.shape, a.ndim, a.size, a.dtype, a.itemsize, a.nbytes
+    ((3, 4), 2, 12, dtype('float64'), 8, 96)
+    >>> a.dims, a.storage_chunks
+    (('dim_0', 'dim_1'), (3, 4))
+    >>> a.T.shape, float(a.real.max()), float(a.imag.max())
+    ((4, 3), 11.0, 0.0)
+
+    The examples of the methods use this ``a``.
     """
 
     __slots__ = ("_node",)
@@ -67,7 +80,11 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
     def in_blocks(self, chunks: tuple[tuple[int, ...], ...]) -> Array:
         """Returns the array for dask, with blocks of these lengths along each axis.
 
-        A request about one block is then sent for its neighbours, too.
+        ``chunks`` has a tuple of lengths for each axis. Shape and type stay. A request about one block is then sent
+        for its neighbours, too. An expression is returned as it is.
+
+        >>> a.in_blocks(((2, 1), (4,))).shape
+        (3, 4)
         """
         node = self._node
         if not isinstance(node, Leaf) or node.axes != tuple(range(len(node.takes))):
@@ -79,12 +96,12 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Length of each axis."""
+        """Length of each axis, as a tuple of integers."""
         return self._node.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
+        """Type of the elements, a ``numpy.dtype``."""
         return self._node.dtype
 
     @property
@@ -109,7 +126,7 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Names of the axes in the file, or ``dim_N`` for axes without a name."""
+        """Names of the axes in the file, a tuple of text, with ``dim_N`` for axes without a name."""
         leaf = next(self._node.leaves(), None)
         if leaf is None or leaf.ndim != self.ndim:
             return tuple(f"dim_{axis}" for axis in range(self.ndim))
@@ -121,7 +138,7 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def storage_chunks(self) -> tuple[int, ...]:
-        """Length of a chunk of the file along each axis."""
+        """Length of a chunk of the file along each axis, as a tuple of integers."""
         leaf = next(self._node.leaves(), None)
         if leaf is None or leaf.ndim != self.ndim:
             return self.shape
@@ -130,12 +147,12 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Array:  # noqa: N802
-        """The array with its axes in reverse order."""
+        """The array with its axes in reverse order, an :class:`Array`."""
         return self.transpose()
 
     @property
     def real(self) -> Array:
-        """The real part."""
+        """The real part, an :class:`Array` of the same shape."""
         return elementwise("real", np.real, self) if self.dtype.kind == "c" else self
 
     @real.setter
@@ -144,7 +161,10 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def imag(self) -> Array:
-        """The imaginary part."""
+        """The imaginary part, an :class:`Array` of the same shape. It is 0 for real numbers.
+
+        Setting it raises ``TypeError`` for real numbers.
+        """
         if self.dtype.kind == "c":
             return elementwise("imag", np.imag, self)
         return Array(Const(np.broadcast_to(np.zeros((), self.dtype), self.shape)))
@@ -156,7 +176,11 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         self._write("setitem", lambda values: setattr(values, "imag", value))
 
     def conj(self) -> Array:
-        """Returns the complex conjugate."""
+        """Returns the complex conjugate, an array of the same shape and type. Real numbers stay as they are.
+
+        >>> np.asarray(a[0].conj())
+        array([0., 1., 2., 3.])
+        """
         return elementwise("conjugate", np.conjugate, self) if self.dtype.kind == "c" else self
 
     conjugate = conj
@@ -216,7 +240,10 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
     def item(self) -> Any:
         """Returns the only element as a number of Python.
 
-        Raises ``TypeError`` if there are several elements.
+        >>> a[2, 3].item()
+        11.0
+
+        Raises ``TypeError`` if there are several elements or none.
         """
         return self._scalar("item").item()
 
@@ -233,9 +260,14 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         return functions.call_function(function, args, kwargs)
 
     def astype(self, dtype: Any, order: str = "K", **_: Any) -> Any:
-        """Returns the values in another type.
+        """Returns the values in another type, as an array of the same shape.
 
         The result is an array of NumPy for text, and for ``order="C"`` or ``"F"``, which is an order in memory.
+
+        >>> a.astype("float32").dtype
+        dtype('float32')
+
+        Raises ``TypeError`` if NumPy has no such type.
         """
         if order in ("C", "F") or np.dtype(dtype).kind in "OSU":
             return np.asarray(self).astype(dtype, order=order)  # type: ignore[call-overload]
@@ -243,94 +275,214 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         return self if node is self._node else Array(node)
 
     def copy(self, order: str = "C") -> Array:
-        """Returns another array with the same expression. No element is read."""
+        """Returns another array with the same expression, shape and type. No element is read.
+
+        >>> a.copy() is a, a.copy().shape
+        (False, (3, 4))
+        """
         return Array(self._node)
 
     def view(self, dtype: Any = None) -> NDArray[Any]:
-        """Reads the elements and returns their bytes as another type. Writers such as zarr need this."""
+        """Reads the elements and returns an array of NumPy with their bytes as another type.
+
+        Writers such as zarr need this. The last axis has another length if the type has another size.
+
+        >>> a.view("uint8").shape
+        (3, 32)
+        """
         return np.asarray(self).view(self.dtype if dtype is None else dtype)
 
     def transpose(self, *axes: Any) -> Array:
-        """Returns the array with its axes in another order, the reverse order if none is given."""
+        """Returns the array with its axes in another order, the reverse order if none is given.
+
+        ``axes`` are the numbers of all axes, or one sequence of them.
+
+        >>> a.transpose(1, 0).shape
+        (4, 3)
+
+        Raises ``ValueError`` if an axis is missing or given twice.
+        """
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return shapes.transpose(self, tuple(order) if order else None)
 
     def reshape(self, *shape: Any, order: str = "C") -> Array:
-        """Returns the array in another shape."""
+        """Returns the array in another shape. ``shape`` has lengths, or is one tuple of them.
+
+        >>> a.reshape(3, 2, 2).shape
+        (3, 2, 2)
+
+        Raises ``ValueError`` if the number of elements differs.
+        """
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return shapes.reshape(self, wanted, order)
 
     def ravel(self, order: str = "C") -> Array:
-        """Returns the array with one axis of all elements."""
+        """Returns the array with one axis of all elements: its shape is ``(size,)``.
+
+        >>> a.ravel().shape
+        (12,)
+        """
         return self.reshape((self.size,), order=order)
 
     def flatten(self, order: str = "C") -> Array:
-        """Returns the array with one axis of all elements."""
+        """Returns the array with one axis of all elements: its shape is ``(size,)``.
+
+        >>> a.flatten().shape
+        (12,)
+        """
         return self.ravel(order)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """Returns the array with two axes exchanged."""
+        """Returns the array with two axes exchanged.
+
+        >>> a.swapaxes(0, 1).shape
+        (4, 3)
+        """
         order = list(range(self.ndim))
-        order[axis1], order[axis2] = order[axis2], order[axis1]
+        one, other = shapes.normalize_axes((axis1, axis2), self.ndim)
+        order[one], order[other] = order[other], order[one]
         return self.transpose(order)
 
     def take(self, indices: Any, axis: Any = None) -> Any:
-        """Returns the elements of an axis at these indices."""
+        """Returns the elements of an axis at these indices, an integer or an array of integers of one axis.
+
+        Without ``axis`` the elements are read, and the result is an array of NumPy.
+
+        >>> np.asarray(a.take([2, 0], axis=0)[:, 1])
+        array([9., 1.])
+
+        Raises ``IndexError`` if an index is outside the axis.
+        """
         return shapes.take(self, indices, axis)
 
     def squeeze(self, axis: Any = None) -> Array:
-        """Returns the array without axes of length 1."""
+        """Returns the array without axes of length 1, or without those that ``axis`` names.
+
+        >>> a[:1].squeeze().shape
+        (4,)
+
+        Raises ``ValueError`` if ``axis`` names a longer axis.
+        """
         return shapes.squeeze(self, axis)
 
     def round(self, decimals: int = 0) -> Array:
-        """Returns the values, rounded to a number of decimals."""
+        """Returns the values, rounded to a number of decimals, as an array of the same shape and type.
+
+        >>> np.asarray((a[0] / 3).round(1))
+        array([0. , 0.3, 0.7, 1. ])
+        """
         return functions.round_array(self, decimals)
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Returns the values, limited to a minimum and a maximum."""
+        """Returns the values, limited to a minimum and a maximum, as an array of the same shape.
+
+        The limits are numbers or arrays that broadcast to the shape; ``None`` is no limit.
+
+        >>> np.asarray(a[0].clip(1, 2))
+        array([1., 1., 2., 2.])
+        """
         return functions.clip(self, min, max)
 
     def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the mean, as :func:`numpy.mean` does. :func:`numpy.nanmean` leaves out missing elements."""
+        """Returns the mean, as :func:`numpy.mean` does. :func:`numpy.nanmean` leaves out missing elements.
+
+        It is float32 for float32, and float64 for other types.
+
+        >>> a.mean(axis=1)
+        array([1.5, 5.5, 9.5])
+        """
         return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims, **more)
 
     def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the sum, as :func:`numpy.sum` does. :func:`numpy.nansum` leaves out missing elements."""
+        """Returns the sum, as :func:`numpy.sum` does. :func:`numpy.nansum` leaves out missing elements.
+
+        A sum of floats has their type, and a sum of integers has 64 bits.
+
+        Raises :class:`DataError` if a sum of integers does not fit.
+
+        >>> a.sum(axis=0)
+        array([12., 15., 18., 21.])
+        """
         return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims, **more)
 
     def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the standard deviation, as :func:`numpy.std` does. :func:`numpy.nanstd` leaves out missing
-        elements."""
+        """Returns the standard deviation, as :func:`numpy.std` does. :func:`numpy.nanstd` leaves out missing elements.
+
+        It is float32 for float32, and float64 for other types. ``ddof`` is subtracted from the number of elements.
+
+        >>> a.std(axis=1).round(3)
+        array([1.118, 1.118, 1.118])
+        """
         return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
 
     def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the variance, as :func:`numpy.var` does. :func:`numpy.nanvar` leaves out missing elements."""
+        """Returns the variance, as :func:`numpy.var` does. :func:`numpy.nanvar` leaves out missing elements.
+
+        It is float32 for float32, and float64 for other types. ``ddof`` is subtracted from the number of elements.
+
+        >>> a.var(axis=1)
+        array([1.25, 1.25, 1.25])
+        """
         return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
 
     def min(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the minimum, as :func:`numpy.min` does. :func:`numpy.nanmin` leaves out missing elements."""
+        """Returns the minimum, as :func:`numpy.min` does. :func:`numpy.nanmin` leaves out missing elements.
+
+        It has the type of the elements. Raises ``ValueError`` if there are none.
+
+        >>> a.min(axis=1)
+        array([0., 4., 8.])
+        """
         return reduction("min", self, axis, keepdims=keepdims, **more)
 
     def max(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the maximum, as :func:`numpy.max` does. :func:`numpy.nanmax` leaves out missing elements."""
+        """Returns the maximum, as :func:`numpy.max` does. :func:`numpy.nanmax` leaves out missing elements.
+
+        It has the type of the elements. Raises ``ValueError`` if there are none.
+
+        >>> a.max(axis=1)
+        array([ 3.,  7., 11.])
+        """
         return reduction("max", self, axis, keepdims=keepdims, **more)
 
     def argmin(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
         """Returns the position of the minimum, as :func:`numpy.argmin` does. :func:`numpy.nanargmin` leaves out
-        missing elements."""
+        missing elements.
+
+        Positions are int64. ``axis`` is one axis, or ``None`` for the position among all elements. Raises
+        ``ValueError`` if there are no elements.
+
+        >>> a.argmin(axis=1)
+        array([0, 0, 0])
+        """
         return reduction("argmin", self, axis, keepdims=keepdims, **more)
 
     def argmax(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
         """Returns the position of the maximum, as :func:`numpy.argmax` does. :func:`numpy.nanargmax` leaves out
-        missing elements."""
+        missing elements.
+
+        Positions are int64. ``axis`` is one axis, or ``None`` for the position among all elements. Raises
+        ``ValueError`` if there are no elements.
+
+        >>> a.argmax(axis=1)
+        array([3, 3, 3])
+        """
         return reduction("argmax", self, axis, keepdims=keepdims, **more)
 
     def any(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns whether any element is true, as :func:`numpy.any` does."""
+        """Returns whether any element is true, as bool, as :func:`numpy.any` does.
+
+        >>> (a > 8).any(axis=1)
+        array([False, False,  True])
+        """
         return reduction("any", self, axis, keepdims=keepdims, **more)
 
     def all(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns whether all elements are true, as :func:`numpy.all` does."""
+        """Returns whether all elements are true, as bool, as :func:`numpy.all` does.
+
+        >>> (a > 3).all(axis=1)
+        array([False,  True,  True])
+        """
         return reduction("all", self, axis, keepdims=keepdims, **more)
 
 

@@ -21,6 +21,20 @@ class Arrays(Mapping[str, Array]):
     """A mapping from the names of the variables of a file (``group/name``) to arrays.
 
     The elements stay where they are stored. Only variables of numbers are in it; :attr:`left_out` has the others.
+    The methods ``keys``, ``values``, ``items`` and ``get`` are those of any mapping. An unknown name raises
+    ``KeyError``.
+
+    >>> import gristmill as gm, xarray as xr
+    >>> tos = xr.DataArray([280.5, 281.5], dims="time", attrs={"units": "K"})
+    >>> days = xr.Dataset({"tos": tos, "name": ("time", ["a", "b"])}, attrs={"title": "Two days"})
+    >>> days.to_netcdf("days.nc", unlimited_dims=["time"])
+    >>> arrays = gm.open_arrays("days.nc")
+    >>> arrays["tos"].shape, list(arrays), list(arrays.left_out)
+    ((2,), ['tos'], ['name'])
+    >>> arrays.format, arrays.attrs, arrays.sizes, arrays.unlimited
+    ('netCDF-4', {'title': 'Two days'}, {'time': 2}, {'time'})
+
+    The examples of the methods use these ``arrays``.
     """
 
     #: Name of the format.
@@ -53,9 +67,14 @@ class Arrays(Mapping[str, Array]):
         }
 
     def variable(self, name: str, *, decoded: bool | None = None) -> Variable:
-        """Returns the description of a variable, decoded or as it is stored.
+        """Returns the description of a variable, decoded or as it is stored: name, type, shape and chunks.
 
-        Raises :class:`Usage` if it cannot be read or decoded.
+        The default for ``decoded`` is that of the file.
+
+        >>> arrays.variable("tos").shape, arrays.variable("tos").dtype
+        ((2,), dtype('float64'))
+
+        Raises :class:`Usage` if it cannot be read or decoded, and ``KeyError`` if there is no such variable.
         """
         if name in self.left_out:
             raise Usage(f"{name} of {self._source.url} cannot be read: {self.left_out[name]}")
@@ -65,23 +84,50 @@ class Arrays(Mapping[str, Array]):
         return Variable(self._source, about, self._decoded if decoded is None else decoded)
 
     def attributes_of(self, name: str) -> dict[str, Any]:
-        """Returns the attributes of a variable."""
+        """Returns the attributes of a variable by their names: text, numbers, and arrays or lists with one axis.
+
+        >>> arrays.attributes_of("tos")["units"]
+        'K'
+
+        Raises ``KeyError`` if there is no such variable.
+        """
         return to_attributes(self._about[name]["attributes"])
 
     def dims_of(self, name: str) -> tuple[str, ...]:
-        """Returns the names of the axes of any variable, without their groups; an empty name if the file has none."""
+        """Returns the names of the axes of any variable, without their groups; an empty name if the file has none.
+
+        >>> arrays.dims_of("name")
+        ('time',)
+
+        Raises ``KeyError`` if there is no such variable.
+        """
         return tuple(one.split("/")[-1] for one in self._about[name]["dims"])
 
     def unread_of(self, name: str | None = None) -> dict[str, str]:
-        """Returns the attributes of a variable, or of the file, that are neither text nor numbers, with their kinds."""
+        """Returns the attributes of a variable, or of the file, that are neither text nor numbers, with their kinds.
+
+        >>> arrays.unread_of("tos"), arrays.unread_of()
+        ({}, {})
+
+        Raises ``KeyError`` if there is no such variable.
+        """
         return unread_attributes(self._about[name]["attributes"]) if name is not None else self._unread
 
     def all_names(self) -> list[str]:
-        """Returns the names of all variables, including those of :attr:`left_out`."""
+        """Returns the names of all variables, including those of :attr:`left_out`.
+
+        >>> sorted(arrays.all_names())
+        ['name', 'tos']
+        """
         return list(self._about)
 
     def groups(self) -> set[str]:
-        """Returns the names of all groups, including groups without variables and parents of groups."""
+        """Returns the names of all groups, including groups without variables and parents of groups.
+
+        >>> days.to_netcdf("groups.nc", group="ocean/surface")
+        >>> sorted(gm.open_arrays("groups.nc").groups())
+        ['ocean', 'ocean/surface']
+        """
         found = set(self._groups)
         for name in self._about:
             parts = name.split("/")[:-1]
@@ -138,7 +184,7 @@ def unread_attributes(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def open_arrays(url: Location, *, decoded: bool = True) -> Arrays:
-    """Opens a file of a scientific format (netCDF, HDF5, Zarr, ``.npy``) as a mapping of names to arrays.
+    """Opens a file with arrays (netCDF, HDF5, Zarr, ``.npy``, ``.csv``) as a mapping of names to arrays.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("numbers.npy", np.arange(6.0))

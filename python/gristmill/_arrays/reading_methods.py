@@ -10,14 +10,69 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Methods that call the function of NumPy with the same name.
-READING = (
-    ["argpartition", "argsort", "choose", "cumprod", "cumsum", "diagonal", "dot", "nonzero", "prod", "repeat"]
-    + ["searchsorted", "trace"]
-)  # fmt: skip
+#: Methods that call the function of NumPy with the same name: what they return, and an example with the array ``a`` of
+#: the class.
+READING = {
+    "argpartition": (
+        "indices that bring an element to its place in the order, and lesser ones before it, as an array of int64",
+        ">>> int((-a[0]).argpartition(0)[0])\n3",
+    ),
+    "argsort": ("indices that sort an axis, as an array of int64", ">>> (-a[0]).argsort()\narray([3, 2, 1, 0])"),
+    "choose": (
+        "values of the choices whose numbers are the elements, as an array of the same shape",
+        ">>> (a[0] > 1).choose([7, 8])\narray([7, 7, 8, 8])",
+    ),
+    "cumprod": (
+        "products of the elements up to each one, along an axis or of all elements in one axis",
+        ">>> a[1].cumprod()\narray([  4.,  20., 120., 840.])",
+    ),
+    "cumsum": (
+        "sums of the elements up to each one, along an axis or of all elements in one axis",
+        ">>> a[0].cumsum()\narray([0., 1., 3., 6.])",
+    ),
+    "diagonal": (
+        "diagonal of two axes, as an array with one axis instead of them",
+        ">>> a.diagonal()\narray([ 0.,  5., 10.])",
+    ),
+    "dot": (
+        "matrix product with another array, whose first axis has the length of the last axis",
+        ">>> a.dot(np.ones(4))\narray([ 6., 22., 38.])",
+    ),
+    "nonzero": (
+        "indices of the elements that are not zero, as a tuple with an array of int64 for each axis",
+        ">>> (a > 9).nonzero()\n(array([2, 2]), array([2, 3]))",
+    ),
+    "prod": (
+        "product, a scalar or an array without the axes of ``axis``",
+        ">>> a.prod(axis=1)\narray([   0.,  840., 7920.])",
+    ),
+    "repeat": (
+        "elements, each several times, along an axis or all in one axis",
+        ">>> a[0, :2].repeat(2)\narray([0., 0., 1., 1.])",
+    ),
+    "searchsorted": (
+        "indices where values belong in an array with one sorted axis, as int64 in the shape of the values",
+        ">>> a[0].searchsorted([0.5, 2.5])\narray([1, 3])",
+    ),
+    "trace": ("sum of the diagonal of two axes, a scalar for two axes", ">>> float(a.trace())\n15.0"),
+}
 
-#: Methods that change the array.
-WRITING = ("fill", "partition", "put", "sort")
+#: Methods that change the array: what they do, and an example with the array ``a`` of the class.
+WRITING = {
+    "fill": ("sets all of them to a scalar", ">>> a.fill(7)\n>>> float(a.max())\n7.0"),
+    "partition": (
+        "brings an element to its place in the order of an axis, and lesser ones before it",
+        ">>> b = -a[0]\n>>> b.partition(0)\n>>> float(b[0])\n-3.0",
+    ),
+    "put": (
+        "sets those at some indices of one axis of all elements",
+        ">>> a.put([0, 1], 7)\n>>> np.asarray(a[0])\narray([7., 7., 2., 3.])",
+    ),
+    "sort": ("sorts an axis", ">>> b = -a[0]\n>>> b.sort()\n>>> np.asarray(b)\narray([-3., -2., -1., -0.])"),
+}
+
+#: The last paragraph of the documentation of a method.
+_RAISES = 'Raises :class:`gristmill.PushdownError` if the option ``fallback`` is ``"error"``, and what NumPy raises.'
 
 
 class ReadingMethods:
@@ -54,15 +109,30 @@ class ReadingMethods:
         self._write("setitem", lambda values: values.__setitem__(key, value))
 
     def tobytes(self, order: Any = "C") -> bytes:
-        """Reads the elements and returns their bytes."""
+        """Reads the elements and returns their bytes, in the order of C or, with ``order="F"``, of Fortran.
+
+        >>> a[0, :2].tobytes() == np.arange(2.0).tobytes()
+        True
+        """
         return self._read("tobytes").tobytes(order)
 
     def tolist(self) -> Any:
-        """Reads the elements and returns them as nested lists."""
+        """Reads the elements and returns them as nested lists, one level for each axis, of numbers of Python.
+
+        >>> a[:2, :2].tolist()
+        [[0.0, 1.0], [4.0, 5.0]]
+        """
         return self._read("tolist").tolist()
 
     def compress(self, condition: Any, axis: Any = None) -> Any:
-        """Reads the elements and returns those for which the condition is true."""
+        """Reads the elements and returns those at the places of an axis where ``condition``, a list of bool, is true.
+
+        Without ``axis`` the condition is for all elements in one axis. The result is an array of NumPy.
+
+        >>> a.compress([True, False, True], axis=0)
+        array([[ 0.,  1.,  2.,  3.],
+               [ 8.,  9., 10., 11.]])
+        """
         return np.compress(condition, self, axis)  # type: ignore[call-overload]
 
 
@@ -72,7 +142,10 @@ def _reading(name: str) -> Callable[..., Any]:
     def method(self: ReadingMethods, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
-    method.__name__, method.__doc__ = name, f"Reads the elements and calls :func:`numpy.{name}`."
+    returned, example = READING[name]
+    method.__name__ = name
+    text = f"Reads the elements and returns the {returned}; see :func:`numpy.{name}`."
+    method.__doc__ = f"{text}\n\n{example}\n\n{_RAISES}"
     return method
 
 
@@ -81,7 +154,9 @@ def _writing(name: str) -> Callable[..., None]:
         self._write(name, lambda values: getattr(values, name)(*args, **kwargs))
 
     method.__name__ = name
-    method.__doc__ = f"Reads the elements and changes them in memory, as :meth:`numpy.ndarray.{name}` does."
+    done, example = WRITING[name]
+    text = f"Reads the elements and {done}, in memory and not in the file; see :meth:`numpy.ndarray.{name}`."
+    method.__doc__ = f"{text}\n\n{example}\n\n{_RAISES}"
     return method
 
 

@@ -20,13 +20,16 @@ STATS = ("count", "sum", "mean", "std", "var", "min", "max")
 def stats(array: Array, names: Sequence[str], axis: Any = None, *, ddof: float = 0) -> dict[str, Any]:
     """Computes several statistics of the elements that are not missing, by one request.
 
-    Returns a dictionary from names to arrays or scalars of NumPy.
+    Returns a dictionary from names to arrays of NumPy with the shape of ``array`` without the reduced axes, or to
+    scalars if no axis is left. ``count`` is int64, and the others have the types of NumPy's reductions.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("some.npy", np.array([1.0, np.nan, 3.0]))
     >>> {name: float(value) for name, value in gm.stats(gm.open_arrays("some.npy")["data"], ["mean", "count"]).items()}
     {'mean': 2.0, 'count': 2.0}
 
+    array
+        An array of numbers, or an expression.
     names
         Some of ``count``, ``sum``, ``mean``, ``std``, ``var``, ``min`` and ``max``.
     axis
@@ -34,7 +37,8 @@ def stats(array: Array, names: Sequence[str], axis: Any = None, *, ddof: float =
     ddof
         Degrees of freedom that ``std`` and ``var`` subtract from the number of elements.
 
-    Raises :class:`Usage` for an unknown name.
+    Raises :class:`Usage` for an unknown name, ``IndexError`` for an axis that is not there, and the exceptions of
+    :class:`Array`.
     """
     for name in names:
         if name not in STATS:

@@ -38,6 +38,13 @@ class Cluster:
 
     They stop with :meth:`stop`, at the end of a ``with`` block, when this object is garbage, and when the interpreter
     ends for any reason.
+
+    >>> import gristmill, os
+    >>> nodes = gristmill.up(nodes=2)
+    >>> nodes.url.startswith("grist://127.0.0.1:"), os.path.isdir(nodes.dir), list(nodes.messages)
+    (True, True, [])
+
+    The examples of the methods use these ``nodes``.
     """
 
     #: URL of the root directory: ``grist://HOST:PORT/``.
@@ -86,13 +93,21 @@ class Cluster:
             raise
 
     def path(self, name: str) -> str:
-        """Returns the URL of the file with this name."""
+        """Returns the URL of the file with this name.
+
+        >>> nodes.path("runs/first") == nodes.url + "runs/first"
+        True
+        """
         return self.url + name.lstrip("/")
 
     def stop(self) -> None:
         """Stops the nodes, waits for them, and removes the directory that :func:`up` made.
 
         A second call does nothing.
+
+        >>> nodes.stop()
+        >>> nodes
+        <gristmill.Cluster stopped>
         """
         self._end()
 
@@ -117,7 +132,7 @@ def up(
     listen: str = "127.0.0.1:0",
     **flags: str | int | bool | os.PathLike[str],
 ) -> Cluster:
-    """Starts storage nodes on this machine and waits until they answer requests.
+    """Starts storage nodes on this machine, waits until they answer requests, and returns them as a :class:`Cluster`.
 
     >>> import gristmill, numpy as np
     >>> with gristmill.up(nodes=2) as two:

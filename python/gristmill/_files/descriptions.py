@@ -12,7 +12,17 @@ from .. import _gristmill
 
 @dataclass(frozen=True, repr=False)
 class FileInfo:
-    """The description of a file."""
+    """The description of a file.
+
+    >>> import gristmill
+    >>> info = gristmill.put(b"abcdef", cluster.path("described"), record=2)
+    >>> info.url == cluster.path("described"), info.length, info.is_dir
+    (True, 6, False)
+    >>> info.stripe_unit, info.targets, info.record, oct(info.mode), info.owner
+    (1048576, (0, 1), 2, '0o644', 'anonymous')
+    >>> info.created.tzname(), len(info.id)
+    ('UTC', 32)
+    """
 
     #: URL of a file of a cluster, or path of a file of this machine.
     url: str
@@ -50,7 +60,16 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class FolderInfo:
-    """The description of a directory of a cluster, with all files below it."""
+    """The description of a directory of a cluster, with all files below it.
+
+    >>> import gristmill
+    >>> file = gristmill.put(b"abc", cluster.path("folder/abc"))
+    >>> info = gristmill.stat(cluster.path("folder"))
+    >>> info.url == cluster.path("folder"), info.files, info.length, info.is_dir
+    (True, 1, 3, True)
+    >>> info.changed == file.created
+    True
+    """
 
     #: URL of the directory.
     url: str
@@ -69,7 +88,14 @@ class FolderInfo:
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """The size of a file, or of all files below a directory."""
+    """The size of a file, or of all files below a directory.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("used/abc"))
+    >>> usage = gristmill.disk_usage(cluster.path("used"))
+    >>> usage.files, usage.bytes
+    (1, 3)
+    """
 
     #: Number of files.
     files: int
@@ -79,7 +105,14 @@ class DiskUsage:
 
 @dataclass(frozen=True)
 class Entry:
-    """A name in a directory."""
+    """A name in a directory.
+
+    >>> import gristmill
+    >>> _ = gristmill.put(b"abc", cluster.path("listed/file"))
+    >>> [entry] = gristmill.ls(cluster.path("listed"))
+    >>> entry.name, entry.is_dir, entry.info.length, entry.url == entry.info.url
+    ('file', False, 3, True)
+    """
 
     #: Last component of the name.
     name: str
@@ -90,7 +123,7 @@ class Entry:
 
     @property
     def is_dir(self) -> bool:
-        """Whether it is a directory."""
+        """Whether it is a directory, as bool."""
         return self.info is None
 
 

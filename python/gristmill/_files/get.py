@@ -19,8 +19,8 @@ def get(url: Location, path: str | os.PathLike[str]) -> None: ...
 def get(url: Location, path: str | os.PathLike[str] | None = None) -> bytes | None:
     """Copies a file to ``path``, or returns its bytes if there is no ``path``.
 
-    The copy appears under its name when it is whole and durable. A directory of a cluster is copied to a new folder,
-    with all files below it.
+    ``url`` names a file or a directory of a cluster, or a file of this machine. The copy appears under its name when it
+    is whole and durable. A directory of a cluster is copied to a new folder, with all files below it.
 
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("abc"))

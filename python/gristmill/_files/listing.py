@@ -21,12 +21,16 @@ def is_folder(connection: _gristmill.Connection, path: str) -> bool:
 def stat(url: Location) -> FileInfo | FolderInfo:
     """Returns the description of a file, or of a directory of a cluster.
 
+    ``url`` may be the path of a file of this machine, too. A file gives a :class:`FileInfo`, and a directory a
+    :class:`FolderInfo`.
+
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("some/abc"))
     >>> gristmill.stat(cluster.path("some/abc")).length, gristmill.stat(cluster.path("some")).is_dir
     (3, True)
 
-    Raises :class:`NotFound`, :class:`Denied`, and :class:`Unavailable` if a node does not answer.
+    Raises :class:`NotFound`, :class:`Denied`, :class:`Usage` for a directory of this machine, and :class:`Unavailable`
+    if a node does not answer.
     """
     connection, path = locate(url)
     try:
@@ -59,6 +63,8 @@ def stat_file(url: Location) -> FileInfo:
 def ls(url: Location) -> list[Entry]:
     """Returns the names in a directory of a cluster, in ascending order. For a file it returns the file itself.
 
+    ``url`` names a directory or a file of a cluster. The result is a list of :class:`Entry`.
+
     >>> import gristmill
     >>> _ = gristmill.put(b"", cluster.path("runs/first"))
     >>> [(entry.name, entry.is_dir) for entry in gristmill.ls(cluster.path("runs/"))]
@@ -78,7 +84,9 @@ def ls(url: Location) -> list[Entry]:
 
 
 def disk_usage(url: Location) -> DiskUsage:
-    """Returns the size of a file of a cluster, or of all files below a directory.
+    """Returns the size of a file of a cluster, or of all files below a directory, as a :class:`DiskUsage`.
+
+    ``url`` names the file or the directory.
 
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("sized/abc"))

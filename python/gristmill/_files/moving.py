@@ -17,8 +17,8 @@ def remove(url: Location, *, recursive: bool = False) -> None:
     >>> _ = gristmill.put(b"abc", cluster.path("removed/abc"))
     >>> gristmill.remove(cluster.path("removed"), recursive=True)
 
-    With ``recursive`` a directory of a cluster is removed in one step, with all files below it. Nothing is removed if
-    the client may not remove one of these files.
+    ``url`` names the file. With ``recursive`` a directory of a cluster is removed in one step, with all files below
+    it. Nothing is removed if the client may not remove one of these files.
 
     Raises :class:`NotFound`, :class:`Denied`, and :class:`Usage` for a directory without ``recursive``.
     """

@@ -110,7 +110,18 @@ class _Raw(io.RawIOBase):
 
 
 class File(io.BufferedReader):
-    """An open file: its bytes, and the arrays of a file of a scientific format."""
+    """An open file: its bytes, and the arrays of a file of a scientific format.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("line.npy", np.arange(4.0))
+    >>> file = gm.open("line.npy")
+    >>> file.read(6), file["data"].shape
+    (b'\\x93NUMPY', (4,))
+    >>> float(file.arrays["data"].sum()), file.attrs
+    (6.0, {})
+
+    The examples of the methods use this ``file``.
+    """
 
     def __init__(self, url: Location, buffering: int) -> None:
         super().__init__(_Raw(url), buffering)
@@ -118,7 +129,7 @@ class File(io.BufferedReader):
 
     @property
     def arrays(self) -> Arrays:
-        """The variables of the file. Their elements stay where they are stored.
+        """The variables of the file, an :class:`Arrays`. Their elements stay where they are stored.
 
         Raises :class:`Usage` if the file has no scientific format.
         """
@@ -130,7 +141,10 @@ class File(io.BufferedReader):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes of the file."""
+        """The attributes of the file, a dictionary of text, numbers and arrays.
+
+        Raises :class:`Usage` if the file has no scientific format.
+        """
         return self.arrays.attrs
 
     def __getitem__(self, name: str) -> Array:
@@ -141,15 +155,33 @@ class File(io.BufferedReader):
         return name in self.arrays if isinstance(name, str) else any(name == line for line in self)
 
     def keys(self) -> KeysView[str]:
-        """Returns the names of the arrays. Iteration over the file itself gives lines."""
+        """Returns the names of the arrays. Iteration over the file itself gives lines.
+
+        >>> list(file.keys())
+        ['data']
+
+        Raises :class:`Usage` if the file has no scientific format.
+        """
         return self.arrays.keys()
 
     def values(self) -> ValuesView[Array]:
-        """Returns the arrays."""
+        """Returns the arrays, each an :class:`Array`.
+
+        >>> [array.shape for array in file.values()]
+        [(4,)]
+
+        Raises :class:`Usage` if the file has no scientific format.
+        """
         return self.arrays.values()
 
     def items(self) -> ItemsView[str, Array]:
-        """Returns pairs of names and arrays."""
+        """Returns pairs of names and arrays.
+
+        >>> [(name, array.dtype) for name, array in file.items()]
+        [('data', dtype('float64'))]
+
+        Raises :class:`Usage` if the file has no scientific format.
+        """
         return self.arrays.items()
 
     def _repr_html_(self) -> str | None:
@@ -163,8 +195,10 @@ class File(io.BufferedReader):
 def open(url: Location, *, buffering: int = BUFFER_BYTES) -> File:
     """Opens a file for reading and returns a binary file of Python, with ``read``, ``seek`` and ``readinto``.
 
-    A file of a scientific format has arrays as well: ``file["tos"]``. :func:`open_arrays` opens Zarr folders, too.
-    The open file is one state of the file; reading raises :class:`Stale` if the file is changed or replaced.
+    ``url`` names a file of a cluster or of this machine. A file of a scientific format has arrays as well:
+    ``file["tos"]``. :func:`open_arrays` opens Zarr folders, too.
+    The open file is one state of the file. After a change, reading raises :class:`Stale`, or still gives the bytes of
+    this state if the nodes have not removed them yet.
     ``buffering`` is the number of bytes that are read ahead.
 
     >>> import gristmill

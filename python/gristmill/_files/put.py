@@ -91,8 +91,9 @@ def put(
     mode
         Permission bits, as ``0o640``. The default is the mode of the file that is replaced, or ``0o644``.
 
-    Raises :class:`Usage` for arguments that do not fit together, :class:`Denied`, :class:`NoSpace`, :class:`Conflict`
-    if another client changes the same file, and :class:`Unavailable` if a node does not answer.
+    Raises :class:`Usage` for arguments that do not fit together and for the name of a directory, :class:`Denied`,
+    :class:`NoSpace`, :class:`Conflict` if another client changes the same file, and :class:`Unavailable` if a node does
+    not answer.
     """
     xarray = sys.modules.get("xarray")
     if xarray is not None and isinstance(source, (xarray.Dataset, xarray.DataArray)):

@@ -24,11 +24,21 @@ class Rows:
     >>> rows = gristmill.run("lookup", "rows.f64", type="f64", where="> 1").rows
     >>> rows.index, rows.value
     (array([0, 2], dtype=uint64), array([4., 8.]))
+    >>> list(rows) == [(0, 4.0), (2, 8.0)]
+    True
+    >>> _ = gristmill.put(b"one\\ntwo\\nsix\\n", cluster.path("words"))
+    >>> rows = gristmill.run("grep", cluster.path("words"), pattern="o").rows
+    >>> rows.offset, rows.line
+    (array([0, 4], dtype=uint64), [b'one', b'two'])
     """
 
+    #: Positions of elements, an array with one axis.
     index: NDArray[np.uint64]
+    #: Positions of lines and records in bytes, an array with one axis.
     offset: NDArray[np.uint64]
+    #: The elements, an array with one axis.
     value: NDArray[Any]
+    #: The lines or records.
     line: list[bytes]
 
     def __init__(self, position: str, at: bytearray, dtype: str | None, content: bytearray | list[bytes]) -> None:
@@ -66,8 +76,13 @@ class Answer(Mapping[str, Any]):
     Answer(sum=10.0, count=4)
     >>> float(answer.sum), answer["count"]
     (10.0, 4)
-    >>> answer.numerics, answer.report["bytes_read"]
-    ('exact', 32)
+    >>> answer.kernel, answer.numerics, answer.report["bytes_read"]
+    ('sum', 'exact', 32)
+    >>> answer.rows is None, answer.output is None
+    (True, True)
+
+    The methods ``keys``, ``values``, ``items`` and ``get`` are those of any mapping. An unknown name raises
+    ``KeyError``, and as an attribute ``AttributeError``.
     """
 
     #: Name of the kernel.

@@ -15,7 +15,19 @@ _traces: list[Trace] = []
 
 @dataclass
 class Trace:
-    """Counts of what arrays did during ``with gm.trace() as t``, in all threads."""
+    """Counts of what arrays did during ``with gm.trace() as t``, in all threads.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("traced.npy", np.arange(4.0))
+    >>> _ = gm.put("traced.npy", cluster.path("traced.npy"))
+    >>> line = gm.open_arrays(cluster.path("traced.npy"))["data"]
+    >>> with gm.trace() as t:
+    ...     mean, sums = line.mean(), line.cumsum()
+    >>> t.requests, t.reads, t.fallbacks
+    (1, 1, ['cumsum'])
+    >>> t.bytes_folded, t.bytes_in > 32
+    (32, True)
+    """
 
     #: Reductions that ran where the data is stored.
     requests: int = 0
@@ -39,7 +51,7 @@ class Trace:
 
 
 def trace() -> Trace:
-    """Counts the requests and reads of arrays in a ``with`` block; see :class:`Trace`.
+    """Counts the requests and reads of arrays in a ``with`` block, and returns a :class:`Trace` with the counts.
 
     >>> import gristmill as gm
     >>> with gm.trace() as t:

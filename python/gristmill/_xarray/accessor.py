@@ -24,7 +24,16 @@ Dims = Union[Hashable, Iterable[Hashable], None]
 
 
 class ArrayAccessor:
-    """The accessor ``gristmill`` of arrays of xarray."""
+    """The accessor ``gristmill`` of arrays of xarray.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("some.npy", np.array([[1.0, np.nan], [3.0, 5.0]]))
+    >>> array = gm.open_dataset("some.npy")["data"]
+    >>> array.gristmill.explain()
+    'reduced where it is stored: x with x = data[0:2, 0:2]'
+
+    The examples of the methods use this ``array``.
+    """
 
     def __init__(self, array: xr.DataArray) -> None:
         self._array = array
@@ -33,14 +42,12 @@ class ArrayAccessor:
         """Computes statistics of the elements that are not missing, and returns a dataset with a variable for each
         name.
 
-        A stored array needs one request. ``dim`` are the dimensions to reduce; ``None`` selects all. ``names`` and
-        ``ddof`` are those of :func:`gristmill.stats`.
+        A stored array needs one request. ``dim`` are the dimensions to reduce, a name or several; ``None`` selects all.
+        The variables have the other dimensions. ``names`` and ``ddof`` are those of :func:`gristmill.stats`.
 
-        >>> import gristmill as gm, numpy as np
-        >>> np.save("some.npy", np.array([[1.0, np.nan], [3.0, 5.0]]))
-        >>> found = gm.open_dataset("some.npy")["data"].gristmill.stats(names=["mean", "count"])
-        >>> float(found["mean"]), int(found["count"])
-        (3.0, 3)
+        >>> found = array.gristmill.stats("dim_1", ["mean", "count"])
+        >>> found["mean"].values, found["count"].values
+        (array([1., 4.]), array([1, 2]))
 
         Raises :class:`Usage` for an unknown dimension or name.
         """
@@ -62,11 +69,22 @@ class ArrayAccessor:
         return xr.Dataset({name: (left, values[name]) for name in names}, coords, array.attrs)
 
     def load(self) -> xr.DataArray:
-        """Returns the array with its elements in memory, as ``compute`` of xarray does."""
+        """Returns the array with its elements in memory, as ``compute`` of xarray does. Shape and type stay.
+
+        >>> array.gristmill.load().values
+        array([[ 1., nan],
+               [ 3.,  5.]])
+
+        Raises the exceptions of :class:`gristmill.Array`.
+        """
         return self._array.compute()
 
     def to_netcdf(self, url: Location, **how: Any) -> FileInfo:
         """Stores the array as a file of netCDF-4. ``how`` has keywords of :meth:`xarray.DataArray.to_netcdf`.
+
+        >>> info = array.gristmill.to_netcdf(cluster.path("array.nc"))
+        >>> gm.open_dataset(cluster.path("array.nc"))["data"].shape
+        (2, 2)
 
         Raises :class:`Usage` if the name has another ending, and the exceptions of :func:`gristmill.put`.
         """
@@ -75,27 +93,55 @@ class ArrayAccessor:
     def to_zarr(self, url: Location, **how: Any) -> FolderInfo:
         """Stores the array as a Zarr folder. ``how`` has keywords of :meth:`xarray.DataArray.to_zarr`.
 
+        >>> info = array.gristmill.to_zarr(cluster.path("array.zarr"))
+        >>> gm.open_dataset(cluster.path("array.zarr"))["data"].shape
+        (2, 2)
+
         Raises :class:`Usage` if the name does not end in ``.zarr``, and the exceptions of :func:`gristmill.put`.
         """
         return cast("FolderInfo", _store(self._array, url, (".zarr",), how))
 
     def explain(self) -> str:
-        """Says where a reduction would run; see :func:`gristmill.explain`."""
+        """Returns a sentence that says where a reduction would run; see :func:`gristmill.explain`.
+
+        >>> (array > 2).gristmill.explain()
+        'reduced where it is stored: (x > 2) with x = data[0:2, 0:2]'
+        """
         return explain(self._array)
 
 
 class DatasetAccessor:
-    """The accessor ``gristmill`` of datasets of xarray."""
+    """The accessor ``gristmill`` of datasets of xarray.
+
+    >>> import gristmill as gm, numpy as np
+    >>> np.save("some.npy", np.arange(6.0).reshape(2, 3))
+    >>> dataset = gm.open_dataset("some.npy")
+    >>> float(dataset.gristmill.stats(names=["mean"])["data_mean"])
+    2.5
+
+    The examples of the methods use this ``dataset``.
+    """
 
     def __init__(self, dataset: xr.Dataset) -> None:
         self._dataset = dataset
 
     def load(self) -> xr.Dataset:
-        """Returns the dataset with all elements in memory, as ``compute`` of xarray does."""
+        """Returns the dataset with all elements in memory, as ``compute`` of xarray does. Shapes and types stay.
+
+        >>> dataset.gristmill.load()["data"].values
+        array([[0., 1., 2.],
+               [3., 4., 5.]])
+
+        Raises the exceptions of :class:`gristmill.Array`.
+        """
         return self._dataset.compute()
 
     def to_netcdf(self, url: Location, **how: Any) -> FileInfo:
         """Stores the dataset as a file of netCDF-4. ``how`` has keywords of :meth:`xarray.Dataset.to_netcdf`.
+
+        >>> info = dataset.gristmill.to_netcdf(cluster.path("some.nc"))
+        >>> gm.open_dataset(cluster.path("some.nc"))["data"].shape
+        (2, 3)
 
         Raises :class:`Usage` if the name has another ending, and the exceptions of :func:`gristmill.put`.
         """
@@ -104,10 +150,8 @@ class DatasetAccessor:
     def to_zarr(self, url: Location, **how: Any) -> FolderInfo:
         """Stores the dataset as a Zarr folder. ``how`` has keywords of :meth:`xarray.Dataset.to_zarr`.
 
-        >>> import gristmill as gm, numpy as np, xarray as xr
-        >>> np.save("some.npy", np.arange(6.0))
-        >>> info = gm.open_dataset("some.npy").gristmill.to_zarr(cluster.path("some.zarr"))
-        >>> float(gm.open_dataset(cluster.path("some.zarr")).data.sum())
+        >>> info = dataset.gristmill.to_zarr(cluster.path("some.zarr"))
+        >>> float(gm.open_dataset(cluster.path("some.zarr"))["data"].sum())
         15.0
 
         Raises :class:`Usage` if the name does not end in ``.zarr``, and the exceptions of :func:`gristmill.put`.
@@ -118,6 +162,10 @@ class DatasetAccessor:
         """Computes statistics of each variable of numbers, over the dimensions that it has: ``tos_mean`` and so on.
 
         Each variable needs one request. The arguments are those of the accessor of arrays.
+
+        >>> found = dataset.gristmill.stats("dim_0", ["min", "max"])
+        >>> found["data_min"].values, found["data_max"].values
+        (array([0., 1., 2.]), array([3., 4., 5.]))
 
         Raises :class:`Usage` for an unknown dimension or name.
         """

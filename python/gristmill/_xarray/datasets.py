@@ -51,7 +51,7 @@ def open_dataset(
     backend_kwargs: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> xr.Dataset:
-    """Opens a file as a dataset of xarray whose reductions run where the data is stored.
+    """Opens a file as a :class:`xarray.Dataset` whose reductions run where the data is stored.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("line.npy", np.arange(4.0))
@@ -75,6 +75,11 @@ def open_dataset(
     storage_options
         Must be empty. ``GRISTMILL_TOKEN``, ``GRISTMILL_TOKEN_FILE`` and ``GRISTMILL_CA`` set the identity of the
         client.
+    engine, backend_kwargs
+        For calls that were written for xarray: ``"gristmill"``, and a dictionary with ``group`` and
+        ``storage_options``.
+    more
+        Other keywords of :func:`xarray.open_dataset`. They are refused, unless they are ``None``.
 
     Raises :class:`Usage` for keywords without a meaning here, ``TypeError`` for unknown keywords, :class:`NotFound`
     for a missing file or group, :class:`Denied`, and :class:`Unavailable` if a node does not answer.

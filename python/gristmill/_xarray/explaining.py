@@ -21,7 +21,8 @@ MAX_TASKS = 64
 def explain(array: Any) -> str:
     """Returns a sentence that says where a reduction of an array would run, and why.
 
-    ``array`` is an :class:`Array`, an array of dask, or an array or a variable of xarray. Nothing is sent or read.
+    ``array`` is an :class:`Array`, an array of dask, or an array or a variable of xarray, of any shape. Nothing is
+    sent or read.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("some.npy", np.arange(9.0).reshape(3, 3))

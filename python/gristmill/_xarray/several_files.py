@@ -38,7 +38,7 @@ def open_mfdataset(
     storage_options: Any = None,
     **more: Any,
 ) -> xr.Dataset:
-    """Opens several files as one dataset of arrays of dask. By default each file is one block.
+    """Opens several files as one :class:`xarray.Dataset` of arrays of dask. By default each file is one block.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("first.npy", np.arange(4.0))
@@ -56,7 +56,7 @@ def open_mfdataset(
         Keywords of :func:`xarray.open_mfdataset`.
     parallel
         Selects whether threads open several files at once.
-    more
+    engine, storage_options, more
         Keywords of :func:`open_dataset`.
 
     Raises :class:`Usage` for keywords that do not fit together, :class:`NotFound` if there is no such file, and the
