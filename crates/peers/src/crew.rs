@@ -1,20 +1,23 @@
 //! Passes folded on the storage nodes of a file.
 
+mod remote_units;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    ClientShare, Control, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, ShardEnd,
-    TakeShard, Tally, UnitEvent, UnitSource,
+    ClientShare, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, ShardEnd, TakeShard,
+    UnitSource,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{Asker, FAN_IN, FoldRequest, Frame, GroupSpec, NodeShard};
+use gristmill_wire::{Asker, FAN_IN, FoldRequest, GroupSpec, NodeShard};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::answers::{AbortOnDrop, Answers, NodeRequest, request_stopped, wait_to_retry};
+use self::remote_units::RemoteUnits;
+use crate::answers::{AbortOnDrop, Answers, NodeRequest, wait_to_retry};
 use crate::bytes::node_name;
 use crate::client_folds::ClientFolds;
 use crate::error::unavailable;
@@ -301,62 +304,5 @@ impl Crew for StorageCrew {
 
     fn client_share(&self) -> ClientShare {
         self.client_folds.as_ref().map(ClientFolds::share).unwrap_or_default()
-    }
-}
-
-/// The units of one node.
-struct RemoteUnits<'o> {
-    frames: mpsc::Receiver<Result<Vec<(Frame, usize)>, RunError>>,
-    /// Frames that arrived and wait to be decoded into events.
-    ready: VecDeque<(Frame, usize)>,
-    control: &'o Control,
-    node: String,
-    targets: usize,
-    movable: bool,
-    reported: u64,
-    received: u64,
-    _task: AbortOnDrop,
-}
-
-impl UnitSource for RemoteUnits<'_> {
-    fn received(&self) -> u64 {
-        self.received
-    }
-
-    fn next(&mut self) -> Result<UnitEvent, RunError> {
-        loop {
-            if self.control.stopped() {
-                return Err(request_stopped());
-            }
-            let Some((frame, bytes)) = self.ready.pop_front() else {
-                let Some(some) = self.frames.blocking_recv() else {
-                    return Err(unavailable(&self.node, "it was cut off before its rows were complete"));
-                };
-                self.ready.extend(some?);
-                continue;
-            };
-            self.received += bytes as u64;
-            return Ok(match frame {
-                Frame::Progress(done) => {
-                    self.control.folded(done.saturating_sub(self.reported));
-                    self.reported = self.reported.max(done);
-                    continue;
-                }
-                Frame::Begin(at) => UnitEvent::Begin(at),
-                Frame::Rows(batch) => UnitEvent::Rows(batch),
-                Frame::End(end) => UnitEvent::End(end),
-                Frame::Failed(_, error) => UnitEvent::Failed(error.into_error()),
-                Frame::HandedBack(hand_back) if self.movable => UnitEvent::HandedBack(hand_back),
-                Frame::Finished(tally) => {
-                    // The stream is read to its end: otherwise it is reset.
-                    while self.frames.blocking_recv().is_some() {}
-                    let tally: Tally = tally.tally(self.targets);
-                    UnitEvent::Finished(tally)
-                }
-                Frame::Partial(_) | Frame::Reached(..) | Frame::Written(..) | Frame::HandedBack(_) => {
-                    return Err(unavailable(&self.node, "it sent a value instead of rows"));
-                }
-            });
-        }
     }
 }

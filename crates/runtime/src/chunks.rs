@@ -5,15 +5,19 @@
 //! it has, pulls the rest, and decodes the chunk. Only chunks that are asked for are read; positions number them in ascending
 //! order.
 
-use std::ops::Range;
+mod numbered;
+mod owned;
+
 use std::sync::Arc;
 
 use gristmill_format::{ChunkLocation, ChunkTable, FileRef, FormatError, FoundChunk, MAX_CHUNKS, wire};
-use gristmill_kernel::{Block, Ctx, Fold, Kernel, KernelError, Next, Sink, Spec, Step};
 use gristmill_layout::{Layout, TargetIndex};
 
-use crate::other_variables::{LocatedTable, OtherVariable, check_bounds, locate_tables, record_bytes};
-use crate::{FileParts, RunError};
+pub(crate) use self::numbered::NumberedKernel;
+use self::owned::holder;
+pub(crate) use self::owned::{ChunkRead, OwnedChunks, StoredBytes};
+use crate::RunError;
+use crate::other_variables::{LocatedTable, OtherVariable, check_bounds, locate_tables};
 
 /// The chunks of an array that are folded. Record `i` of the request is chunk `numbers[i]` of the table. The kernel gets
 /// blocks of one chunk each, at that number. If other variables are read too, their elements in the box of the chunk follow
@@ -211,190 +215,5 @@ impl Chunks {
         }
         self.lead.check(&lengths)?;
         self.others.iter().try_for_each(|other| other.located.check(&lengths))
-    }
-}
-
-/// Chunks with their owners in one file.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnedChunks {
-    pub chunks: Chunks,
-    owners: Arc<[TargetIndex]>,
-    /// Bytes of the record of a chunk that has its whole length along each axis.
-    pub bytes: u64,
-}
-
-impl OwnedChunks {
-    /// Checks the tables against the file and finds the owners.
-    pub fn new(chunks: Chunks, file: &FileParts) -> Result<OwnedChunks, RunError> {
-        chunks.check(file.length)?;
-        let mut owners = Vec::with_capacity(chunks.numbers.len());
-        for position in 0..chunks.len() {
-            owners.push(chunks.owner(position, &file.layout)?.0);
-        }
-        let bytes = record_bytes(&chunks.table().array, chunks.others());
-        Ok(OwnedChunks { chunks, owners: owners.into(), bytes })
-    }
-
-    fn owner(&self, position: u64) -> Option<TargetIndex> {
-        self.owners.get(usize::try_from(position).ok()?).copied()
-    }
-}
-
-/// The target that holds most of these bytes, and its share in one chunk. If several targets hold as many, it is the one that
-/// comes first. `None` if there are no bytes.
-fn holder(layout: &Layout, ranges: impl Iterator<Item = Range<u64>>) -> Option<(TargetIndex, ChunkShare)> {
-    let mut bytes = 0u64;
-    // Bytes and extents of each target.
-    let mut held: Vec<(TargetIndex, u64, u64)> = Vec::new();
-    let extents = ranges.flat_map(|range| {
-        bytes = bytes.saturating_add(range.end - range.start);
-        layout.extents(range)
-    });
-    for extent in extents {
-        let bytes = extent.file.end - extent.file.start;
-        match held.iter_mut().find(|(target, ..)| *target == extent.target) {
-            Some((_, sum, count)) => (*sum, *count) = (*sum + bytes, *count + 1),
-            None => held.push((extent.target, bytes, 1)),
-        }
-    }
-    let most = held.iter().map(|(_, bytes, _)| *bytes).max()?;
-    let owner = held.iter().find(|(_, bytes, _)| *bytes == most).map_or(0, |(target, ..)| *target);
-    let others = held.iter().filter(|(target, ..)| *target != owner);
-    let pulls = others.map(|(_, _, count)| count).sum();
-    Some((owner, ChunkShare { chunks: 1, bytes, pulled: bytes - most, pulls }))
-}
-
-/// A chunk that is to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkRead<'a> {
-    pub position: u64,
-    pub number: u64,
-    pub bytes: StoredBytes<'a>,
-}
-
-/// Place of the stored bytes of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StoredBytes<'a> {
-    /// The bytes are in this range of the file. The mask has a bit for each filter that was not applied.
-    At(Range<u64>, u32),
-    /// The bytes are in the table.
-    Inline(&'a [u8]),
-    /// The chunk is not stored; it reads as the fill value.
-    Missing,
-    /// The bytes are not needed, because this summary suffices.
-    Settled(Vec<u8>),
-}
-
-impl ChunkRead<'_> {
-    /// Range of the file that must be read; empty if nothing must be read.
-    pub fn range(&self) -> Range<u64> {
-        match &self.bytes {
-            StoredBytes::At(range, _) => range.clone(),
-            _ => 0..0,
-        }
-    }
-}
-
-impl OwnedChunks {
-    /// Takes chunks of a target from the start of `positions`: as many as have at most `most` stored bytes together, and at
-    /// least one. `settled` gives the summary that suffices instead of a chunk, by position and number. `other_bytes` gives the
-    /// number of bytes of other variables that are read with a chunk.
-    pub fn take(
-        &self,
-        target: TargetIndex,
-        positions: &mut Range<u64>,
-        most: u64,
-        settled: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
-        other_bytes: &dyn Fn(u64) -> u64,
-    ) -> Result<Vec<ChunkRead<'_>>, RunError> {
-        let (mut taken, mut sum) = (Vec::new(), 0);
-        while let Some(position) = positions.clone().next() {
-            if self.owner(position) == Some(target) {
-                let (number, found) = self.chunks.find(position)?;
-                let bytes = match found {
-                    _ if let Some(summary) = settled(position, number) => StoredBytes::Settled(summary),
-                    FoundChunk::At(place) => {
-                        StoredBytes::At(place.offset..place.offset + place.bytes, place.mask)
-                    }
-                    FoundChunk::Inline(bytes) => StoredBytes::Inline(bytes),
-                    FoundChunk::Missing => StoredBytes::Missing,
-                };
-                let read = ChunkRead { position, number, bytes };
-                sum += read.range().end - read.range().start + other_bytes(number);
-                if sum > most && !taken.is_empty() {
-                    break;
-                }
-                taken.push(read);
-            }
-            positions.start += 1;
-        }
-        Ok(taken)
-    }
-}
-
-/// A kernel whose records are the chunks that are asked for, by position. It gives the chunks to a kernel over all chunks, by
-/// number.
-pub(crate) struct NumberedKernel {
-    pub kernel: Arc<dyn Kernel>,
-    pub numbers: Arc<[u64]>,
-}
-
-struct NumberedFold {
-    fold: Box<dyn Fold>,
-    numbers: Arc<[u64]>,
-}
-
-impl NumberedKernel {
-    pub fn new(kernel: Arc<dyn Kernel>, chunks: &Chunks) -> NumberedKernel {
-        NumberedKernel { kernel, numbers: chunks.numbers.clone() }
-    }
-
-    fn fold(&self, fold: Box<dyn Fold>) -> Box<dyn Fold> {
-        Box::new(NumberedFold { fold, numbers: self.numbers.clone() })
-    }
-}
-
-impl Kernel for NumberedKernel {
-    fn spec(&self) -> Spec {
-        self.kernel.spec()
-    }
-    fn begin(&self, ctx: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(self.fold(self.kernel.begin(ctx)?))
-    }
-    fn restore(&self, ctx: &Ctx, state: &[u8]) -> Result<Box<dyn Fold>, KernelError> {
-        Ok(self.fold(self.kernel.restore(ctx, state)?))
-    }
-    fn advance(&self, ctx: &Ctx, whole: &[u8]) -> Result<Next, KernelError> {
-        self.kernel.advance(ctx, whole)
-    }
-    fn summary_suffices(&self, position: u64, summary: &[u8]) -> bool {
-        let number = usize::try_from(position).ok().and_then(|position| self.numbers.get(position));
-        number.is_some_and(|number| self.kernel.summary_suffices(*number, summary))
-    }
-    fn summary_key(&self) -> Option<Vec<u8>> {
-        self.kernel.summary_key()
-    }
-}
-
-impl Fold for NumberedFold {
-    fn update(&mut self, block: &Block<'_>, sink: &mut dyn Sink) -> Result<Step, KernelError> {
-        // A block of another count is skipped: after a stop between two chunks a block has no records.
-        let number = usize::try_from(block.first()).ok().and_then(|position| self.numbers.get(position));
-        match number {
-            Some(number) if block.count() == 1 => {
-                let block = Block::new(*number, 1, block.data()).with_summary(block.summary());
-                self.fold.update(&block, sink)
-            }
-            _ => Ok(Step::Took(block.count())),
-        }
-    }
-    fn save(&self, out: &mut Vec<u8>) {
-        self.fold.save(out);
-    }
-    fn merge(&mut self, later: &[u8], sink: &mut dyn Sink) -> Result<(), KernelError> {
-        self.fold.merge(later, sink)
-    }
-    fn summary(&mut self) -> Option<Vec<u8>> {
-        self.fold.summary()
     }
 }

@@ -6,7 +6,8 @@
 //! - [`links`]: speed of the links, from what was sent over them;
 //! - [`normal`]: number of normal reads and writes;
 //! - [`active`]: active requests, waiting and running;
-//! - [`pace`]: processor time of active requests, and the administrator's cap on it;
+//! - [`pace`]: turns, memory and processor time of one active request;
+//! - [`cap`]: the administrator's cap on the processor time of all, and the turns of lanes;
 //! - [`lane_queue`]: choice of the lanes that work during reads and writes;
 //! - [`priority`]: scheduling priority of lanes;
 //! - [`queue`]: length of the active work, and the time after which a refused client should try again;
@@ -24,6 +25,7 @@
 pub(crate) mod active;
 pub(crate) mod admitted;
 mod backlog;
+pub(crate) mod cap;
 pub(crate) mod counts;
 pub(crate) mod decide;
 mod decision_budget;

@@ -214,8 +214,9 @@ mod tests {
 
     use super::*;
     use crate::ActivePriority;
+    use crate::contention::cap::Cap;
     use crate::contention::normal::NormalCount;
-    use crate::contention::pace::{Cap, FoldPace};
+    use crate::contention::pace::FoldPace;
 
     #[test]
     fn speeds_are_learned_from_all_passes() {

@@ -12,12 +12,12 @@ use gristmill_wire::{NodeLoad, Processors};
 
 use super::active::{Active, ActiveList};
 use super::backlog::Backlog;
+use super::cap::Cap;
 use super::counts::Counts;
 use super::decide::{SharedProcessors, Situation};
 use super::links::Links;
 use super::normal::NormalCount;
 use super::options::ContentionOptions;
-use super::pace::Cap;
 use super::pressure;
 use super::prior;
 use super::queue::Queue;

@@ -8,8 +8,9 @@ use gristmill_runtime::Control;
 use super::*;
 use crate::ActivePriority;
 use crate::contention::active::{ActiveList, Work};
+use crate::contention::cap::Cap;
 use crate::contention::normal::NormalCount;
-use crate::contention::pace::{Cap, FoldPace};
+use crate::contention::pace::FoldPace;
 use crate::hand_off::HandOff;
 
 /// Name of the node's processors.
