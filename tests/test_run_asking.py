@@ -56,8 +56,11 @@ def test_several_variables_are_listed(grist, tmp_path, ocean):
     assert "numbers" in grist.refuses(2, "run", "mean", tmp_path / "text.nc")
     (tmp_path / "plain.f64").write_bytes(b"\0" * 16)
     assert "--var" in grist.refuses(2, "run", "mean", tmp_path / "plain.f64", "--axes", "time")
-    # With a type it is bytes, whatever its name.
-    assert grist.ask("count", ocean, "--type", "u8")["count"] == ocean.stat().st_size
+    # With a type it is bytes, whatever its name. That is said, because few mean it.
+    done = grist("run", "count", ocean, "--type", "u8", "--json")
+    assert json.loads(done.stdout)["result"]["count"] == ocean.stat().st_size
+    assert b"note: " in done.stderr and b"--var" in done.stderr
+    assert b"note: " not in grist("run", "count", tmp_path / "plain.f64", "--type", "f64").stderr
 
 
 DATES = [

@@ -118,18 +118,8 @@ impl Declaration {
     }
 }
 
-/// Levenshtein distance of two short names.
+/// Number of typing mistakes between two short names. Two letters in the wrong order are one mistake.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let short: String = a.chars().take(64).collect();
+    strsim::osa_distance(&short, b)
 }

@@ -62,9 +62,9 @@ impl Identities {
                 denied("the request was meant for another host; write 127.0.0.1 or localhost")
             }
             Origin::Tcp(_) if local && !self.required => Ok(Principal::anonymous()),
-            Origin::Tcp(_) => {
-                denied("this node wants to know who asks: set GRISTMILL_TOKEN, or use its Unix socket")
-            }
+            Origin::Tcp(_) => denied(
+                "this node needs to know who you are: set GRISTMILL_TOKEN or GRISTMILL_TOKEN_FILE, or use its Unix socket",
+            ),
         }
     }
 }

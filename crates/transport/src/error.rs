@@ -29,7 +29,7 @@ pub enum TransportError {
     },
     /// The address is another machine, and the client has no TLS.
     #[error(
-        "{address} is another machine and there is no TLS: set GRISTMILL_CA to the file of the certificate authority"
+        "{address} is another machine, so TLS is needed: set GRISTMILL_CA to the file of its certificate authority"
     )]
     NotLocal {
         /// The address asked for.
@@ -44,7 +44,7 @@ pub enum TransportError {
         address: Address,
     },
     /// Another process listens on the address.
-    #[error("{address} is in use: stop the node that listens there, or choose another address")]
+    #[error("{address} is in use: stop the node that listens there, or choose another address with --listen")]
     InUse {
         /// The address asked for.
         address: Address,

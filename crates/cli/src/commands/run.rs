@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let input = job::input(&args.selection)?;
     if catalog::find(&args.kernel).is_err() && variable::is_operation(&args.kernel) {
         return Err(CliError::Usage(format!(
-            "'{}' is computed of a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var",
+            "'{}' works on a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var",
             args.kernel
         )));
     }
@@ -46,6 +46,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         checkpoint::check_writable(path)?;
     }
     let job = Job::open(args, params, kernel.clone(), input, options)?;
+    variable::note_plain(args);
     if args.explain {
         crate::notice(format_args!("{}", job.explanation(to.stays(&job)?)));
     }

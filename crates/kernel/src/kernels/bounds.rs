@@ -15,6 +15,9 @@ pub(crate) struct Literal {
 impl Literal {
     pub fn parse(text: &str) -> Result<Literal, String> {
         let text = text.trim();
+        if text.is_empty() {
+            return Err("a number is missing; write for example '> 3.5'".into());
+        }
         let float: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
         if float.is_nan() {
             return Err("no comparison with NaN is ever true; nan=skip and count find NaNs".into());

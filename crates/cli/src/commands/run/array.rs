@@ -109,6 +109,8 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         answer.value = answer::median(answer.value);
     }
     printer.rounded = answer::rounded(&answer.value, &question.op);
+    let reduced =
+        args.array.expr.as_ref().map_or(variable.to_owned(), |expr| format!("{expr} (x = {variable})"));
     if let Some((path, format)) = to {
         let bytes = plan.file(&answer.value, format, &args.kernel, &history())?;
         match path {
@@ -124,13 +126,13 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
                 )?;
             }
         }
-        crate::notice(format_args!("{path}: {} of {variable}, {}", args.kernel, answer::shape(&plan)));
+        crate::notice(format_args!("{path}: {} of {reduced}, {}", args.kernel, answer::shape(&plan)));
     }
     let printed = (to.is_none() && drawn.is_none()) || args.json;
     if let Some((path, dimensions)) = drawn {
         write_atomic(path, &picture::png(&plan, dimensions, &answer.value, &args.kernel)?)?;
         crate::notice(format_args!(
-            "{}: {} of {variable}, {}",
+            "{}: {} of {reduced}, {}",
             path.display(),
             args.kernel,
             answer::shape(&plan)

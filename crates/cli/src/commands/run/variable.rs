@@ -71,6 +71,19 @@ pub(super) fn find(args: &RunArgs) -> Result<Option<String>, CliError> {
     only_variable(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
 }
 
+/// Says that the bytes of a scientific file are read as plain numbers, because the answer is hardly ever what was meant.
+pub(super) fn note_plain(args: &RunArgs) {
+    if let Some(element) = args.selection.dtype
+        && is_scientific(&args.path)
+    {
+        crate::notice(format_args!(
+            "note: {} is a scientific file, and its bytes are read as plain {}; for a variable leave --type out and give --var",
+            args.path,
+            element.dtype.name()
+        ));
+    }
+}
+
 /// Whether this is an operation on variables.
 pub(super) fn is_operation(name: &str) -> bool {
     Op::named(name).is_some() || [MEDIAN, QUANTILE, HISTOGRAM].contains(&name)
