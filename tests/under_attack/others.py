@@ -10,6 +10,8 @@ KIB, MIB = 1 << 10, 1 << 20
 NUMBERS = np.arange(8 * MIB, dtype="f8")  # 64 MiB
 SMALL = np.random.default_rng(5).bytes(64 * KIB)
 SUM = "35184367894528"  # of all numbers, exactly
+#: Seconds after which a command counts as hung. How long commands take is measured, and not a matter of right and wrong.
+HUNG = 300
 
 
 class Bob(threading.Thread):
@@ -25,7 +27,7 @@ class Bob(threading.Thread):
         while not self.over.is_set():
             begun = time.monotonic()
             try:
-                done = self.cluster.grist(*self.args, env=self.env)
+                done = self.cluster.grist(*self.args, env=self.env, timeout=HUNG)
             except Exception as error:
                 self.wrong.append(f"{self.name}: {error!r}")
                 continue
