@@ -61,6 +61,7 @@ def test_several_variables_are_listed(grist, tmp_path, ocean):
     assert json.loads(done.stdout)["result"]["count"] == ocean.stat().st_size
     assert b"note: " in done.stderr and b"--var" in done.stderr
     assert b"note: " not in grist("run", "count", tmp_path / "plain.f64", "--type", "f64").stderr
+    assert b"note: " not in grist("run", "count", ocean, "--type", "u8", "--skip", "8").stderr
 
 
 DATES = [

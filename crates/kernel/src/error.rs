@@ -55,7 +55,7 @@ pub enum KernelError {
         name: String,
         /// Value given.
         value: String,
-        /// What is wrong with the value, and which values are valid.
+        /// A clause that says what is wrong with the value, and which values are valid.
         why: String,
     },
     /// The kernel does not accept the input.
@@ -99,7 +99,7 @@ pub enum KernelError {
     Domain {
         /// Kernel asked for.
         kernel: &'static str,
-        /// What is wrong, and what to do.
+        /// A clause that says what is wrong, and what to do.
         why: String,
     },
     /// A line is longer than the bound.

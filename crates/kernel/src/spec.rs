@@ -99,7 +99,7 @@ pub enum Numerics {
     Binned,
     /// The bits are the same on every placement, because operations have one canonical order.
     Fixed,
-    /// None of these promises. It is used only on request.
+    /// The kernel makes none of these promises. It is used only on request.
     Approximate,
 }
 

@@ -44,7 +44,7 @@ pub enum RunError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// A clause that says what is wrong, and what to do.
         why: String,
         /// Whether the request is at fault rather than the machine.
         usage: bool,

@@ -53,7 +53,7 @@ pub use measured_rate::{GUESS_SECONDS, HALF_LIFE, LEAST_SAMPLE, MAX_FACTOR, Meas
 pub use place::{Place, Places};
 pub use problem::{Choice, MAX_RESOURCES, MAX_USES, Problem, Use};
 pub use rates::{MAX_KERNELS, Rates};
-pub use revision::{LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Revision, SETTLE_SECONDS};
+pub use revision::{BEGINNING_SECONDS, LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Revision, SETTLE_SECONDS};
 
 /// Most requests that are decided at the same time.
 pub const MAX_WORKS: usize = 1 << 20;

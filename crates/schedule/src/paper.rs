@@ -14,7 +14,7 @@
 //! time. With running sums each candidate costs O(1), and all of them O(k log k). Kernels may be mixed, because
 //! rates belong to requests.
 //!
-//! Of equal costs storage is preferred: a request stays if `x <= y`, and of equally good `z` the smallest is
+//! If costs are equal, storage is preferred: a request stays if `x <= y`. If several `z` are equally good, the smallest is
 //! taken. In exact arithmetic this choice hands back the fewest requests of all optimal choices. Every optimal
 //! choice hands back the requests that this one does.
 //!

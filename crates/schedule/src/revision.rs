@@ -11,6 +11,10 @@ pub const LEAST_GAIN: f64 = 0.5;
 /// Seconds for which work stays where it began or was moved to. Predictions need this time to adapt.
 pub const SETTLE_SECONDS: f64 = 2.0;
 
+/// Seconds after its beginning in which work moves for any gain. The rest of a burst of requests comes in this time, and
+/// hardly anything is folded yet.
+pub const BEGINNING_SECONDS: f64 = 0.1;
+
 /// Most moves of one work. A work never comes back to a place, so with three places there are at most two moves.
 /// This constant is the bound for a caller that has more places.
 pub const MAX_MOVES: u32 = 2;
@@ -18,8 +22,8 @@ pub const MAX_MOVES: u32 = 2;
 /// Place where a work runs, and places where it ran before.
 ///
 /// Predictions are noisy. A move costs the folding since the last record boundary, and the transfer of the state.
-/// So work is moved only for a gain that is large both in seconds and as a share. It is not moved again soon, never
-/// back to an earlier place, and at most [`MAX_MOVES`] times.
+/// So work is moved only for a gain that is large both in seconds and as a share, unless it has only begun
+/// ([`BEGINNING_SECONDS`]). It is not moved again soon, never back to an earlier place, and at most [`MAX_MOVES`] times.
 /// ```
 /// use gristmill_schedule::{Place, Revision};
 ///
@@ -52,9 +56,11 @@ impl Revision {
         if !self.may_move(now) || !stays.is_finite() {
             return None;
         }
+        let (least_gain, least_share) =
+            if self.has_only_begun(now) { (0.0, 0.0) } else { (LEAST_GAIN, LEAST_SHARE) };
         let worth = |seconds: f64| {
             let gain = stays - seconds;
-            seconds >= 0.0 && gain > LEAST_GAIN && gain > LEAST_SHARE * stays
+            seconds >= 0.0 && gain > least_gain && gain > least_share * stays
         };
         let able = others.iter().filter(|(place, seconds)| !self.visited.has(*place) && worth(*seconds));
         able.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0))).map(|(place, _)| *place)
@@ -62,7 +68,11 @@ impl Revision {
 
     /// Whether the work may be moved now, for any gain.
     pub fn may_move(&self, now: f64) -> bool {
-        self.moves < MAX_MOVES && now - self.since >= SETTLE_SECONDS
+        self.moves < MAX_MOVES && (self.has_only_begun(now) || now - self.since >= SETTLE_SECONDS)
+    }
+
+    fn has_only_begun(&self, now: f64) -> bool {
+        self.moves == 0 && now - self.since < BEGINNING_SECONDS
     }
 
     /// Records that the work continues at another place since `now`.

@@ -1,6 +1,8 @@
 //! Moves of running work.
 
-use gristmill_schedule::{LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Place, Revision, SETTLE_SECONDS};
+use gristmill_schedule::{
+    BEGINNING_SECONDS, LEAST_GAIN, LEAST_SHARE, MAX_MOVES, Place, Revision, SETTLE_SECONDS,
+};
 use proptest::prelude::*;
 
 fn seconds() -> impl Strategy<Value = f64> {
@@ -19,7 +21,11 @@ proptest! {
             let others: Vec<(Place, f64)> = Place::ALL.into_iter().zip(others).collect();
             let Some(place) = work.consider(now, stays, &others) else { continue };
             let gain = stays - others[place.number()].1;
-            prop_assert!(gain > LEAST_GAIN && gain > LEAST_SHARE * stays && now - since >= SETTLE_SECONDS);
+            if work.moves() == 0 && now < BEGINNING_SECONDS {
+                prop_assert!(gain > 0.0);
+            } else {
+                prop_assert!(gain > LEAST_GAIN && gain > LEAST_SHARE * stays && now - since >= SETTLE_SECONDS);
+            }
             prop_assert!(!visited.contains(&place));
             work.moved(now, place);
             visited.push(place);
@@ -43,6 +49,18 @@ fn a_large_gain_moves_work() {
     // It never moves back, for any gain.
     assert_eq!(work.consider(200.0, 60.0, &[(Place::Storage, 0.0)]), None);
     assert_eq!(work.consider(200.0, 60.0, &[(Place::Data, 1.0)]), Some(Place::Data));
+}
+
+#[test]
+fn work_that_has_only_begun_moves_for_a_small_gain() {
+    let mut work = Revision::new(Place::Storage, 10.0);
+    let begun = 10.0 + BEGINNING_SECONDS / 2.0;
+    assert_eq!(work.consider(begun, 0.5, &[(Place::Client, 0.5)]), None);
+    assert_eq!(work.consider(begun, 0.5, &[(Place::Client, 0.4)]), Some(Place::Client));
+    assert_eq!(work.consider(10.0 + 2.0 * BEGINNING_SECONDS, 0.5, &[(Place::Client, 0.4)]), None);
+    // At its second place it has not only begun.
+    work.moved(begun, Place::Client);
+    assert!(!work.may_move(begun));
 }
 
 #[test]

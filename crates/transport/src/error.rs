@@ -24,7 +24,7 @@ pub enum TransportError {
     BadAddress {
         /// The text.
         text: String,
-        /// What is wrong with the text.
+        /// A clause that says what is wrong with the text.
         reason: &'static str,
     },
     /// The address is another machine, and the client has no TLS.
@@ -132,7 +132,7 @@ pub enum TransportError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the file and what to do.
+        /// A clause that says what is wrong with the file, and what to do.
         reason: String,
     },
     /// A channel was opened outside of a Tokio runtime, which it needs for its connection.

@@ -81,7 +81,7 @@ impl fmt::Debug for RequestBody {
     }
 }
 
-/// What a request waits for.
+/// The reason why a request waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waiting {
     /// The next bytes from the source of the body. The other side does not cause this wait.
@@ -106,7 +106,7 @@ impl Progress {
         self.waiting.store(waiting as u8, Ordering::Relaxed);
     }
 
-    /// What the request waits for, and since when.
+    /// Returns the reason why the request waits, and the time at which the wait began.
     pub fn waiting(&self) -> (Waiting, Instant) {
         let waiting = match self.waiting.load(Ordering::Relaxed) {
             0 => Waiting::Source,

@@ -26,7 +26,7 @@ pub enum Rights {
 pub struct Grant {
     /// The principal.
     pub principal: String,
-    /// What the principal may do.
+    /// Rights of the principal.
     pub rights: Rights,
     /// The file with its versions.
     pub file: FileMap,

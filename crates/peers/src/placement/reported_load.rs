@@ -65,8 +65,9 @@ pub(super) fn for_new_reader(load: NodeLoad) -> NodeLoad {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SharedProcessors<'a> {
     pub name: &'a str,
-    /// Number of processors. `free` is the number of those that only active work uses.
+    /// Number of processors.
     pub cores: f64,
+    /// Number of processors that nothing but active work uses.
     pub free: f64,
     /// Seconds of cores for which the nodes have active work.
     pub queued: f64,

@@ -1,4 +1,4 @@
-//! Whether it is worth while to have anything run away from its data.
+//! The rule that decides whether a placement away from the data is worth its cost.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub fn worth_while(
     least_share: f64,
 ) -> Result<Placement, ScheduleError> {
     let best = cluster.place(shards)?;
-    // Of those that run together none stays if one of them cannot.
+    // Shards that run together all move if one of them cannot stay.
     let goes: HashSet<u64> = shards
         .iter()
         .filter(|shard| !shard.places.has(Place::Storage))
@@ -38,7 +38,7 @@ pub fn worth_while(
     };
     let staying: Vec<Shard> = shards.iter().map(stays).collect();
     let stayed = cluster.place(&staying)?;
-    // What else the resources have to do may take longer than either, so that the makespan says nothing.
+    // Other work of the resources may take longer than both placements, so the makespan does not tell them apart.
     let done = |placement: &Placement| {
         let each = placement.places.iter().zip(&placement.costs);
         each.fold(0.0, |most: f64, (place, costs)| {
@@ -75,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn a_little_sooner_is_not_worth_it_and_much_is() {
-        // 1.68 s either way, and a hundredth of that.
+    fn a_small_gain_is_not_worth_a_move_and_a_large_gain_is() {
+        // 1.68 s at both places, and a hundredth of it.
         assert_eq!(placed(0.0, &[128 << 20]).places, [Place::Storage]);
         assert_eq!(placed(0.2, &[128 << 20]).places, [Place::Storage]);
         assert_eq!(placed(0.015, &[1 << 16]).places, [Place::Storage]);
-        // What the node has to do besides takes longer than both, and is no reason to wait for it.
+        // Other work of the node takes longer than both. The request does not wait for it.
         assert_eq!(placed(30.0, &[128 << 20]).places, [Place::Client]);
     }
 
     #[test]
-    fn of_those_that_run_together_none_stays_if_one_cannot() {
+    fn shards_that_run_together_all_move_if_one_cannot_stay() {
         let mut cluster = Cluster::default();
         let (node, client) = (cluster.storage_node(Node::IDLE), cluster.client(Client::IDLE));
         let shard = Shard { together: Some(0), ..Shard::of(node, client, 1 << 20) };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use gristmill_kernel::{Output, Passes, Record, RecordRule};
 use gristmill_layout::Layout;
@@ -15,10 +15,6 @@ use gristmill_wire::{Asker, FoldRequest};
 use tokio::sync::Notify;
 
 use crate::hand_off::HandOff;
-
-/// Time for which a running request still moves as easily as one that waits. Requests of a burst come one after another, and
-/// a request keeps what it has folded when it moves.
-const YOUNG: Duration = Duration::from_millis(100);
 
 /// Properties of an active request when it arrives.
 #[derive(Clone, Debug)]
@@ -111,7 +107,7 @@ pub(crate) struct Active {
     pub hand_off: Arc<HandOff>,
     /// Time of arrival.
     pub arrived: Instant,
-    running: OnceLock<Instant>,
+    running: AtomicBool,
     /// Notified after each decision about all active requests.
     pub decided: Notify,
     pub revision: Mutex<Revision>,
@@ -156,16 +152,15 @@ impl Active {
     }
 
     pub fn is_running(&self) -> bool {
-        self.running.get().is_some()
+        self.running.load(Ordering::Relaxed)
     }
 
-    /// Whether it has run for less than [`YOUNG`].
-    pub fn is_young(&self) -> bool {
-        self.running.get().is_some_and(|begun| begun.elapsed() < YOUNG)
-    }
-
-    pub fn set_running(&self) {
-        self.running.get_or_init(Instant::now);
+    /// Records that the request has its turn since `now`, on the clock of revisions. Only the first call counts.
+    pub fn set_running(&self, now: f64) {
+        let mut revision = self.revision.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.running.swap(true, Ordering::Relaxed) {
+            *revision = Revision::new(Place::Storage, now);
+        }
     }
 }
 
@@ -189,7 +184,7 @@ impl ActiveList {
             work,
             hand_off,
             arrived: Instant::now(),
-            running: OnceLock::new(),
+            running: AtomicBool::new(false),
             decided: Notify::new(),
             revision: Mutex::new(Revision::new(Place::Storage, now)),
             learned: Mutex::new((0, 0.0)),

@@ -37,7 +37,7 @@ impl Admitted {
 
     /// Records that the request has its turn.
     pub fn set_running(&self) {
-        self.active.set_running();
+        self.active.set_running(self.contention.now());
     }
 }
 

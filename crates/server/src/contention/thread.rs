@@ -96,7 +96,7 @@ impl Contention {
         let begun = Instant::now();
         let (now, count) = (self.now(), actives.len());
         let running = || actives.iter().filter(|active| active.is_running());
-        let settles = running().filter(|active| !active.is_young() && !lock(&active.revision).may_move(now));
+        let settles = running().filter(|active| !lock(&active.revision).may_move(now));
         let mut staying: HashSet<u64> = settles.map(|active| active.number).collect();
         let mut verdicts = self.verdicts(&actives, &staying);
         let all = staying.len();
@@ -173,12 +173,11 @@ fn smoothed(believed: f64, seen: f64, lasted: f64) -> f64 {
     believed + (seen - believed) * (1.0 - (-lasted / OTHERS_SECONDS).exp())
 }
 
-/// Whether a request stays although the verdict is its client: it has run for some time, and the gain is too small.
+/// Whether a request stays although the verdict is its client: it runs, and the gain is too small.
 fn stays_anyway(active: &Active, verdict: &Verdict, now: f64) -> bool {
     let client_seconds = [(Place::Client, verdict.client_seconds.unwrap_or(0.0))];
     verdict.place == Place::Client
         && active.is_running()
-        && !active.is_young()
         && lock(&active.revision).consider(now, verdict.storage_seconds, &client_seconds).is_none()
 }
 

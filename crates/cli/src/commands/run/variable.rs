@@ -71,9 +71,13 @@ pub(super) fn find(args: &RunArgs) -> Result<Option<String>, CliError> {
     only_variable(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
 }
 
-/// Says that the bytes of a scientific file are read as plain numbers, because the answer is hardly ever what was meant.
+/// Says that all bytes of a scientific file are read as plain numbers, because the answer is hardly ever what was meant. A
+/// request that gives an offset knows where the numbers are.
 pub(super) fn note_plain(args: &RunArgs) {
-    if let Some(element) = args.selection.dtype
+    let selection = &args.selection;
+    if let Some(element) = selection.dtype
+        && selection.range.is_none()
+        && selection.skip.0 == 0
         && is_scientific(&args.path)
     {
         crate::notice(format_args!(
