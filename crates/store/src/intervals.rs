@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::{MAX_INTERVALS, Result, StoreError};
+
 /// A set of bytes as ordered, disjoint, half-open intervals that do not touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct IntervalSet(BTreeMap<u64, u64>);
@@ -10,6 +12,20 @@ pub(crate) struct IntervalSet(BTreeMap<u64, u64>);
 impl IntervalSet {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Refuses a change that would leave more than [`MAX_INTERVALS`]. `more`: the largest number that it can add.
+    pub(crate) fn check_change(&self, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
+        if self.len() + more <= MAX_INTERVALS {
+            return Ok(());
+        }
+        let mut after = self.clone();
+        change(&mut after);
+        if after.len() > MAX_INTERVALS && after.len() > self.len() {
+            let limit = MAX_INTERVALS as u64;
+            return Err(StoreError::TooLarge { what: "the number of written intervals", limit });
+        }
+        Ok(())
     }
 
     /// Adds `range`, and merges it with the intervals that it overlaps or touches.

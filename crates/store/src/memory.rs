@@ -11,9 +11,9 @@ use crate::limits::{
 };
 use crate::locks::{read, write};
 use crate::{
-    ArrivalState, AttributeChange, CasOutcome, Clock, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_INTERVALS,
-    MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId, ObjectStore, ReadOptions, Result, Stat, StoreError,
-    SystemClock, Version, WriteOptions,
+    ArrivalState, AttributeChange, CasOutcome, Clock, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_LIST_PAGE,
+    MAX_WRITTEN_PAGE, ObjectId, ObjectStore, ReadOptions, Result, Stat, StoreError, SystemClock, Version,
+    WriteOptions,
 };
 
 /// Default capacity of a [`MemoryStore`], in bytes. A full store returns [`NoSpace`](StoreError::NoSpace).
@@ -246,12 +246,12 @@ impl ObjectStore for MemoryStore {
             object.check_version(id, options.if_version)?;
             let attributes = object.with_changes(options.attributes)?;
             if !data.is_empty() {
-                let mut written = object.written.clone();
-                extents.iter().for_each(|extent| written.insert(extent.offset..extent.offset + extent.len));
-                if written.len() > MAX_INTERVALS {
-                    let limit = MAX_INTERVALS as u64;
-                    return Err(StoreError::TooLarge { what: "the number of written intervals", limit });
-                }
+                let insert = |written: &mut IntervalSet| {
+                    extents
+                        .iter()
+                        .for_each(|extent| written.insert(extent.offset..extent.offset + extent.len));
+                };
+                object.written.check_change(extents.len(), insert)?;
                 if end > object.bytes.len() as u64 {
                     change.resize(object, end)?;
                 }
@@ -264,7 +264,7 @@ impl ObjectStore for MemoryStore {
                     }
                     rest = tail;
                 }
-                object.written = written;
+                insert(&mut object.written);
                 change.bump(object);
             }
             object.attributes = attributes;
@@ -279,6 +279,7 @@ impl ObjectStore for MemoryStore {
                 return Ok((offset, object.version));
             }
             let end = write_end(offset, data.len())?;
+            object.written.check_change(1, |written| written.insert(offset..end))?;
             change.resize(object, end)?;
             object.bytes[offset as usize..].copy_from_slice(data);
             object.written.insert(offset..end);
@@ -292,6 +293,7 @@ impl ObjectStore for MemoryStore {
             if range.is_empty() {
                 return Ok(object.version);
             }
+            object.written.check_change(1, |written| written.remove(range.clone()))?;
             object.bytes[range.start as usize..range.end as usize].fill(0);
             object.written.remove(range);
             Ok(change.bump(object))

@@ -11,10 +11,7 @@ use crate::disk::{DataFile, write_full};
 use crate::intervals::IntervalSet;
 use crate::limits::{check_attribute_name, check_attribute_value};
 use crate::locks::{lock, read, write};
-use crate::{
-    AttributeChange, Extent, MAX_ATTRIBUTES, MAX_INTERVALS, ObjectId, Result, StoreError, Version,
-    WriteOptions,
-};
+use crate::{AttributeChange, Extent, MAX_ATTRIBUTES, ObjectId, Result, StoreError, Version, WriteOptions};
 
 /// Bytes of unflushed attribute changes of one object, before the next change of attributes flushes it. One change can
 /// exceed this by the attributes of one object.
@@ -99,7 +96,7 @@ impl LocalStore {
         let (version, length) = {
             let shared = read(&object.shared);
             object.check_version(&shared, options.if_version)?;
-            check_intervals(&shared.written, extents.len(), insert)?;
+            shared.written.check_change(extents.len(), insert)?;
             (shared.version, shared.length)
         };
         let attributes = self.check_attributes(object, writer, options.attributes)?;
@@ -169,7 +166,7 @@ impl LocalStore {
         let (version, end) = {
             let shared = read(&object.shared);
             let end = end.min(shared.length);
-            check_intervals(&shared.written, 1, |written| written.remove(start..end))?;
+            shared.written.check_change(1, |written| written.remove(start..end))?;
             (shared.version, end)
         };
         if start >= end {
@@ -383,20 +380,6 @@ fn widen_mark(marked: &Range<u64>, touched: Range<u64>) -> Range<u64> {
     let start = touched.start - touched.start % MARK_STEP;
     let end = touched.end.next_multiple_of(MARK_STEP);
     if marked.is_empty() { start..end } else { start.min(marked.start)..end.max(marked.end) }
-}
-
-/// Refuses a change that would leave too many intervals. `more`: the largest number that it can add.
-fn check_intervals(written: &IntervalSet, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
-    if written.len() + more <= MAX_INTERVALS {
-        return Ok(());
-    }
-    let mut after = written.clone();
-    change(&mut after);
-    if after.len() > MAX_INTERVALS && after.len() > written.len() {
-        let limit = MAX_INTERVALS as u64;
-        return Err(StoreError::TooLarge { what: "the number of written intervals", limit });
-    }
-    Ok(())
 }
 
 /// Cuts off bytes that a failed write left after the end of the object, so that the object grows with zeros.

@@ -2,8 +2,8 @@
 
 use super::{Subject, all_bytes, id, with_bytes};
 use crate::{
-    CreateOptions, Extent, MAX_EXTENTS, MAX_OBJECT_BYTES, MAX_WRITTEN_PAGE, ReadOptions, StoreError, Version,
-    WriteOptions,
+    CreateOptions, Extent, MAX_EXTENTS, MAX_INTERVALS, MAX_OBJECT_BYTES, MAX_WRITTEN_PAGE, ReadOptions,
+    Result, StoreError, Version, WriteOptions,
 };
 
 /// A read fills its buffer, unless the object ends before.
@@ -155,6 +155,30 @@ pub fn written_intervals(subject: &Subject) {
         found.extend(page);
     }
     assert_eq!(found, (0..count).map(|i| 2 * i..2 * i + 1).collect::<Vec<_>>());
+}
+
+/// No change leaves more intervals than there may be, and a refused change changes nothing.
+pub fn intervals_are_bounded(subject: &Subject) {
+    let store = &*subject.store;
+    let a = with_bytes(store, "a", b"");
+    let plain = WriteOptions::default();
+    let all: Vec<_> = (0..MAX_INTERVALS as u64).map(|i| Extent { offset: 2 * i, len: 1 }).collect();
+    for extents in all.chunks(MAX_EXTENTS) {
+        store.write_extents(&a, extents, &vec![1; extents.len()], plain).unwrap();
+    }
+    let length = 2 * MAX_INTERVALS as u64;
+    store.truncate(&a, length).unwrap();
+    let before = store.stat(&a).unwrap();
+    let refused = |result: Result<()>| {
+        assert!(matches!(result, Err(StoreError::TooLarge { what: "the number of written intervals", .. })));
+        assert_eq!(store.stat(&a).unwrap(), before);
+    };
+    refused(store.append(&a, b"x").map(drop));
+    refused(store.write_at(&a, length + 5, b"x", plain).map(drop));
+    // Bytes between two intervals join them, and then there is room for one more.
+    store.write_at(&a, 1, b"x", plain).unwrap();
+    store.append(&a, b"x").unwrap();
+    assert_eq!(store.written(&a, 0..10).unwrap()[0], 0..3);
 }
 
 /// Offsets that are too large for a file are refused, and nothing changes.

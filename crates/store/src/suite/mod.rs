@@ -111,7 +111,7 @@ properties! {
     lifecycle: create_stat_remove versions_grow_and_never_repeat arrival_states list_pages names_do_not_collide
         operations_need_an_object threads_share_a_store;
     bytes: reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_offset
-        punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals
+        punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals intervals_are_bounded
         offsets_are_bounded conditional_reads_see_one_state;
     attributes: set_get_list_remove attributes_go_with_operations attribute_bounds cas_swaps_only_on_match
         fetch_add_counts counters_are_atomic;
@@ -127,7 +127,7 @@ macro_rules! object_store_suite {
             create_stat_remove versions_grow_and_never_repeat arrival_states list_pages
             names_do_not_collide operations_need_an_object threads_share_a_store
             reads_are_short_only_at_the_end if_version_guards_reads_and_writes append_returns_its_offset
-            punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals
+            punch_leaves_zeros truncate_cuts_and_grows extents_scatter_and_gather written_intervals intervals_are_bounded
             offsets_are_bounded conditional_reads_see_one_state
             set_get_list_remove attributes_go_with_operations attribute_bounds cas_swaps_only_on_match
             fetch_add_counts counters_are_atomic agrees_with_the_model
