@@ -5,6 +5,10 @@ use std::time::Duration;
 /// Most connections that a [`Listener`](crate::Listener) serves at once. Others wait to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;
 
+/// Most connections that the system keeps until they are accepted. A client beyond that gets no answer, and tries again a
+/// second later. The system may have a smaller bound (`net.core.somaxconn`).
+pub const MAX_UNACCEPTED: u16 = 4096;
+
 /// How long a connection without a request so far keeps its slot while others wait for one.
 pub const SILENT_WHEN_FULL: Duration = Duration::from_secs(2);
 

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use socket2::SockRef;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::resolve::resolve;
 use crate::senders::Senders;
 use crate::socket_file::{self, SocketFile};
-use crate::{Address, CLIENT_STALL, MAX_CONNECTIONS, Result, SHUTDOWN_GRACE, ServerTls, TransportError};
+use crate::{
+    Address, CLIENT_STALL, MAX_CONNECTIONS, MAX_UNACCEPTED, Result, SHUTDOWN_GRACE, ServerTls, TransportError,
+};
 
 /// One port, or one Unix socket, that serves HTTP/1.1 and HTTP/2 (and so gRPC), over TLS if it has a certificate.
 pub struct Listener {
@@ -63,6 +66,7 @@ impl Listener {
                 };
                 let found = resolve(host, *port, tls.is_none()).await.map_err(failed)?;
                 let listener = TcpListener::bind(&*found).await.map_err(failed)?;
+                SockRef::from(&listener).listen(i32::from(MAX_UNACCEPTED)).map_err(failed)?;
                 let bound: SocketAddr = listener.local_addr().map_err(failed)?;
                 let actual = Address::Tcp { host: host.clone(), port: bound.port() };
                 (ListenSocket::Tcp(listener), tls, actual)
@@ -86,6 +90,8 @@ impl Listener {
             return Err(TransportError::NotLocalListen { address });
         }
         socket.set_nonblocking(true).map_err(failed)?;
+        // Only the length of its queue changes: it listens already, perhaps with a short queue.
+        SockRef::from(&socket).listen(i32::from(MAX_UNACCEPTED)).map_err(failed)?;
         let socket = TcpListener::from_std(socket).map_err(failed)?;
         Ok(Self::new(address, tls, ListenSocket::Tcp(socket)))
     }

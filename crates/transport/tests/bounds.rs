@@ -56,6 +56,20 @@ async fn socket(address: &Address) -> std::io::Result<TcpStream> {
     TcpStream::connect(address.to_string()).await
 }
 
+#[tokio::test]
+async fn many_clients_may_wait_to_be_accepted() {
+    // The queue of a socket of the standard library has 128 places. A client beyond them would not be connected here.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let listener = Listener::from_socket("127.0.0.1", socket, None).unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..500 {
+        let client = tokio::time::timeout(Duration::from_secs(30), TcpStream::connect(address)).await;
+        clients.push(client.unwrap().unwrap());
+    }
+    drop(listener);
+}
+
 // There is one thread, so the tasks of both connections have seen the stop when the client sees that the idle one
 // closed.
 #[tokio::test]
