@@ -1,4 +1,4 @@
-"""Where requests run when nodes have much to do: the decision, what it says of itself, and that no answer depends on it."""
+"""Where requests run when nodes are busy: the decision, its report, and answers that do not depend on it."""
 
 import json
 import re
@@ -20,7 +20,7 @@ IMAGE = np.random.default_rng(6).integers(0, 255, (4001, 2003), dtype="u1")
 
 @pytest.fixture
 def busy(nodes_of_test):
-    """Nodes whose administrator wants no active work on them."""
+    """Nodes whose administrator allows no active work on them."""
     return nodes_of_test(Nodes, nodes=3, args=("--active-share", "0"))
 
 
@@ -52,7 +52,7 @@ def test_nodes_that_take_no_work_have_it_done_by_who_asks(busy, content, kernel,
 
 
 def test_parts_of_a_request_run_where_there_is_room(nodes_of_test):
-    # Target 1 takes no work, the others do.
+    # Target 1 takes no work; the others do.
     nodes = nodes_of_test(Nodes, nodes=3)
     nodes.running[1].end()
     nodes.args = ("--active-share", "0")
@@ -72,6 +72,7 @@ def test_parts_of_a_request_run_where_there_is_room(nodes_of_test):
         [revision] = answer["report"]["revisions"]
         assert revision["place"] == "client" and revision["nodes"][0].startswith("1 ("), revision
         said = done.stderr.decode()
+        assert said.startswith("place: storage for 2 of 3 nodes, client for 1 (each where"), said
         assert re.search(r"node 1 \S+: client,", said) and re.search(r"node 0 \S+: storage,", said), said
         # Only the part of one node came over the network.
         assert report_bytes(answer) < 0.4 * NUMBERS.nbytes
@@ -89,7 +90,8 @@ def test_small_requests_do_not_ask_first(nodes_of_test):
 
 
 def test_a_flood_is_answered_wherever_it_runs(nodes_of_test):
-    """More requests at once than a node has cores for, at a crawl: some are handed back, and all answers are the same."""
+    """More requests at once than a node has cores, with little processor time: nodes hand some back, and all answers are the
+    same."""
     nodes = nodes_of_test(Nodes, nodes=2, args=("--active-share", "0.02", "--link", "125MB"))
     url = nodes.put("/image", IMAGE.tobytes(), "--stripe", "200000")
     (nodes.folder / "plain").write_bytes(IMAGE.tobytes())
@@ -125,7 +127,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(busy, nodes_of_test):
         (("--active-share", "1.5"), "from 0 to 1"),
         (("--active-share", "NaN"), "from 0 to 1"),
         (("--active-share", "half"), "from 0 to 1"),
-        (("--active-priority", "high"), "there are idle and low"),
+        (("--active-priority", "high"), "there are auto, idle and low"),
         (("--link", "0"), "125MB"),
         (("--objective", "best"), "overlap and paper"),
     ],
@@ -135,7 +137,7 @@ def test_what_an_administrator_may_say(grist, tmp_path, args, words):
 
 
 def metrics(cluster):
-    """The values of /metrics of the entry node by name and labels."""
+    """The values of /metrics of the entry node, by name and labels."""
     with urllib.request.urlopen(f"http://{cluster.entry}/metrics") as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         text = answer.read().decode()
@@ -157,7 +159,7 @@ def test_metrics_count_what_was_folded_and_what_was_handed_back(nodes_of_test):
     nodes.grist.ok("run", "sum", url, "--type", "f64", "--place", "client")
 
     def counted():
-        # A request is counted when it is gone, a moment after its answer.
+        # A request is counted when it has ended, a moment after its answer.
         found = metrics(nodes)
         return found if found.get(("gristmill_active_ended_total", "sum")) == 3 else None
 
@@ -169,7 +171,7 @@ def test_metrics_count_what_was_folded_and_what_was_handed_back(nodes_of_test):
     assert 0 <= found["gristmill_cpu_used_ratio", None] <= 1
 
     def decided():
-        # A short request may be over before anything is decided.
+        # A short request may end before anything is decided.
         nodes.grist.ok("run", "sum", url, "--type", "f64")
         return metrics(nodes)["gristmill_decisions_total", None] >= 1
 
@@ -177,7 +179,7 @@ def test_metrics_count_what_was_folded_and_what_was_handed_back(nodes_of_test):
 
 
 def test_a_link_is_measured_by_what_is_read(nodes_of_test):
-    # Said to be slower than any machine, so that every read finds it to be as fast as that.
+    # The stated rate is lower than that of any machine, so every read reaches it.
     nodes = nodes_of_test(Nodes, nodes=1, args=("--link", "1MB"))
     url = nodes.put("/large", bytes(64 * MIB))
 

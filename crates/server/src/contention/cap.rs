@@ -11,7 +11,7 @@ use gristmill_runtime::thread_time;
 
 use super::lane_queue::{self, Lane, LaneQueue};
 use super::normal::NormalCount;
-use super::priority::ActivePriority;
+use super::priority::{ActivePriority, LanePriority};
 
 /// Time whose unused share of the processors may be used later.
 const SAVED: Duration = Duration::from_millis(20);
@@ -19,6 +19,9 @@ const SAVED: Duration = Duration::from_millis(20);
 /// Time whose share must be available again before lanes continue after they used up their share. Pauses are few and
 /// long, because each one costs the content of the caches.
 const REFILL: Duration = Duration::from_millis(10);
+
+/// Time without a read or a write after which new lanes are not idle, with [`ActivePriority::Auto`].
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Longest wait of a lane before it checks again.
 pub(super) const CHECK_EVERY: Duration = Duration::from_millis(100);
@@ -37,7 +40,7 @@ static LANES: AtomicU64 = AtomicU64::new(0);
 /// It counts processor time, so it holds for every kernel and every speed of the disks.
 pub(crate) struct Cap {
     share: f64,
-    pub(super) priority: ActivePriority,
+    priority: ActivePriority,
     state: Mutex<State>,
     changed: Condvar,
     normal: NormalCount,
@@ -86,6 +89,11 @@ impl Cap {
     pub fn set_cores(&self, cores: f64) {
         self.state().rate = rate(self.share, cores);
         self.turns().cores = cores;
+    }
+
+    /// The priority of lanes now.
+    pub fn priority(&self) -> LanePriority {
+        self.priority.of_lane(self.normal.lately(QUIET))
     }
 
     /// Seconds of processor time that all lanes have used.

@@ -174,7 +174,7 @@ impl Contention {
     pub(super) fn situation(&self) -> Situation {
         let (now, cores) = (self.now(), self.cores as f64);
         let sample = *lock(&self.sample);
-        let free = cores * (1.0 - sample.others).max(self.options.priority.least_share());
+        let free = cores * (1.0 - sample.others).max(self.cap.priority().least_share());
         let usable = *lock(&self.usable);
         let short = pressure::available_share(&sample, self.normal.now());
         let link = lock(&self.links).link();

@@ -67,9 +67,17 @@ impl NormalCount {
     /// Number of reads and writes now, and at least 1 shortly after one ended: a client that reads in a row still
     /// counts between two reads.
     pub fn expected(&self) -> u64 {
+        self.now().max(u64::from(self.ended_within(EXPECTED)))
+    }
+
+    /// Whether there is a read or write now, or one ended within this time.
+    pub fn lately(&self, time: Duration) -> bool {
+        self.now() > 0 || self.ended_within(time)
+    }
+
+    fn ended_within(&self, time: Duration) -> bool {
         let ended = self.0.ended.load(Ordering::Relaxed);
-        let lately = ended > 0 && self.elapsed_micros().saturating_sub(ended) < EXPECTED.as_micros() as u64;
-        self.now().max(u64::from(lately))
+        ended > 0 && u128::from(self.elapsed_micros().saturating_sub(ended)) < time.as_micros()
     }
 
     /// Microseconds since this count began.
@@ -101,8 +109,10 @@ mod tests {
         let one = count.begin();
         let two = count.begin();
         assert_eq!((count.now(), count.expected()), (2, 2));
+        assert!(count.lately(Duration::ZERO));
         drop((one, two));
         assert_eq!(count.now(), 0);
+        assert!(count.lately(Duration::from_secs(3600)) && !count.lately(Duration::ZERO));
         while count.expected() > 0 {
             std::thread::yield_now();
         }

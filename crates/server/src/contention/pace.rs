@@ -8,6 +8,7 @@ use std::time::Duration;
 use gristmill_runtime::{MemoryGuard, Pace};
 
 use super::cap::{CHECK_EVERY, Cap};
+use super::priority::LanePriority;
 use crate::memory::Memory;
 use crate::turns::Yielding;
 
@@ -20,8 +21,8 @@ const FIRST_PIECE: u64 = 64;
 const GROWTH: u64 = 8;
 
 thread_local! {
-    /// Whether the priority of this thread was set.
-    static PRIORITY_SET: Cell<bool> = const { Cell::new(false) };
+    /// The priority that this thread was given.
+    static PRIORITY: Cell<Option<LanePriority>> = const { Cell::new(None) };
 }
 
 /// Positions of the next piece, if the last `positions` took the time `used`.
@@ -29,6 +30,15 @@ fn next_piece(piece: u64, positions: u64, used: Duration) -> u64 {
     let each = used.as_secs_f64() / positions.max(1) as f64;
     let wanted = PIECE_TIME.as_secs_f64() / each.max(1e-12);
     (wanted as u64).min(piece.saturating_mul(GROWTH)).max(1)
+}
+
+/// Gives the lane of the calling thread a priority, unless it has this one or a lower one: a thread may not raise its own.
+fn set_priority(priority: LanePriority) {
+    let before = PRIORITY.get();
+    if before != Some(priority) && before != Some(LanePriority::Idle) {
+        PRIORITY.set(Some(priority));
+        priority.set();
+    }
 }
 
 /// The pace of one request: the node's cap, and a count of the request's own processor time.
@@ -77,9 +87,7 @@ impl FoldPace {
 
 impl Pace for FoldPace {
     fn begins(&self, stopped: &dyn Fn() -> bool) {
-        if !PRIORITY_SET.replace(true) {
-            self.cap.priority.set();
-        }
+        set_priority(self.cap.priority());
         self.cap.give_way(&self.principal, stopped);
     }
 
@@ -93,6 +101,7 @@ impl Pace for FoldPace {
         let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
         self.give_turn(stopped);
+        set_priority(self.cap.priority());
         self.cap.give_way(&self.principal, stopped);
     }
 

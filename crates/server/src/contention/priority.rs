@@ -9,14 +9,24 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// Scheduling priority of lanes.
+/// Scheduling priority of the lanes of active requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActivePriority {
+    /// `Low`, and `Idle` from the moment on in which somebody reads or writes. A lane that is idle stays so: a thread may
+    /// not raise its own priority.
+    #[default]
+    Auto,
     /// Processor time that no other thread wants (`SCHED_IDLE`). A thread that wakes to serve a read has its core at
     /// once. If other programs take all cores, folds make little progress.
-    #[default]
     Idle,
     /// A tenth of a core that another thread wants too (`nice` 10). Reads may wait some milliseconds for a core.
+    Low,
+}
+
+/// Scheduling priority of one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LanePriority {
+    Idle,
     Low,
 }
 
@@ -24,23 +34,34 @@ pub enum ActivePriority {
 const LESS_URGENT: i32 = 10;
 
 impl ActivePriority {
+    /// The priority of a lane. `normal_lately`: somebody reads or writes now, or did so a short time ago.
+    pub(crate) fn of_lane(self, normal_lately: bool) -> LanePriority {
+        match self {
+            ActivePriority::Idle => LanePriority::Idle,
+            ActivePriority::Auto if normal_lately => LanePriority::Idle,
+            ActivePriority::Auto | ActivePriority::Low => LanePriority::Low,
+        }
+    }
+}
+
+impl LanePriority {
     /// Share of the processors that lanes get while other programs want all of them. The weights of Linux's scheduler
     /// are 1024 for other threads, 110 at `nice` 10 and 3 for idle threads.
-    pub(crate) fn least_share(self) -> f64 {
+    pub fn least_share(self) -> f64 {
         match self {
-            ActivePriority::Idle => 0.003,
-            ActivePriority::Low => 0.1,
+            LanePriority::Idle => 0.003,
+            LanePriority::Low => 0.1,
         }
     }
 
     /// Gives the calling thread this priority. A thread that may not change its priority keeps the old one.
-    pub(crate) fn set(self) {
+    pub fn set(self) {
         match self {
-            ActivePriority::Idle => {
+            LanePriority::Idle => {
                 let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
                 let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
             }
-            ActivePriority::Low => {
+            LanePriority::Low => {
                 // On Linux this sets the priority of the thread.
                 let _ = setpriority_process(None, LESS_URGENT);
             }
@@ -51,6 +72,7 @@ impl ActivePriority {
 impl fmt::Display for ActivePriority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            ActivePriority::Auto => "auto",
             ActivePriority::Idle => "idle",
             ActivePriority::Low => "low",
         })
@@ -62,9 +84,10 @@ impl FromStr for ActivePriority {
 
     fn from_str(text: &str) -> Result<ActivePriority, String> {
         match text {
+            "auto" => Ok(ActivePriority::Auto),
             "idle" => Ok(ActivePriority::Idle),
             "low" => Ok(ActivePriority::Low),
-            other => Err(format!("there is no priority '{other}'; there are idle and low")),
+            other => Err(format!("there is no priority '{other}'; there are auto, idle and low")),
         }
     }
 }
@@ -83,7 +106,7 @@ mod tests {
                 stat.rsplit(')').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
             (fields.get(16).cloned(), fields.get(38).cloned())
         };
-        let urgency_with = |priority: ActivePriority| {
+        let urgency_with = |priority: LanePriority| {
             std::thread::spawn(move || {
                 priority.set();
                 urgency()
@@ -91,12 +114,27 @@ mod tests {
             .join()
         };
         assert_eq!(
-            urgency_with(ActivePriority::Idle).ok().and_then(|(_, policy)| policy).as_deref(),
+            urgency_with(LanePriority::Idle).ok().and_then(|(_, policy)| policy).as_deref(),
             Some("5")
         );
-        let (nice, policy) = urgency_with(ActivePriority::Low).unwrap_or_default();
+        let (nice, policy) = urgency_with(LanePriority::Low).unwrap_or_default();
         assert_eq!((nice.as_deref(), policy.as_deref()), (Some("10"), Some("0")));
-        for one in [ActivePriority::Idle, ActivePriority::Low] {
+        // A lane of low priority becomes idle at the first read.
+        let after = std::thread::spawn(move || {
+            LanePriority::Low.set();
+            LanePriority::Idle.set();
+            urgency().1
+        });
+        assert_eq!(after.join().ok().flatten().as_deref(), Some("5"));
+    }
+
+    #[test]
+    fn lanes_are_idle_only_while_somebody_reads() {
+        let of_lane = |one: ActivePriority| [false, true].map(|lately| one.of_lane(lately));
+        assert_eq!(of_lane(ActivePriority::Auto), [LanePriority::Low, LanePriority::Idle]);
+        assert_eq!(of_lane(ActivePriority::Idle), [LanePriority::Idle; 2]);
+        assert_eq!(of_lane(ActivePriority::Low), [LanePriority::Low; 2]);
+        for one in [ActivePriority::Auto, ActivePriority::Idle, ActivePriority::Low] {
             assert_eq!(one.to_string().parse(), Ok(one));
         }
     }
