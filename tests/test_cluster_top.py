@@ -1,4 +1,4 @@
-"""`gristmill top`, and what nodes and the entry node say to those who watch."""
+"""`gristmill top`, and what nodes and the entry node tell those who monitor them."""
 
 import json
 import signal
@@ -60,7 +60,7 @@ def test_every_pass_counts(nodes):
 
 def test_one_picture(nodes):
     nodes.grist.ok("run", "sum", nodes.url("/numbers"), "--type", "f64", "--place", "storage")
-    # Standard output is no terminal.
+    # Standard output is not a terminal.
     text = nodes.grist.ok("top", nodes.url(), "--interval", "0.5").decode()
     assert text == "".join(line.rstrip() + "\n" for line in text.splitlines()) and "\x1b" not in text
     lines = text.splitlines()
@@ -122,7 +122,7 @@ def test_requests_under_way_and_handed_back(nodes_of_test):
         assert (second["kernel"], second["asker"]) == ("minmax", None)
         assert first["bytes"] == second["bytes"] == 800_000 and first["principal"] == "anonymous"
         assert first["age_seconds"] >= second["age_seconds"] >= 0
-        # Larger work of somebody who can do it goes back at once.
+        # A node hands back a larger request at once if its client can do the work.
         crawling.ask("/many", name=name)
         gone = until(lambda: said(crawling.nodes)["nodes"][1]["handed_back"], "it is handed back")
         assert (gone[0]["kernel"], gone[0]["asker"]) == ("sum", name)
@@ -165,6 +165,35 @@ def test_only_those_with_a_grant_hear_of_one_node(nodes, nodes_of_test):
     refused(403, ask(nodes.entry, "GET", "/status", seal(nodes, written)))
 
 
+def test_names_of_others_are_for_administrators(nodes_of_test, tmp_path):
+    args = ("--tokens", write_tokens(tmp_path), "--admin", "alice")
+    bearer = lambda name: {"Authorization": f"Bearer {TOKENS[name]}"}
+
+    def started(kind, nodes, args, more=args):
+        return nodes_of_test(kind, nodes=nodes, args=(*args, *more))
+
+    with Crawling(started) as crawling:
+        nodes = crawling.nodes
+        asked = crawling.ask(name="a process of anonymous")
+        names = lambda headers=(): [
+            (one["principal"], one["asker"], one["kernel"]) for one in said(nodes, headers)["nodes"][1]["requests"]
+        ]
+        own = [("anonymous", "a process of anonymous", "sum")]
+        assert until(names, "it is listed") == own
+        assert names(bearer("alice")) == own
+        assert names(bearer("bob")) == [("another user", None, "sum")]
+        bob = {"GRISTMILL_TOKEN": TOKENS["bob"]}
+        text = nodes.grist.ok("top", nodes.url(), "--once", env=bob).decode()
+        assert "another user" in text and "anonymous" not in text
+        # The same holds for a node that is asked itself.
+        grant = unsealed(opened(nodes, "/few")["grant"])
+        for principal, seen in (("anonymous", "anonymous"), ("bob", "another user"), ("entry", "another user")):
+            sealed = seal(nodes, {**grant, "principal": principal})
+            status, body = ask(nodes.listen[1], "GET", "/status", sealed)
+            assert status == 200 and [one["principal"] for one in json.loads(body)["requests"]] == [seen]
+        asked.let_go()
+
+
 def test_other_nodes_say_where_the_entry_node_is(nodes):
     status, _, body = get(nodes.listen[1], "/cluster")
     assert status == 400 and nodes.entry in json.loads(body)["message"]
@@ -186,7 +215,7 @@ def test_many_who_watch_do_not_multiply_the_questions(nodes):
     [thread.start() for thread in watching]
     [thread.join() for thread in watching]
     ordered = sorted(moments)
-    # Each answer is given for half a second.
+    # Each answer is reused for half a second.
     assert all(later - earlier >= 0.49 for earlier, later in zip(ordered, ordered[1:])), ordered
 
 
@@ -200,6 +229,6 @@ def test_without_a_token_nothing_is_said(nodes_of_test, tmp_path):
     right = {"GRISTMILL_TOKEN": TOKENS["alice"]}
     assert len(json.loads(nodes.grist.ok("top", nodes.url(), "--json", env=right))["nodes"]) == 1
     assert get(nodes.entry, "/cluster")[0] == 403
-    # A page of somewhere else whose name leads here is not told anything either.
+    # A web page under another host name that leads to this address gets no answer either.
     open_to_all = nodes_of_test(Nodes, nodes=1)
     assert get(open_to_all.entry, "/cluster", {"Host": "evil.example"})[0] == 403

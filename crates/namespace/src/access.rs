@@ -22,7 +22,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    fn is_administrator(&self, who: &Principal) -> bool {
+    pub(crate) fn is_administrator(&self, who: &Principal) -> bool {
         SUPERUSERS.contains(&who.as_str()) || self.admin.as_ref() == Some(who)
     }
 

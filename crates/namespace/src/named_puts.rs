@@ -46,6 +46,11 @@ impl Namespace {
         self.readers.with(|connection| page(connection, after, last, limit))
     }
 
+    /// Whether `who` may do everything.
+    pub fn is_administrator(&self, who: &Principal) -> bool {
+        self.rules.is_administrator(who)
+    }
+
     /// Checks that `who` may do everything.
     ///
     /// # Errors

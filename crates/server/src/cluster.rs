@@ -1,7 +1,7 @@
 //! Status of all nodes, for monitoring: `GET /cluster` on the entry node, with authentication.
 //!
 //! The entry node asks all nodes at once and remembers the answer for a moment, so that many monitors do not multiply
-//! the requests.
+//! the requests. Administrators see the names of all users, and others only their own.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -28,7 +28,7 @@ use crate::shared::{Shared, now};
 use crate::status;
 
 /// The last answer and its time. A request that finds it too old makes a new one, and all others wait for it.
-pub(crate) type LastAnswer = Mutex<Option<(Instant, Bytes)>>;
+pub(crate) type LastAnswer = Mutex<Option<(Instant, Arc<ClusterStatus>)>>;
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -36,25 +36,29 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn cluster(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
-    shared.namespace()?;
-    request_principal(request.extensions())?;
+    let principal = request_principal(request.extensions())?;
+    let sees_all = shared.namespace()?.is_administrator(&principal);
     let mut last = shared.last_cluster.lock().await;
-    let text = match &*last {
-        Some((at, text)) if at.elapsed() < REMEMBER_CLUSTER => text.clone(),
+    let status = match &*last {
+        Some((at, status)) if at.elapsed() < REMEMBER_CLUSTER => status.clone(),
         _ => {
-            let text = answer(&shared).await?;
-            *last = Some((Instant::now(), text.clone()));
-            text
+            let status = Arc::new(ask_all(&shared).await?);
+            *last = Some((Instant::now(), status.clone()));
+            status
         }
     };
     drop(last);
+    let text = match sees_all {
+        true => encode(&status)?,
+        false => encode(&Arc::unwrap_or_clone(status).seen_by(principal.as_str()))?,
+    };
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from(text)).into_response())
 }
 
-async fn answer(shared: &Arc<Shared>) -> Answer<Bytes> {
+fn encode(status: &ClusterStatus) -> Answer<Bytes> {
     let failed = |text: String| Refusal::new(ErrorKind::Failed, text);
-    let text = serde_json::to_vec(&ask_all(shared).await?).map_err(|error| failed(error.to_string()))?;
+    let text = serde_json::to_vec(status).map_err(|error| failed(error.to_string()))?;
     if text.len() > MAX_CLUSTER_BYTES {
         let text = format!("the status of all nodes has {} bytes, more than {MAX_CLUSTER_BYTES}", text.len());
         return Err(failed(format!("{text}; read /metrics of each node")));

@@ -1,4 +1,5 @@
-//! Status of this node, for monitoring: `GET /status`, with a grant.
+//! Status of this node, for monitoring: `GET /status`, with a grant. A user sees the names of others only as
+//! [`ANOTHER_USER`](gristmill_wire::ANOTHER_USER). The entry node sees all of them, and decides who else does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +11,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::{
-    BytesStatus, GRANT_HEADER, KernelStatus, MAX_LISTED, NodeStatus, RequestState, RequestStatus, Rights,
+    BytesStatus, FIRST_ID, GRANT_HEADER, Grant, KernelStatus, MAX_LISTED, NodeStatus, RequestState,
+    RequestStatus, Rights,
 };
 use http::{HeaderMap, header};
 
+use crate::collect::ENTRY;
 use crate::contention::Contention;
 use crate::contention::active::Active;
 use crate::contention::counts::KernelCounts;
@@ -25,20 +28,22 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/status", get(status))
 }
 
-/// Refuses requests without a grant. Any grant is enough.
-pub(crate) fn with_grant(shared: &Shared, headers: &HeaderMap) -> Answer<()> {
+/// The grant of a request. Any grant for reading is enough.
+pub(crate) fn with_grant(shared: &Shared, headers: &HeaderMap) -> Answer<Grant> {
     let sealed = headers.get(GRANT_HEADER).and_then(|sealed| sealed.to_str().ok());
     let sealed = sealed.ok_or_else(|| {
         let text = format!("this needs a grant in the header {GRANT_HEADER}; /metrics needs none");
         Refusal::new(ErrorKind::Denied, text)
     })?;
-    shared.grant(sealed, Rights::Read)?;
-    Ok(())
+    shared.grant(sealed, Rights::Read)
 }
 
 async fn status(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Answer<Response> {
-    with_grant(&shared, &headers)?;
-    let text = serde_json::to_vec(&node_status(&shared)?);
+    let grant = with_grant(&shared, &headers)?;
+    let status = node_status(&shared)?;
+    // No user has a grant for a file with this id.
+    let of_entry = grant.principal == ENTRY && grant.file.id == FIRST_ID;
+    let text = serde_json::to_vec(&if of_entry { status } else { status.seen_by(&grant.principal) });
     let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
 }

@@ -71,7 +71,7 @@ pub use pass::{MAX_PASS_BYTES, PASS_HEADER, Pass};
 pub use run::{FoldPlace, RunRequest};
 pub use scrub::{MAX_SCRUB_BYTES, ScrubStep};
 pub use status::{
-    BytesStatus, ClusterStatus, HandedBack, KernelStatus, LEAST_LISTED, MAX_ALL_LISTED, MAX_CLUSTER_BYTES,
-    MAX_HANDED_BACK, MAX_KERNELS_LISTED, MAX_LISTED, MAX_STATUS_BYTES, NodeStatus, RequestState,
-    RequestStatus,
+    ANOTHER_USER, BytesStatus, ClusterStatus, HandedBack, KernelStatus, LEAST_LISTED, MAX_ALL_LISTED,
+    MAX_CLUSTER_BYTES, MAX_HANDED_BACK, MAX_KERNELS_LISTED, MAX_LISTED, MAX_STATUS_BYTES, NodeStatus,
+    RequestState, RequestStatus,
 };

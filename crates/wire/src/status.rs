@@ -22,6 +22,9 @@ pub const LEAST_LISTED: usize = 4;
 /// Most requests that were handed back and are listed, the latest ones.
 pub const MAX_HANDED_BACK: usize = 16;
 
+/// Principal of the requests of other users, for everybody but administrators.
+pub const ANOTHER_USER: &str = "another user";
+
 /// Most kernels that a node lists.
 pub const MAX_KERNELS_LISTED: usize = 256;
 
@@ -102,7 +105,7 @@ pub struct RequestStatus {
     pub bytes: u64,
     /// Approximate number of these bytes that were folded in this pass.
     pub folded: u64,
-    /// The principal of its grant.
+    /// The principal of its grant, or [`ANOTHER_USER`].
     pub principal: String,
     /// Name of the process that would continue it; `None` if the client gave no name.
     #[serde(default)]
@@ -118,7 +121,7 @@ pub struct HandedBack {
     pub number: u64,
     /// The kernel.
     pub kernel: String,
-    /// The principal of its grant.
+    /// The principal of its grant, or [`ANOTHER_USER`].
     pub principal: String,
     /// Name of the process that continues it.
     #[serde(default)]
@@ -170,6 +173,19 @@ impl NodeStatus {
         Ok(status.limit_lists(MAX_LISTED))
     }
 
+    /// The status without the names of other users and of their processes.
+    pub fn seen_by(mut self, principal: &str) -> NodeStatus {
+        let hide = |name: &mut String, asker: &mut Option<String>| {
+            if name != principal {
+                ANOTHER_USER.clone_into(name);
+                *asker = None;
+            }
+        };
+        self.requests.iter_mut().for_each(|one| hide(&mut one.principal, &mut one.asker));
+        self.handed_back.iter_mut().for_each(|one| hide(&mut one.principal, &mut one.asker));
+        self
+    }
+
     /// Cuts the lists to at most `most` requests.
     pub fn limit_lists(mut self, most: usize) -> NodeStatus {
         self.requests.truncate(most);
@@ -183,6 +199,12 @@ impl ClusterStatus {
     /// Number of requests that each of this number of nodes may list.
     pub fn listed_per_node(nodes: usize) -> usize {
         (MAX_ALL_LISTED / nodes.max(1)).clamp(LEAST_LISTED, MAX_LISTED)
+    }
+
+    /// The status without the names of other users and of their processes.
+    pub fn seen_by(mut self, principal: &str) -> ClusterStatus {
+        self.nodes = self.nodes.into_iter().map(|node| node.seen_by(principal)).collect();
+        self
     }
 
     /// Decodes the answer of the entry node.
