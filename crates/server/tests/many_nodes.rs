@@ -46,9 +46,13 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
     nodes.put("/numbers", &mixed(50_000), &stripes(4096));
     let lines: Vec<u8> = (0..20_000u32).flat_map(|n| format!("{n} {}\n", n % 977).into_bytes()).collect();
     nodes.put("/text", &lines, &stripes(1000));
+    nodes.put("/image", &lines[..300 * 200], &stripes(700));
+    let mut image = text("gaussian", &[("shape", "300,200"), ("result", "summary")]);
+    image.input.dtype = Some("u8".into());
     let questions = [
         ("/numbers", numbers("sum")),
         ("/numbers", numbers("last")),
+        ("/image", image),
         ("/text", text("wc", &[])),
         ("/text", text("grep", &[("pattern", "99")])),
     ];
