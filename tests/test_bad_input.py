@@ -1,4 +1,4 @@
-"""Requests that make no sense, and files that are not what they should be: what is said, and the exit code."""
+"""Requests that make no sense, and files with wrong content: the message and the exit code."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def files(tmp_path):
 
 F64 = ("--type", "f64")
 
-# What is asked for, the exit code, and what the message must say: the thing and a way out.
+# The request, the exit code, and words of the message. It must name the thing and say what to do.
 REQUESTS = {
     "missing file": (("sum", "nosuch", *F64), 2, ["nosuch", "no such file", "check"]),
     "directory": (("sum", "folder", *F64), 2, ["folder", "directory"]),
@@ -29,6 +29,11 @@ REQUESTS = {
     "missing layout file": (("sum", "nosuch.grist", *F64), 2, ["nosuch.grist", "no such file"]),
     "unknown kernel": (("summ", "values", *F64), 2, ["summ", "did you mean 'sum'"]),
     "letters in the wrong order": (("maen", "values", *F64), 2, ["maen", "did you mean 'mean'"]),
+    "mean of other programs": (("avg", "values", *F64), 2, ["avg", "did you mean 'mean'"]),
+    "quantile of other programs": (("percentile", "values", *F64), 2, ["did you mean 'quantile'", "from 0 to 1"]),
+    "two kernels for one": (("filter", "values", *F64), 2, ["'lookup' for numbers", "'grep' for lines"]),
+    "standard deviation of plain numbers": (("std", "values", *F64), 2, ["--var", "'var'", "standard deviation"]),
+    "no kernel for plain numbers": (("moments", "values", *F64), 2, ["name it with --var\n"]),
     "kernel like no other": (("frobnicate", "values", *F64), 2, ["frobnicate", "gristmill kernels"]),
     "unknown parameter": (("sum", "values", *F64, "-pdof=1"), 2, ["sum", "dof", "nan"]),
     "parameter of a kernel with none": (("wc", "text", "-px=1"), 2, ["wc", "'x'", "none"]),
@@ -94,10 +99,10 @@ def test_errors_leave_nothing_on_stdout_in_json_either(grist, files, case):
 
 
 def test_a_line_just_within_the_bound(grist, files):
-    """The newline counts."""
+    """The newline counts as part of the line."""
     assert grist.ask("count", "text", "--max-record", 5001) == {"count": 4}
     assert grist.ask("grep", "text", "--max-record", 5001, pattern="^x+$", count_only="true") == {"count": 1}
-    # wc and records of a fixed size hold no line.
+    # wc and records of a fixed size need no buffer for a line.
     assert grist.ask("wc", "text", "--max-record", 1)["bytes"] == 5013
     assert grist.ask("count", "text", "--max-record", 1, "--record", 9) == {"count": 557}
 
@@ -116,8 +121,11 @@ COMMANDS = {
     "no command": ((), 2, ["Usage"]),
     "unknown command": (("rum",), 2, ["rum"]),
     "unknown flag": (("run", "sum", "values", "--typ", "f64"), 2, ["--typ", "--type"]),
+    "kernel for a command": (("sum", "values"), 2, ["'sum'", "did you mean 'gristmill run sum FILE'?"]),
+    "operation for a command": (("std", "values"), 2, ["did you mean 'gristmill run std FILE'?"]),
     "no kernel": (("run",), 2, ["<KERNEL>"]),
     "kernels: unknown": (("kernels", "lokup"), 2, ["lokup", "lookup"]),
+    "kernels: of other programs": (("kernels", "average"), 2, ["average", "'mean'"]),
     "completions: unknown shell": (("completions", "tcsh"), 2, ["tcsh", "bash"]),
     "put: missing source": (("put", "nosuch", "x.grist", "--on", "t"), 2, ["nosuch", "no such file"]),
     "put: directory": (("put", "folder", "x.grist", "--on", "t"), 2, ["folder", "regular file"]),

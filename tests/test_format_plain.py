@@ -1,6 +1,7 @@
-"""NumPy's own files and delimited text."""
+"""NumPy's own files (npy), and delimited text."""
 
 import csv
+import gzip
 
 import numpy as np
 import pytest
@@ -75,6 +76,40 @@ def test_other_files_are_shown_as_before(grist, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     assert "directory" in grist.refuses(2, "stat", folder)
+
+
+BINARY = {
+    "gzip": (gzip.compress(b"a,b\n1,2\n"), ["compressed with gzip", "decompress"]),
+    "zip": (b"PK\x03\x04" + bytes(26), ["a ZIP archive", "unpack"]),
+    "hdf4": (b"\x0e\x03\x13\x01" + bytes(100), ["an HDF4 file", "convert"]),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), ["UTF-16", "UTF-8"]),
+    "numbers": (np.arange(10.0).tobytes(), ["binary", "byte 0 is zero", "type"]),
+    "random": (np.random.default_rng(1).bytes(100_000), ["binary", "is zero", "type"]),
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_what_is_named_like_text_and_is_none_is_said(grist, tmp_path, kind):
+    content, words = BINARY[kind]
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    for args in (("run", "sum", path, "--var", "b"), ("get", path, "-", "--var", "b"), ("stat", path, "--var", "b")):
+        message = grist.refuses(2, *args)
+        assert "not delimited text" in message and all(word in message for word in words), message
+    assert "not delimited text" in grist.ok("stat", path).decode()
+
+
+def test_what_is_compressed_is_said_whatever_its_name(grist, tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    assert "compressed with gzip" in grist.refuses(2, "run", "sum", path, "--var", "b")
+
+
+def test_an_array_is_read_whatever_its_name(grist, tmp_path):
+    path = tmp_path / "a.csv"
+    with path.open("wb") as file:
+        np.save(file, np.arange(6.0))
+    same(elements(grist, path, "data"), np.arange(6.0))
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(grist, tmp_path):

@@ -1,4 +1,4 @@
-"""What is taken of an array by lists, masks and NumPy's ``take``, beside NumPy."""
+"""Indexing of an array by lists, masks and NumPy's ``take``, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -48,6 +48,27 @@ def test_what_numpy_refuses(array, values, key):
         values[key]
     with pytest.raises(IndexError):
         array[key]
+
+
+def test_an_index_outside_names_its_axis(array, tmp_path):
+    for key, words in (
+        (7, "index 7 is out of range for axis 0 of length 7"),
+        ((0, [1, -5]), "index -5 is out of range for axis 1 of length 4"),
+    ):
+        with pytest.raises(IndexError, match=words):
+            array[key]
+    xr.Dataset({"tos": (("time", "lat"), np.zeros(SHAPE))}).to_netcdf(tmp_path / "named.nc")
+    tos = gm.open_arrays(tmp_path / "named.nc")["tos"]
+    for ask, words in (
+        (lambda: tos[9], r"index 9 is out of range for axis 0 \(time\) of length 7"),
+        (lambda: tos[..., [0, 4]], r"index 4 is out of range for axis 1 \(lat\) of length 4"),
+        (lambda: (tos + 1)[0][4], r"index 4 is out of range for axis 0 \(lat\) of length 4"),
+        (lambda: tos[None, 0, 4], r"index 4 is out of range for axis 1 \(lat\) of length 4"),
+        (lambda: tos[[True] * 3], r"its axis 0 \(time\) has 7"),
+        (lambda: gm.open_dataset(tmp_path / "named.nc").tos.isel(lat=4), r"axis 1 \(lat\) of length 4"),
+    ):
+        with pytest.raises(IndexError, match=words):
+            ask()
 
 
 @pytest.mark.parametrize(

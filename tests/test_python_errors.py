@@ -1,4 +1,4 @@
-"""Failures from Python: which exception, of which built-in kind, with which sentence."""
+"""Errors in Python: the exception, the built-in exception that it also is, and its message."""
 
 import errno
 import importlib
@@ -56,7 +56,7 @@ def test_failures_are_the_exceptions_of_python(cluster, tmp_path):
 
 def test_an_exception_of_ones_own_is_of_the_kind_of_its_base():
     class Missing(gm.NotFound):
-        """A file that somebody needs."""
+        """The error for a missing file."""
 
     assert Missing.kind == "not-found" and Missing("x").errno == errno.ENOENT
     assert type(importlib.import_module("gristmill._errors").error_for("not-found", "x")) is gm.NotFound
@@ -79,7 +79,7 @@ def test_who_may_not_is_denied(tmp_path, monkeypatch):
         monkeypatch.setenv("GRISTMILL_TOKEN", "ada-secret-token-0123456789")
         gm.put(b"hers", nodes.path("mine"), mode=0o600)
         assert gm.get(nodes.path("mine")) == b"hers" and gm.stat(nodes.path("mine")).owner == "ada"
-        # A kept connection must not lend its identity.
+        # A connection that is kept open must not pass on its identity.
         monkeypatch.setenv("GRISTMILL_TOKEN", "bob-secret-token-0123456789")
         for call in (gm.get, gm.remove):
             with pytest.raises(gm.Denied) as caught:
@@ -101,7 +101,7 @@ def test_the_other_exceptions_are_those_of_python_too():
 def test_a_busy_node_says_when_to_try_again():
     of = importlib.import_module("gristmill._errors").error_for
     assert of("busy", "a sentence", 7).retry_after == 7
-    # Older nodes do not say.
+    # Older nodes do not give a time.
     assert of("busy", "a sentence", None).retry_after is None and of("busy", "a sentence").retry_after is None
     assert not hasattr(of("stale", "a sentence"), "retry_after")
 
@@ -122,6 +122,19 @@ def test_sentences_are_in_the_words_of_python(tmp_path):
         with pytest.raises(gm.Usage) as failed:
             ask()
         assert words in str(failed.value) and "--" not in str(failed.value) and "Usage:" not in str(failed.value)
+
+
+def test_unknown_names_are_told_with_those_that_there_are(tmp_path):
+    np.arange(3.0).tofile(tmp_path / "a")
+    for ask, words in (
+        (lambda: gm.run("sum", tmp_path / "a", type="f64", nosuch=1), "'sum' has no parameter 'nosuch'; it has: nan"),
+        (lambda: gm.run("quantile", tmp_path / "a", type="f64", params={"x": 1}), "'x'; it has: q, method, nan"),
+        (lambda: gm.run("average", tmp_path / "a", type="f64"), "did you mean 'mean'?"),
+        (lambda: gm.run("std", tmp_path / "a", type="f64"), "did you mean 'var', whose answer has the standard deviation too?"),
+    ):
+        with pytest.raises(gm.Usage) as failed:
+            ask()
+        assert words in str(failed.value)
 
 
 def test_names_of_files_are_left_as_they_are(tmp_path):

@@ -1,4 +1,5 @@
-"""`gristmill run` as people ask first: no variable named, dates, the variable's own name, NumPy's types, options for parameters."""
+"""The first things that people try with `gristmill run`: no variable, dates, the variable's own name, NumPy's types, options for
+parameters."""
 
 import json
 import os
@@ -17,7 +18,7 @@ DAYS = 24
 
 @pytest.fixture(scope="module")
 def ocean(tmp_path_factory):
-    """A year of temperatures with bounds and an attribute for each thing that is kept."""
+    """A year of temperatures with bounds, and with every attribute that is kept."""
     path = tmp_path_factory.mktemp("ocean") / "tos.nc"
     rng = np.random.default_rng(11)
     with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
@@ -56,12 +57,24 @@ def test_several_variables_are_listed(grist, tmp_path, ocean):
     assert "numbers" in grist.refuses(2, "run", "mean", tmp_path / "text.nc")
     (tmp_path / "plain.f64").write_bytes(b"\0" * 16)
     assert "--var" in grist.refuses(2, "run", "mean", tmp_path / "plain.f64", "--axes", "time")
-    # With a type it is bytes, whatever its name. That is said, because few mean it.
+    # A type makes the file plain bytes, whatever its name is. A note says so, because few people want this.
     done = grist("run", "count", ocean, "--type", "u8", "--json")
     assert json.loads(done.stdout)["result"]["count"] == ocean.stat().st_size
     assert b"note: " in done.stderr and b"--var" in done.stderr
     assert b"note: " not in grist("run", "count", tmp_path / "plain.f64", "--type", "f64").stderr
     assert b"note: " not in grist("run", "count", ocean, "--type", "u8", "--skip", "8").stderr
+
+
+def test_numbers_that_are_read_as_lines_are_said(grist, tmp_path):
+    for name, code in (("data.f64", "f64"), ("data.i2", "i16"), ("data.uint8", "u8")):
+        (tmp_path / name).write_bytes(bytes(80))
+        done = grist("run", "count", name, "--json")
+        assert json.loads(done.stdout)["result"]["count"] == 1
+        assert f"note: {name} is read as lines".encode() in done.stderr and f"--type {code} ".encode() in done.stderr
+    (tmp_path / "data.log").write_bytes(bytes(80))
+    pattern = ("grep", "data.f64", "--pattern", "x")
+    for asked in (("count", "data.log"), ("count", "data.f64", "--record", "8"), ("wc", "data.f64"), pattern):
+        assert b"note: " not in grist("run", *asked).stderr, asked
 
 
 DATES = [
@@ -94,7 +107,7 @@ def test_one_time_is_one_element(grist, ocean):
     ours = grist.answer("max", ocean, "--select", "time=2001-01-16T12:00", "--axes", "lat")["result"]
     assert ours["dimensions"] == ["lon"]
     np.testing.assert_array_equal(values(ours["max"]), theirs.max("lat"))
-    # Numbers are numbers still.
+    # Numbers still work.
     same = grist.answer("max", ocean, "--select", "time=15.5", "--axes", "lat")["result"]
     assert same["max"] == ours["max"]
 
@@ -119,7 +132,7 @@ def test_an_expression_names_the_variable(grist, ocean):
     assert grist.answer("mean", ocean, "--expr", "where(tos > 285, tos - 273.15, nan)")["result"] == plain
     both = grist.answer("mean", ocean, "--expr", "where(tos > 285, x - 273.15, nan)")["result"]
     assert both == plain
-    # Another variable that is called so comes first.
+    # An input with this name takes precedence.
     other = grist.answer("max", ocean, "--with", "tos=tos", "--expr", "tos - x")["result"]
     assert other["max"]["values"] == [0]
 
@@ -130,7 +143,7 @@ def test_types_have_the_names_of_numpy(grist, tmp_path):
         path = tmp_path / "data.bin"
         data.tofile(path)
         assert grist.ask("sum", path, "--type", name)["sum"] == data.sum(), name
-    # Eight bits here.
+    # This is eight bits here.
     assert grist.ask("count", path, "--type", "i8")["count"] == 400
     assert "float64" in grist.refuses(2, "run", "sum", path, "--type", "double")
     assert "--big-endian" in grist.refuses(2, "run", "sum", path, "--type", "<f4", "--big-endian")
@@ -172,7 +185,7 @@ def test_files_of_answers_say_where_they_come_from(grist, ocean, tmp_path):
 
 
 def shown(*args):
-    """What a terminal shows."""
+    """The output that a terminal shows."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen([binary(), *map(str, args)], stdout=theirs, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     os.close(theirs)
@@ -181,7 +194,7 @@ def shown(*args):
         while part := os.read(ours, 1 << 16):
             parts.append(part)
     except OSError:
-        pass  # a terminal without anybody at its other end
+        pass  # the other end of the terminal is closed
     assert child.wait(60) == 0
     os.close(ours)
     return b"".join(parts).decode()
@@ -211,7 +224,7 @@ def test_histograms_tell_their_edges(grist, ocean, tmp_path):
     said = grist.answer("histogram", ocean, "--bins", "4", range="270:300")["result"]
     counts, edges = np.histogram(tos, 4, (270, 300))
     assert said["histogram"]["values"] == counts.tolist() and said["edges"] == edges.tolist()
-    # Along one dimension, the edges are those of all.
+    # The edges along one dimension are those of all elements.
     said = grist.answer("histogram", ocean, "--axes", "time", "--bins", "3")["result"]
     counts, edges = np.histogram(tos, 3)
     assert said["histogram"]["shape"] == [4, 5, 3] and values(said["histogram"]).sum((0, 1)).tolist() == counts.tolist()

@@ -1,14 +1,14 @@
 //! Answers as text for people.
 
+mod placement;
+
 use std::io::{self, Write};
 
-use gristmill_client::Planned;
 use gristmill_kernel::{Array, Numerics, Position, RowShape, RowValue, Value};
-use gristmill_peers::NodeDecision;
 use gristmill_runtime::{Report, RevisionReport};
-use gristmill_wire::FoldPlace;
 
 use crate::size::readable;
+pub use placement::plan;
 
 /// Items of a list on one line, and the indent of further lines in characters.
 const LIST_ON_A_LINE: usize = 12;
@@ -176,68 +176,6 @@ pub fn row(out: &mut dyn Write, shape: &RowShape, at: Position, bytes: &[u8]) ->
         }
     }
     out.write_all(b"\n")
-}
-
-/// Where a request will run, why, and how much the other place would move. `stays`: its output is left on the nodes.
-pub fn plan(planned: &Planned, stays: bool) -> String {
-    let plan = &planned.plan;
-    let about = if plan.estimated { "about " } else { "" };
-    let storage = match plan.answer_bytes {
-        Some(answer) => format!(
-            "storage would move {about}{} between nodes and about {} to the client",
-            readable(plan.extra_work.pulled_bytes),
-            readable(answer)
-        ),
-        None if stays => format!(
-            "storage would move {about}{} between nodes; what the kernel gives stays there",
-            readable(plan.extra_work.pulled_bytes)
-        ),
-        None => format!(
-            "storage would move {about}{} between nodes, and to the client at most what the kernel gives",
-            readable(plan.extra_work.pulled_bytes)
-        ),
-    };
-    let each = if plan.several_passes { " in each of its passes" } else { "" };
-    let client = format!("a plain read would move {} to the client{each}", readable(plan.client_bytes));
-    let mut text = match plan.place {
-        FoldPlace::Client => format!("place: client ({}); {client}; {storage}", plan.why),
-        _ => format!("place: storage ({}); {storage}; {client}", plan.why),
-    };
-    for node in planned.decision.iter().flat_map(|decision| &decision.nodes) {
-        text.push('\n');
-        text.push_str(&node_decision(node));
-    }
-    text
-}
-
-/// The decision for one node, with its numbers, and the cost of the other place.
-fn node_decision(node: &NodeDecision) -> String {
-    let seconds = |seconds: Option<f64>| match seconds {
-        Some(seconds) => format!("{seconds:.3} s"),
-        None => "not possible".to_owned(),
-    };
-    let place = if node.at_client { "client" } else { "storage" };
-    let costs = format!(
-        "node {}: {place}, {} of the file; storage {}, client {}",
-        node.node,
-        readable(node.bytes),
-        seconds(node.storage_seconds),
-        seconds(node.client_seconds)
-    );
-    let near = if node.shares_processors { ", on the processors of this process" } else { "" };
-    let costs = format!("{costs}{near}");
-    let Some(load) = &node.load else { return format!("{costs}; the node did not report its load") };
-    let link = if load.link_measured { "measured" } else { "assumed" };
-    let known = if load.measured { "measured" } else { "not measured yet" };
-    format!(
-        "{costs}; {} active requests ({} running, {:.2} s of work), {:.1} cores free for them, {}/s per core ({known}), link {}/s ({link})",
-        load.active,
-        load.running,
-        load.queued,
-        load.cores,
-        readable(load.rate as u64),
-        readable(load.link as u64)
-    )
 }
 
 /// The report of a request in one line. It names lanes only for folds of this process, because storage nodes have

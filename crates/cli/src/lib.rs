@@ -27,6 +27,9 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use gristmill_array::Op;
+use gristmill_kernel::catalog;
 
 use crate::args::{Cli, Command};
 use crate::error::CliError;
@@ -49,7 +52,7 @@ pub fn main(args: Vec<OsString>, program: Vec<OsString>) -> ExitCode {
     }
     let cli = match Cli::try_parse_from(args.clone()) {
         Ok(cli) => cli,
-        Err(error) => return print_usage_error(&error),
+        Err(error) => return print_usage_error(&with_kernel_tip(error)),
     };
     resource_limits::prepare();
     match dispatch(cli, &args) {
@@ -66,6 +69,18 @@ pub fn main(args: Vec<OsString>, program: Vec<OsString>) -> ExitCode {
             error.code()
         }
     }
+}
+
+/// Adds a tip to the error about an unknown command if it is a kernel, as in `gristmill sum FILE`.
+fn with_kernel_tip(mut error: clap::Error) -> clap::Error {
+    let tip = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if catalog::find(word).is_ok() || Op::named(word).is_some() => {
+            format!("did you mean 'gristmill run {word} FILE'?")
+        }
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 /// Prints an error of the flags with the prefix of all our messages, or the help, which goes to standard output.

@@ -4,6 +4,7 @@
 //! number. Its elements are selected by index or by the values of its coordinate, the one-dimensional variable that has
 //! the name of the dimension.
 
+mod axis_names;
 mod calendar;
 mod coordinate;
 mod dates;
@@ -15,6 +16,8 @@ mod mapped;
 mod meaning;
 mod missing_bins;
 mod netcdf;
+mod netcdf_attributes;
+mod netcdf_content;
 mod npy;
 mod output;
 mod partial_date;
@@ -176,14 +179,14 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
     let table = dataset.table(&variable.path)?;
     let selection = select::selection(&dataset, &variable, &question.parts)?;
     let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
-    let selected = selection.resolve(&grid)?;
+    let selected = selection.resolve(&grid).map_err(|error| axis_names::with_dimension(&variable, error))?;
     let left: Vec<usize> = (0..selected.axes.len()).filter(|axis| !selected.axes[*axis].dropped).collect();
     let mapped = mapped::map_axes(&dataset, &variable, &selected, &question.mapping)?;
     let reduced: Option<Vec<i64>> = match &question.axes {
         None => mapped.any().then(Vec::new),
         Some(names) => {
             let at = |name: &String| {
-                let axis = select::axis(&variable, name)?;
+                let axis = axis_names::find(&variable, name)?;
                 let place = left.iter().position(|left| *left == axis);
                 place.map(|place| place as i64).ok_or_else(|| {
                     ClientError::Usage(format!(
@@ -202,7 +205,7 @@ pub fn plan_dataset(dataset: Arc<Dataset>, question: &ArrayQuestion) -> Result<A
     let axes = axes
         .map(|(place, axis)| {
             mapped.axis(place).cloned().unwrap_or_else(|| AnswerAxis {
-                name: select::name(&variable, *axis),
+                name: axis_names::name(&variable, *axis),
                 length: if is_reduced(place) { 1 } else { selected.axes[*axis].count },
                 reduced: is_reduced(place),
                 coordinate: None,
@@ -268,7 +271,7 @@ impl ArrayPlan {
         if axis.coordinate.is_some() {
             return Ok(axis.coordinate.clone());
         }
-        let at = (0..self.variable.shape.len()).find(|at| select::name(&self.variable, *at) == axis.name);
+        let at = (0..self.variable.shape.len()).find(|at| axis_names::name(&self.variable, *at) == axis.name);
         let Some((at, false)) = at.map(|at| (at, axis.reduced)) else { return Ok(None) };
         let Some(variable) = coordinate::find(&self.dataset, &self.variable, at) else { return Ok(None) };
         let all = coordinate::values(&self.dataset, variable)?.values;

@@ -13,91 +13,15 @@ use gristmill_wire::action::{
 use gristmill_wire::{ClusterStatus, FileMap};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
 use crate::entry_retries::EntryRetries;
+use crate::entry_unreachable::explain_unreachable;
 use crate::own_rates::OwnRates;
-use crate::{ClientError, Location, MAX_WAIT, Url};
+use crate::{ClientError, ClusterOptions};
 
 /// Threads that drive connections. Folds have other threads.
 const NETWORK_THREADS: usize = 2;
-
-/// Values that turn a switch off.
-const NO: [&str; 6] = ["0", "n", "no", "off", "f", "false"];
-
-/// Options of a connection to a cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClusterOptions {
-    /// Address of the entry node: `HOST:PORT`, or `unix:SOCKET`.
-    pub entry: String,
-    /// Certificate authority, PEM. With it, connections over TCP use TLS.
-    pub ca: Option<PathBuf>,
-    /// Token that names the principal. It is sent to the entry node only.
-    pub token: Option<String>,
-    /// Longest time without a sign of life from a node; 10 seconds by default.
-    pub stall: Option<Duration>,
-    /// Time for which requests to the entry node are repeated while it is away or its cluster is starting; at least
-    /// [`ENTRY_PATIENCE`](crate::ENTRY_PATIENCE).
-    pub wait: Duration,
-    /// Whether nodes compare all bytes that are read with their checksums, even bytes that they compared within the
-    /// last hour.
-    pub verify: bool,
-}
-
-impl ClusterOptions {
-    /// Options from the environment: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT`
-    /// (seconds) and `GRISTMILL_VERIFY` (any value except 0, n, no, off, f and false). Without `entry` the address is
-    /// that of `GRISTMILL_CLUSTER`.
-    ///
-    /// # Errors
-    /// The error is [`ClientError::Usage`] if no cluster is named or `GRISTMILL_WAIT` is not a number of seconds from 0
-    /// to [`MAX_WAIT`], and [`ClientError::Io`] if the file of the token cannot be read.
-    pub fn from_env(entry: Option<&str>) -> Result<ClusterOptions, ClientError> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let entry = entry.map(str::to_owned).or_else(|| variable("GRISTMILL_CLUSTER")).ok_or_else(|| {
-            ClientError::Usage(
-                "the URL names no cluster; write grist://HOST:PORT/PATH or set GRISTMILL_CLUSTER".into(),
-            )
-        })?;
-        // The URL that `gristmill up` prints is accepted too.
-        let entry = match Location::parse(&entry) {
-            Ok(Location::Remote(Url { entry: Some(named), .. })) => named,
-            _ => entry.strip_prefix("grist://").map_or(entry.clone(), str::to_owned),
-        };
-        let token = match (variable("GRISTMILL_TOKEN"), variable("GRISTMILL_TOKEN_FILE")) {
-            (Some(token), _) => Some(token),
-            (None, Some(path)) => {
-                let text = std::fs::read_to_string(&path).map_err(|source| ClientError::Io {
-                    verb: "read",
-                    path: PathBuf::from(&path),
-                    source,
-                })?;
-                Some(text.trim().to_owned())
-            }
-            (None, None) => None,
-        };
-        let wait = variable("GRISTMILL_WAIT").map(|text| parse_wait(&text).map_err(ClientError::Usage));
-        let wait = wait.transpose()?.unwrap_or_default();
-        let ca = variable("GRISTMILL_CA").map(PathBuf::from);
-        let verify =
-            variable("GRISTMILL_VERIFY").is_some_and(|text| !NO.contains(&text.to_lowercase().as_str()));
-        Ok(ClusterOptions { entry, ca, token, stall: None, wait, verify })
-    }
-}
-
-/// Reads a number of seconds to wait for a cluster.
-///
-/// # Errors
-/// Returns a message if the text is not a number from 0 to [`MAX_WAIT`].
-pub fn parse_wait(text: &str) -> Result<Duration, String> {
-    let most = MAX_WAIT.as_secs_f64();
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most).contains(seconds));
-    let seconds = seconds.ok_or_else(|| {
-        format!("'{text}' is not a time to wait for a cluster; give seconds from 0 to {most}, for example 10")
-    })?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
 
 /// A connection to a cluster. Cheap to clone; all calls block.
 #[derive(Clone)]
@@ -183,28 +107,11 @@ impl Cluster {
     fn entry_failed(&self, error: RunError) -> RunError {
         match error {
             RunError::Remote { kind: ErrorKind::Unavailable, message } => {
-                RunError::Remote { kind: ErrorKind::Unavailable, message: self.explain_unreachable(&message) }
+                let message = explain_unreachable(&message, &self.entry, self.tls);
+                RunError::Remote { kind: ErrorKind::Unavailable, message }
             }
             other => other,
         }
-    }
-
-    /// Adds the most likely cause to the message of a failure to reach the entry node.
-    fn explain_unreachable(&self, message: &str) -> String {
-        let message = message.replacen("storage node", "the entry node", 1);
-        let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        if self.tls && has(&["corrupt message", "InvalidContentType"]) {
-            return format!(
-                "the node at {} does not speak TLS; leave GRISTMILL_CA out, or start it with --cert and --tls-key",
-                self.entry
-            );
-        }
-        if !self.tls
-            && has(&["closed", "reset", "roken pipe", "invalid size", "http2 error", "protocol error"])
-        {
-            return format!("{message}; if it speaks TLS only, set GRISTMILL_CA");
-        }
-        message
     }
 
     pub(crate) fn wait<Q: Serialize, R: DeserializeOwned>(

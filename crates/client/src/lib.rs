@@ -30,9 +30,11 @@
 mod array;
 mod chunk_unit;
 mod cluster;
+mod cluster_options;
 mod copy;
 mod descriptor;
 mod entry_retries;
+mod entry_unreachable;
 mod error;
 mod file_states;
 mod fsck;
@@ -59,7 +61,8 @@ pub use array::{
     plan_reduction, read_dataset, read_slab, shares, write_variable,
 };
 pub use chunk_unit::chunk_unit;
-pub use cluster::{Cluster, ClusterOptions, parse_wait};
+pub use cluster::Cluster;
+pub use cluster_options::{ClusterOptions, parse_wait};
 pub use copy::{get, read_to, write_whole};
 pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
 pub use entry_retries::{COMMIT_PATIENCE, ENTRY_PATIENCE, MAX_WAIT};

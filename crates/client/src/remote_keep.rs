@@ -6,12 +6,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use gristmill_kernel::DEFAULT_MAX_RECORD;
 use gristmill_peers::ON_STORAGE;
-use gristmill_runtime::{Control, Discard, ErrorKind, Options, Outcome, RunError, keeps_bytes, run_on};
+use gristmill_runtime::{Control, Discard, Options, Outcome, RunError, keeps_bytes, run_on};
 use gristmill_wire::FoldPlace;
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::error::given_up;
 use crate::{ClientError, Cluster, Planned, RemotePut};
 
 /// Bytes of a chunk that the client sends.
@@ -56,10 +57,6 @@ impl Write for ChunkWriter {
         // The task that sends the chunks reports its own failure.
         self.chunks.blocking_send(chunk).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
-}
-
-pub(crate) fn given_up() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
 }
 
 impl Planned {

@@ -15,7 +15,7 @@ use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 
-use crate::remote_keep::given_up;
+use crate::error::given_up;
 use crate::{ClientError, Cluster};
 
 /// Bytes that are read at once from a source that is not a file.

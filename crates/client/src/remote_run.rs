@@ -10,8 +10,8 @@ use gristmill_runtime::{
 };
 use gristmill_wire::FoldPlace;
 
+use crate::error::given_up;
 use crate::own_rates::ClientFold;
-use crate::remote_keep::given_up;
 use crate::{ClientError, Cluster};
 
 /// Bytes that are read at once if the client folds a plain read over the network. Smaller reads would spend much of

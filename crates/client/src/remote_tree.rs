@@ -13,8 +13,10 @@ use gristmill_wire::action::{MAX_BATCH, Opened, PathRequest, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
 use crate::file_states::FileStates;
-use crate::staged_folder::OF_ZARR;
 use crate::{ClientError, Cluster};
+
+/// Names of the files that make a folder a Zarr folder.
+pub(crate) const OF_ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 /// Messages that open files, at once.
 const OPENING: usize = 4;

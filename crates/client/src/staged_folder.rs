@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use crate::remote_tree::join;
+use crate::remote_tree::{OF_ZARR, join};
 use crate::{ClientError, Cluster};
-
-/// Names of the files that make a folder a Zarr folder.
-pub(crate) const OF_ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 /// Most files of a folder that appears as a whole: the entry node renames no more at once.
 pub const MAX_STAGED_FILES: usize = 500_000;

@@ -24,6 +24,13 @@ pub enum FormatError {
         why: String,
     },
 
+    /// The name is that of delimited text, and the bytes are not text.
+    #[error("this is not delimited text, although its name ends in .csv or .tsv: {why}")]
+    NotText {
+        /// What the file is, and what to do.
+        why: String,
+    },
+
     /// The file contradicts its format.
     #[error("the {format} file is damaged: {why}")]
     Damaged {
@@ -124,7 +131,10 @@ fn known_variables(known: &[String]) -> String {
 impl FormatError {
     /// Whether the request is at fault, and not the data or the machine.
     pub fn is_usage(&self) -> bool {
-        matches!(self, FormatError::NoVariable { .. } | FormatError::Unrecognised { .. })
+        matches!(
+            self,
+            FormatError::NoVariable { .. } | FormatError::Unrecognised { .. } | FormatError::NotText { .. }
+        )
     }
 
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> FormatError {

@@ -58,6 +58,7 @@ mod decode;
 mod error;
 mod filter;
 mod hdf5;
+mod not_text;
 mod npy;
 mod open;
 mod raw;

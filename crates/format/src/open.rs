@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::dataset::Dataset;
 use crate::source::{self, FileSource, Source};
 use crate::tree::{FolderTree, Tree};
-use crate::{FormatError, classic, hdf5, npy, text, zarr};
+use crate::{FormatError, classic, hdf5, not_text, npy, text, zarr};
 
 /// Bytes by which a format is recognised.
 const START: u64 = 8;
@@ -30,8 +30,8 @@ pub fn is_self_describing(name: &Path) -> bool {
 /// Opens a file or, for Zarr, a folder of this machine.
 ///
 /// # Errors
-/// Returns [`FormatError::Unrecognised`] if the format is unknown, [`FormatError::Io`] if the file cannot be read, and
-/// another [`FormatError`] if it cannot be parsed.
+/// Returns [`FormatError::Unrecognised`] if the format is unknown, [`FormatError::NotText`] if only the name is that of
+/// text, [`FormatError::Io`] if the file cannot be read, and another [`FormatError`] if it cannot be parsed.
 pub fn open_path(path: &Path) -> Result<Dataset, FormatError> {
     if path.is_dir() {
         return open_tree(Arc::new(FolderTree::new(path)));
@@ -57,11 +57,14 @@ pub fn open(source: Arc<dyn Source>, name: &str) -> Result<Dataset, FormatError>
         return hdf5::open(source);
     }
     if text::is_text(name) {
+        let most = not_text::BEGINNING;
+        not_text::check(&source::read(&*source, 0, source.len().min(most), most)?)?;
         return text::open(source, name);
     }
     let why = match start.as_slice() {
         [] => "it is empty".to_owned(),
-        bytes => format!("it begins with {:?}", String::from_utf8_lossy(bytes)),
+        bytes => not_text::known(bytes)
+            .unwrap_or_else(|| format!("it begins with {:?}", String::from_utf8_lossy(bytes))),
     };
     Err(FormatError::Unrecognised { why })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::kernels;
+pub use crate::other_names::kernels_for_other_name;
 use crate::{DType, Input, Kernel, KernelError, Numerics, ParamDecl, Params, RecordRule};
 
 /// The kind of input that a kernel accepts.
@@ -72,8 +73,9 @@ pub const BUILT_IN: &[&Declaration] = &[
 pub fn find(name: &str) -> Result<&'static Declaration, KernelError> {
     BUILT_IN.iter().copied().find(|decl| decl.name == name).ok_or_else(|| {
         let near = BUILT_IN.iter().map(|decl| (distance(name, decl.name), decl.name)).min();
-        let hint = match near {
-            Some((distance, near)) if distance <= 2 => format!("did you mean '{near}'?"),
+        let hint = match (kernels_for_other_name(name), near) {
+            (Some(kernels), _) => format!("did you mean {kernels}?"),
+            (None, Some((distance, near))) if distance <= 2 => format!("did you mean '{near}'?"),
             _ => "'gristmill kernels' lists them".to_owned(),
         };
         KernelError::UnknownKernel { name: name.to_owned(), hint }

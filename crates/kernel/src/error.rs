@@ -11,7 +11,7 @@ pub enum KernelError {
     UnknownKernel {
         /// The name that was asked for.
         name: String,
-        /// The nearest name, or how to list all names.
+        /// The kernel that was probably meant, or how to list all kernels.
         hint: String,
     },
     /// No element type has this name.

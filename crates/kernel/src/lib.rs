@@ -79,6 +79,7 @@
 //! # Ok::<(), gristmill_kernel::KernelError>(())
 //! ```
 
+mod block;
 mod element;
 mod error;
 mod fold;
@@ -86,6 +87,7 @@ mod input;
 mod kernels;
 mod lines;
 mod nan;
+mod other_names;
 mod params;
 mod sink;
 mod spec;
@@ -96,11 +98,9 @@ pub mod catalog;
 mod convert;
 pub mod state;
 
+pub use block::{Block, MAX_SUMMARY_BYTES, Summary};
 pub use error::KernelError;
-pub use fold::{
-    Block, Ctx, DrainOutcome, Fold, Kernel, MAX_FULL_WITHOUT_PROGRESS, MAX_SUMMARY_BYTES, Next, Step,
-    Summary, feed, saved,
-};
+pub use fold::{Ctx, DrainOutcome, Fold, Kernel, MAX_FULL_WITHOUT_PROGRESS, Next, Step, feed, saved};
 pub use input::{ByteOrder, DType, Input, RecordRule};
 pub use lines::{Lines, check_lines};
 pub use params::{MAX_FILE_PARAM, ParamDecl, ParamKind, Params, inline_files};

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from .._expressions.evaluation import evaluate
 from .._expressions.indexing import index
 from .._expressions.nodes import MAX_DEPTH, Const, Leaf, Node, apply, cast
 from .._requests import tracing
-from . import descriptions, functions, html, shapes
+from . import descriptions, functions, html
 from .groupby_loops import mark_groups_of_loop
 from .reading_methods import ReadingMethods
-from .reductions import reduction
+from .reduction_methods import ReductionMethods
 from .scalar_methods import ScalarMethods
+from .shape_methods import ShapeMethods
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._variables.variable import Variable
 
 
-class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
+class Array(ReadingMethods, ScalarMethods, ShapeMethods, ReductionMethods, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of a file, or an expression of such arrays. NumPy's functions take it.
 
     Slices and elementwise operations are recorded, and compute nothing. Reductions (``mean``, ``std``, ``argmax``
@@ -62,7 +62,7 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
     The examples of the methods use this ``a``.
     """
 
-    __slots__ = ("_node",)
+    __slots__ = ()
     # Higher than arrays of NumPy, lower than classes of xarray.
     __array_priority__ = 20
 
@@ -93,62 +93,6 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         if len(starts) != self.ndim:
             return self
         return Array(Leaf(node.variable, node.takes, node.axes, Blocks(chunks, starts)))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each axis, as a tuple of integers."""
-        return self._node.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements, a ``numpy.dtype``."""
-        return self._node.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements in memory."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element in memory."""
-        return self.dtype.itemsize
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """Names of the axes in the file, a tuple of text, with ``dim_N`` for axes without a name."""
-        leaf = next(self._node.leaves(), None)
-        if leaf is None or leaf.ndim != self.ndim:
-            return tuple(f"dim_{axis}" for axis in range(self.ndim))
-        names = leaf.variable.dims
-        return tuple(
-            names[axis] if axis is not None and axis < len(names) and names[axis] else f"dim_{at}"
-            for at, axis in enumerate(leaf.axes)
-        )
-
-    @property
-    def storage_chunks(self) -> tuple[int, ...]:
-        """Length of a chunk of the file along each axis, as a tuple of integers."""
-        leaf = next(self._node.leaves(), None)
-        if leaf is None or leaf.ndim != self.ndim:
-            return self.shape
-        chunks = leaf.variable.chunks
-        return tuple(1 if axis is None else min(chunks[axis], length) for axis, length in zip(leaf.axes, self.shape))
-
-    @property
-    def T(self) -> Array:  # noqa: N802
-        """The array with its axes in reverse order, an :class:`Array`."""
-        return self.transpose()
 
     @property
     def real(self) -> Array:
@@ -212,7 +156,7 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
             key = key._read("getitem")
         elif isinstance(key, tuple):
             key = tuple(one._read("getitem") if isinstance(one, Array) else one for one in key)
-        node = index(self._node, key)
+        node = index(self._node, key, self.dims)
         mark_groups_of_loop(self._node, node)
         return Array(node)
 
@@ -236,16 +180,6 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         values = self._read("asarray")
         # A copy, because callers must not write to the cache.
         return np.array(values, dtype=dtype)
-
-    def item(self) -> Any:
-        """Returns the only element as a number of Python.
-
-        >>> a[2, 3].item()
-        11.0
-
-        Raises ``TypeError`` if there are several elements or none.
-        """
-        return self._scalar("item").item()
 
     def __pow__(self, other: Any) -> Any:
         if self.dtype == bool and type(other) is int and other == 2:
@@ -292,79 +226,6 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         """
         return np.asarray(self).view(self.dtype if dtype is None else dtype)
 
-    def transpose(self, *axes: Any) -> Array:
-        """Returns the array with its axes in another order, the reverse order if none is given.
-
-        ``axes`` are the numbers of all axes, or one sequence of them.
-
-        >>> a.transpose(1, 0).shape
-        (4, 3)
-
-        Raises ``ValueError`` if an axis is missing or given twice.
-        """
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return shapes.transpose(self, tuple(order) if order else None)
-
-    def reshape(self, *shape: Any, order: str = "C") -> Array:
-        """Returns the array in another shape. ``shape`` has lengths, or is one tuple of them.
-
-        >>> a.reshape(3, 2, 2).shape
-        (3, 2, 2)
-
-        Raises ``ValueError`` if the number of elements differs.
-        """
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
-        return shapes.reshape(self, wanted, order)
-
-    def ravel(self, order: str = "C") -> Array:
-        """Returns the array with one axis of all elements: its shape is ``(size,)``.
-
-        >>> a.ravel().shape
-        (12,)
-        """
-        return self.reshape((self.size,), order=order)
-
-    def flatten(self, order: str = "C") -> Array:
-        """Returns the array with one axis of all elements: its shape is ``(size,)``.
-
-        >>> a.flatten().shape
-        (12,)
-        """
-        return self.ravel(order)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """Returns the array with two axes exchanged.
-
-        >>> a.swapaxes(0, 1).shape
-        (4, 3)
-        """
-        order = list(range(self.ndim))
-        one, other = shapes.normalize_axes((axis1, axis2), self.ndim)
-        order[one], order[other] = order[other], order[one]
-        return self.transpose(order)
-
-    def take(self, indices: Any, axis: Any = None) -> Any:
-        """Returns the elements of an axis at these indices, an integer or an array of integers of one axis.
-
-        Without ``axis`` the elements are read, and the result is an array of NumPy.
-
-        >>> np.asarray(a.take([2, 0], axis=0)[:, 1])
-        array([9., 1.])
-
-        Raises ``IndexError`` if an index is outside the axis.
-        """
-        return shapes.take(self, indices, axis)
-
-    def squeeze(self, axis: Any = None) -> Array:
-        """Returns the array without axes of length 1, or without those that ``axis`` names.
-
-        >>> a[:1].squeeze().shape
-        (4,)
-
-        Raises ``ValueError`` if ``axis`` names a longer axis.
-        """
-        return shapes.squeeze(self, axis)
-
     def round(self, decimals: int = 0) -> Array:
         """Returns the values, rounded to a number of decimals, as an array of the same shape and type.
 
@@ -382,108 +243,6 @@ class Array(ReadingMethods, ScalarMethods, np.lib.mixins.NDArrayOperatorsMixin):
         array([1., 1., 2., 2.])
         """
         return functions.clip(self, min, max)
-
-    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the mean, as :func:`numpy.mean` does. :func:`numpy.nanmean` leaves out missing elements.
-
-        It is float32 for float32, and float64 for other types.
-
-        >>> a.mean(axis=1)
-        array([1.5, 5.5, 9.5])
-        """
-        return reduction("mean", self, axis, dtype=dtype, keepdims=keepdims, **more)
-
-    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the sum, as :func:`numpy.sum` does. :func:`numpy.nansum` leaves out missing elements.
-
-        A sum of floats has their type, and a sum of integers has 64 bits.
-
-        Raises :class:`DataError` if a sum of integers does not fit.
-
-        >>> a.sum(axis=0)
-        array([12., 15., 18., 21.])
-        """
-        return reduction("sum", self, axis, dtype=dtype, keepdims=keepdims, **more)
-
-    def std(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the standard deviation, as :func:`numpy.std` does. :func:`numpy.nanstd` leaves out missing elements.
-
-        It is float32 for float32, and float64 for other types. ``ddof`` is subtracted from the number of elements.
-
-        >>> a.std(axis=1).round(3)
-        array([1.118, 1.118, 1.118])
-        """
-        return reduction("std", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
-
-    def var(self, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the variance, as :func:`numpy.var` does. :func:`numpy.nanvar` leaves out missing elements.
-
-        It is float32 for float32, and float64 for other types. ``ddof`` is subtracted from the number of elements.
-
-        >>> a.var(axis=1)
-        array([1.25, 1.25, 1.25])
-        """
-        return reduction("var", self, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **more)
-
-    def min(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the minimum, as :func:`numpy.min` does. :func:`numpy.nanmin` leaves out missing elements.
-
-        It has the type of the elements. Raises ``ValueError`` if there are none.
-
-        >>> a.min(axis=1)
-        array([0., 4., 8.])
-        """
-        return reduction("min", self, axis, keepdims=keepdims, **more)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the maximum, as :func:`numpy.max` does. :func:`numpy.nanmax` leaves out missing elements.
-
-        It has the type of the elements. Raises ``ValueError`` if there are none.
-
-        >>> a.max(axis=1)
-        array([ 3.,  7., 11.])
-        """
-        return reduction("max", self, axis, keepdims=keepdims, **more)
-
-    def argmin(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the position of the minimum, as :func:`numpy.argmin` does. :func:`numpy.nanargmin` leaves out
-        missing elements.
-
-        Positions are int64. ``axis`` is one axis, or ``None`` for the position among all elements. Raises
-        ``ValueError`` if there are no elements.
-
-        >>> a.argmin(axis=1)
-        array([0, 0, 0])
-        """
-        return reduction("argmin", self, axis, keepdims=keepdims, **more)
-
-    def argmax(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns the position of the maximum, as :func:`numpy.argmax` does. :func:`numpy.nanargmax` leaves out
-        missing elements.
-
-        Positions are int64. ``axis`` is one axis, or ``None`` for the position among all elements. Raises
-        ``ValueError`` if there are no elements.
-
-        >>> a.argmax(axis=1)
-        array([3, 3, 3])
-        """
-        return reduction("argmax", self, axis, keepdims=keepdims, **more)
-
-    def any(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns whether any element is true, as bool, as :func:`numpy.any` does.
-
-        >>> (a > 8).any(axis=1)
-        array([False, False,  True])
-        """
-        return reduction("any", self, axis, keepdims=keepdims, **more)
-
-    def all(self, axis: Any = None, *, keepdims: bool = False, **more: Any) -> Any:
-        """Returns whether all elements are true, as bool, as :func:`numpy.all` does.
-
-        >>> (a > 3).all(axis=1)
-        array([False,  True,  True])
-        """
-        return reduction("all", self, axis, keepdims=keepdims, **more)
 
 
 def node_of(value: Any) -> Node:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._expressions.nodes import Apply, Const, IndexList, Leaf, Node, Opaque, Take, Windows
+from .._expressions.nodes import Apply, Const, Leaf, Node, Opaque, Windows
+from .._expressions.takes import IndexList, Take
 from .._pushdown.canonical import _BINARY, _LOGIC
 
 #: Most characters of an expression.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .nodes import IndexList, Leaf, Take
+from .nodes import Leaf
+from .takes import IndexList, Take
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

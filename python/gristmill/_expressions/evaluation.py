@@ -13,7 +13,8 @@ from .._requests.watches import map_in_threads
 from .._variables.chunk_reads import read_taken
 from .._variables.variable import RegularTake
 from .block_reads import read_blocks
-from .nodes import Apply, Const, IndexList, Leaf, Node, Opaque, Take, Windows
+from .nodes import Apply, Const, Leaf, Node, Opaque, Windows
+from .takes import IndexList, Take
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

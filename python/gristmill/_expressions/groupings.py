@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .nodes import IndexList, Leaf, Node, Take
+from .nodes import Leaf, Node
+from .takes import IndexList, Take
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 Key = Union[int, slice, "NDArray[Any]", None]
 
 
-def keys_by_axis(shape: tuple[int, ...], key: Any) -> list[Key] | None:
+def keys_by_axis(shape: tuple[int, ...], key: Any, dims: Sequence[str] = ()) -> list[Key] | None:
     """Splits a key of NumPy into one key for each axis, with ``None`` for new axes.
 
-    Returns ``None`` for keys that select points. Raises ``IndexError`` as NumPy does.
+    Returns ``None`` for keys that select points. Raises ``IndexError`` as NumPy does; its message names the axis, with its
+    name in ``dims``.
     """
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(one, (bool, np.bool_)) for one in keys):
         return None
     arrays = [i for i, one in enumerate(keys) if isinstance(one, (list, np.ndarray)) and np.ndim(one) > 0]
     for i in arrays:
-        if (found := _to_indices(keys[i], shape, _axis_of(keys, i, len(shape)))) is None:
+        if (found := _to_indices(keys[i], shape, _axis_of(keys, i, len(shape)), dims)) is None:
             return None
         keys[i] = found
     if len(arrays) > 1:
@@ -55,14 +56,21 @@ def keys_by_axis(shape: tuple[int, ...], key: Any) -> list[Key] | None:
     else:
         keys += rest
     out: list[Key] = []
-    lengths = iter(shape)
+    axes = iter(range(len(shape)))
     for one in keys:
         if one is None:
             out.append(None)
             continue
-        length = next(lengths)
-        out.append(_check_key(one, length))
+        axis = next(axes)
+        out.append(_check_key(one, shape[axis], axis, dims))
     return out
+
+
+def _axis_text(axis: int, dims: Sequence[str]) -> str:
+    """The number of an axis, and its name if it has one of its own."""
+    if axis < len(dims) and dims[axis] != f"dim_{axis}":
+        return f"axis {axis} ({dims[axis]})"
+    return f"axis {axis}"
 
 
 def _axis_of(keys: Sequence[Any], at: int, ndim: int) -> int:
@@ -73,7 +81,7 @@ def _axis_of(keys: Sequence[Any], at: int, ndim: int) -> int:
     return ndim - sum(one is not None for one in keys[at:])
 
 
-def _to_indices(given: Any, shape: tuple[int, ...], axis: int) -> NDArray[Any] | None:
+def _to_indices(given: Any, shape: tuple[int, ...], axis: int, dims: Sequence[str]) -> NDArray[Any] | None:
     """Turns a list or an array into indices of an axis. Returns ``None`` for a mask of several axes."""
     array = np.asarray(given)
     if array.dtype != bool:
@@ -83,32 +91,34 @@ def _to_indices(given: Any, shape: tuple[int, ...], axis: int) -> NDArray[Any] |
     if array.ndim != 1:
         return None
     if 0 <= axis < len(shape) and len(array) != shape[axis]:
-        raise IndexError(f"a mask has {len(array)} elements, and its axis {axis} has {shape[axis]}; give one for each")
+        where = _axis_text(axis, dims)
+        raise IndexError(f"a mask has {len(array)} elements, and its {where} has {shape[axis]}; give one for each")
     return np.flatnonzero(array)
 
 
-def _check_key(one: Any, length: int) -> Key:
+def _check_key(one: Any, length: int, axis: int, dims: Sequence[str]) -> Key:
     if isinstance(one, slice):
         return one
     if isinstance(one, np.ndarray) and one.ndim:
         if one.size and (one.min() < -length or one.max() >= length):
-            raise IndexError(f"an index is out of range for an axis of length {length}")
+            wrong = one.max() if one.max() >= length else one.min()
+            raise IndexError(f"index {wrong} is out of range for {_axis_text(axis, dims)} of length {length}")
         return np.where(one < 0, one + length, one).astype(np.int64)
     try:
         at = index_of(one)
     except TypeError as error:
         raise IndexError(f"{one!r} is not an index; use integers, slices, ..., None, or arrays of these") from error
     if not -length <= at < length:
-        raise IndexError(f"index {at} is out of range for an axis of length {length}")
+        raise IndexError(f"index {at} is out of range for {_axis_text(axis, dims)} of length {length}")
     return at % length
 
 
-def index(node: Node, key: Any) -> Node:
+def index(node: Node, key: Any, dims: Sequence[str] = ()) -> Node:
     """Returns the node that NumPy's indexing with this key gives.
 
-    Raises ``IndexError`` as NumPy does.
+    Raises ``IndexError`` as NumPy does. Its message has the names of axes in ``dims``.
     """
-    keys = keys_by_axis(node.shape, key)
+    keys = keys_by_axis(node.shape, key, dims)
     if keys is None or any(isinstance(one, slice) and (one.step or 1) < 0 for one in keys):
         return Opaque("getitem", _Points(key), [node], _empty(node.shape)[key].shape)
     lengths = iter(node.shape)

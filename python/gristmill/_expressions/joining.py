@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .nodes import Apply, Const, IndexList, Leaf, Node, Take
+from .nodes import Apply, Const, Leaf, Node
+from .takes import IndexList, Take
 
 
 def join(parts: Sequence[Node], axis: int) -> Node | None:

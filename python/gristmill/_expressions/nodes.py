@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .takes import IndexList, Take, take_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,25 +21,6 @@ if TYPE_CHECKING:
     from .._variables.variable import Variable
     from .blocks import Blocks
     from .groupings import Grouping
-
-#: The selection of an axis of a file: an index, a slice as start, stop and step, or a list of indices.
-Take = Union[int, tuple[int, int, int], "IndexList"]
-
-
-class IndexList:
-    """A selection of the elements of an axis at these indices, in this order."""
-
-    def __init__(self, indices: NDArray[Any]) -> None:
-        self.indices = indices
-        self.key = ("picked", indices.tobytes())
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def hull(self) -> tuple[int, int, int]:
-        """Returns the smallest slice of step 1 that contains all indices."""
-        return int(self.indices.min()), int(self.indices.max()) + 1, 1
-
 
 #: Most nested operations in a tree. Deeper trees are computed.
 MAX_DEPTH = 200
@@ -67,15 +50,6 @@ class Node:
         """Iterates over the leaves, each as often as it occurs."""
         for child in self.children():
             yield from child.leaves()
-
-
-def take_length(take: Take) -> int:
-    """Returns the number of selected elements."""
-    if isinstance(take, IndexList):
-        return len(take)
-    if isinstance(take, int):
-        return 1
-    return len(range(*take))
 
 
 class Leaf(Node):

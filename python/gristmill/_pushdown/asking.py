@@ -9,12 +9,13 @@ import numpy as np
 
 from .._errors import DataError
 from .._expressions import groupings
-from .._expressions.nodes import IndexList, Leaf
+from .._expressions.nodes import Leaf
+from .._expressions.takes import IndexList
 from . import batches
-from .block_boxes import most_cells
 from .canonical import Canonical
 from .not_pushed import NotPushed
 from .request import Request, arrange_answer, group_labels
+from .request_limits import most_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

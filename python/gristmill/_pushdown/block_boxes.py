@@ -13,34 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._expressions.blocks import BlockBox, BlockIndex, Blocks, BoxTree
-from .._expressions.nodes import IndexList
+from .._expressions.takes import IndexList
 from .canonical import Canonical
 from .not_pushed import NotPushed
 from .request import Request, arrange_answer, group_labels
+from .request_limits import MAX_LABELLED, MAX_WINDOWED, most_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Most bytes of the state of one request, as ``array::MAX_STATE_BYTES``.
-MAX_STATE = 60 << 20
-
-#: Most bytes of the state of one cell: by operation, and for all other operations.
-CELL_BYTES = {"comoments": 270}
-MAX_CELL_BYTES = 170
-
-#: Most elements along axes that are cut into windows in one request, as ``array::MAX_LABELS``.
-MAX_WINDOWED = 1 << 24
-
-#: Most elements along an axis with a label for each element.
-MAX_LABELLED = 1 << 20
-
 #: Operations that add floats. Their sums are exact if the answer is one number, and binned if it has several cells.
 _SUMS = ("totals", "moments", "sum", "mean", "var", "std")
-
-
-def most_cells(op: str) -> int:
-    """Returns the number of cells that a request of an operation may have."""
-    return MAX_STATE // CELL_BYTES.get(op, MAX_CELL_BYTES)
 
 
 class BlockAxis(NamedTuple):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._expressions.evaluation import read_leaf
-from .._expressions.nodes import Const, IndexList, Leaf, Node
+from .._expressions.nodes import Const, Leaf, Node
+from .._expressions.takes import IndexList
 from .._requests import options
 from .not_pushed import NotPushed
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._errors import Usage
 from .._expressions.evaluation import arrange_axes
-from .._expressions.nodes import IndexList
+from .._expressions.takes import IndexList
 from .canonical import Canonical
 from .not_pushed import NotPushed
 

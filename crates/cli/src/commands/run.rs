@@ -32,8 +32,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
     let input = job::input(&args.selection)?;
     if catalog::find(&args.kernel).is_err() && variable::is_operation(&args.kernel) {
+        let plain = catalog::kernels_for_other_name(&args.kernel)
+            .map_or(String::new(), |kernels| format!(", or for plain numbers use {kernels}"));
         return Err(CliError::Usage(format!(
-            "'{}' works on a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var",
+            "'{}' works on a variable of a netCDF, HDF5, Zarr, .npy or .csv file; name it with --var{plain}",
             args.kernel
         )));
     }
@@ -47,6 +49,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
     let job = Job::open(args, params, kernel.clone(), input, options)?;
     variable::note_plain(args);
+    variable::note_lines(args);
     if args.explain {
         crate::notice(format_args!("{}", job.explanation(to.stays(&job)?)));
     }

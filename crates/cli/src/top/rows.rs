@@ -40,7 +40,7 @@ pub const REQUESTS: [Column; 8] = [
 
 pub const KERNELS: [Column; 5] = [
     Column { head: "KERNEL", right: false, most: 16, spare: 0 },
-    Column { head: "ENDED", right: true, most: 12, spare: 1 },
+    Column { head: "PARTS ENDED", right: true, most: 12, spare: 1 },
     Column { head: "HANDED BACK", right: true, most: 12, spare: 2 },
     Column { head: "NOT MOVED", right: true, most: 12, spare: 3 },
     Column { head: "SPEED OF A CORE", right: true, most: 30, spare: 4 },

@@ -28,7 +28,7 @@ const HELP: [&str; 16] = [
     "QUEUE       seconds until these have done the active work",
     "MEM, I/O    share of memory in use; share of ten seconds in which I/O was awaited",
     "WHERE       at a node; or at the asker (the client), if its node just handed it back",
-    "ENDED       requests that ended; each counts once on every node of its file",
+    "PARTS ENDED parts of requests that ended; a request has one on each of its nodes",
     "",
     "All counters begin at the start of each node.",
 ];

@@ -122,6 +122,11 @@ fn a_wide_terminal_shows_everything() {
     assert_eq!(words.join(" "), "2.17 grep node 2, running 25% 1.00 GiB alice 4f1c 3.2 s");
     let kernel = lines.iter().find(|line| line.starts_with("sum ")).unwrap();
     assert_eq!(kernel.split_whitespace().collect::<Vec<_>>().join(" "), "sum 9 3 9.00 GiB 2.00 GiB/s");
+    // Three nodes had a part of each of three requests.
+    assert!(
+        lines.iter().any(|line| line.starts_with("KERNEL") && line.contains("  PARTS ENDED  ")),
+        "{text}"
+    );
     assert!(lines[39].starts_with("q end  h help  s order: number"), "{text}");
 }
 

@@ -3,7 +3,7 @@
 use gristmill_format::{Dataset, Decoder, Variable, is_named};
 use gristmill_kernel::{ArrayType, DType};
 
-use super::{meaning, select};
+use super::{axis_names, meaning};
 use crate::ClientError;
 
 /// Most values of a coordinate.
@@ -22,7 +22,7 @@ pub(super) fn find<'a>(dataset: &'a Dataset, variable: &Variable, axis: usize) -
 /// # Errors
 /// Returns [`ClientError::Usage`] with the difference.
 pub(super) fn check_axis(found: &Variable, variable: &Variable, axis: usize) -> Result<(), ClientError> {
-    let name = select::name(variable, axis);
+    let name = axis_names::name(variable, axis);
     let same_name = match (found.dimensions.first(), variable.dimensions.get(axis)) {
         (Some(a), Some(b)) => a == b || !is_named(a) && !is_named(b),
         (a, b) => a == b,

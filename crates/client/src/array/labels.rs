@@ -3,7 +3,7 @@
 use gristmill_format::Variable;
 
 use super::netcdf::NetcdfAttribute;
-use super::output::copied_attributes;
+use super::netcdf_attributes::copied_attributes;
 use super::time::TimeUnits;
 
 /// The coordinate of an axis of an answer.

@@ -6,7 +6,7 @@ use gristmill_format::{Dataset, Variable};
 use super::labels::AxisCoordinate;
 use super::resample::Frequency;
 use super::time::TimeUnits;
-use super::{AnswerAxis, coordinate, group, select, weight};
+use super::{AnswerAxis, axis_names, coordinate, group, weight};
 use crate::ClientError;
 
 /// The mapped axes of a request and its weights.
@@ -78,7 +78,7 @@ pub(super) fn map_axes(
     mapping: &Mapping,
 ) -> Result<Mapped, ClientError> {
     let axis = |name: &str| {
-        let at = select::axis(variable, name)?;
+        let at = axis_names::find(variable, name)?;
         let range = selected.axes[at];
         if range.dropped {
             let text = format!("axis {name} is selected at one index, so there is nothing to group or weigh");
@@ -134,7 +134,7 @@ impl Mapped {
         if self.has(axis.place) {
             return Err(ClientError::Usage(format!(
                 "axis {} is grouped twice; one of --groupby, --coarsen and --resample is possible",
-                select::name(axis.variable, axis.at)
+                axis_names::name(axis.variable, axis.at)
             )));
         }
         self.axes.push((axis.place, answer));
@@ -168,7 +168,7 @@ impl Axis<'_> {
     fn windowed(&self, length: u64, boundary: Boundary) -> Result<AnswerAxis, ClientError> {
         let (all, window) = (self.taken.len() as u64, length.max(1));
         let count = if boundary == Boundary::Pad { all.div_ceil(window) } else { all / window };
-        let name = select::name(self.variable, self.at);
+        let name = axis_names::name(self.variable, self.at);
         let coordinate = match coordinate::find(self.dataset, self.variable, self.at) {
             None => None,
             Some(found) => {

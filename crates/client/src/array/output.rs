@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use gristmill_array::Op;
-use gristmill_format::{Attribute, AttributeValue, Variable};
 use gristmill_kernel::{Array, ArrayType, DType, Value};
 
-use super::labels::{AxisCoordinate, Labels};
 use super::netcdf::{self, Kind, NetcdfAttribute, NetcdfVariable};
-use super::{AnswerAxis, ArrayPlan, npy};
+use super::netcdf_attributes::{copied_attributes, netcdf_attribute};
+use super::netcdf_content::NetcdfContent;
+use super::{AnswerAxis, ArrayPlan, axis_names, npy};
 use crate::ClientError;
 
 /// A file format for answers.
@@ -174,7 +173,7 @@ impl ArrayPlan {
         let whole = |axis: &AnswerAxis| !axis.reduced && axis.coordinate.is_none();
         let stays = |name: &String| self.axes.iter().any(|axis| whole(axis) && axis.name == *name);
         let taken = (0..self.selected.axes.len()).filter(|axis| !self.selected.axes[*axis].dropped);
-        let names = taken.map(|axis| super::select::name(&self.variable, axis)).filter(|name| !stays(name));
+        let names = taken.map(|axis| axis_names::name(&self.variable, axis)).filter(|name| !stays(name));
         let over: String = names.map(|name| format!("{}: ", plain(&name))).collect();
         let weights = &self.question.mapping.weights;
         let weighted: Vec<String> = weights.iter().map(|(axis, by)| format!("{axis} by {by}")).collect();
@@ -186,89 +185,6 @@ impl ArrayPlan {
         let before = before.and_then(|attribute| attribute.value.text()).unwrap_or_default().trim();
         let joint = if before.is_empty() { "" } else { " " };
         (!over.is_empty()).then(|| format!("{before}{joint}{over}{method}{comment}"))
-    }
-}
-
-/// Dimensions and variables of the file to write.
-#[derive(Default)]
-struct NetcdfContent {
-    dimensions: Vec<(String, u64)>,
-    variables: Vec<NetcdfVariable>,
-}
-
-impl NetcdfContent {
-    /// Returns the index of a dimension, and whether it is new. If another length has the name, the dimension gets
-    /// another name.
-    fn dimension(&mut self, name: &str, length: u64) -> (usize, bool) {
-        let mut called = name.to_owned();
-        loop {
-            match self.dimensions.iter().position(|(other, _)| *other == called) {
-                Some(place) if self.dimensions[place].1 == length => return (place, false),
-                Some(_) => called.push_str("_other"),
-                None => break,
-            }
-        }
-        let as_named = called == name;
-        self.dimensions.push((called, length));
-        (self.dimensions.len() - 1, as_named)
-    }
-
-    /// Adds a coordinate. Texts become characters, padded with zeros to one length.
-    fn coordinate(&mut self, name: &str, place: usize, coordinate: &AxisCoordinate) {
-        let mut attributes = coordinate.attributes.clone();
-        let number = |dtype| Kind::Elements(ArrayType::Number(dtype));
-        let (dimensions, kind, data) = match &coordinate.labels {
-            Labels::Floats(values) => {
-                let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-                (vec![place], number(DType::F64), data)
-            }
-            Labels::Whole(values) => {
-                let data = values.iter().flat_map(|n| n.to_le_bytes()).collect();
-                (vec![place], number(DType::I32), data)
-            }
-            Labels::Texts(texts) => {
-                let width = texts.iter().map(String::len).max().unwrap_or(0).max(1);
-                let padded =
-                    |text: &String| text.bytes().chain([0].into_iter().cycle()).take(width).collect();
-                let data = texts.iter().flat_map::<Vec<u8>, _>(padded).collect();
-                let (characters, _) = self.dimension(&format!("string{width}"), width as u64);
-                attributes.push(("_Encoding".to_owned(), NetcdfAttribute::Text("utf-8".into())));
-                (vec![place, characters], Kind::Characters, data)
-            }
-        };
-        self.variables.push(NetcdfVariable { name: name.to_owned(), dimensions, kind, data, attributes });
-    }
-
-    /// Adds a variable of numbers along one dimension.
-    fn numbers(&mut self, name: &str, place: usize, values: &[f64]) {
-        let data = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let kind = Kind::Elements(ArrayType::Number(DType::F64));
-        let attributes = Vec::new();
-        self.variables.push(NetcdfVariable {
-            name: name.to_owned(),
-            dimensions: vec![place],
-            kind,
-            data,
-            attributes,
-        });
-    }
-
-    /// Adds the axes of an operation with their coordinates. Returns those before and those after all other axes.
-    fn added(&mut self, op: &Op) -> (Vec<usize>, Vec<usize>) {
-        match op {
-            Op::Quantile(shares) if shares.len() > 1 => {
-                let (place, _) = self.dimension("quantile", shares.len() as u64);
-                self.numbers("quantile", place, shares);
-                (vec![place], Vec::new())
-            }
-            Op::Histogram(edges) => {
-                let (place, _) = self.dimension("bin", edges.len() as u64 - 1);
-                self.numbers("bin_low", place, &edges[..edges.len() - 1]);
-                self.numbers("bin_high", place, &edges[1..]);
-                (Vec::new(), vec![place])
-            }
-            _ => (Vec::new(), Vec::new()),
-        }
     }
 }
 
@@ -285,33 +201,4 @@ fn arrays(answer: &Value) -> Vec<(&'static str, Array)> {
 /// A name without its groups, which classic netCDF does not have.
 fn plain(name: &str) -> String {
     name.replace('/', "_")
-}
-
-/// Copies some attributes of a variable.
-pub(super) fn copied_attributes(variable: &Variable, names: &[&str]) -> Vec<(String, NetcdfAttribute)> {
-    names
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), netcdf_attribute(variable.attribute(name)?)?)))
-        .collect()
-}
-
-/// Converts an attribute to classic netCDF, or returns `None` if that has no such type. Whole numbers without a type
-/// become i32 if they fit.
-fn netcdf_attribute(attribute: &Attribute) -> Option<NetcdfAttribute> {
-    let small = |value: &Value| match value {
-        Value::Int(n) => i32::try_from(*n).ok(),
-        _ => None,
-    };
-    Some(match &attribute.value {
-        AttributeValue::Numbers { dtype, bytes, typed, .. } => {
-            let numbers = attribute.value.numbers().unwrap_or_default();
-            match numbers.iter().map(small).collect::<Option<Vec<i32>>>() {
-                Some(all) if !typed => {
-                    NetcdfAttribute::Numbers(DType::I32, all.into_iter().flat_map(i32::to_le_bytes).collect())
-                }
-                _ => NetcdfAttribute::Numbers(*dtype, bytes.clone()),
-            }
-        }
-        value => NetcdfAttribute::Text(value.text()?.to_owned()),
-    })
 }

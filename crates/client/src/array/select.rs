@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
-use gristmill_array::{Selection, Take};
+use gristmill_array::{ArrayError, Selection, Take};
 use gristmill_format::{Dataset, Variable};
 
+use super::axis_names;
 use super::calendar::Calendar;
 use super::coordinate::{self, Coordinate};
 use super::partial_date::{PartialDate, Unit, finest};
@@ -97,46 +98,11 @@ impl AxisSelection {
     /// # Errors
     /// Returns a message if the text is not such a selection of one axis.
     pub fn index(text: &str) -> Result<AxisSelection, String> {
-        let Selection(takes) =
-            text.parse().map_err(|error: gristmill_array::ArrayError| error.to_string())?;
+        let Selection(takes) = text.parse().map_err(|error: ArrayError| error.to_string())?;
         match takes[..] {
             [take] => Ok(AxisSelection::Index(take)),
             _ => Err(format!("'{text}' is not of one axis; write START:STOP:STEP, or one index")),
         }
-    }
-}
-
-/// The name of an axis: that of its dimension, or `dim_0` and so on.
-pub(super) fn name(variable: &Variable, axis: usize) -> String {
-    match variable.dimensions.get(axis) {
-        Some(name) if !name.is_empty() => name.clone(),
-        _ => format!("dim_{axis}"),
-    }
-}
-
-/// Finds an axis by its name, or by its number, negative from the end.
-pub(super) fn axis(variable: &Variable, name_or_number: &str) -> Result<usize, ClientError> {
-    let axes = variable.shape.len();
-    let named: Vec<usize> = (0..axes).filter(|axis| name(variable, *axis) == name_or_number).collect();
-    let numbered = name_or_number.parse::<i64>().ok().and_then(|number| {
-        let at = if number < 0 { number + axes as i64 } else { number };
-        usize::try_from(at).ok().filter(|at| *at < axes)
-    });
-    match (&named[..], numbered) {
-        ([axis], _) => Ok(*axis),
-        ([], Some(axis)) => Ok(axis),
-        ([], None) => {
-            let names: Vec<String> = (0..axes).map(|axis| name(variable, axis)).collect();
-            Err(ClientError::Usage(format!(
-                "{} has no axis {name_or_number}; it has {}",
-                variable.path,
-                if names.is_empty() { "none, it is a single number".into() } else { names.join(", ") }
-            )))
-        }
-        _ => Err(ClientError::Usage(format!(
-            "several axes of {} are called {name_or_number}; give its number",
-            variable.path
-        ))),
     }
 }
 
@@ -148,7 +114,7 @@ pub(super) fn selection(
 ) -> Result<Selection, ClientError> {
     let mut takes = vec![None; variable.shape.len()];
     for (name_or_number, part) in parts {
-        let at = axis(variable, name_or_number)?;
+        let at = axis_names::find(variable, name_or_number)?;
         let times = match part {
             AxisSelection::Index(_) => None,
             _ => times(dataset, variable, at)?,
@@ -184,7 +150,7 @@ pub(super) fn selection(
 
 fn coordinate(dataset: &Dataset, variable: &Variable, axis: usize) -> Result<Coordinate, ClientError> {
     let Some(found) = coordinate::find(dataset, variable, axis) else {
-        let name = name(variable, axis);
+        let name = axis_names::name(variable, axis);
         return Err(ClientError::Usage(format!(
             "there is no coordinate {name} to select by; select by index with --isel {name}=START:STOP"
         )));

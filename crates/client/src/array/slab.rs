@@ -8,6 +8,7 @@ use gristmill_format::{Array, ChunkTable, Dataset, Decoder, FoundChunk, MAX_CHUN
 use gristmill_runtime::Control;
 use gristmill_wire::grid;
 
+use super::axis_names;
 use crate::ClientError;
 
 /// Most bytes of a hyperslab.
@@ -38,9 +39,9 @@ pub fn read_slab(
     selection: &Selection,
     stop: &Control,
 ) -> Result<Slab, ClientError> {
-    let table = dataset.table(variable)?;
+    let (of, table) = (dataset.variable(variable)?, dataset.table(variable)?);
     let grid = grid(&table.array).map_err(|error| ClientError::Usage(error.to_string()))?;
-    let selected = selection.resolve(&grid)?;
+    let selected = selection.resolve(&grid).map_err(|error| axis_names::with_dimension(of, error))?;
     let size = table.array.dtype.size() as u64;
     let bytes = selected.axes.iter().try_fold(size, |all, range| all.checked_mul(range.count));
     let room = bytes.filter(|bytes| *bytes <= MAX_SLAB_BYTES).and_then(|bytes| usize::try_from(bytes).ok());

@@ -35,6 +35,7 @@
 
 mod change;
 mod check;
+mod committed_rows;
 mod files;
 mod meta;
 mod object;

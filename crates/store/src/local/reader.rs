@@ -1,30 +1,26 @@
 //! Reads of a store while another process may write to it.
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::check::{Checker, VerifiedObject};
+use super::committed_rows::CommittedRows;
 use super::files::FileCache;
 use super::meta::{Meta, Row};
 use super::paths::{META_FILE, OBJECTS_DIR, object_path};
 use super::scrub::{scan, step_blocks};
-use super::{MAX_CACHED_OBJECTS, missing, wrong_length};
+use super::{missing, wrong_length};
 use crate::clock::from_nanos;
 use crate::disk::{DataFile, Disk, read_full};
 use crate::limits::{check_attribute_name, check_extents};
-use crate::locks::lock;
 use crate::sums::BLOCK_BYTES;
 use crate::{
     ArrivalState, CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId,
     ObjectStore, ReadOptions, Result, ScrubResult, Stat, StoreError, Version, WriteOptions,
 };
-
-/// Most repetitions of a read because the writer committed meanwhile. Then the read returns its error.
-const MAX_RETRIES: usize = 8;
 
 /// A store in a directory, open for reading. [`LocalStore::open_read_only`](super::LocalStore) makes it.
 ///
@@ -39,17 +35,9 @@ pub struct LocalReader {
     objects: PathBuf,
     disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
-    meta: Meta,
-    rows: Mutex<Rows>,
+    rows: CommittedRows,
     files: FileCache,
     checker: Checker,
-}
-
-/// Rows of one state of the SQLite file.
-#[derive(Default)]
-struct Rows {
-    data_version: i64,
-    rows: HashMap<ObjectId, Arc<Row>>,
 }
 
 impl LocalReader {
@@ -67,81 +55,10 @@ impl LocalReader {
             objects,
             disk,
             clock,
-            meta,
-            rows: Mutex::default(),
+            rows: CommittedRows::new(meta),
             files: FileCache::new(),
             checker: Checker::new(),
         })
-    }
-
-    /// The present row of `id`. If it is the same `Arc` as before, nothing was committed in between.
-    fn row(&self, id: &ObjectId) -> Result<Arc<Row>> {
-        let mut rows = lock(&self.rows);
-        let data_version = self.meta.data_version()?;
-        if rows.data_version != data_version || rows.rows.len() >= MAX_CACHED_OBJECTS {
-            *rows = Rows { data_version, rows: HashMap::new() };
-        }
-        if let Some(row) = rows.rows.get(id) {
-            return Ok(row.clone());
-        }
-        let row = self.meta.load(id)?.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        let row = Arc::new(row);
-        rows.rows.insert(id.clone(), row.clone());
-        Ok(row)
-    }
-
-    /// The row of `id`, if it has the version that `options` name.
-    fn expected_row(&self, id: &ObjectId, options: ReadOptions) -> Result<Arc<Row>> {
-        let row = self.row(id)?;
-        if let Some(expected) = options.if_version {
-            let actual = Version(row.version);
-            if actual != expected {
-                return Err(StoreError::Stale { id: id.clone(), expected, actual });
-            }
-            if row.dirty.is_some() {
-                return Err(StoreError::Unflushed { id: id.clone() });
-            }
-        }
-        Ok(row)
-    }
-
-    /// Runs `read` between two checks of the version. Repeats it if it found damage and there was a commit meanwhile.
-    fn read_checked<T>(
-        &self,
-        id: &ObjectId,
-        options: ReadOptions,
-        mut read: impl FnMut(&Row) -> Result<T>,
-    ) -> Result<T> {
-        let mut retries = 0;
-        loop {
-            let row = self.expected_row(id, options)?;
-            match read(&row) {
-                Ok(value) => {
-                    if options.if_version.is_some() {
-                        self.expected_row(id, options)?;
-                    }
-                    return Ok(value);
-                }
-                Err(StoreError::Damaged { .. } | StoreError::Corrupt { .. })
-                    if retries < MAX_RETRIES && !Arc::ptr_eq(&row, &self.expected_row(id, options)?) =>
-                {
-                    retries += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Calls `read` with the birth number of the object. Repeats it if another object got the name meanwhile.
-    fn for_one_object<T>(&self, id: &ObjectId, read: impl Fn(u64) -> Result<T>) -> Result<T> {
-        for _ in 0..=MAX_RETRIES {
-            let birth = self.row(id)?.birth;
-            let found = read(birth)?;
-            if self.row(id)?.birth == birth {
-                return Ok(found);
-            }
-        }
-        Err(StoreError::NotFound { id: id.clone() })
     }
 
     /// Fills `buffer` with bytes of the object, and checks them. The bytes must lie within the object.
@@ -192,7 +109,7 @@ impl LocalReader {
                 let untouched = |dirty: &Range<u64>| start >= dirty.end || end <= dirty.start;
                 row.dirty.as_ref().is_none_or(|dirty| untouched(dirty) && end <= row.length)
             },
-            load: &|number| self.meta.segment(row.birth, number, row.default_sum()),
+            load: &|number| self.rows.meta.segment(row.birth, number, row.default_sum()),
         })
     }
 
@@ -221,7 +138,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn read_at(&self, id: &ObjectId, offset: u64, buffer: &mut [u8], options: ReadOptions) -> Result<usize> {
-        self.read_checked(id, options, |row| {
+        self.rows.read_checked(id, options, |row| {
             let within = row.length.saturating_sub(offset);
             let n = usize::try_from(within).map_or(buffer.len(), |within| within.min(buffer.len()));
             self.read_exact(id, row, offset, buffer.get_mut(..n).unwrap_or_default(), options.verify)?;
@@ -230,7 +147,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn verify(&self, id: &ObjectId, range: Range<u64>, options: ReadOptions) -> Result<()> {
-        self.read_checked(id, options, |row| {
+        self.rows.read_checked(id, options, |row| {
             if range.start >= range.end.min(row.length) {
                 return Ok(());
             }
@@ -250,12 +167,12 @@ impl ObjectStore for LocalReader {
     ) -> Result<()> {
         let end = check_extents(extents, buffer.len())?;
         // All extents must come from one state of the object, even if the caller named no version.
-        let row = self.row(id)?;
+        let row = self.rows.get(id)?;
         let options = match options.if_version {
             None if row.dirty.is_none() => ReadOptions { if_version: Some(Version(row.version)), ..options },
             _ => options,
         };
-        self.read_checked(id, options, |row| {
+        self.rows.read_checked(id, options, |row| {
             if end > row.length {
                 return Err(StoreError::OutOfRange { id: id.clone(), end, length: row.length });
             }
@@ -290,23 +207,23 @@ impl ObjectStore for LocalReader {
     }
 
     fn flush(&self, id: &ObjectId) -> Result<()> {
-        self.row(id).map(|_| ())
+        self.rows.get(id).map(|_| ())
     }
 
     fn stat(&self, id: &ObjectId) -> Result<Stat> {
-        let row = self.row(id)?;
+        let row = self.rows.get(id)?;
         let state = ArrivalState::at(row.lease.map(from_nanos), self.clock.now());
         let modified = from_nanos(row.modified);
         Ok(Stat { length: row.length, version: Version(row.version), state, modified })
     }
 
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
-        self.meta.list(prefix, after, limit.min(MAX_LIST_PAGE))
+        self.rows.meta.list(prefix, after, limit.min(MAX_LIST_PAGE))
     }
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
         check_attribute_name(name)?;
-        self.for_one_object(id, |birth| self.meta.attribute(birth, name))
+        self.rows.for_one_object(id, |birth| self.rows.meta.attribute(birth, name))
     }
 
     fn set_attribute(&self, _: &ObjectId, _: &str, _: &[u8]) -> Result<()> {
@@ -318,7 +235,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn list_attributes(&self, id: &ObjectId) -> Result<Vec<String>> {
-        self.for_one_object(id, |birth| self.meta.attribute_names(birth))
+        self.rows.for_one_object(id, |birth| self.rows.meta.attribute_names(birth))
     }
 
     fn compare_and_swap(
@@ -336,7 +253,7 @@ impl ObjectStore for LocalReader {
     }
 
     fn written(&self, id: &ObjectId, range: Range<u64>) -> Result<Vec<Range<u64>>> {
-        Ok(self.row(id)?.written.within(range, MAX_WRITTEN_PAGE))
+        Ok(self.rows.get(id)?.written.within(range, MAX_WRITTEN_PAGE))
     }
 
     fn renew_lease(&self, _: &ObjectId, _: Duration) -> Result<()> {
@@ -349,7 +266,7 @@ impl ObjectStore for LocalReader {
 
     /// Compares blocks with their sums. New sums of unknown blocks are not stored.
     fn scrub(&self, id: &ObjectId, from: u64) -> Result<ScrubResult> {
-        self.read_checked(id, ReadOptions::default(), |row| {
+        self.rows.read_checked(id, ReadOptions::default(), |row| {
             let Some((number, blocks)) = step_blocks(from, row.length) else {
                 return Ok(ScrubResult::default());
             };
@@ -359,14 +276,14 @@ impl ObjectStore for LocalReader {
             })?;
             match found.damaged.first() {
                 // The writer may have changed the object meanwhile.
-                Some(_) if *self.row(id)? != *row => Ok(ScrubResult { damaged: Vec::new(), ..found }),
+                Some(_) if *self.rows.get(id)? != *row => Ok(ScrubResult { damaged: Vec::new(), ..found }),
                 _ => Ok(found),
             }
         })
     }
 
     fn advise_sequential(&self, id: &ObjectId) -> Result<()> {
-        let row = self.row(id)?;
+        let row = self.rows.get(id)?;
         let (path, file) = (object_path(&self.objects, id), self.file(id, &row)?);
         file.advise_sequential().map_err(|error| StoreError::io("advise on", &path, error))
     }

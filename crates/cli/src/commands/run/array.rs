@@ -20,7 +20,7 @@ use gristmill_wire::FoldPlace;
 
 use super::job::Job;
 use super::printer::Printer;
-use super::variable::MEDIAN;
+use super::variable::{MEDIAN, path_of};
 use crate::COMMAND_LINE;
 use crate::args::RunArgs;
 
@@ -185,13 +185,6 @@ fn planned(
             (plan, job)
         }
     })
-}
-
-fn path_of(location: &Location) -> &Path {
-    match location {
-        Location::Local(path) => path,
-        Location::Remote(url) => Path::new(&url.path),
-    }
 }
 
 /// Whether both names are of the same file.

@@ -1,13 +1,15 @@
 //! The variable of a scientific file that `run` reduces, if none is named.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_array::Op;
 use gristmill_client::Location;
 use gristmill_format::{Dataset, Variable, is_self_describing};
+use gristmill_kernel::catalog::{self, Accepts};
 
-use crate::args::RunArgs;
+use crate::args::{Element, RunArgs};
 use crate::commands::connect_to_read;
 use crate::commands::variables::{failed, is_zarr};
 use crate::error::CliError;
@@ -85,6 +87,33 @@ pub(super) fn note_plain(args: &RunArgs) {
             args.path,
             element.dtype.name()
         ));
+    }
+}
+
+/// Says that a file is read as lines of text, if its name ends with a type of numbers (`.f64`) and the kernel takes numbers
+/// too.
+pub(super) fn note_lines(args: &RunArgs) {
+    let lines = args.selection.dtype.is_none() && args.selection.record.is_none();
+    let takes_numbers =
+        || catalog::find(&args.kernel).is_ok_and(|kernel| kernel.accepts.contains(&Accepts::Elements));
+    let ending = path_of(&args.path).extension().and_then(OsStr::to_str);
+    if lines
+        && let Some(element) = ending.and_then(|ending| ending.parse::<Element>().ok())
+        && takes_numbers()
+    {
+        crate::notice(format_args!(
+            "note: {} is read as lines of text, because no type is given; --type {} reads its numbers",
+            args.path,
+            element.dtype.name()
+        ));
+    }
+}
+
+/// The path of a file, without the address of its cluster.
+pub(super) fn path_of(location: &Location) -> &Path {
+    match location {
+        Location::Local(path) => path,
+        Location::Remote(url) => Path::new(&url.path),
     }
 }
 

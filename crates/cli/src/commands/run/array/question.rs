@@ -5,6 +5,7 @@ use gristmill_client::{ArrayQuestion, Mapping};
 use gristmill_kernel::Value;
 
 use crate::args::RunArgs;
+use crate::commands::operations;
 use crate::commands::run::variable::{HISTOGRAM, MEDIAN, QUANTILE};
 use crate::error::CliError;
 
@@ -29,7 +30,10 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion,
         let numbers = || value.split(',').map(|one| one.trim().parse::<f64>()).collect::<Result<Vec<_>, _>>();
         match name.as_str() {
             _ if !takes_parameter(&args.kernel, name) => {
-                return Err(wrong(&format!("'{}' of a variable takes no such parameter", args.kernel)));
+                let (kernel, known) = (&args.kernel, parameter_names(&args.kernel));
+                return Err(wrong(&format!(
+                    "'{kernel}' of a variable takes no such parameter; it takes {known}"
+                )));
             }
             "keepdims" => question.keepdims = truth()?,
             "skipna" => question.skipna = Some(truth()?),
@@ -145,6 +149,13 @@ pub(super) fn histogram_between(bins: usize, answers: &[Value]) -> Result<Op, Cl
     // As NumPy does if all elements are equal.
     let (low, high) = if low == high { (low - 0.5, high + 0.5) } else { (low, high) };
     Ok(Op::histogram(bins, low, high)?)
+}
+
+/// The names of the parameters that an operation on a variable takes.
+fn parameter_names(operation: &str) -> String {
+    let own = operations::find(operation).into_iter().flat_map(|found| found.params);
+    let names: Vec<&str> = own.chain(operations::COMMON).map(|(name, _, _)| *name).collect();
+    names.join(", ")
 }
 
 /// Whether an operation on a variable takes a parameter.
