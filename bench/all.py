@@ -1,4 +1,4 @@
-"""Runs every benchmark program and collects what they print in summary.txt beside the results.
+"""Runs every benchmark program and collects their output in summary.txt beside the results.
 
     python bench/all.py [--quick] [--data DIR] [--results DIR] [--probe PATH] [--gristmill PATH] [--rg PATH] [PROGRAM ...]
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from probe import ROOT
 
-# Each program, and the options it takes that not all take.
+# Each program, and its options that not all programs have.
 PROGRAMS = {
     "sum": ["probe"],
     "kernels": ["probe"],
@@ -27,7 +27,7 @@ PROGRAMS = {
         ["probe", "gristmill"],
     ),
 }
-# Not part of a quick run: they need what is not installed everywhere, and say little when small.
+# A quick run leaves these out. They need programs that are not installed everywhere, and a small run of them shows little.
 FULL_ONLY = ["reductionist"]
 SHARED = ["data", "results"]
 

@@ -1,7 +1,7 @@
-"""A file that is read while it comes over HTTP, from its beginning to its end on one connection.
+"""A file that is read while it arrives over HTTP, from its beginning to its end on one connection.
 
-Whoever reads waits for bytes that are still to come. Few bytes far ahead, as the index of a file has them, are fetched
-at once over a second connection, so that reading a file in the order of its bytes takes no longer than copying it.
+A reader waits for bytes that have not arrived. A small read far ahead, such as one of a file's index, uses a second connection at
+once. So a program that reads a file in the order of its bytes takes no longer than a copy of the file.
 """
 
 import http.client
@@ -9,13 +9,13 @@ import io
 import threading
 from urllib.parse import urlsplit
 
-# Reads of at most so many bytes that begin more than so many bytes ahead of what is there are not waited for.
+# A read of at most FEW bytes that begins more than AHEAD bytes after the bytes that have arrived does not wait.
 FEW, AHEAD = 64 << 10, 4 << 20
 PIECE = 1 << 20
 
 
 class Arriving(io.RawIOBase):
-    """Begins to fetch as soon as it is made. Holds the whole file in memory."""
+    """Begins to fetch when it is made. It holds the whole file in memory."""
 
     def __init__(self, url):
         super().__init__()

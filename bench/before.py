@@ -1,11 +1,11 @@
-"""An older build of Gristmill beside the present one: what became slower, of what people do most.
+"""Compares an older build of Gristmill with the present one: which common commands became slower?
 
     git worktree add ../before COMMIT && (cd ../before && cargo build --release -p gristmill)
     python bench/before.py --before ../before/target/release/gristmill
 
-Both commands do the same in turns: kernels over a plain file, a variable of a netCDF file, and on a cluster of each one's own four
-nodes the same, beside copies of large and small files and a request over almost nothing. A kernel is timed as its report says, all
-else from the start of the command to its end.
+Both commands do the same tasks in turns: kernels over a plain file, a variable of a netCDF file, and the same on a cluster of four
+nodes that each build has for itself. There they also copy large and small files, and run a request over a few bytes. The time of a
+kernel is that of its report. All other times are from the start of the command to its end.
 """
 
 import json
@@ -27,7 +27,7 @@ SIZE, QUICK_SIZE = 512 * data.MIB, 8 * data.MIB
 NODES = 4
 GOAL = 1.03
 
-# Files of a folder that is put, and bytes of each.
+# The number of files in a folder that is put, and the bytes of each.
 SMALL_FILES, SMALL_BYTES = 200, 4096
 
 # Kernels over numbers and over text, with their parameters.
@@ -39,7 +39,7 @@ TEXT = {"wc": (), "grep": (f"pattern={data.LITERAL}", "count_only=true")}
 
 
 class Build:
-    """One of both builds, with nodes of its own."""
+    """One of the two builds, with its own nodes."""
 
     def __init__(self, binary, options, files):
         self.binary, self.files = binary, files
@@ -57,7 +57,7 @@ class Build:
         return done.stdout
 
     def kernel(self, kernel, path, *how, params=()):
-        """Seconds inside a request, and its answer."""
+        """The seconds of a request, and its answer."""
         given = [word for param in params for word in ("--param", param)]
         answer = json.loads(self.command("run", kernel, path, *how, *given, "--json"))
         return answer["report"]["elapsed_seconds"], answer["result"]
@@ -69,7 +69,8 @@ class Build:
 
 
 def tasks(files, folder):
-    """The tasks of each build: {name: function}. A function takes a build and gives seconds and the answer, which must agree."""
+    """The tasks of each build: {name: function}. A function takes a build and returns seconds and the answer. The answers of both
+    builds must agree."""
     found = {}
     for name, params in {**NUMBERS, **TEXT}.items():
         file, how = ("numbers", ("--type", "f64")) if name in NUMBERS else ("text", ())
@@ -99,7 +100,7 @@ def tasks(files, folder):
 
 
 def bytes_of(name, files):
-    """The bytes that a task reads or writes."""
+    """The number of bytes that a task reads or writes."""
     kernel = name.partition(",")[0]
     if kernel in TEXT:
         return files["text"].stat().st_size
@@ -111,7 +112,7 @@ def bytes_of(name, files):
 
 
 def field(path, size):
-    """A variable in chunks, of as many bytes as half of a file."""
+    """Writes a variable in chunks, half as large as the other files."""
     rng = np.random.default_rng(3)
     shape = (max(8, size // 2 // (256 * 512 * 4)), 256, 512)
     values = rng.normal(280, 10, shape).astype("f4")

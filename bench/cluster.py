@@ -1,4 +1,4 @@
-"""Storage nodes of this machine for the benchmark programs."""
+"""Storage nodes on this machine for the benchmark programs."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from probe import release_binary
 
-# How long nodes may take to start and to stop, in seconds.
+# The maximum times for nodes to start and to stop, in seconds.
 START_SECONDS = 60
 STOP_SECONDS = 30
 
@@ -23,7 +23,7 @@ STRIPE = 1 << 20
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
-# The option of all programs that start nodes, to be given to `pairs.arguments`.
+# The option of all programs that start nodes, for `pairs.arguments`.
 GRISTMILL = {
     "type": Path,
     "default": release_binary("gristmill"),
@@ -32,17 +32,17 @@ GRISTMILL = {
 
 
 def ends_with_us():
-    """For a child before it runs its program: it is told to stop when this program ends, however it does."""
+    """Runs in a child before its program: the child gets a signal to stop when this program ends for any reason."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def environment():
-    """Ours, but for what would have the nodes or their clients do something else."""
+    """The environment of this process, without the variables that change what nodes and clients do."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GRISTMILL_")}
 
 
 class Nodes:
-    """Storage nodes with new, empty targets in a directory of their own; use with `with`."""
+    """Storage nodes with new, empty targets in their own directory; use with `with`."""
 
     def __init__(self, binary, parent, count, listen="127.0.0.1:0", prefix=(), options=(), ca=None, token=None):
         if not Path(binary).is_file():
@@ -91,12 +91,12 @@ class Nodes:
 
     @property
     def entry(self):
-        """How a gristmill-probe is told of them."""
+        """The description of the cluster for gristmill-probe."""
         known = {"address": self.address, "ca": self.ca and str(self.ca), "token": self.token}
         return {name: value for name, value in known.items() if value is not None}
 
     def objects(self, file):
-        """The objects of a file in this machine's file system, as `put` found them new."""
+        """The objects of a file in this machine's file system. `put` found them."""
         return self.found[file]
 
     def put(self, probe, source, file, targets=None, stripe=STRIPE):
@@ -109,7 +109,7 @@ class Nodes:
         return {path for path in self.directory.glob("node*/objects/**/*") if path.is_file()}
 
     def floor(self, probe, file, size, lanes):
-        """Seconds for reading the objects of a file and doing nothing with them: the same pages that nodes read."""
+        """The seconds to read the objects of a file and do nothing with them. The pages are those that the nodes read."""
         first, *rest = self.objects(file)
         answer = probe.ask("floor", path=first, also=[str(path) for path in rest], lanes=lanes)
         if not size <= answer["bytes_read"] <= 1.01 * size + (1 << 20):

@@ -1,9 +1,9 @@
-"""How long nodes take to agree on a pass, by how many they are: an allreduce measured to 16 nodes on this machine, and
-simulated to 1,000.
+"""How long nodes take to agree on a pass, by the number of nodes: an allreduce, measured to 16 nodes on this machine and simulated
+to 1,000.
 
-A pass is k-means over a few points of each node: folding them takes microseconds, so what a pass takes is the exchange. It
-is what all passes until the centres stand still take longer than one, over their number. The simulation is of the same code and counts messages that follow each
-other; it is drawn with the time of one as two measured nodes have it.
+A pass is k-means over a few points of each node. Nodes fold these points in microseconds, so the time of a pass is that of the
+exchange. It is the time of all passes less that of a run with one pass, divided by the number of passes. The simulation runs the
+same code and counts messages that follow each other. The picture uses the time of one message as measured with two nodes.
 """
 
 import csv
@@ -24,14 +24,14 @@ ROUNDS, FEW, MANY = 10, 1, 101
 
 
 def simulated():
-    """Delays and messages by the number of servers."""
+    """The delays and messages, by the number of servers."""
     command = ["cargo", "run", "--quiet", "--release", "-p", "gristmill-collective", "--example", "latency"]
     said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [{name: int(n) for name, n in row.items()} for row in csv.DictReader(io.StringIO(said))]
 
 
 def measured(options, count):
-    """Seconds of a pass on so many nodes, in each round."""
+    """The seconds of a pass on so many nodes, in each round."""
     path = options.data / f"few-points-{count}.f64"
     rng = np.random.default_rng(3)
     rng.normal(size=(POINTS * count, DIMS)).tofile(path)

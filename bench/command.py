@@ -1,4 +1,4 @@
-"""The command `gristmill run` on a variable, timed from its start to its end."""
+"""Runs the command `gristmill run` on a variable and times it from its start to its end."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ KINDS = {"f": "float", "i": "int", "u": "uint"}
 
 @dataclass(frozen=True)
 class Answered:
-    """`value`: the array. `seconds`: of the whole command, `inside`: of the request as its report says."""
+    """`value`: the array. `seconds`: the time of the whole command. `inside`: the time of the request, from its report."""
 
     value: np.ndarray
     seconds: float
@@ -25,12 +25,12 @@ class Answered:
 
 
 class Refused(Exception):
-    """The command did not do it; the text says what it said."""
+    """The command failed. The text is its error message."""
 
 
 @contextlib.contextmanager
 def on_cores(cores):
-    """What runs in here, and what it starts, has these cores only; None: all that there are."""
+    """Limits this process and its children to these cores inside the `with` block. None: all cores."""
     before = os.sched_getaffinity(0)
     try:
         if cores is not None:
@@ -45,15 +45,15 @@ def one_core():
 
 
 def array(said):
-    """An array of an answer, in which numbers that are not finite are text."""
+    """An array of an answer. Numbers that are not finite are text there."""
     kind = KINDS[said["type"][0]] + said["type"][1:]
     return np.array([float(x) if isinstance(x, str) else x for x in said["values"]], kind).reshape(said["shape"])
 
 
 def variable(binary, op, file, name, *options, axes=None, cores=None, prefix=(), env=None):
-    """Asks for a reduction of a variable of a file, which may be grist://...; `env` is what it has besides ours."""
+    """Requests a reduction of a variable of a file, which may be grist://... `env` has additional variables of the environment."""
     command = [*prefix, binary, "run", op, file, "--var", name, "--json", "--no-progress", *options]
-    # Or the second round would measure what was learned in the first.
+    # Without this option the second round would use what the first one learned.
     command += ["--no-statistics"]
     command += ["--axes", axes] if axes else []
     with on_cores(cores):

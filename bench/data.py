@@ -1,9 +1,9 @@
-"""Makes the data of the benchmark programs, only what is missing.
+"""Makes the data of the benchmark programs, if they are missing.
 
     python bench/data.py [--dir DIR] [--size 1GiB] [KIND ...]
 
-The same kind and size give the same bytes wherever this NumPy version runs; a smaller array is the beginning of
-a larger one. Files are written in pieces, so memory stays small, and appear under their name once complete.
+The same kind and size give the same bytes with every installation of this NumPy version. A smaller array is the beginning of a
+larger one. Files are written in pieces, so memory stays small. They get their name when they are complete.
 """
 
 import argparse
@@ -18,7 +18,7 @@ DEFAULT_DIR = ROOT / "target" / "bench-data"
 MIB = 1 << 20
 GIB = 1 << 30
 
-# Values of an array made at once, and characters of a text.
+# How many values of an array, and lines of a text, are made at once.
 PIECE_VALUES = 1 << 20
 PIECE_LINES = 1 << 15
 
@@ -26,7 +26,7 @@ PIECE_LINES = 1 << 15
 FILL_SHARE = 0.3
 FILL_VALUE = 1e36
 
-# What the searches in grep.py look for.
+# The text that the searches in grep.py look for.
 LITERAL = "connection reset by peer"
 
 
@@ -35,7 +35,7 @@ def normal(rng, n):
 
 
 def binades(rng, n):
-    """Both signs, 200 binary exponents, all equally likely."""
+    """Both signs and 200 binary exponents, all equally likely."""
     values = rng.uniform(1.0, 2.0, n) * np.where(rng.random(n) < 0.5, -1.0, 1.0)
     return np.ldexp(values, rng.integers(-100, 100, n, dtype=np.int32))
 
@@ -47,7 +47,7 @@ def fill(rng, n):
 
 
 def lognormal(rng, n):
-    """About e^-10 to e^10."""
+    """Values from about e^-10 to e^10."""
     return rng.lognormal(0.0, 2.5, n)
 
 
@@ -55,7 +55,7 @@ def integers(rng, n):
     return rng.integers(-(2**31), 2**31, n, dtype=np.int32)
 
 
-# Name: (how values are made, type as gristmill calls it, seed).
+# Name: (function that makes the values, type as gristmill calls it, seed).
 ARRAYS = {
     "normal": (normal, "f64", 1),
     "binades": (binades, "f64", 2),
@@ -90,7 +90,7 @@ EVENTS = [
 
 
 def text_lines(rng, n):
-    """Log lines, prose and, rarely, sequences of capital letters; one line in a thousand has the literal."""
+    """Log lines, prose, and sometimes sequences of capital letters. One line in a thousand has the literal."""
     kind = rng.integers(0, 1000, n)
     numbers = rng.integers(0, 1 << 30, (n, 4))
     lengths = rng.geometric(1 / 12, n) + 2
@@ -113,7 +113,7 @@ def text_lines(rng, n):
 
 
 def pieces(kind, size):
-    """The bytes of a file of this kind, piece by piece."""
+    """The bytes of a file of this kind, in pieces."""
     left = size
     number = 0
     while left:
@@ -138,7 +138,7 @@ def path_of(directory, kind, size):
 
 
 def make(directory, kind, size):
-    """The path of a file of this kind and size, made if it is missing."""
+    """The path of a file of this kind and size. The file is made if it is missing."""
     path = path_of(directory, kind, size)
     if path.exists() and path.stat().st_size == size:
         return path
@@ -147,7 +147,7 @@ def make(directory, kind, size):
     with open(part, "wb") as out:
         for piece in pieces(kind, size):
             out.write(piece)
-        # Written back now rather than in the middle of a measurement.
+        # The data must not be written back in the middle of a measurement.
         out.flush()
         os.fsync(out.fileno())
     os.replace(part, path)

@@ -1,4 +1,4 @@
-"""What netCDF4-python and NumPy answer about a variable, and what is true of it."""
+"""The answers of netCDF4-python and NumPy about a variable, and the true answers."""
 
 import warnings
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import netCDF4
 import numpy as np
 
-# Times that are read at once where a variable is not read whole: a whole number of chunks.
+# How many times are read at once if a variable is not read whole. It is a whole number of chunks.
 BLOCK_TIMES = 64
 
-# What an exact answer may differ from ours, in units of the last place of its type: one rounding of each, of which
-# that of the f64 below, before it becomes f32, makes one.
+# How far the true answer may differ from ours, in units in the last place. Both are rounded once, and the true answer is rounded
+# to f64 before it becomes f32.
 ULPS = 1
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An operation, and whether over the times alone or over all axes."""
+    """An operation, and whether it reduces over time only or over all axes."""
 
     op: str
     times_only: bool
@@ -32,19 +32,19 @@ class Asked:
 
 MEAN, MEAN_OF_ALL = Asked("mean", True), Asked("mean", False)
 ALL = (MEAN, Asked("max", True), Asked("std", True), Asked("sum", False), MEAN_OF_ALL)
-# Where decoding takes most of the time, fewer tell as much.
+# Decoding takes most of the time of these files, so fewer operations are enough.
 SOME = (MEAN, Asked("max", True), Asked("sum", False))
 
 
 def masked(variable, asked):
-    """As the library gives it: a masked array."""
+    """The way of the library: a masked array."""
     return getattr(variable[:], asked.op)(axis=asked.axis)
 
 
 def with_nan(variable, asked):
-    """NaN for what is missing, and NumPy's functions that leave it out."""
+    """Missing values become NaN, and NumPy's nan functions leave them out."""
     with warnings.catch_warnings():
-        # Cells over land have no values, of which these functions warn.
+        # NumPy warns of cells over land, which have no values.
         warnings.simplefilter("ignore", RuntimeWarning)
         return getattr(np, f"nan{asked.op}")(variable[:].filled(np.nan), axis=asked.axis)
 
@@ -53,7 +53,7 @@ WAYS = {"masked array": masked, "nan functions": with_nan}
 
 
 def by_blocks(variable):
-    """The mean over time in memory that a cache holds, as one who cares writes it."""
+    """The mean over time in blocks that fit into a cache, as a careful programmer writes it."""
     total, count = 0.0, 0
     for at in range(0, variable.shape[0], BLOCK_TIMES):
         block = variable[at : at + BLOCK_TIMES]
@@ -64,7 +64,7 @@ def by_blocks(variable):
 
 
 def answer(path, name, function, *more):
-    """A plain array from a file that is opened for it, with NaN for what is missing."""
+    """Opens the file and returns a plain array, with NaN for missing values."""
     with netCDF4.Dataset(path) as file:
         return plain(function(file[name], *more))
 
@@ -74,8 +74,8 @@ def plain(found):
 
 
 def truths(path, name, all_asked):
-    """What is true, rounded to the variable's decoded type: {asked: array}. Values of f32 are added in f64, those of
-    f64 in the machine's longest type, and squares only after the mean is known."""
+    """The true answers, rounded to the variable's decoded type: {asked: array}. Values of f32 are added in f64, and those of f64
+    in the machine's longest type. Squares are added in a second pass, after the mean is known."""
     with netCDF4.Dataset(path) as file:
         variable = file[name]
         decoded = variable[:1].dtype
@@ -106,7 +106,8 @@ def truths(path, name, all_asked):
 
 
 def ulps(a, b):
-    """The most steps from a number of one array to that of the other; infinite where only one of two is NaN."""
+    """The largest distance between two elements, in steps from one float to the next. It is infinite if only one of the two is
+    NaN."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any():
         return float("inf")
@@ -120,7 +121,7 @@ def ulps(a, b):
 
 
 def near(found, truth, times):
-    """Whether NumPy's answer is a rounded one: each of so many additions may round once, and its type may be wider."""
+    """Whether NumPy's answer is right up to rounding. Each addition may round once, and its type may be wider."""
     found, truth = np.asarray(found, np.float64), np.asarray(truth)
     tolerance = times * np.finfo(truth.dtype).eps
     return found.shape == truth.shape and np.allclose(found, truth, rtol=tolerance, atol=0, equal_nan=True)

@@ -1,11 +1,11 @@
-"""Fields of daily temperatures over a grid of one degree, as netCDF files: what the programs over variables read.
+"""Fields of daily temperatures over a grid of one degree, as netCDF files for the programs over variables.
 
     python bench/fields.py [--dir DIR] [--size 1GiB] [LAYOUT ...]
 
-A field is a gradient from the equator to the poles, a year, waves that wander, and noise, rounded to 12 bits behind
-the point, as archives round theirs: deflate leaves 36 % of it. Land has no values and stays where it is; besides, some
-swaths are missing each day. The size of a file is that of its values once decoded. The same size gives the same values
-wherever this NumPy version runs; a shorter file is the beginning of a longer one.
+A field is the sum of a gradient from the equator to the poles, a yearly cycle, moving waves and noise. It is rounded to 12 bits
+after the binary point, as in many archives, so that deflate leaves 36 % of it. Land has no values. Besides, some swaths are
+missing each day. The size of a file is that of its decoded values. The same size gives the same values with every installation of
+this NumPy version. A shorter file is the beginning of a longer one.
 """
 
 import argparse
@@ -22,7 +22,7 @@ VARIABLE = "tas"
 LATITUDES, LONGITUDES = 180, 360
 CELLS = LATITUDES * LONGITUDES
 
-# Times that are made at once; a piece has a generator of its own, so pieces can be made one by one.
+# How many times are made at once. Each piece has its own generator, so pieces can be made one by one.
 PIECE_TIMES = 16
 SEED = 11
 
@@ -34,17 +34,17 @@ NOISE = 0.5
 STEP = 1 / 4096
 FILL = np.float32(1e20)
 
-# Of packed values, as they are packed from the middle of what is there.
+# The attributes of packed values. The offset is in the middle of the values.
 SCALE, OFFSET, PACKED_FILL = 0.01, 273.15, np.int16(-32767)
 
-# A chunk of f32 has 1 MiB, one of i16 half of that.
+# A chunk of f32 has 1 MiB, and one of i16 half of that.
 CHUNK = (16, 90, 180)
 DEFLATE = {"zlib": True, "complevel": 4, "shuffle": True}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a field lies in a file. `decoded`: what its values are for whoever reads them."""
+    """How a field is stored in a file. `decoded` is the type of its decoded values."""
 
     about: str
     format: str
@@ -70,14 +70,14 @@ LAYOUTS = {
 
 
 def land():
-    """The cells without values: where a few smooth waves are highest."""
+    """The cells without values: those where the sum of a few smooth waves is highest."""
     lat, lon = np.meshgrid(np.linspace(-1, 1, LATITUDES), np.linspace(0, 2 * np.pi, LONGITUDES), indexing="ij")
     height = np.sin(2 * lon + 0.5) * np.cos(2 * lat) + 0.6 * np.sin(3 * lon - 4 * lat) + 0.4 * np.cos(5 * lon + 7 * lat)
     return height > np.quantile(height, 1 - LAND)
 
 
 def piece(number):
-    """Temperatures in kelvin at PIECE_TIMES times as f32, and which are missing."""
+    """Temperatures in kelvin at PIECE_TIMES times as f32, and a mask of the missing ones."""
     rng = np.random.default_rng([SEED, number])
     day = np.arange(number * PIECE_TIMES, (number + 1) * PIECE_TIMES, dtype=np.float32)[:, None, None]
     lat = np.linspace(-90, 90, LATITUDES, dtype=np.float32)[None, :, None] * np.float32(np.pi / 180)
@@ -93,7 +93,7 @@ def piece(number):
 
 
 def times_of(layout, size):
-    """How many times a file of this size has, at least one piece."""
+    """The number of times in a file of this size, at least one piece."""
     return max(PIECE_TIMES, size // (CELLS * np.dtype(LAYOUTS[layout].decoded).itemsize))
 
 
@@ -102,14 +102,14 @@ def decoded_bytes(layout, size):
 
 
 def stored(layout, values, missing):
-    """The values as they are in a file of this layout."""
+    """The values in the form in which a file of this layout has them."""
     if layout.type == "i2":
         values = np.round((values - OFFSET) / SCALE).astype(np.int16)
     return np.where(missing, layout.fill, values).astype(layout.type)
 
 
 def make(directory, layout, size):
-    """The path of a file of this layout and size, made if it is missing."""
+    """The path of a file of this layout and size. The file is made if it is missing."""
     how = LAYOUTS[layout]
     path = Path(directory) / f"field-{layout}-{data.size_name(size)}.nc"
     if path.exists():
@@ -134,7 +134,7 @@ def make(directory, layout, size):
             count = min(PIECE_TIMES, times - at)
             variable[at : at + count] = stored(how, values, missing | dry)[:count]
     with open(part, "rb") as written:
-        # Written back now rather than in the middle of a measurement.
+        # The data must not be written back in the middle of a measurement.
         os.fsync(written.fileno())
     os.replace(part, path)
     return path

@@ -1,4 +1,4 @@
-"""Counting the lines that match, against ripgrep: two commands, process start counted for both."""
+"""Counts matching lines, compared with ripgrep: two commands, with the start of the process included for both."""
 
 import json
 import os
@@ -34,11 +34,11 @@ def output_of(command, ok=(0,)):
 
 
 def timed_command(command, ok=(0,), cores=None):
-    """A side that runs a command from its start to its end, on these cores only if any are given."""
+    """A side that runs a command from its start to its end. If cores are given, it runs only on these."""
 
     def run():
         before = os.sched_getaffinity(0)
-        # A child takes the cores over from its parent.
+        # A child inherits the cores of its parent.
         if cores is not None:
             os.sched_setaffinity(0, cores)
         try:
@@ -71,7 +71,7 @@ def main():
         ours = [str(options.gristmill), "run", "grep", str(path)]
         ours += ["--param", f"pattern={pattern}", "--param", "count_only=true"]
         theirs = [rg, "--no-config", "-c", "-e", pattern, str(path)]
-        # Without a match ripgrep prints nothing and ends with 1.
+        # Without a match ripgrep prints nothing and its exit code is 1.
         count = json.loads(output_of([*ours, "--json"]))["result"]["count"]
         expected = int(output_of(theirs, ok=(0, 1)) or 0)
         pairs.require(count == expected, f"{pattern!r}: {count} lines by gristmill, {expected} by ripgrep")

@@ -1,4 +1,5 @@
-"""How the sum grows: with the file, the targets, the stripe unit and the lanes; and how much memory it takes."""
+"""How the speed of a sum depends on the size of the file, the targets, the stripe unit and the lanes; and how much memory it
+takes."""
 
 import shutil
 import tempfile
@@ -14,12 +15,12 @@ from probe import Probe, stripe
 
 SIZES = [64 * data.MIB, 256 * data.MIB, data.GIB, 4 * data.GIB]
 QUICK_SIZES = [8 * data.MIB, 16 * data.MIB, 64 * data.MIB]
-# The size at which targets and units are varied.
+# The file size for the points that vary targets and units.
 SIZE, QUICK_SIZE = data.GIB, 16 * data.MIB
 TARGETS = [1, 2, 4, 8, 16]
 UNITS = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20]
 LANES = [1, 2]
-# The striping with which the size is varied.
+# The striping for the points that vary the size.
 USUAL_TARGETS, USUAL_UNIT = 4, 1 << 20
 MEMORY_BOUND = 128 * data.MIB
 ROUNDS, QUICK_ROUNDS = 5, 3
@@ -27,7 +28,7 @@ ROUNDS, QUICK_ROUNDS = 5, 3
 
 @dataclass(frozen=True)
 class Point:
-    """One file and number of lanes. `targets` 0: a plain file."""
+    """One file and a number of lanes. With `targets` 0 it is a plain file."""
 
     size: int
     targets: int
@@ -37,7 +38,7 @@ class Point:
 
 @dataclass
 class Found:
-    """What was measured at a point; `floor` is reading the same bytes from a plain file in the same round."""
+    """The measurements at a point. `floor` is the time to read the same bytes from a plain file in the same round."""
 
     seconds: list
     floor: list
@@ -51,7 +52,7 @@ class Found:
 
 
 def measure(options, plain, path, point, truth):
-    """A process of its own, so that its peak of memory is this point's alone."""
+    """Measures a point with a new process, so that its peak memory is that of this point alone."""
     answers = []
 
     def run():
@@ -111,7 +112,7 @@ def draw(path, found, sizes, varied, foot):
     figure, grid = plt.subplots(2, 4, figsize=(18, 8.5), layout="constrained")
     panels = list(grid.flat)
     figure.suptitle("Exact sum of f64: speed by size, targets, stripe unit and lanes; peak memory", fontsize=14)
-    # Room for a legend above the curves.
+    # This leaves room for a legend above the curves.
     top = 1.4 * max(max(f.speed(p.size), f.floor_speed(p.size)) for p, f in found.items())
 
     def speeds(axes, points, color, name, floor):
@@ -165,7 +166,7 @@ def draw(path, found, sizes, varied, foot):
         finish(axes, title, unit_names, "stripe unit (bytes)", "GB/s")
         axes.set_ylim(0, top)
     panels[2].legend(fontsize=7.5, loc="upper left", ncols=2)
-    # Memory over the stripings, beside the panels whose points they are.
+    # The memory of all stripings, beside the panels with the same points.
     last = panels[7]
     for targets, color in zip(TARGETS, pairs.LINES):
         points = [Point(varied, targets, unit, max(LANES)) for unit in UNITS]

@@ -1,4 +1,4 @@
-"""The Gaussian filter against SciPy and OpenCV: from a file in the page cache to an image in memory.
+"""The Gaussian filter compared with SciPy and OpenCV: from a file in the page cache to an image in memory.
 
 SciPy and OpenCV have the image in memory already; gristmill reads it from its file.
 """
@@ -46,7 +46,7 @@ def main():
             sides[f"SciPy {dtype}"] = pairs.timed(lambda values=values: ndimage.gaussian_filter(values, SIGMA))
             wanted.append((f"gristmill {dtype}", f"SciPy {dtype}", 0.25))
             if cv2 is not None:
-                # 17 taps, as SciPy has with truncate=4.
+                # SciPy has 17 taps with truncate=4.
                 blur = lambda values=values: cv2.GaussianBlur(values, (17, 17), SIGMA, borderType=cv2.BORDER_REFLECT)
                 sides[f"OpenCV {dtype}"] = pairs.timed(blur)
                 wanted.append((f"gristmill {dtype}", f"OpenCV {dtype}", 2.0))

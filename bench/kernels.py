@@ -1,4 +1,4 @@
-"""The other kernels against NumPy answering the same question about the same file."""
+"""The other kernels compared with NumPy, for the same question about the same file."""
 
 import math
 
@@ -10,10 +10,10 @@ from probe import Probe
 
 BINS = 100
 RANGE = (-5.0, 5.0)
-# Of a standard normal, 0.1 % lie above the one and half above the other.
+# In a standard normal distribution 0.1 % of the values lie above SPARSE, and half lie above DENSE.
 SPARSE, DENSE = 3.0902, 0.0
 
-# Both are far above what rounding does to NumPy's mean and variance of these data, and far below a wrong answer.
+# Both are far above the rounding error of NumPy's mean and variance of these data, and far below a wrong answer.
 MEAN_TOLERANCE, VAR_TOLERANCE = 1e-12, 1e-9
 
 
@@ -27,7 +27,7 @@ def rows_above(a, threshold):
     return index, a[index]
 
 
-# Name: (kernel, parameters, rows, what NumPy does).
+# Name: (kernel, parameters, rows, function with NumPy).
 QUESTIONS = {
     "minmax": ("minmax", {}, None, minmax),
     "mean": ("mean", {}, None, lambda a: a.mean()),
@@ -46,7 +46,7 @@ QUESTIONS = {
 
 
 def agree(name, answer, theirs):
-    """Whether gristmill's answer is NumPy's, within the tolerances above where NumPy rounds."""
+    """Whether gristmill's answer is NumPy's. Where NumPy rounds, the tolerances above hold."""
     ours = answer["result"]
     match name:
         case "minmax":
@@ -87,7 +87,7 @@ def main():
             sides[f"gristmill {name}"] = lambda run=run: run()["seconds"]
             sides[f"numpy.fromfile {name}"] = pairs.timed(lambda does=numpy_does: does(np.fromfile(path)))
             if name == "count":
-                # The size of a mapping is known without reading it.
+                # NumPy knows the size of a mapping without reading it.
                 continue
             sides[f"numpy.memmap {name}"] = pairs.timed(lambda does=numpy_does: does(np.memmap(path, "<f8", "r")))
         times = pairs.rounds(sides, options.rounds)

@@ -1,4 +1,4 @@
-"""How long small requests to storage nodes take, against a byte to and fro over a TCP connection."""
+"""How long small requests to storage nodes take, compared with one byte that goes back and forth over a TCP connection."""
 
 import struct
 import textwrap
@@ -68,7 +68,7 @@ def main():
             ECHO: lambda: kept(ECHO, probe.ask("echo", count=count)),
         }
         medians = pairs.rounds(sides, options.rounds)
-    # The first round is not counted.
+    # The first round does not count.
     samples = {name: np.concatenate(each[1:]) for name, each in found.items()}
     print(f"# Small requests, {count} each in {options.rounds} rounds ({pairs.described(options)})")
     for name, seconds in samples.items():

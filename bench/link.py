@@ -1,8 +1,8 @@
 """A sum through a link of 1 Gbit/s: folded on the nodes, and folded at the client over plain reads.
 
-Nodes and client are in network namespaces of their own with a pair of virtual interfaces between them, both slowed
-down (tbf); TLS and tokens are used as between machines. A plain TCP copy in the same rounds shows what the link is.
-Needs root, ip and tc; says so and does nothing where they are missing.
+Nodes and client are in two network namespaces with a pair of virtual interfaces between them, both slowed down (tbf). They use TLS
+and tokens, as between machines. A plain TCP copy in the same rounds shows the speed of the link. The program needs root, ip and
+tc. It says so and does nothing if they are missing.
 """
 
 import contextlib
@@ -22,10 +22,11 @@ NODES = 4
 RATE = 1e9
 GOAL = 20
 
-# What a plain copy may differ from the link's rate: heads of packets take 5 %, and the link begins with a full bucket.
+# How far the rate of a plain copy may differ from that of the link. Packet headers take 5 %, and the link begins with a full
+# bucket.
 LEAST, MOST = 0.85, 1.05
 
-# Names of namespaces begin with this and the process that made them.
+# Names of namespaces begin with this prefix and the process that made them.
 PREFIX = "gristmill-link"
 STORAGE, CLIENT = "198.18.0.1", "198.18.0.2"
 ENTRY_PORT, COPY_PORT = 7440, 7441
@@ -39,7 +40,7 @@ def run(*command):
 
 
 def sweep():
-    """Removes the namespaces of programs that are no more; their interfaces go with them."""
+    """Removes the namespaces of programs that have ended, with their interfaces."""
     for line in run("ip", "netns", "list").splitlines():
         name = line.split()[0] if line.split() else ""
         owner = name.removeprefix(f"{PREFIX}-").split("-")[0]
@@ -52,7 +53,7 @@ def sweep():
 
 @contextlib.contextmanager
 def link():
-    """The commands that run something at the storage end and at the client's end of a new link."""
+    """Makes a link. Yields the command prefixes that run a program at the storage end and at the client's end."""
     names = [f"{PREFIX}-{os.getpid()}-{end}" for end in ("storage", "client")]
     made = []
     try:
@@ -75,7 +76,7 @@ def link():
 
 
 def missing():
-    """Why no link can be made here, or nothing."""
+    """Why no link can be made here, or None."""
     if os.geteuid() != 0:
         return "only root makes network namespaces"
     for tool in ("ip", "tc"):
@@ -128,7 +129,7 @@ def main():
         )
         here = stack.enter_context(Probe(options.probe, at_client))
         there = stack.enter_context(Probe(options.probe, at_storage))
-        # From the storage end, so that the link does not slow the beginning down.
+        # The file is put from the storage end, so that the link does not slow it down.
         nodes.put(there, source, "/normal.f64")
         truth = there.run("sum", source, type="f64")["result"]
 

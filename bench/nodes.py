@@ -1,4 +1,4 @@
-"""The exact sum on storage nodes against reading their objects with as many threads and doing nothing with them."""
+"""The exact sum on storage nodes, compared with reading their objects with as many threads and doing nothing with them."""
 
 import contextlib
 

@@ -1,7 +1,8 @@
-"""How long normal reads take while a storage node folds for many others at once: 64 KiB at random places of a file, one after
-the other on one connection, with and without a flood of active requests that are not handed back. Those who ask have the
-same two cores as the node, so their answers are small and they take only what nobody else wants. Whoever reads is a process of its
-own, which waits for nothing but its answers.
+"""How long normal reads take while a storage node folds for many other clients: 64 KiB at random positions of a file, one after
+the other on one connection, with and without a flood of active requests that are not handed back.
+
+The clients of the flood have the same two cores as the node. So their answers are small, and they use only processor time that
+nobody else wants. The reader is its own process, which waits only for its answers.
 """
 
 import http.client
@@ -29,12 +30,12 @@ PERCENTILES = [*range(1, 100), 99.9]
 
 
 def elsewhere():
-    """Makes a process take only processor time that nobody else wants: those who ask would be on other machines."""
+    """The process uses only processor time that nobody else wants. In real use the clients would be on other machines."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 class Flood:
-    """Active requests that begin again as soon as they have ended, each of a process of its own."""
+    """Active requests that begin again as soon as they end, each from its own process."""
 
     def __init__(self, options, nodes, count):
         self.stop, self.done = threading.Event(), 0
@@ -43,7 +44,7 @@ class Flood:
         self.threads = [threading.Thread(target=self.ask, args=(options, nodes, ready)) for _ in range(count)]
         for thread in self.threads:
             thread.start()
-        # Every one of them has folded once.
+        # Each of them has folded once.
         ready.wait()
 
     def ask(self, options, nodes, ready):
@@ -66,7 +67,7 @@ class Flood:
 
 
 def reads(address, places):
-    """Seconds of each of the reads at these places."""
+    """The seconds of each read at these positions."""
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host, int(port))
     each = []

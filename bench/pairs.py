@@ -1,8 +1,8 @@
-"""Measuring things in turns, judging their ratios, and drawing them.
+"""Measures several sides in turns, compares their ratios with goals, and draws them.
 
-All sides of a comparison run once in each round, in an order drawn anew, so that whatever else the machine does
-falls on all of them alike. A ratio is the median over the rounds of (time of one side / time of the other in the
-same round); its 95 % interval is the percentile bootstrap over rounds.
+All sides of a comparison run once in each round, in a random order. So other work of the machine affects all of them alike. A
+ratio is the median over the rounds of (time of one side / time of the other in the same round); its 95 % interval is the
+percentile bootstrap over rounds.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from probe import ROOT, release_binary
 MIN_ROUNDS = 15
 QUICK_ROUNDS = 5
 
-# Options that several programs take, to be given to `arguments`.
+# Options that several programs take, for `arguments`.
 PROBE = {
     "type": Path,
     "default": release_binary("gristmill-probe"),
@@ -37,7 +37,7 @@ LANES = {"type": int, "default": len(os.sched_getaffinity(0)), "help": "threads 
 SIZE = {"type": data.parse_size, "help": "bytes of the file (default: 1GiB; --quick: 64MiB)"}
 RESAMPLES = 10_000
 
-# Where a logarithmic axis of ratios has numbers, as far as they fit.
+# The possible numbers on a logarithmic axis of ratios.
 TICKS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
 FINE_TICKS = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7, 10]
 
@@ -47,7 +47,7 @@ LINES = ["#1f5fa8", "#d1730b", "#3a8a3a", "#8a4fa3", "#7a5a48", "#c43e6a", "#4c4
 
 @dataclass(frozen=True)
 class Ratio:
-    """Time of `over` / time of `base`; `goal` is the most it may be, `word` how binding that is."""
+    """Time of `over` / time of `base`. `goal` is the maximum, and `word` says how binding it is."""
 
     over: str
     base: str
@@ -70,12 +70,12 @@ class Ratio:
 
 
 def short(ratio):
-    """Two digits behind the point, or as many as a small ratio needs."""
+    """The ratio with two digits after the point. A small ratio has two significant digits."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def arguments(about, min_rounds=MIN_ROUNDS, quick_rounds=QUICK_ROUNDS, **more):
-    """The options that all programs take, and `more`: {name: settings of add_argument}."""
+    """Parses the options that all programs take, and `more`: {name: settings of add_argument}."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="small data and few rounds: does it all work?")
     parser.add_argument("--rounds", type=int, help=f"at least {min_rounds}, which is the default; --quick: any")
@@ -95,18 +95,18 @@ def arguments(about, min_rounds=MIN_ROUNDS, quick_rounds=QUICK_ROUNDS, **more):
         options.results = ROOT / ("target/bench-quick" if options.quick else "bench/results")
     options.results.mkdir(parents=True, exist_ok=True)
     options.load = load()
-    # Told to stop, a program still clears away what it made.
+    # A program that gets a signal to stop still removes its files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     return options
 
 
 def load():
-    """How many threads wanted to run in the last minute, and so whether others were at work."""
+    """The load average of the last minute. It shows whether other programs were running."""
     return os.getloadavg()[0]
 
 
 def warm(*paths):
-    """Brings files, and all files below folders, into the page cache."""
+    """Reads files, and all files below folders, into the page cache."""
     buffer = bytearray(1 << 20)
     for path in paths:
         for file in [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]:
@@ -116,7 +116,7 @@ def warm(*paths):
 
 
 def timed(function):
-    """A side that takes the wall-clock time of a function, freeing what it does not return included."""
+    """A side that measures the wall-clock time of a function. It includes freeing what the function returns."""
 
     def run():
         begun = time.perf_counter()
@@ -129,7 +129,7 @@ def timed(function):
 
 
 def rounds(sides, count, seed=0):
-    """Seconds of every side in every round: {name: [seconds, ...]}. One more round, not counted, comes first."""
+    """The seconds of every side in every round: {name: [seconds, ...]}. One more round comes first and does not count."""
     order = np.random.default_rng(seed)
     names = list(sides)
     times = {name: [] for name in names}
@@ -162,7 +162,7 @@ def require(holds, what):
 
 
 def host():
-    """The machine in one line."""
+    """A description of the machine in one line."""
     with open("/proc/cpuinfo") as cpuinfo:
         models = {line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")}
     cores = len(os.sched_getaffinity(0))
@@ -178,7 +178,7 @@ def write_csv(path, header, rows):
 
 
 def times_to_csv(path, times, sizes):
-    """One line a measurement. `sizes`: bytes that each side goes through."""
+    """Writes one line for each measurement. `sizes` has the bytes that each side processes."""
     rows = [
         (number, name, f"{seconds:.9f}", sizes[name])
         for name, all_seconds in times.items()
@@ -188,7 +188,7 @@ def times_to_csv(path, times, sizes):
 
 
 def report(name, title, options, times, sizes, ratios, note=""):
-    """Prints the ratios, keeps the raw times and draws both."""
+    """Prints the ratios, writes the raw times and draws both."""
     print(f"# {title} ({described(options)})")
     print(f"# median of {options.rounds} paired ratios of times [95 % bootstrap interval]; below 1: gristmill is faster")
     for found in ratios:
@@ -198,7 +198,7 @@ def report(name, title, options, times, sizes, ratios, note=""):
 
 
 def described(options):
-    """The machine, and what kind of run this was."""
+    """A description of the machine and of the run."""
     quick = "; QUICK: no figures to keep" if options.quick else ""
     return f"{host()}; load {options.load:.1f} before{quick}"
 
@@ -210,7 +210,7 @@ def footer(options, note=""):
 
 
 def draw(path, title, times, sizes, ratios, foot):
-    """Left: the ratios with interval and goal. Right: how fast each side went."""
+    """Left: the ratios with interval and goal. Right: the speed of each side."""
     rows = max(len(ratios), len(times))
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(17, 1.9 + 0.36 * rows), width_ratios=[1.15, 1], layout="constrained"

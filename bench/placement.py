@@ -1,9 +1,9 @@
-"""Where requests are decided to run, against the better of both places: every built-in kernel on 1 to 4 nodes of this machine,
-with files in the page cache and not, alone and beside other requests of the same kind that are told the same.
+"""Where requests run with `--place auto`, compared with the better of both places: every built-in kernel on 1 to 4 nodes of this
+machine, with files in the page cache and not, alone and beside other requests of the same kind with the same option.
 
-Kernels that take long have a quarter of the file. In each round every side (`storage`, `client`, `auto`) runs once, in an order drawn anew. The ratio is that of `auto` to
-whichever of the others has the smaller median. Requests at once begin together, and their time is that until the last has its
-answer. All processes are on the same processors, so nothing is gained by moving bytes, and `auto` should move none.
+Slow kernels have a quarter of the file. In each round every side (`storage`, `client`, `auto`) runs once, in a random order. The
+ratio is the time of `auto` over that of the side with the smaller median. Simultaneous requests begin together, and their time
+ends with the last answer. All processes are on the same processors, so moving bytes gains nothing, and `auto` should move none.
 """
 
 import os
@@ -27,15 +27,15 @@ WIDTH = 4096
 
 F64, TEXT = ("normal", "f64"), ("text", None)
 
-# Kernels that fold less than some GiB a second, or read the file several times.
+# Kernels that fold less than some GiB a second or read the file several times.
 SLOW, PART = {"gaussian", "grep", "kmeans", "median", "quantile", "unique", "wc"}, 4
 
-# What `auto` may move beside the answers, as a share of the file.
+# How much `auto` may move besides the answers, as a share of the file.
 ALMOST_NOTHING = 0.02
 
 
 def kernels(size):
-    """Each built-in kernel: {name: (kind of data, type, parameters)}, for files of this size, or a part of it."""
+    """Each built-in kernel: {name: (kind of data, type, parameters)}, for files of this size or a part of it."""
     points = {"dims": "8", "k": "8", "init": "first", "max_iter": "2", "tol": "0"}
     image = {"shape": f"{size // PART // 8 // WIDTH},{WIDTH}", "result": "summary"}
     return {
@@ -54,7 +54,7 @@ def kernels(size):
 
 @dataclass(frozen=True)
 class Situation:
-    """How many nodes, how many other requests at once, and whether the file is read from disks."""
+    """The number of nodes, the number of other requests at the same time, and whether the file is read from disks."""
 
     nodes: int
     others: int
@@ -86,7 +86,7 @@ def forget(paths):
 
 
 class Measured:
-    """A kernel in a situation: seconds of each side, and what `auto` moved."""
+    """A kernel in a situation: the seconds of each side, and the bytes that `auto` moved."""
 
     def __init__(self, kernel, situation, size):
         self.kernel, self.situation, self.size = kernel, situation, size
@@ -133,7 +133,7 @@ HEADER = [
 
 
 def draw(path, all_, foot):
-    """Left: each ratio. Right: what `auto` moved of the file."""
+    """Left: each ratio. Right: the share of the file that `auto` moved."""
     names = sorted({one.kernel for one in all_})
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(15, 1.8 + 0.42 * len(names)), width_ratios=[2.2, 1], layout="constrained", sharey=True

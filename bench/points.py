@@ -1,7 +1,8 @@
-"""One iteration of k-means against scikit-learn and faiss, from the same centres, over points in memory.
+"""One iteration of k-means compared with scikit-learn and faiss, from the same centres, over points in memory.
 
-An iteration is what 11 of them take longer than one, over ten: neither looking for the first centres nor the last
-assignment counts. Gristmill reads its points from a file in the page cache in every pass, the others have them in arrays.
+The time of an iteration is the difference between a run of 11 and a run of one, divided by ten. So the search for the first
+centres and the last assignment do not count. Gristmill reads its points from a file in the page cache in every pass. The others
+have them in arrays.
 """
 
 import os
@@ -21,12 +22,12 @@ except ImportError:
 DIMS, K, SEED = 10, 20, 8
 FEW, MANY = 1, 11
 
-# How far scikit-learn's centres in f32 may be from those in f64; points of a cluster are 5 apart.
+# How far the centres of scikit-learn in f32 may be from those in f64. The points of a cluster have a spread of 5.
 F32_OFF = 0.02
 
 
 def points(folder, count, dtype):
-    """Points about K centres, so far apart that clusters overlap, and the file that they are in."""
+    """Writes points around K centres, whose clusters overlap, to a file. Returns both."""
     path = folder / f"points-{count}-{DIMS}.{dtype}"
     rng = np.random.default_rng(SEED)
     centres = rng.uniform(-10, 10, (K, DIMS))
@@ -37,7 +38,7 @@ def points(folder, count, dtype):
 
 
 def per_iteration(seconds):
-    """`seconds` takes a number of iterations."""
+    """The seconds for one iteration. `seconds` takes a number of iterations."""
 
     def run():
         few, many = seconds(FEW), seconds(MANY)
@@ -63,8 +64,8 @@ def main():
             def learn(iterations, values=values):
                 return KMeans(K, init=values[:K], n_init=1, max_iter=iterations, tol=0, algorithm="lloyd").fit(values)
 
-            # Both judged by scikit-learn's answer in f64: that of f32 points in f32 is off by thousandths of a
-            # coordinate after some iterations, ours is not.
+            # Both are compared with scikit-learn's answer in f64. After some iterations its answer for f32 points in f32 is off by
+            # thousandths of a coordinate, and ours is not.
             ours, theirs, exact = ask(MANY)["result"], learn(MANY), learn(MANY, values.astype("f8"))
             agree = np.allclose(ours["centers"], exact.cluster_centers_, rtol=1e-6)
             agree &= np.allclose(theirs.cluster_centers_, exact.cluster_centers_, atol=F32_OFF)

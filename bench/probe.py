@@ -1,4 +1,4 @@
-"""Talks to gristmill-probe, which times the runtime without process starts."""
+"""Talks to gristmill-probe, which measures requests without the start of a process."""
 
 import json
 import os
@@ -9,17 +9,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def release_binary(name):
-    """Where cargo puts a release build of this binary."""
+    """The path of a release build of this binary."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
     return ROOT / target / "release" / name
 
 
 class Probe:
-    """One running gristmill-probe; use with `with`."""
+    """A running gristmill-probe; use with `with`."""
 
     def __init__(self, binary, prefix=(), enter=None):
-        """`prefix` is a command that runs another one, for example in a network namespace; `enter` is called in the
-        child before it runs."""
+        """`prefix` is a command that runs another one, for example in a network namespace. `enter` is called in the child before
+        it runs."""
         if not Path(binary).is_file():
             raise SystemExit(f"{binary} is missing; build it with: cargo build --release -p gristmill-probe")
         self.process = subprocess.Popen(
@@ -40,12 +40,12 @@ class Probe:
         self.process.stdout.close()
 
     def ask(self, op, **command):
-        """The answer to one command; its paths may be Path."""
+        """Sends a command and returns its answer. Paths may be of type Path."""
         self.send(op, **command)
         return self.receive()
 
     def send(self, op, **command):
-        """Begins a command, whose answer `receive` waits for."""
+        """Sends a command. `receive` waits for its answer."""
         self.asked = json.dumps({"op": op, **{n: v for n, v in command.items() if v is not None}}, default=str)
         self.process.stdin.write(self.asked + "\n")
 
@@ -63,7 +63,7 @@ class Probe:
 
 
 def stripe(probe, source, directory, targets, unit):
-    """A layout file of `source` striped over so many directories, made anew."""
+    """Stripes `source` over new directories and returns the layout file."""
     directory.mkdir(parents=True, exist_ok=True)
     dirs = [directory / f"target{n}" for n in range(targets)]
     layout = directory / "striped.grist"

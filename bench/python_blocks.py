@@ -1,6 +1,6 @@
-"""A reduction of an array that dask has in ten thousand blocks, beside the same as one request.
+"""A reduction of an array with ten thousand blocks in dask, compared with one request for the whole array.
 
-What dask itself takes for the graph is seen by the same graph over zeros in memory.
+The same graph over zeros in memory shows how much time dask itself takes.
 """
 
 import dask
@@ -17,11 +17,11 @@ from gristmill._variables import variable
 ROUNDS = 5
 SIZE, QUICK_SIZE = data.GIB, 16 * data.MIB
 
-# Blocks along time, latitude and longitude.
+# The number of blocks along time, latitude and longitude.
 BLOCKS, QUICK_BLOCKS = (25, 20, 20), (4, 5, 5)
 LAT, LON = 100, 200
 
-# Times of one request that all of a graph may take.
+# How many times as long as one request the graph may take.
 GOAL = 2.0
 
 GRAPH, ONE, ZEROS = "graph of blocks", "one request", "graph over zeros"
@@ -29,7 +29,7 @@ ASKED = {"mean over time": lambda a: a.mean("dim_0"), "mean": lambda a: a.mean()
 
 
 def make(folder, size):
-    """A file of f32 with NaN; its path and shape."""
+    """Makes a file of f32 with NaN. Returns its path and shape."""
     shape = (size // (4 * LAT * LON), LAT, LON)
     path = folder / f"blocks-{data.size_name(size)}.npy"
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def make(folder, size):
 
 
 def forget():
-    """What was remembered of the round before."""
+    """Removes the answers that were remembered in the last round."""
     batches.forget()
     variable.answers.clear()
 

@@ -1,7 +1,7 @@
-"""Reductions in xarray of netCDF files of this machine: of `gristmill.open_dataset`, and of xarray's own reading.
+"""Reductions in xarray of local netCDF files: with `gristmill.open_dataset`, and with xarray's own readers.
 
-Both sides are one process that has imported everything, on all cores of the machine, and are timed from opening the
-file to an answer in memory. What Gristmill remembers is of one opening, so each round reduces the file anew.
+Each side runs in this process, which has imported everything, on all cores of the machine. The time is from opening the file to an
+answer in memory. Gristmill remembers answers only while a file is open, so each round reduces the file anew.
 """
 
 import warnings
@@ -19,10 +19,10 @@ from field_numpy import ALL, SOME
 
 ROUNDS = 5
 
-# Bytes of a decoded variable, with less where decoding takes longest.
+# The size of a decoded variable in bytes. It is smaller where decoding takes longest.
 SIZE, SIZE_DEFLATE, QUICK_SIZE = data.GIB, 512 * data.MIB, 4 * data.MIB
 
-# Times of xarray's that a reduction may take.
+# How many times as long as xarray a reduction may take.
 GOAL = 1.1
 
 OPENED = {"gristmill": gristmill.open_dataset, "xarray": xr.open_dataset}
@@ -30,7 +30,7 @@ OPENED = {"gristmill": gristmill.open_dataset, "xarray": xr.open_dataset}
 
 def answer(opened, path, asked):
     with warnings.catch_warnings():
-        # Cells over land have no values, of which NumPy warns.
+        # NumPy warns of cells over land, which have no values.
         warnings.simplefilter("ignore", RuntimeWarning)
         with OPENED[opened](path) as dataset:
             variable = dataset[fields.VARIABLE]
@@ -50,7 +50,7 @@ def measure(options, layout, size):
         pairs.require(bool((np.isnan(ours) == np.isnan(theirs)).all()), f"{what}: NaN elsewhere")
         far = field_numpy.ulps(ours, truth.astype(ours.dtype))
         pairs.require(far <= field_numpy.ULPS, f"{what}: {far} ulps from what is true")
-        # Of as many f32 the sum of f32 that xarray makes is wrong in the fourth digit.
+        # xarray's sum of so many f32 in f32 is wrong in the fourth digit.
         near = np.allclose(theirs, truth, rtol=1e-3, equal_nan=True) or times < 2
         pairs.require(near, f"{what}, xarray: {theirs} instead of {truth}")
     pairs.warm(path)

@@ -1,9 +1,9 @@
-"""The mean over time of a netCDF file behind a link of 1 Gbit/s, in xarray: of `gristmill.open_dataset`, and plain.
+"""The mean over time of a netCDF file behind a link of 1 Gbit/s, in xarray: with `gristmill.open_dataset`, and without.
 
-As in variables_link.py, nodes and clients are in two network namespaces with a link between them; Gristmill uses TLS
-and tokens, xarray has the file from a web server at the nodes' end without either, in the fastest of its ways. Both
-clients are processes that have imported everything, and are timed from opening the file to an answer in memory.
-Needs root, ip and tc; says so and does nothing where they are missing.
+As in variables_link.py, nodes and clients are in two network namespaces with a link between them. Gristmill uses TLS and tokens.
+xarray reads the file from a web server at the nodes' end without either, in the fastest of its ways. Both clients are processes
+that have imported everything. Their time is from opening the file to an answer in memory. The program needs root, ip and tc. It
+says so and does nothing if they are missing.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from variables_link import MEMORY, NODES, WEB_PORT, Helper, secured
 
 ROUNDS = 5
 
-# How many times as fast as xarray for a file of this layout; None: reported.
+# The goal for each layout: how many times as fast as xarray. None: there is no goal.
 GOALS = {"chunked": 10, "deflate": None}
 
 OURS, COPY = "gristmill.open_dataset", "plain copy of the file"
@@ -48,7 +48,7 @@ def measure(options, layout, size):
         shared = MEMORY if os.access(MEMORY, os.W_OK) else options.data
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=shared, prefix="gristmill-bench-")))
         file = f"grist://{nodes.address}/{path.name}"
-        # From the storage end, so that the link does not slow the beginning down.
+        # The file is put from the storage end, so that the link does not slow it down.
         command.put(options.gristmill, [path], file, prefix=at_storage, env=known)
         answer = scratch / "answer.npy"
 

@@ -1,8 +1,8 @@
 """The sum of one file by Gristmill and by Reductionist, which reads it from nginx on the same machine.
 
-Reductionist sums one stretch a request, so a client asks it for stretches from several threads and adds the answers
-up; several sizes and numbers of threads are tried first and the fastest is measured. Needs nginx (Debian: nginx-light)
-and Reductionist (cargo install --locked --root .tools reductionist@0.13.1); says so and does nothing without them.
+Reductionist sums one stretch in each request. So a client requests stretches from several threads and adds up the answers. The
+program first tries several sizes and numbers of threads, and then measures the fastest. It needs nginx (Debian: nginx-light) and
+Reductionist (cargo install --locked --root .tools reductionist@0.13.1). It says so and does nothing if they are missing.
 """
 
 import contextlib
@@ -30,16 +30,16 @@ NODES = 4
 GOAL = 5
 TYPES = {"f64": ("float64", "<d"), "f32": ("float32", "<f")}
 
-# How Reductionist is asked: bytes of a stretch and threads, and how its server is started. The fastest is measured.
+# The ways to use Reductionist: bytes of a stretch, number of threads, and options of its server. The fastest is measured.
 STRETCHES = [4 * data.MIB, 16 * data.MIB, 64 * data.MIB]
 THREADS = [2, 4, 8]
 SERVERS = {"its defaults": [], "2 threads": ["--thread-limit", "2"], "Rayon": ["--use-rayon"]}
 TRIES = 3
 
-# How long a server may take to listen, in seconds.
+# The maximum time until a server listens, in seconds.
 START_SECONDS = 10
 
-# nginx as for static files in memory: no copies to user space, no log.
+# nginx is set up for static files in memory: no copies to user space, no log.
 NGINX = """
 daemon off; pid {dir}/pid; error_log {dir}/error.log; worker_processes auto;
 events {{ worker_connections 256; }}
@@ -86,7 +86,7 @@ def server(command, port):
 
 
 def item(body, at):
-    """One CBOR item (maps, arrays, integers, byte and text strings) and where the next begins."""
+    """Parses one CBOR item (maps, arrays, integers, byte and text strings). Returns it and the start of the next one."""
     kind, size, at = body[at] >> 5, body[at] & 31, at + 1
     if size >= 24:
         width = 1 << (size - 24)
@@ -110,7 +110,7 @@ def item(body, at):
 
 
 class Client:
-    """Asks Reductionist on threads that keep their connections."""
+    """Sends requests to Reductionist from threads that keep their connections."""
 
     def __init__(self, port, threads, url, dtype):
         self.url, self.dtype = url, dtype
@@ -158,7 +158,7 @@ def single(source):
 
 
 def fastest(choices, tries):
-    """Seconds of every choice, in the median, and which is fastest."""
+    """The median seconds of every choice, and the name of the fastest."""
     found = {name: float(np.median(seconds)) for name, seconds in pairs.rounds(choices, tries).items()}
     return found, min(found, key=found.get)
 
@@ -182,13 +182,13 @@ def main():
     version = subprocess.run([theirs, "--version"], capture_output=True, text=True).stdout.strip() or "Reductionist"
     size = options.size or (32 * data.MIB if options.quick else 512 * data.MIB)
     wide = data.make(options.data, "normal", size)
-    # As many bytes of the one as of the other.
+    # Both files have the same number of bytes.
     files = {"f64": wide, "f32": single(data.make(options.data, "normal", 2 * size))}
     pairs.warm(*files.values())
     with contextlib.ExitStack() as stack:
         probe = stack.enter_context(Probe(options.probe))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.data, prefix="nginx-")))
-        # Its workers are other users than root.
+        # The workers of nginx run as another user than root.
         scratch.chmod(0o755)
         web = free_port()
         config = scratch / "nginx.conf"
@@ -207,7 +207,7 @@ def main():
             truth = probe.run("sum", path, type=dtype)["result"]["sum"]
             values = np.memmap(path, f"<{dtype[0]}{int(dtype[1:]) // 8}", "r")
             magnitude = float(np.abs(values, dtype=np.float64).sum())
-            # Plain addition in the type of the data: what rounding may do to it.
+            # Reductionist adds in the type of the data. This is the bound of its rounding error.
             tolerance = 2.0 ** (-20 if dtype == "f32" else -48) * magnitude
 
             def ours(path=path, dtype=dtype, truth=truth):

@@ -1,4 +1,4 @@
-"""How sums on storage nodes grow with the nodes and with the clients that ask at once."""
+"""How sums on storage nodes scale with the number of nodes and with the number of simultaneous clients."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,18 +10,18 @@ from probe import Probe
 
 NODES, QUICK_NODES = [1, 2, 4, 8, 16], [1, 4]
 CLIENTS, QUICK_CLIENTS = [1, 2, 4, 8, 16, 32, 64], [1, 8]
-# The nodes that many clients ask.
+# The number of nodes for the measurement with many clients.
 ASKED = 4
 LARGE, QUICK_LARGE = 64 * data.MIB, 4 * data.MIB
 SMALL = 4096
 
-# Requests of all clients of a round together, and of each at least.
+# The number of requests of all clients in a round, and the minimum for each client.
 LARGE_REQUESTS, SMALL_REQUESTS, LEAST = 64, 1024, 2
 ROUNDS, QUICK_ROUNDS = 7, 2
 
 
 def over_nodes(options, probe, size):
-    """{nodes: (seconds, seconds of only reading)}, in the same rounds."""
+    """{nodes: (seconds, seconds of only reading)}, from the same rounds."""
     plain = data.make(options.data, "normal", size)
     pairs.warm(plain)
     truth = probe.run("sum", plain, type="f64")["result"]
@@ -50,7 +50,7 @@ def over_nodes(options, probe, size):
 
 
 def over_clients(options, probe):
-    """{(bytes, clients): (requests a second in each round, seconds of every request)}, and of only reading."""
+    """{(bytes, clients): (requests a second in each round, seconds of every request)}, and the seconds of only reading."""
     large = QUICK_LARGE if options.quick else LARGE
     found, read = {}, {}
     with Nodes(options.gristmill, options.data, ASKED) as nodes:
@@ -76,7 +76,7 @@ def over_clients(options, probe):
 
                 times = pairs.rounds({"sum": ask, "floor": floor}, options.rounds)
                 speed = count * clients / np.array(times["sum"])
-                # The first round is not counted.
+                # The first round does not count.
                 one = np.concatenate(each[1:])
                 found[size, clients] = (speed, one)
                 read[size] += times["floor"]

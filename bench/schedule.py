@@ -1,7 +1,7 @@
-"""How long it takes to decide where requests run, by the length of the queue; and how long requests then take, simulated.
+"""How long it takes to decide where requests run, by the length of the queue, and how long the requests then take in a simulation.
 
-Both come from the example `scale` of the crate that decides. Decisions are timed on one core. The worlds are simulated:
-their seconds are those of simulated machines, and say nothing of this one.
+Both come from the example `scale` of the crate that decides. Decisions are timed on one core. The seconds of the simulated worlds
+are those of simulated machines, and say nothing about this machine.
 """
 
 import csv
@@ -26,7 +26,7 @@ STATIC = ("storage", "client")
 
 
 def said(part, quick):
-    """The rows of one part of the example."""
+    """The rows of one part of the example's output."""
     command = ["cargo", "run", "--quiet", "--release", "-p", "gristmill-schedule", "--example", "scale", "--", part]
     command += ["--quick"] if quick else []
     out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -38,7 +38,7 @@ def keep(path, rows):
 
 
 def ratios(rows):
-    """Makespan over that of the best static choice: {(world, intensity): {policy: [one for each seed]}}."""
+    """The makespan over that of the best static choice: {(world, intensity): {policy: [one for each seed]}}."""
     found = {}
     for row in rows:
         each = found.setdefault((row["world"], row["intensity"]), {name: [] for name in [*POLICIES, "bound"]})

@@ -1,4 +1,4 @@
-"""Many small files: put and folded on storage nodes, against durable copies in the file system."""
+"""Many small files that are put and folded on storage nodes, compared with durable copies in the file system."""
 
 import shutil
 import tempfile
@@ -24,7 +24,7 @@ PUT, FOLD, BOTH, COPIES = "put", "fold", "put and fold", "local copies"
 
 
 def make(folder, count):
-    """Files of f64, and the sum of each in the order of names."""
+    """Makes files of f64. Returns the sum of each, in the order of names."""
     values = np.random.default_rng(7).integers(-1000, 1000, (count, BYTES // 8)).astype("<f8")
     for number, row in enumerate(values):
         row.tofile(folder / f"{number:05}.f64")
@@ -82,7 +82,7 @@ def main():
             return probe.ask("copies", source=source, folder=copied, threads=THREADS)["seconds"]
 
         times = pairs.rounds({BOTH: both, COPIES: copies}, options.rounds)
-    # The first round is not counted.
+    # The first round does not count.
     times |= {name: seconds[1:] for name, seconds in parts.items()}
     speeds = {name: count / np.array(times[name]) for name in (PUT, FOLD, BOTH, COPIES)}
     print(f"# {count} files of {BYTES} bytes ({pairs.described(options)})")

@@ -1,4 +1,4 @@
-"""The exact sum against reading alone, plain addition and NumPy; plain and striped files, easy and hard data."""
+"""The exact sum compared with reading alone, plain addition and NumPy, for plain and striped files, with easy and hard data."""
 
 import math
 import tempfile
@@ -14,13 +14,13 @@ TARGETS = 4
 UNITS = {"64 KiB": 64 << 10, "1 MiB": 1 << 20}
 HARD = {"binades": "200 binades", "fill": "fill values 1e36", "lognormal": "lognormal"}
 
-# What rounding may do to a sum of n values whose magnitudes add up to m, as a multiple of m times 2^-53: NumPy
-# adds pairwise above blocks of 128; plain addition goes on for as long as a file has values.
+# The rounding error of NumPy for a sum of values whose magnitudes add up to m, as a multiple of m times 2^-53. NumPy adds pairwise
+# above blocks of 128. The depth of plain addition grows with the number of values.
 PAIRWISE_DEPTH = 200
 
 
 def exact(path):
-    """The correctly rounded sum, and the sum of magnitudes, in bounded memory."""
+    """The correctly rounded sum and the sum of the magnitudes, computed in bounded memory."""
     array = np.memmap(path, dtype="<f8", mode="r")
     chunks = range(0, len(array), 1 << 20)
     values = math.fsum(x for at in chunks for x in array[at : at + (1 << 20)].tolist())

@@ -14,7 +14,7 @@ import pairs
 
 class Ratios(unittest.TestCase):
     def test_a_ratio_is_the_median_of_the_rounds_own_ratios(self):
-        # The machine slows down tenfold in the last round; the ratios do not see it.
+        # The machine is ten times slower in the last round. This does not change the ratios.
         found = pairs.ratio({"a": [2.0, 3.0, 20.0], "b": [1.0, 1.0, 10.0]}, "a", "b", goal=2.5)
         self.assertEqual(found.median, 2.0)
         self.assertEqual((found.low, found.high), (2.0, 3.0))

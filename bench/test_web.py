@@ -17,7 +17,7 @@ class Web(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        # More than is waited for, and more than a socket holds.
+        # The file is larger than AHEAD, and larger than the buffer of a socket.
         self.bytes = np.random.default_rng(5).bytes(2 * arriving.AHEAD + 123)
         (Path(folder.name) / "file").write_bytes(self.bytes)
         self.server = web.Server(("127.0.0.1", 0), folder.name)

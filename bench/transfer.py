@@ -1,8 +1,8 @@
-"""Copies to and from storage nodes against the same bytes through plain TCP connections; everything durable.
+"""Copies to and from storage nodes, compared with the same bytes over plain TCP connections. All copies are durable.
 
-Plain: one thread a connection reads the file and sends it, another receives, writes and flushes it. With four targets
-it is four connections. On the disk of the data folder, and in memory (/dev/shm), where flushing costs nothing and so
-the processor's work shows.
+The plain copy has one thread for each connection that reads the file and sends it, and another that receives, writes and flushes
+it. With four targets it has four connections. The copies go to the disk of the data folder, and to memory (/dev/shm). In memory a
+flush costs nothing, so the work of the processor shows.
 """
 
 import contextlib
@@ -18,15 +18,15 @@ from probe import Probe
 TARGETS = [1, 4]
 MEMORY = Path("/dev/shm")
 
-# Of the speed of the plain copy.
+# The minimum speed, as a share of that of the plain copy.
 GOAL = 0.6
 
-# What a place must hold at once, in files: those on the nodes, their predecessors, and copies.
+# How many files a place must hold at once: those on the nodes, their predecessors, and copies.
 FILES_HELD = 8
 
 
 def places(options, size):
-    """Where copies are made: {name: directory}."""
+    """The places for copies: {name: directory}."""
     found = {"disk": options.data}
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > FILES_HELD * size:
         found["memory"] = MEMORY
@@ -57,7 +57,7 @@ def sides_of(probe, options, place, directory, source, size, stack):
 
     def plain(streams):
         def run():
-            # Removing what was there is not part of either side.
+            # The old copy is removed before the time begins.
             shutil.rmtree(folder, ignore_errors=True)
             return checked(probe.ask("tcp", source=source, folder=folder, streams=streams))
 

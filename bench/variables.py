@@ -1,13 +1,13 @@
-"""Reductions of variables of netCDF files against netCDF4-python and NumPy, which do the same on one core.
+"""Reductions of variables of netCDF files, compared with netCDF4-python and NumPy on one core.
 
-Gristmill is timed as a command, from its start to its end, and that is what the goals are for; what its report says of
-the request alone is kept beside it. NumPy is timed in a process that has imported everything, from opening the file to
-the answer. Which of its two usual ways is the faster one is tried first for each question, and that one is measured.
+The time of Gristmill is that of the whole command, from its start to its end, and the goals are for this time. The time of the
+request alone, from its report, is written too. The time of NumPy is that of a process that has imported everything, from opening
+the file to the answer. For each question the program first tries both of NumPy's usual ways, and measures the faster one.
 """
 
 import os
 
-# Before NumPy starts threads.
+# This must come before NumPy starts threads.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import netCDF4
@@ -23,10 +23,11 @@ from field_numpy import ALL, MEAN, SOME, WAYS
 
 ROUNDS = 5
 
-# Bytes of a decoded variable, with less where decoding takes NumPy longest: each layout is done in four minutes.
+# The size of a decoded variable in bytes. It is smaller where decoding takes NumPy longest. Each layout then takes at most four
+# minutes.
 SIZE, SIZE_DEFLATE, QUICK_SIZE = data.GIB, 512 * data.MIB, 4 * data.MIB
 
-# Times of NumPy's on one core that Gristmill may take on one, and on two.
+# How many times as long as NumPy on one core Gristmill may take on one core and on two.
 GOALS = {1: 1.1, 2: 1 / 1.7}
 
 BLOCKS = f"NumPy by blocks, {MEAN.name}"
@@ -41,7 +42,7 @@ def lanes_called(lanes):
 
 
 class Compared:
-    """One file, and what is asked of it by both."""
+    """One file, and the same questions to both sides."""
 
     def __init__(self, options, layout, size):
         self.binary, self.layout, self.size = options.gristmill, layout, size
@@ -53,7 +54,7 @@ class Compared:
         self.inside = {}
 
     def ours(self, asked, lanes):
-        """An answer by Gristmill, on as many cores as it has lanes."""
+        """The answer of Gristmill, on as many cores as it has lanes."""
         return command.variable(
             self.binary,
             asked.op,
@@ -66,12 +67,12 @@ class Compared:
         )
 
     def theirs(self, function, *more):
-        """An answer by NumPy on one core."""
+        """The answer of NumPy on one core."""
         with command.on_cores(command.one_core()):
             return field_numpy.answer(self.path, fields.VARIABLE, function, *more)
 
     def check(self):
-        """Ends the program if anybody's answer is wrong. Gives which way is the faster one: {asked: its name}."""
+        """Ends the program if an answer is wrong. Returns the faster way of NumPy: {asked: its name}."""
         truths = field_numpy.truths(self.path, fields.VARIABLE, self.asked)
         fastest, worst, own = {}, 0, 0
         for asked, truth in truths.items():
@@ -122,7 +123,7 @@ class Compared:
             sides[f"NumPy, {asked.name}"] = self.numpy(WAYS[fastest[asked]], asked)
         sides[BLOCKS] = self.numpy(field_numpy.by_blocks)
         times = pairs.rounds(sides, options.rounds)
-        # The first round is not counted.
+        # The first round does not count.
         times |= {name: self.inside[name][1:] for name in sorted(self.inside)}
         ratios = []
         for asked in self.asked:

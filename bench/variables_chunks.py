@@ -1,8 +1,8 @@
 """One request over 2,048 chunks of 64 KiB, in one netCDF-4 file and as a Zarr folder, on storage nodes.
 
-The goal is for the whole command, and for the request alone as its report says. Beside it, in the same rounds: the
-same by Gristmill without nodes, and by netCDF4-python, or zarr-python, with NumPy in a process that has imported
-everything. What the command refuses is said, and counts as a goal that is not reached.
+The goal is for the whole command. The time of the request alone, from its report, is compared with it too. In the same rounds run
+the same reduction by Gristmill without nodes, and by netCDF4-python or zarr-python with NumPy in a process that has imported
+everything. If the command refuses, the program prints the reason, and the goal counts as not reached.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ ROUNDS = 10
 GOAL = 0.2
 
 NAME, DIMENSIONS = "v", ("time", "y", "x")
-# 64 KiB of f32, and 16 x 8 x 16 of them; quick: 2 x 4 x 8.
+# A chunk is 64 KiB of f32. There are 16 x 8 x 16 chunks, and 2 x 4 x 8 with --quick.
 CHUNK = (64, 16, 16)
 SHAPE, QUICK_SHAPE = (1024, 128, 256), (128, 64, 128)
 MISSING = 0.3
@@ -38,7 +38,7 @@ NETCDF, ZARR = "netCDF-4", "Zarr"
 
 
 def values(shape):
-    """A wave with noise, and NaN where it was not measured."""
+    """A wave with noise. Missing elements are NaN."""
     rng = np.random.default_rng(SEED)
     time, y, x = (np.linspace(0, 7, length, dtype=np.float32) for length in shape)
     wave = np.sin(time[:, None, None]) + np.cos(y[None, :, None]) * np.sin(x[None, None, :])
@@ -55,7 +55,7 @@ def make_netcdf(path, found):
 
 
 def make_zarr(path, found):
-    """As xarray writes it in version 2: the files of all chunks side by side in one folder."""
+    """A store of version 2 as xarray writes it: the files of all chunks lie in one folder."""
     group = zarr.create_group(path, zarr_format=2)
     attributes = {"_ARRAY_DIMENSIONS": list(DIMENSIONS)}
     how = {"chunks": CHUNK, "compressors": None, "fill_value": np.nan, "attributes": attributes}
@@ -66,7 +66,7 @@ MAKERS = {NETCDF: make_netcdf, ZARR: make_zarr}
 
 
 def make(directory, kind, shape):
-    """The path of the file, or folder, of this kind, made if it is missing."""
+    """The path of the file or folder of this kind. It is made if it is missing."""
     ending = {NETCDF: "nc", ZARR: "zarr"}[kind]
     path = Path(directory) / f"chunks-{'x'.join(map(str, shape))}.{ending}"
     if not path.exists():
@@ -79,7 +79,7 @@ def make(directory, kind, shape):
 
 
 def put(binary, path, root):
-    """Copies a file, or a folder with all that is in it, to storage nodes."""
+    """Copies a file, or a folder with all its contents, to storage nodes."""
     if path.is_file():
         return command.put(binary, [path], f"{root}/{path.name}")
     for folder in [path, *(below for below in path.rglob("*") if below.is_dir())]:
@@ -165,7 +165,7 @@ def main():
                 judged += [name, f"{name}, inside"] if name in places else []
             sides[NUMPY[kind][0]] = lambda kind=kind: theirs(kind)
         times = pairs.rounds(sides, options.rounds)
-    # The first round is not counted.
+    # The first round does not count.
     times |= {name: seconds[1:] for name, seconds in inside.items()}
     count = int(np.prod(np.array(shape) // np.array(CHUNK)))
     title = f"Mean over time of {count:,} chunks of 64 KiB in one request"

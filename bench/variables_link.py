@@ -1,10 +1,10 @@
 """The mean over time of a netCDF file behind a link of 1 Gbit/s: `gristmill run` on its nodes, and xarray.
 
-Nodes and clients are in two network namespaces with a link between them, as in link.py. Gristmill uses TLS and tokens
-and is timed as a command from its start to its end. xarray has the file from a web server at the nodes' end, without
-TLS, in a process that has imported everything, in the fastest of the ways of xarray_client.py, which are tried first.
-Copying the file alone is measured beside them: what nobody who moves its bytes can beat, and what the link is.
-Needs root, ip and tc; says so and does nothing where they are missing.
+Nodes and clients are in two network namespaces with a link between them, as in link.py. Gristmill uses TLS and tokens, and its
+time is that of the whole command. xarray reads the file from a web server at the nodes' end, without TLS, in a process that has
+imported everything. The program first tries the ways of xarray_client.py and then measures the fastest. It also measures a copy of
+the file alone: it shows the speed of the link, and nothing that moves the bytes of the file can be faster. The program needs root,
+ip and tc. It says so and does nothing if they are missing.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ NODES = 4
 ROUNDS = 5
 WEB_PORT = 7442
 
-# How many times as fast as xarray for a file of this layout.
+# The goal for each layout: how many times as fast as xarray.
 GOALS = {"chunked": 10, "deflate": 2.5}
 
-# Where copies go: memory, so that no disk slows xarray down.
+# Copies go to memory, so that no disk slows xarray down.
 MEMORY = Path("/dev/shm")
 
 OURS, INSIDE, COPY = "gristmill run", "gristmill run, inside", "plain copy of the file"
@@ -43,7 +43,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Helper:
-    """A Python program of this folder, run where `prefix` has it run, with `env` besides ours; use with `with`."""
+    """A Python program of this folder, started through `prefix` with the additional environment `env`; use with `with`."""
 
     def __init__(self, prefix, program, *arguments, env=None):
         self.process = subprocess.Popen(
@@ -75,7 +75,7 @@ class Helper:
 
 
 def secured(stack, options):
-    """Options of nodes that speak TLS and want tokens, and the environment of a client that may ask them."""
+    """The options of nodes with TLS and tokens, and the environment of a client for them."""
     certs = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.data, prefix="certs-")))
     make = [str(options.gristmill), "cert", "--dir", str(certs), STORAGE]
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL, env=environment())
@@ -104,7 +104,7 @@ def measure(options, layout, size):
         shared = MEMORY if os.access(MEMORY, os.W_OK) else options.data
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=shared, prefix="gristmill-bench-")))
         file = f"grist://{nodes.address}/{path.name}"
-        # From the storage end, so that the link does not slow the beginning down.
+        # The file is put from the storage end, so that the link does not slow it down.
         command.put(options.gristmill, [path], file, prefix=at_storage, env=known)
 
         def ours():
@@ -139,7 +139,7 @@ def measure(options, layout, size):
         best = min(found, key=found.get)
         theirs = f"xarray, {best}"
         times_of_sides = pairs.rounds({OURS: ours, theirs: ways[best], COPY: xarray("plain")}, options.rounds)
-    # The first round is not counted.
+    # The first round does not count.
     times_of_sides[INSIDE] = inside[1:]
     stored, decoded = path.stat().st_size, fields.decoded_bytes(layout, size)
     share = 8 * stored / float(np.median(times_of_sides[COPY])) / RATE

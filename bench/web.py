@@ -1,8 +1,8 @@
-"""A web server for the files of a folder: HTTP/1.1 that keeps connections, one thread each; whole files and ranges.
+"""A web server for the files of a folder: HTTP/1.1 with persistent connections, one thread each, for whole files and ranges.
 
     python bench/web.py HOST:PORT FOLDER
 
-Says `listening` once it does. What is asked for goes from the page cache to the connection (sendfile).
+It prints `listening` when it is ready. Files go from the page cache to the connection (sendfile).
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def span(asked, size):
-    """First and one past the last byte of `Range: bytes=...`; None: no such bytes."""
+    """The first byte and the end of `Range: bytes=...`. None: there are no such bytes."""
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", asked.strip())
     if not found or found.groups() == ("", ""):
         return None
@@ -71,7 +71,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, Handler)
 
     def handle_error(self, *_):
-        """Whoever leaves in the middle of a file may."""
+        """A client may close its connection in the middle of a file."""
 
 
 def main():

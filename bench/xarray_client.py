@@ -1,13 +1,13 @@
-"""What xarray does with a file behind a link, in a process that has imported everything before it is asked.
+"""Reads a file behind a link with xarray, in a process that imports everything before the first question.
 
-Reads one line of JSON for each question, {"way", "url", "variable", "answer", "scratch"}, answers with one,
-{"seconds"}, and leaves the mean over time at `answer` (.npy). Ways:
+It reads one line of JSON for each question, {"way", "url", "variable", "answer", "scratch"}, and answers with one, {"seconds"}. It
+writes the mean over time to `answer` (.npy). Ways:
 
-    plain    the file is copied, and nothing is computed: what nobody who moves its bytes can beat
+    plain    the file is copied and nothing is computed: nothing that moves its bytes can be faster
     copy     the file is copied, then opened
     arriving the file is read while it is copied, some times at once
-    fsspec   the file is opened where it is, over fsspec's HTTP, which reads ahead
-    pushed   it is reduced where it is, by gristmill.open_dataset
+    fsspec   the file is opened over fsspec's HTTP, which reads ahead
+    pushed   the nodes reduce it, by gristmill.open_dataset
 """
 
 import http.client
@@ -24,7 +24,7 @@ import xarray as xr
 import field_numpy
 from arriving import PIECE, Arriving
 
-# What fsspec reads at once, and how it keeps it: the next block is fetched while this one is used.
+# How much fsspec reads at once, and its cache: it fetches the next block while this one is used.
 FSSPEC = {"block_size": 8 << 20, "cache_type": "background"}
 
 
@@ -89,7 +89,7 @@ def pushed(asked):
     import gristmill
 
     with warnings.catch_warnings():
-        # Cells over land have no values, of which NumPy warns.
+        # NumPy warns of cells over land, which have no values.
         warnings.simplefilter("ignore", RuntimeWarning)
         return mean(gristmill.open_dataset(asked["url"], decode_times=False), asked)
 

@@ -1,4 +1,4 @@
-"""The program that answers array requests, and exact answers to compare with."""
+"""Runs the program that answers array requests, and computes exact answers to compare with."""
 
 import json
 import math
@@ -18,11 +18,12 @@ DTYPES = {ours: dtype for dtype, ours in TYPES.items()}
 
 
 class Refused(Exception):
-    """The program said why it does not answer."""
+    """The program gave an error instead of an answer."""
 
 
 def program() -> Path:
-    """The example beside the program under test: GRISTMILL_REDUCE, else what 'cargo test' or 'cargo build --examples' made."""
+    """The path of the example `reduce`: GRISTMILL_REDUCE, or the one beside the program under test. 'cargo test' and 'cargo build
+    --examples' build it."""
     named = os.environ.get("GRISTMILL_REDUCE")
     path = Path(named) if named else binary().parent / "examples" / "reduce"
     assert path.exists(), f"{path} is not there: run 'cargo build -p gristmill-array --examples'"
@@ -30,7 +31,7 @@ def program() -> Path:
 
 
 class Reducer:
-    """Asks for reductions; one process for many requests."""
+    """Sends requests for reductions to one process, which answers all of them."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -44,7 +45,7 @@ class Reducer:
         self.process.wait(timeout=30)
 
     def ask(self, data: np.ndarray, op: str, chunk=None, **request) -> dict:
-        """The arrays of the answer, and its class as `numerics`."""
+        """The arrays of the answer by name, and the class of its numbers as `numerics`."""
         path = self.folder / "array.raw"
         little = data.dtype.newbyteorder("<")
         path.write_bytes(np.ascontiguousarray(data, little).tobytes())
@@ -66,7 +67,7 @@ class Reducer:
 
 
 def ulps(a, b) -> int:
-    """The most steps from one float to another; NaN has to be at the same places."""
+    """The largest distance between two elements, in steps from one float to the next. NaN must be at the same places in both."""
     a, b = np.asarray(a), np.asarray(b)
     assert a.dtype == b.dtype and a.shape == b.shape, (a.dtype, b.dtype, a.shape, b.shape)
     np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
@@ -81,7 +82,7 @@ def ulps(a, b) -> int:
 
 
 def rounded(number: Fraction, dtype) -> float:
-    """The nearest float of a type, ties to even."""
+    """The float of a type that is nearest to a fraction, ties to even."""
     try:
         near = float(number)
     except OverflowError:
@@ -99,12 +100,12 @@ def rounded(number: Fraction, dtype) -> float:
 
 
 def root(number: Fraction) -> float:
-    """The nearest float64 to the root of a fraction."""
+    """The float64 nearest to the square root of a fraction."""
     if number == 0:
         return 0.0
     shift = 2 * max(0, 70 - (number.numerator.bit_length() - number.denominator.bit_length()) // 2)
     whole = math.isqrt((number.numerator << shift) // number.denominator)
-    # Whatever is cut off is far below the half of a last bit, and not nothing.
+    # The bits that were cut off are far less than half a unit in the last place, but they are not zero.
     return float(Fraction(2 * whole + 1, 2) / (1 << (shift // 2)))
 
 

@@ -1,4 +1,4 @@
-"""A real browser without a window, and what a page did in it."""
+"""A real browser without a window, and a record of what a page did in it."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ ARGUMENTS = (
 
 
 class Browser:
-    """Chromium with a profile of its own."""
+    """Chromium with its own profile."""
 
     def __init__(self):
         program, driver = shutil.which("chromium"), shutil.which("chromedriver")
@@ -41,7 +41,7 @@ class Browser:
         self.driver.get(f"http://{address}/")
 
     def logs(self):
-        """What was said on the console, and the URLs that were asked for, since this was called last."""
+        """The messages on the console and the URLs that were requested since the last call."""
         said = [entry for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
@@ -54,7 +54,7 @@ class Browser:
         return self.driver.execute_script(text, *args)
 
     def text(self, selector) -> str:
-        """What a reader sees of an element; nothing where it is hidden or is not there."""
+        """The visible text of an element. It is empty if the element is hidden or absent."""
         shown = "const e = document.querySelector(arguments[0]); return e?.checkVisibility() ? e.innerText : ''"
         return self.script(shown, selector)
 
@@ -66,7 +66,7 @@ class Browser:
         )
 
     def until_rows(self, table, condition, what):
-        """Waits for rows of a table."""
+        """Waits until the rows of a table meet a condition."""
 
         def look():
             rows = self.rows(table)

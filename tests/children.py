@@ -1,4 +1,4 @@
-"""What tests have other processes do. These import this module by its name, and nothing that is beside it."""
+"""Functions that tests run in other processes. Those processes import this module by name, and no other module of this folder."""
 
 import fsspec
 import numpy as np
@@ -7,7 +7,7 @@ import gristmill as gm
 
 
 def everything(url, array, dataset, file):
-    """What a process does with what it was given, and with what it opens itself."""
+    """Uses the objects that a process was given, and objects that it opens itself."""
     file.seek(1)
     return (
         np.asarray(array[3:5, 2]),

@@ -1,4 +1,4 @@
-"""Storage nodes as processes of their own: started, found, signalled, and ended whatever happens."""
+"""Storage nodes as real processes: functions that start them, find them, send signals to them, and always end them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PAUSE = 0.02
 
 
 def until(condition, what, seconds=DEADLINE):
-    """Waits for something to come true and gives what it gave."""
+    """Waits until a condition is true and returns its value."""
     end = time.monotonic() + seconds
     while True:
         found = condition()
@@ -26,7 +26,7 @@ def until(condition, what, seconds=DEADLINE):
 
 
 class Process:
-    """A process with its output in files, so that it never waits for a reader."""
+    """A process whose output goes to files, so that it never waits for a reader."""
 
     def __init__(self, folder, name, args, env=None, before=()):
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
@@ -47,7 +47,7 @@ class Process:
         return self.child.poll() is None
 
     def line(self, start) -> str:
-        """Its line of output that begins so, once it is there."""
+        """Waits for the line of output that contains `start`, and returns it."""
 
         def look():
             for line in self.out.read_bytes()[self.from_here :].decode().splitlines(keepends=True):
@@ -63,7 +63,7 @@ class Process:
             self.child.send_signal(number)
 
     def end(self):
-        """Ends it in order, or by force."""
+        """Ends the process with SIGTERM, or with SIGKILL if it does not end in time."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         try:
@@ -78,7 +78,7 @@ class Process:
 
 
 class Cluster:
-    """What the two ways to start nodes share."""
+    """The methods that both ways to start nodes have."""
 
     def __init__(self, folder: Path, nodes):
         self.folder = folder
@@ -96,14 +96,14 @@ class Cluster:
         return self.folder / "store" / f"node{number}"
 
     def objects(self, *numbers) -> list[Path]:
-        """The object files of some nodes, or of all."""
+        """The object files of the given nodes, or of all nodes."""
         found = []
         for number in numbers or range(self.count):
             found += [p for p in (self.node_dir(number) / "objects" / "objects").glob("**/*") if p.is_file()]
         return found
 
     def space(self) -> int:
-        """Bytes that all objects take."""
+        """The number of bytes of all objects."""
         total = 0
         for path in self.objects():
             try:
@@ -134,7 +134,7 @@ class Cluster:
         return self.pids()[number]
 
     def processor_time(self):
-        """Seconds that each node has worked."""
+        """The processor time that each node has used, in seconds."""
         for number in range(self.count):
             with open(f"/proc/{self.pid(number)}/stat") as stat:
                 words = stat.read().rpartition(")")[2].split()
@@ -147,7 +147,7 @@ class Cluster:
         return pid
 
     def works(self):
-        """Whether every node answers again: a file over all of them is stored and read."""
+        """Whether every node answers again. It stores a file on all of them and reads it."""
         done = self.grist("nodes", self.url())
         if done.returncode != 0:
             return False
@@ -163,7 +163,7 @@ class Cluster:
 
 
 class Up(Cluster):
-    """Nodes under `gristmill up`, which starts them again."""
+    """Nodes under `gristmill up`, which restarts a node that ended."""
 
     def __init__(self, folder, nodes=4, args=(), env=None, listen="127.0.0.1:0", before=()):
         super().__init__(folder, nodes)
@@ -188,7 +188,7 @@ class Up(Cluster):
         self.start()
 
     def pids(self) -> dict:
-        """Process by number of node."""
+        """The process ID of each node, by its number."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -219,7 +219,7 @@ class Up(Cluster):
 
 
 class Nodes(Cluster):
-    """Nodes started one by one with `gristmill serve`; what is down stays down until it is started."""
+    """Nodes that are started one by one with `gristmill serve`. A node that ended stays down until the test starts it."""
 
     def __init__(self, folder, nodes=3, args=(), env=None, dirs=None):
         super().__init__(folder, nodes)
@@ -262,7 +262,7 @@ class Nodes(Cluster):
 
 
 def is_ours(pid, folder) -> bool:
-    """Whether a process of this number is one that was started in this folder."""
+    """Whether the process with this ID was started in this folder."""
     try:
         return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -270,7 +270,7 @@ def is_ours(pid, folder) -> bool:
 
 
 class Started:
-    """Starts clusters, and ends them however a test came out."""
+    """Starts clusters and ends all of them, also after a failed test."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -288,7 +288,7 @@ class Started:
         return made
 
     def process(self, folder, name, args, **how) -> Process:
-        """Any command that a test leaves running."""
+        """Starts a command that the test leaves running."""
         self.processes.append(Process(folder, name, args, **how))
         return self.processes[-1]
 
@@ -302,7 +302,7 @@ class Started:
         for cluster in self.clusters:
             for word in ("panicked", "RUST_BACKTRACE"):
                 assert word not in cluster.errors(), cluster.errors()
-        # Each target keeps 32 MiB in reserve: hundreds of stores of one run would fill the disk of the rest.
+        # Each target keeps 32 MiB in reserve. A test run makes hundreds of stores, which would fill the disk.
         for cluster in self.clusters:
             for number in range(cluster.count):
                 shutil.rmtree(cluster.node_dir(number), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The program under test, and files for it: plain ones and striped ones."""
+"""The program under test, and fixtures that make plain and striped files for it."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Before any test imports netCDF4, which has an HDF5 library of its own: the filters bind to the one that is there first.
+# Tests import netCDF4 later, which has its own HDF5 library. The filters bind to the library that was loaded first.
 import hdf5plugin  # noqa: F401
 import pytest
 
@@ -30,7 +30,7 @@ def binary() -> Path:
 
 
 def number(value):
-    """A number of a JSON answer: large integers and numbers that are not finite are strings."""
+    """A number of a JSON answer. The JSON has large integers and numbers that are not finite as strings."""
     if isinstance(value, str):
         return float(value) if value in NOT_FINITE else int(value)
     if isinstance(value, list):
@@ -39,7 +39,7 @@ def number(value):
 
 
 class Gristmill:
-    """Runs the program; every failure must look like one that a person can use."""
+    """Runs the program. Every failure must have a message that helps a user."""
 
     def __init__(self, cwd: Path):
         self.path = binary()
@@ -62,7 +62,7 @@ class Gristmill:
         return done
 
     def ok(self, *args, **how) -> bytes:
-        """What a command that succeeds prints."""
+        """The output of a command that succeeds."""
         done = self(*args, **how)
         assert done.returncode == 0, (args, done.returncode, done.stderr.decode("utf-8", "replace"))
         return done.stdout
@@ -73,7 +73,7 @@ class Gristmill:
         return json.loads(self.ok("run", kernel, path, "--json", *args, *given, env=env))
 
     def ask(self, kernel, path, *args, **params) -> dict:
-        """The result of a kernel, strings made numbers again where its values are numbers."""
+        """The result of a kernel. Strings that stand for numbers become numbers."""
         result = self.answer(kernel, path, *args, **params)["result"]
         text = ("first", "last") if "--type" not in args else ()
         return {
@@ -81,7 +81,7 @@ class Gristmill:
         }
 
     def refuses(self, code, *args, **how) -> str:
-        """The message of a command that fails before it printed anything."""
+        """The message of a command that fails and prints nothing else."""
         done = self(*args, **how)
         assert done.returncode == code, (args, done.returncode, done.stdout[:300], done.stderr)
         assert not done.stdout, (args, done.stdout[:300])
@@ -93,7 +93,7 @@ class Gristmill:
 
 
 def sane(code, stderr):
-    """No signal, no panic, no trace, whatever happened."""
+    """Asserts that the program had no signal, no panic and no stack trace."""
     text = stderr.decode("utf-8", "replace")
     assert code in (0, 1, 2, 130), (code, text)
     for word in ("panicked", "RUST_BACKTRACE", "stack backtrace", "unwrap()"):
@@ -101,7 +101,7 @@ def sane(code, stderr):
 
 
 def one_message(stderr: bytes) -> str:
-    """A failure is one line of its own; only mistakes in the flags get the argument parser's longer form."""
+    """A failure is one line. Only wrong flags get the longer message of the argument parser."""
     text = stderr.decode()
     assert text.startswith("gristmill: ") and text.endswith("\n"), text
     if "--help" in text:
@@ -118,7 +118,7 @@ def grist(tmp_path):
 
 @pytest.fixture(scope="module")
 def clusters(tmp_path_factory):
-    """Starts storage nodes, clusters(Up, nodes=2), that end with the tests of the module."""
+    """Starts storage nodes, as in clusters(Up, nodes=2). They end with the tests of the module."""
     from cluster import Started
 
     with Started(lambda: tmp_path_factory.mktemp("cluster")) as started:
@@ -127,7 +127,7 @@ def clusters(tmp_path_factory):
 
 @pytest.fixture
 def nodes_of_test(tmp_path_factory):
-    """As `clusters`, but the nodes end with the test: for those that break them."""
+    """Like `clusters`, but the nodes end with the test. It is for tests that break their nodes."""
     from cluster import Started
 
     with Started(lambda: tmp_path_factory.mktemp("cluster")) as started:

@@ -1,4 +1,4 @@
-"""What tests of failures share: requests in the background, errors that name a node, what stays behind."""
+"""Shared parts of the tests of failures: requests in the background, errors that name a node, and checks of what is left behind."""
 
 import json
 import signal
@@ -9,7 +9,7 @@ from cluster import until
 from conftest import binary, one_message, sane
 
 MIB = 1 << 20
-BOUND = 30  # seconds in which a request of a silent node must have ended
+BOUND = 30  # seconds within which a request to a node that does not answer must end
 
 
 def noise(count, seed=1) -> bytes:
@@ -21,7 +21,7 @@ def numbers(count, seed=1) -> bytes:
 
 
 def fails(cluster, *args, names=(), **how) -> str:
-    """A command that fails for want of a node: the error names it and says what to do."""
+    """Runs a command that fails because a node is missing. The error must contain these names."""
     done = cluster.grist(*args, timeout=BOUND, **how)
     assert done.returncode == 1, (args, done.returncode, done.stdout[:200], done.stderr)
     text = one_message(done.stderr)
@@ -46,13 +46,13 @@ def identity(cluster, path):
 
 
 def only_objects_of(cluster, *paths):
-    """Waits until nothing lies on the nodes but these files."""
+    """Waits until the nodes hold only the objects of these files."""
     wanted = {identity(cluster, path) for path in paths}
     until(lambda: {path.name for path in cluster.objects()} == wanted, "what was not finished is cleared away", 90)
 
 
 def queued(address) -> bool:
-    """Whether somebody sent something to this address that is not read yet."""
+    """Whether a connection of this address has bytes that the process has not read yet."""
     port = f"{int(address.rpartition(':')[2]):04X}"
     with open("/proc/net/tcp") as table:
         for line in list(table)[1:]:
@@ -63,7 +63,7 @@ def queued(address) -> bool:
 
 
 class Background:
-    """A command of a client that goes on while things happen."""
+    """A client's command that runs in the background."""
 
     def __init__(self, started, cluster, *args, stdin=subprocess.DEVNULL, env=None):
         self.child = subprocess.Popen(
@@ -87,7 +87,7 @@ class Background:
 
 
 def loses_a_node(started, cluster, lost, begun, *args):
-    """A command fails, and names the node, if that dies once the work has `begun`; then the node is started again."""
+    """Kills a node once the work has `begun`. The command must fail and name the node. Then the node is started again."""
     request = Background(started, cluster, *args)
     try:
         until(begun, "the nodes are at work")
@@ -103,7 +103,7 @@ def loses_a_node(started, cluster, lost, begun, *args):
 
 
 class SlowPut:
-    """A put from a pipe: it is in its middle for as long as is wanted."""
+    """A put from a pipe. It stays unfinished until `finish` is called."""
 
     def __init__(self, started, cluster, path, *args):
         self.put = Background(
@@ -121,7 +121,7 @@ class SlowPut:
         until(written, "objects are being written on every node")
 
     def finish(self):
-        """Goes on to the end, or until nobody reads any more."""
+        """Writes the rest, or stops if nobody reads any more."""
         try:
             self.put.child.stdin.write(noise(6 * MIB, 2))
             self.put.child.stdin.close()

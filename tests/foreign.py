@@ -22,7 +22,7 @@ TEXT = b"".join(b"line %d of some text\n" % n for n in range(5000)) + b"the last
 
 @pytest.fixture(scope="module")
 def socket():
-    # The path of a socket is short, whatever the temporary directory of the tests.
+    # The path of a socket must be short, whatever the temporary directory of the tests is.
     folder = Path(tempfile.mkdtemp(prefix="gm"))
     yield folder / "s.sock"
     shutil.rmtree(folder)

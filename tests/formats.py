@@ -1,4 +1,4 @@
-"""What the command says of a scientific file, and the elements it gives, for comparison with other readers."""
+"""The description of a scientific file and its elements, as the command gives them, for comparison with other readers."""
 
 import io
 import json
@@ -20,7 +20,7 @@ def variables(grist, path) -> dict:
 
 
 def table(grist, path, name) -> dict:
-    """One variable with every stored chunk: origin -> (file, offset, bytes, mask)."""
+    """The description of one variable, with every stored chunk: origin -> (file, offset, bytes, mask)."""
     (variable,) = json.loads(grist.ok("stat", path, "--var", name, "--chunks", "--json"))["variables"]
     variable["places"] = {
         tuple(chunk["origin"]): (chunk["file"], chunk["offset"], chunk["bytes"], chunk["mask"])
@@ -35,7 +35,7 @@ def elements(grist, path, name) -> np.ndarray:
 
 
 def same(ours: np.ndarray, theirs: np.ndarray):
-    """Bit for bit, whatever the byte order of theirs."""
+    """Asserts that the elements are the same bit for bit. The byte order of the other array does not matter."""
     theirs = np.asarray(theirs)
     theirs = theirs.astype(theirs.dtype.newbyteorder("<"))
     assert ours.dtype == theirs.dtype and ours.shape == theirs.shape, (ours.dtype, theirs.dtype, ours.shape, theirs.shape)
@@ -43,7 +43,7 @@ def same(ours: np.ndarray, theirs: np.ndarray):
 
 
 def fill(variable):
-    """The fill value that the command says, as NumPy has it."""
+    """The fill value that the command prints, as a NumPy number."""
     value = variable["fill"]
     if isinstance(value, str):
         value = float(value) if variable["type"][0] == "f" else int(value)

@@ -1,4 +1,4 @@
-"""HTTP/2 as no client of ours speaks it: windows that stay shut, requests that are never finished, headers of choice."""
+"""An HTTP/2 client for requests that our clients never send: closed windows, requests without an end, unusual headers."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ def message(content):
 
 
 def field(number, content):
-    """A field of protobuf with bytes."""
+    """A field of protobuf that holds bytes."""
     length, varint = len(content), bytearray()
     while length > 127:
         varint.append(length & 127 | 128)
@@ -50,14 +50,14 @@ def result(answer):
 
 
 class Answer:
-    """What came on a stream so far."""
+    """The part of the answer that has come on a stream so far."""
 
     def __init__(self):
         self.headers, self.data, self.ended = {}, b"", False
 
 
 class Connection:
-    """A connection, over which nothing is read but when a test asks for it. `window`: bytes of an answer that may come."""
+    """A connection that reads only if a test asks for it. `window` is the number of bytes of an answer that the server may send."""
 
     def __init__(self, address, window=None):
         host, _, port = address.rpartition(":")
@@ -80,7 +80,7 @@ class Connection:
         self.socket.sendall(self.h2.data_to_send())
 
     def begin(self, path, headers=(), method="POST", authority=None, kind="application/grpc", end=False):
-        """Sends a head, of a request without a body if it is the `end`; gives the number of the stream."""
+        """Sends the headers of a request and returns the number of the stream. With `end` the request has no body."""
         stream = self.h2.get_next_available_stream_id()
         named = [
             (":method", method), (":scheme", "http"), (":authority", authority or self.authority), (":path", path),
@@ -92,7 +92,7 @@ class Connection:
         return stream
 
     def send(self, stream, content, end=True):
-        """Sends as much of a body as the server takes before it answers; says how many bytes these were."""
+        """Sends as much of a body as the server takes before it answers, and returns the number of bytes sent."""
         sent = 0
         while sent < len(content) and not self.answers[stream].ended:
             room = min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size, len(content) - sent)
@@ -111,13 +111,13 @@ class Connection:
         return sent
 
     def ask(self, path, content, **how):
-        """A whole request; gives the number of the stream."""
+        """Sends a whole request and returns the number of the stream."""
         stream = self.begin(path, **how)
         self.send(stream, content)
         return stream
 
     def pump(self):
-        """Takes in what comes next."""
+        """Receives the next bytes."""
         data = self.socket.recv(65536)
         assert data, "the server closed the connection"
         for event in self.h2.receive_data(data):
@@ -133,7 +133,7 @@ class Connection:
         self.flush()
 
     def until(self, stream, ready):
-        """Takes in what comes until an answer is as it should be."""
+        """Receives until an answer meets a condition."""
         end = time.monotonic() + DEADLINE
         while not ready(self.answers[stream]):
             assert time.monotonic() < end, f"not within {DEADLINE} s: {vars(self.answers[stream])}"
@@ -141,5 +141,5 @@ class Connection:
         return self.answers[stream]
 
     def answer(self, stream):
-        """The answer to its end."""
+        """The complete answer."""
         return self.until(stream, lambda answer: answer.ended)

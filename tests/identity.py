@@ -1,4 +1,4 @@
-"""Who asks, for tests: another user of this machine, names with tokens, and what is refused to them."""
+"""Identities for tests: another user of this machine, names with tokens, and what the nodes refuse to them."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def owner(up, path, **how):
 
 @pytest.fixture(scope="module")
 def socket():
-    # The path of a socket is short, and open to the other user.
+    # The path of a socket must be short, and the other user must be able to reach it.
     folder = Path(tempfile.mkdtemp(prefix="gm"))
     folder.chmod(0o755)
     yield folder / "s.sock"

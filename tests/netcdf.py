@@ -1,4 +1,4 @@
-"""Just enough of the classic netCDF format to find where a variable's records lie."""
+"""A small reader of the classic netCDF format. It finds where the records of a variable lie."""
 
 import struct
 

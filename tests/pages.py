@@ -1,8 +1,8 @@
-"""Pages whose commands are run: blocks of `console`, typed into one bash, which must give what the page shows.
+"""Runs the commands of pages: types blocks of `console` into one bash and compares the output with the page.
 
-A line that begins with `$ ` is a command; `name$ ` is one on another machine, here another folder and another port. A
-command goes on behind a backslash, and to the end of what it reads from `<<'EOF'`. What follows up to the next one is what
-it prints; `...` stands for anything, and the figures of a report, times and numbers of processes are not compared.
+A line that begins with `$ ` is a command. A line that begins with `name$ ` is a command on another machine, which here is another
+folder and another port. A command goes on after a backslash, and to the end of its text from `<<'EOF'`. The lines up to the next
+command are its output. `...` matches anything. The numbers of a report, times and process IDs are not compared.
 """
 
 import doctest
@@ -22,18 +22,18 @@ from conftest import ROOT, binary
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"^([a-z]+[0-9]+)?\$ (.*)$")
 HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-TIMEOUT = 60  # seconds, for a command; a bound on a hang, not a measure of speed
+TIMEOUT = 60  # seconds for a command; a bound on a hang, not a measure of speed
 
-#: Where an administrator puts things, beneath the folder of a machine.
+#: Paths where an administrator puts files. They lie in the folder of a machine here.
 PLACES = re.compile(r"(?:\b([a-z]+[0-9]+):)?(?<![\w./])/(?=(?:etc|home|backup|usr/local|var/lib)(?:/|\b))")
-#: What differs each time: reports, processes, ports that the system chose, times, speeds.
+#: Text that differs from run to run: reports, process IDs, ports that the system chose, times.
 MASKS = [
     (re.compile(r"^read .* s \(.*$", re.MULTILINE), "read ..."),
     (re.compile(r"\bkill \d+"), "kill PROCESS"),
     (re.compile(r"(127\.0\.0\.1|localhost):(?!74\d\d\b|PORT)\d+"), r"\1:PORT"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?"), "DATE"),
 ]
-#: Commands of an administrator that would change this machine, as far as a test needs them.
+#: Commands of an administrator that would change this machine. These replacements do what a test needs.
 FUNCTIONS = r"""
 sudo() { while [[ $1 == -* ]]; do shift 2; done; "$@"; }
 useradd() { :; }
@@ -61,7 +61,7 @@ systemctl() {
     esac
 }
 """
-#: Starts and stops what a unit of systemd would: its ExecStart, until it says that it listens.
+#: Starts and stops the command of a systemd unit: it runs ExecStart and waits until that listens.
 SERVICE = r"""#!/usr/bin/env bash
 set -euo pipefail
 unit=$3/etc/systemd/system/${2%.service}.service
@@ -84,7 +84,7 @@ fi
 
 @dataclass
 class Typed:
-    """A command, the machine that it is typed on, and what it prints."""
+    """A command, the machine on which it is typed, and the output that the page shows."""
 
     line: int
     host: str
@@ -123,7 +123,7 @@ def free_port() -> int:
 
 
 class Shell:
-    """One bash, with a folder for each machine that commands are typed on."""
+    """One bash, with a folder for each machine of the page."""
 
     def __init__(self, folder: Path):
         self.folder, self.ports, self.number, self.here = folder, {}, 0, None
@@ -150,11 +150,11 @@ class Shell:
         self.bash.stdin.flush()
 
     def port(self, host, known="7440") -> int:
-        """The port here that stands for one of a page on a machine."""
+        """The local port that stands for a port of a machine on the page."""
         return self.ports.setdefault((host, known), free_port())
 
     def home(self, host) -> Path:
-        """The folder of a machine, with the files of the repository that commands may name."""
+        """The folder of a machine, with the files of the repository that commands may use."""
         home = self.folder / (host or "here")
         if not home.is_dir():
             home.mkdir()
@@ -166,17 +166,17 @@ class Shell:
         return home
 
     def meant(self, text: str, host: str) -> str:
-        """A command of the page as it is run here."""
+        """The command of the page with local paths and ports."""
         text = re.sub(r"\b([a-z]+[0-9]+):(74\d\d)\b", lambda found: f"localhost:{self.port(*found.groups())}", text)
         own = lambda found: f"127.0.0.1:{self.port(host, found[1])}"  # noqa: E731
         text = re.sub(r"\b(?:127\.0\.0\.1|0\.0\.0\.0):(74\d\d)\b", own, text)
         if text.startswith("gristmill up ") and "--listen" not in text:
-            # Its default may be in use on the machine of a test.
+            # The default port may be in use on this machine.
             text = text.replace("gristmill up ", f"gristmill up --listen 127.0.0.1:{self.port(host)} ")
         return PLACES.sub(lambda found: f"{self.home(found[1] or host)}/", text)
 
     def shown(self, text: str, host: str) -> str:
-        """What came out, as the page has it."""
+        """The output with the paths and ports of the page."""
         text = text.replace(f"{self.home(host)}/", "/")
         for (name, known), port in self.ports.items():
             text = text.replace(f"localhost:{port}", f"{name or 'localhost'}:{known}")
@@ -184,7 +184,7 @@ class Shell:
         return text
 
     def run(self, typed: Typed) -> str:
-        """What a command printed, on both its outputs; of one in the background, once it is what the page shows."""
+        """Runs a command and returns all its output. A command in the background runs until its output is that of the page."""
         self.number += 1
         out = self.folder / f"out{self.number}"
         home = self.home(typed.host)
@@ -199,7 +199,7 @@ class Shell:
         return look()
 
     def end(self):
-        """Ends the shell and all that was started in it."""
+        """Ends the shell and all processes that were started in it."""
         try:
             os.killpg(self.bash.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The same bytes as a plain file and on a cluster, and kernels over both."""
+"""The same bytes as a plain file and on a cluster, for kernels over both."""
 
 import json
 
@@ -29,7 +29,7 @@ class Pair:
         return plain, url
 
     def same(self, files, kernel, *args, places=PLACES):
-        """The answers, or refusals, are the same; gives the plain one."""
+        """Asserts that the answers or the errors are the same for both, and returns that of the plain file."""
         plain, url = files
         here = self.up.grist("run", kernel, plain, "--json", *args)
         for place in places:
@@ -47,7 +47,7 @@ class Pair:
 
 
 def result(stdout: bytes) -> bytes:
-    """The answer without the report on how it was found."""
+    """The answer without its report."""
     head, mark, _ = stdout.rpartition(b',"report":{')
     assert mark, stdout[:500]
     json.loads(head + b"}")
@@ -55,7 +55,7 @@ def result(stdout: bytes) -> bytes:
 
 
 def said(stderr: bytes, name: str) -> str:
-    """An error without the file's name in it."""
+    """An error message without the name of the file."""
     text = stderr.decode().removeprefix("gristmill: ")
     path = "/" + name.split("://")[1].split("/", 1)[1] if "://" in name else name
     return text.replace(name, "FILE").replace(path, "FILE")

@@ -1,4 +1,4 @@
-"""A file with variables of every kind, in several places, for the tests of arrays in Python."""
+"""A file with variables of every kind, stored in several places, for the tests of arrays in Python."""
 
 import netCDF4
 import numpy as np
@@ -13,7 +13,7 @@ PLACES = ["netcdf", "zarr", "striped", "cluster"]
 
 
 def fields():
-    """The variables, with columns and days that are missing."""
+    """The variables. In some of them whole columns and days are missing."""
     rng = np.random.default_rng(20260711)
     time = xr.Variable("time", np.arange(SHAPE[0]) * 10.0, {"units": "days since 2001-01-01", "calendar": "standard"})
     lat = xr.Variable("lat", np.linspace(-82.5, 82.5, SHAPE[1]), {"units": "degrees_north"})
@@ -43,7 +43,7 @@ def fields():
 
 
 class Places:
-    """The same file where each kind of place has it."""
+    """The same file in each kind of place."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -83,13 +83,13 @@ def places(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def theirs(places):
-    """The file as xarray has it, in memory."""
+    """The file as xarray opens it, in memory."""
     with xr.open_dataset(places["netcdf"], engine="netcdf4") as dataset:
         return dataset.load()
 
 
 def same(got, expected):
-    """The same dimensions, coordinates, types and missing values, and numbers as near as rounding once allows."""
+    """Asserts the same dimensions, coordinates, types and missing values. The numbers may differ by one rounding."""
     assert got.dims == expected.dims and got.dtype == expected.dtype
     assert set(got.coords) == set(expected.coords)
     for name in expected.coords:
@@ -108,7 +108,7 @@ def numbers(got, expected):
 
 
 def unlimited(path, longer):
-    """A file of which one variable has fewer records than another."""
+    """A file in which one variable has fewer records than another."""
     with netCDF4.Dataset(path, "w") as file:
         file.createDimension("time", None)
         file.createVariable("long", "f8", ("time",))[:] = np.arange(float(longer))

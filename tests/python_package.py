@@ -1,4 +1,4 @@
-"""The Python package under test, and what its tests share: nodes, files in three places, interpreters of their own."""
+"""The Python package under test, and fixtures for its tests: nodes, files in three places, and other Python processes."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 gm = pytest.importorskip("gristmill", reason="the package is not installed: pip install .")
 
 TIMEOUT = 60  # seconds; a bound on a hang, not a measure of speed
-HUGE = 1 << 42  # bytes of a sparse file that no test reads to its end
+HUGE = 1 << 42  # bytes of a sparse file; no test reads it to its end
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def cluster():
 
 @pytest.fixture(params=["plain", "striped", "cluster"])
 def place(request, tmp_path):
-    """Puts an array or bytes somewhere and gives its name."""
+    """Puts an array or bytes into a plain file, a striped file or a cluster, and gives its name."""
     if request.param == "cluster":
         nodes = request.getfixturevalue("cluster")
         folder = f"{request.node.name.replace('/', '_')}"
@@ -67,7 +67,7 @@ def python(code, *args, **how):
 
 
 def until_opened(child, path):
-    """Waits until the process is at the file: its request runs."""
+    """Waits until the process has opened the file, so that its request runs."""
     opened = set()
     while str(path) not in opened:
         assert child.poll() is None, "it ended before it opened the file"
@@ -79,7 +79,7 @@ def until_opened(child, path):
 
 
 def processes_of(folder):
-    """Processes that have this directory among their arguments."""
+    """The processes that have this directory among their arguments."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

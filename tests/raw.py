@@ -1,4 +1,4 @@
-"""Requests that nobody's client makes: actions, plain HTTP, and grants sealed with the key of the cluster."""
+"""Requests that our clients never send: actions, plain HTTP, and grants that are sealed with the key of the cluster."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ def refused(status, answer, *wanted):
 
 
 def parts(found):
-    """Name of the object, and address and place of every target."""
+    """The name of the object, and the address and place of every target."""
     file = found["info"]["file"] if "info" in found else found["file"]
     return "file-" + file["id"], file["targets"]
 
@@ -65,11 +65,11 @@ def text64(raw):
 
 
 def seal(nodes, grant):
-    """A grant sealed with the key of the cluster, as only a node could."""
+    """A grant that is sealed with the key of the cluster. Otherwise only a node can make one."""
     key = bytes.fromhex((nodes.node_dir(0) / "cluster.key").read_text().strip())
     sign = lambda message: text64(hmac.digest(key, message.encode(), hashlib.sha256))
     body = text64(json.dumps(grant).encode())
-    # The pass of its principal follows.
+    # The pass of the grant's principal follows.
     who = text64(json.dumps({name: grant.get(name) for name in ("principal", "expires")}).encode())
     return f"{body}.{sign(body)}.{who}.{sign('pass ' + who)}"
 
@@ -82,7 +82,7 @@ def object_bytes(content, found, place):
 
 
 def raw(address, request: bytes, end=True) -> bytes:
-    """What comes back for some bytes; `end` says that there are no more of them."""
+    """The answer to some bytes. With `end` the sending side is closed after them."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=40) as connection:
         try:
@@ -90,7 +90,7 @@ def raw(address, request: bytes, end=True) -> bytes:
             if end:
                 connection.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # the node has heard enough
+            pass  # the node stopped reading
         out = b""
         try:
             while chunk := connection.recv(65_536):

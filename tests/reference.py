@@ -1,4 +1,4 @@
-"""What the answers must be, from exact integers and fractions of Python alone."""
+"""The right answers, computed only with integers and fractions of Python."""
 
 import bisect
 import math
@@ -33,7 +33,7 @@ def select(data: bytes, kind, skip=0, record=None, window=None):
 
 
 def nearest(q: Fraction) -> float:
-    """The f64 nearest to a fraction, ties to even; infinity beyond the range."""
+    """The f64 nearest to a fraction, ties to even, and infinity beyond the range."""
     try:
         return float(q)
     except OverflowError:
@@ -41,7 +41,8 @@ def nearest(q: Fraction) -> float:
 
 
 def nearest_root(q: Fraction) -> float:
-    """The f64 nearest to the root of a fraction, from an integer root and whether anything was left over."""
+    """The f64 nearest to the square root of a fraction. It uses an integer root and a bit that says whether there is a
+    remainder."""
     if q == 0:
         return 0.0
     shift = max(0, 140 - q.numerator.bit_length() + q.denominator.bit_length())
@@ -49,7 +50,7 @@ def nearest_root(q: Fraction) -> float:
     scaled, rest = divmod(q.numerator << shift, q.denominator)
     root = math.isqrt(scaled)
     sticky = rest != 0 or root * root != scaled
-    # The true root lies between root and root + 1: half a unit stands for "more than root".
+    # If there is a remainder, the true root lies between root and root + 1. Half a unit stands for it.
     return nearest(Fraction(2 * root + sticky, 2 << (shift // 2)))
 
 
@@ -107,7 +108,7 @@ class Moments:
 
 
 def histogram(values, edges):
-    """Counts in the bins between these edges, by exact comparison."""
+    """Counts in the bins between these edges, from exact comparisons."""
     counts = [0] * (len(edges) - 1)
     for x in values.tolist():
         if edges[0] <= x <= edges[-1]:
@@ -116,7 +117,7 @@ def histogram(values, edges):
 
 
 def same(got, want):
-    """Equal bit for bit; all NaN are one."""
+    """Whether two numbers are equal bit for bit. All NaN are equal."""
     if isinstance(got, list):
         return len(got) == len(want) and all(map(same, got, want))
     if isinstance(want, (float, np.floating)) and isinstance(got, float):

@@ -1,4 +1,4 @@
-"""Which modules of a crate use which others, read from their `use` lines and paths."""
+"""Which modules of a crate use which other modules, according to their `use` lines and paths."""
 
 import re
 
@@ -21,7 +21,7 @@ def sources(crate):
 
 
 def split(items):
-    """Splits at the commas that are in no braces."""
+    """Splits text at the commas outside braces."""
     depth, parts = 0, [""]
     for letter in items:
         depth += (letter == "{") - (letter == "}")
@@ -44,7 +44,7 @@ def paths(tree, before=()):
 
 
 def used(crate):
-    """{module: the modules that it uses}. A module that contains another is not counted."""
+    """{module: the modules that it uses}. A module does not count as used by the modules that it contains."""
     modules = sources(crate)
     exported = {}
     for path in (path for tree in EXPORT.findall(modules.get((), "")) for path in paths(tree)):
@@ -68,7 +68,7 @@ def used(crate):
 
 
 def circles(edges):
-    """The sets of modules that reach each other."""
+    """The sets of modules that use each other in a circle."""
 
     def reached(start):
         seen, left = set(), [start]

@@ -1,4 +1,4 @@
-/* A disk that stands still: every sync waits for as long as the file named by STALLED_DISK is there. For LD_PRELOAD. */
+/* A disk that can be stopped: every sync waits while the file named by STALLED_DISK exists. For LD_PRELOAD. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Expressions against NumPy 2: the type, and every value."""
+"""Expressions compared with NumPy 2: the type and every value."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def data_of(dtype):
 
 
 def evaluated(reducer, data, text):
-    """Every element, as the largest along no axis; what is true or false as 0 and 1."""
+    """Evaluates an expression for each element, as a maximum over no axes. Booleans become 0 and 1."""
     got = reducer.one(data, "max", axes=[], skipna=False, expr=text, chunk=[7])
     return got
 
@@ -57,7 +57,7 @@ def test_what_is_exact_is_numpys(reducer, dtype):
     data = data_of(dtype)
     for text in EXACT:
         if dtype.startswith("uint") and text == "where(isnan(x), -1, x)":
-            # NumPy lets -1 wrap to 255 here, and nowhere else.
+            # NumPy wraps -1 to 255 only here.
             with pytest.raises(Refused, match="out of the range"):
                 evaluated(reducer, data, text)
             continue

@@ -1,4 +1,4 @@
-"""Attributes of CF against xarray: the type, and every value."""
+"""CF attributes compared with xarray: the type and every value."""
 
 import itertools
 import warnings
@@ -20,7 +20,7 @@ def reducer(tmp_path_factory):
 
 
 def decoded(reducer, data, **attributes):
-    """Every element as it is decoded: the largest along no axis."""
+    """Decodes each element, as a maximum over no axes."""
     return reducer.one(data, "max", axes=[], skipna=False, **attributes)
 
 
@@ -100,10 +100,10 @@ def test_unsigned_bytes_with_a_fill_value_of_minus_one(reducer):
 
 
 def test_missing_values_are_compared_as_they_are_stored(reducer):
-    # xarray compares after the conversion to f64, in which these two are one.
+    # xarray compares after the conversion to f64, where these two numbers are equal.
     data = np.array([2**53, 2**53 + 1], np.int64)
     np.testing.assert_array_equal(decoded(reducer, data, missing=[2**53 + 1]), [2.0**53, np.nan])
-    # A double attribute beside float data: the nearest float is meant.
+    # The attribute is a double and the data are float. The fill value is the float nearest to the attribute.
     data = np.array([1e20, 1], np.float32)
     np.testing.assert_array_equal(decoded(reducer, data, missing=[1e20]), np.float32([np.nan, 1]))
 

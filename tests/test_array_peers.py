@@ -1,4 +1,4 @@
-"""What the closest system got wrong, and what is hard for sums: by name."""
+"""Mistakes of the closest system, and sums that are hard to compute. Each has its own test."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_sums_that_cancel_and_sizes_that_are_extreme(reducer):
 
 
 def test_quantiles_of_integers_do_not_wrap(reducer):
-    # numpy.quantile 2.4 says 123.3.
+    # numpy.quantile 2.4 gives 123.3.
     assert reducer.one(np.array([-125, 120], np.int8), "quantile", q=[0.7])[0] == pytest.approx(46.5)
 
 

@@ -1,4 +1,4 @@
-"""Array reductions against xarray and NumPy: types and NaN as theirs, values the exact ones rounded once."""
+"""Array reductions compared with xarray and NumPy. Types and NaN are theirs. Values are the exact ones, rounded once."""
 
 import itertools
 import warnings
@@ -26,7 +26,7 @@ def reducer(tmp_path_factory):
 
 
 def floats(rng, dtype, shape=SHAPE):
-    """Values of all sizes with NaN, also whole rows of it."""
+    """Values of all sizes with NaN. Some whole rows are NaN."""
     data = rng.normal(250, 40, shape) * 10.0 ** rng.integers(-3, 4, shape)
     data[rng.random(shape) < 0.15] = np.nan
     data[0, 0] = np.nan
@@ -56,7 +56,7 @@ def xarray_says(data, op, axes, skipna=None, keepdims=False, **more):
 
 
 def by_cell(data, axes, of, keepdims=False):
-    """`of` the elements of each cell, as an array."""
+    """Applies `of` to the elements of each cell and returns the results as an array."""
     axes = tuple(range(data.ndim)) if axes is None else tuple(axes)
     kept = [axis for axis in range(data.ndim) if axis not in axes]
     rows = np.transpose(data, [*kept, *axes]).reshape([data.shape[axis] for axis in kept] + [-1])
@@ -173,7 +173,7 @@ def test_quantiles(reducer, dtype):
         dims = None if axes is None else [DIMS[axis] for axis in axes]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Of integers NumPy 2.4 takes differences that wrap: the quantile 0.7 of int8 -125 and 120 is 123.3 there.
+            # With integers NumPy 2.4 computes differences that wrap: it gives 123.3 for the quantile 0.7 of int8 -125 and 120.
             given = data if dtype in FLOATS else data.astype(float)
             expected = xr.DataArray(given, dims=DIMS).quantile(shares, dim=dims).values
         assert got.dtype == np.float64 and got.shape == expected.shape

@@ -1,4 +1,4 @@
-"""What an attacker tries: each has its bound on what a node uses, and on how long others wait."""
+"""Attacks on nodes. Each test bounds what a node uses or how long other users wait."""
 
 import http.client
 import http.server
@@ -34,7 +34,7 @@ def up(clusters):
 
 @pytest.fixture(scope="module")
 def closed(clusters, tmp_path_factory):
-    """A node that wants to know who asks."""
+    """A node that requires an identity."""
     tokens = tmp_path_factory.mktemp("tokens") / "tokens"
     tokens.write_text(TOKENS)
     tokens.chmod(0o600)
@@ -42,7 +42,7 @@ def closed(clusters, tmp_path_factory):
 
 
 def resident(pid):
-    """Bytes of memory that a process has."""
+    """The resident memory of a process, in bytes."""
     with open(f"/proc/{pid}/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -52,7 +52,7 @@ def run_request(kernel, path, **params):
 
 
 def test_answers_that_nobody_reads_stop_nobody_else(up):
-    """Three streams with a shut window once stopped every request that reads rows or takes several passes, for minutes."""
+    """Three streams with a closed window once stopped all requests that read rows or take several passes, for minutes."""
     with Connection(up.entry, window=0) as unread:
         for _ in range(6):
             stream = unread.ask(f"{SERVICE}DoGet", run_request("grep", "/words", pattern="fox"))
@@ -104,7 +104,7 @@ def test_a_pass_of_another_cluster_is_none(closed, up):
             stranger.ask(f"{SERVICE}DoGet", ticket({"fold": {}}), headers=[("x-gristmill-pass", foreign)])
         )
         assert answer.headers["grpc-status"] == DENIED
-    # One of its own lets a fold in, and nothing that only a user may.
+    # Its own pass allows a fold, but nothing that only a user may do.
     closed.env["GRISTMILL_TOKEN"] = "token-of-alice-0123456789"
     closed.put("/mine", b"12345678", env=closed.env)
     own = seal(closed, {"principal": "alice", "rights": "read", "file": {}, "expires": 4_000_000_000}).split(".", 2)[2]
@@ -114,7 +114,7 @@ def test_a_pass_of_another_cluster_is_none(closed, up):
         assert answer.headers["grpc-status"] == DENIED
         answer = alice.answer(alice.ask(f"{SERVICE}DoGet", run_request("count", "/mine"), headers=headers))
         assert answer.headers["grpc-status"] == DENIED
-        # Read, and found to make no sense.
+        # The request was read, and refused because it makes no sense.
         answer = alice.answer(alice.ask(f"{SERVICE}DoGet", ticket({"fold": {}}), headers=headers))
         assert answer.headers["grpc-status"] == "3"
 
@@ -131,7 +131,7 @@ def status_of(address, method, path, headers, body=None):
 
 
 def test_grpc_comes_as_grpc_only(up):
-    """A page may post text to anywhere, and such a request once removed a file."""
+    """A web page may post text to any server. Such a request once removed a file."""
     body = action("remove", b'{"path": "/victim"}')
     host = ("Host", up.entry)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/grpc"):
@@ -163,7 +163,7 @@ def test_a_page_of_this_node_may_ask_and_a_link_to_it_may_be_followed(up):
     for headers in ([host, ("Origin", f"http://{up.entry}"), ("Sec-Fetch-Site", "same-origin")],
                     [host, ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")]):  # fmt: skip
         assert status_of(up.entry, "GET", "/files/victim", headers) == (200, b"stays")
-    # Following a link changes nothing.
+    # A followed link changes nothing.
     headers = [host, ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")]
     assert status_of(up.entry, "DELETE", "/files/victim", headers)[0] == 403
 
@@ -213,7 +213,7 @@ def test_a_page_in_a_browser_changes_and_reads_nothing(up):
 
 
 def extents(address, name, grant, pairs):
-    """A socket on which extents were asked for, and nothing of the answer was read."""
+    """A socket on which extents were requested and no answer was read."""
     asked = socket.create_connection(address.rsplit(":", 1), timeout=30)
     body = b"".join(struct.pack("<QQ", *pair) for pair in pairs)
     head = f"POST /objects/{name}/extents HTTP/1.1\r\nHost: {address}\r\nx-gristmill-grant: {grant}\r\n"
@@ -222,7 +222,7 @@ def extents(address, name, grant, pairs):
 
 
 def test_extents_that_nobody_reads_leave_room_for_others(up):
-    """Two sockets a node once stopped all folds that need bytes of a neighbour."""
+    """Two sockets per node once stopped all folds that need bytes of a neighbour."""
     found = opened(up, "/words")
     name, [first, *_] = parts(found)
     most = 3 * MIB
@@ -259,18 +259,18 @@ def test_a_long_listing_comes_page_by_page_and_whole(up):
 
 
 def test_nobody_takes_the_port_of_a_node_that_is_away(nodes_of_test):
-    """A node was ended, and another user's program on its port was sent a grant of twelve hours."""
+    """Another user's program once took the port of a stopped node, and was sent a grant of twelve hours."""
     up = nodes_of_test(Up, nodes=2)
     up.put("/file", b"12345678" * 1000, "--stripe", "64")
     address = up.addresses()[1]
-    # Its supervisor is kept from starting it again.
+    # The stopped supervisor cannot start the node again.
     up.process.signal(signal.SIGSTOP)
     up.send(1, signal.SIGKILL)
     with socket.socket() as taker:
         taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with pytest.raises(OSError, match="in use"):
             taker.bind(("127.0.0.1", int(address.rpartition(":")[2])))
-    # Who asks meanwhile waits, and is answered.
+    # A client that asks meanwhile waits and gets its answer.
     waits = Process(up.folder, "waits", ("get", up.url("/file"), "-"))
     up.process.signal(signal.SIGCONT)
     assert waits.child.wait(DEADLINE) == 0, waits.err.read_text()
@@ -285,7 +285,7 @@ def test_nodes_have_their_ports_again(nodes_of_test):
 
 
 def test_streams_that_are_opened_and_reset_by_the_thousand(up):
-    """Rapid reset: the node ends such a connection, or goes on, and in any case serves everybody else."""
+    """Rapid reset: the node may end such a connection. It must serve all others."""
     before = resident(up.pid(0))
     with Connection(up.entry) as attacker:
         try:
@@ -306,7 +306,7 @@ def test_a_certificate_for_another_name_is_not_taken(nodes_of_test, tmp_path):
     tokens.chmod(0o600)
     names = {"--cert": "cert.pem", "--tls-key": "key.pem", "--ca": "ca.pem", "--tokens": "tokens"}
     given = [word for name, file in names.items() for word in (name, tmp_path / file)]
-    # It is for 127.0.0.1 beside the name that was given.
+    # The certificate is for 127.0.0.1 and the name that was given.
     nodes = nodes_of_test(Up, nodes=1, args=given, listen="127.0.0.2:0")
     env = {"GRISTMILL_CA": str(tmp_path / "ca.pem"), "GRISTMILL_TOKEN": "token-of-alice-0123456789"}
     done = nodes.grist("ls", nodes.url("/"), env=env)
@@ -315,7 +315,7 @@ def test_a_certificate_for_another_name_is_not_taken(nodes_of_test, tmp_path):
 
 
 def test_secrets_are_in_no_argument_log_or_answer(closed):
-    """The tokens of users, and the key of the cluster."""
+    """The secrets are the tokens of users and the key of the cluster."""
     token = "token-of-alice-0123456789"
     env = {"GRISTMILL_TOKEN": token}
     closed.put("/secret", b"12345678", env=env)
@@ -336,7 +336,7 @@ def test_secrets_are_in_no_argument_log_or_answer(closed):
 
 
 def test_a_small_file_with_large_chunks_takes_no_more_memory_than_there_is_for_them(nodes_of_test, tmp_path):
-    """A file of 3 MB once took eight gigabytes: each lane of each request decodes a chunk of its own."""
+    """A file of 3 MB once took eight gigabytes, because each lane of each request decodes its own chunk."""
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     up = nodes_of_test(Up, nodes=1, args=("--chunk-memory", "512MiB", "--lanes", "2"))
     chunk = 12 * MIB
@@ -352,5 +352,5 @@ def test_a_small_file_with_large_chunks_takes_no_more_memory_than_there_is_for_t
         assert json.loads(one.out.read_text())["result"]["mean"]["values"] == [2.5]
     with open(f"/proc/{up.pid(0)}/status") as status:
         [peak] = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
-    # Half a gigabyte for chunks, and what a node has besides.
+    # The limit is half a gigabyte for chunks, and the other memory of a node.
     assert peak * 1024 < 1200 * MIB

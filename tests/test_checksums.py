@@ -1,4 +1,4 @@
-"""Bytes that changed on a disk: named by every door, never folded, never served, and found by a scrub."""
+"""Bytes that changed on a disk: every reader gets an error that names them, no fold uses them, and a scrub finds them."""
 
 import http.client
 import json
@@ -27,14 +27,14 @@ def flip(path, at):
 
 
 def names_the_damage(text, path, start):
-    """The message says which file, which object, and which bytes of it."""
+    """Asserts that the message names the file, the object and the damaged bytes."""
     assert path in text and re.search(r"object file-[0-9a-f]+", text), text
     assert f"bytes {start} to {start + BLOCK}" in text and "checksum" in text, text
 
 
 @pytest.fixture
 def damaged(clusters):
-    """A file on two nodes with a bit of one object changed; the nodes are started again, so nothing was read yet."""
+    """A file on two nodes with one changed bit in an object. The nodes were started again, so they remember no bytes."""
     nodes = clusters(Nodes, nodes=2)
     content = numbers(1 << 18)  # 2 MiB
     nodes.put("/data", content, "--stripe", STRIPE)
@@ -67,7 +67,7 @@ def test_it_is_named_by_every_door_and_goes_to_nobody(damaged):
         "data",
         "other",
     }
-    # A part that does not touch the block is read; a part of the block is not.
+    # A range without the damaged block can be read.
     sound = nodes.grist.ok("run", "count", url, "--type", "u8", "--range", "0:1000")
     assert b"1000" in sound
     assert nodes.get("/other") == content
@@ -123,7 +123,7 @@ def test_a_scrub_finds_it(damaged):
     assert (found["start"], found["end"], found["object"]) == (3 * BLOCK, 4 * BLOCK, path.name)
     assert report["checked_bytes"] == len(content) - BLOCK and report["learnt_bytes"] == 0
     assert nodes.grist("scrub", nodes.url("/other")).returncode == 0
-    # Put again it is whole.
+    # A new put makes the file whole.
     nodes.put("/data", content, "--stripe", STRIPE)
     assert nodes.grist.ok("scrub", nodes.url("/")).endswith(b"none damaged\n")
     assert nodes.get("/data") == content
@@ -172,7 +172,8 @@ def test_striped_files_of_this_machine(grist, tmp_path):
 
 
 def test_a_store_without_checksums_is_upgraded(grist, tmp_path):
-    """As releases before left it: it is read, gets its checksums from a scrub, and is guarded from then on."""
+    """A store of an earlier release has no checksums. It can be read, a scrub computes its checksums, and they are checked from
+    then on."""
     content = noise(300_000)
     (tmp_path / "source").write_bytes(content)
     layout = grist.put(tmp_path / "source", tmp_path / "a.grist", [tmp_path / "t0"], STRIPE)

@@ -1,4 +1,4 @@
-"""The command line: the shape of answers, help, settings, striped files, stopping and going on."""
+"""The command line: the format of answers, help, settings, striped files, interruption and resumption."""
 
 import json
 import os
@@ -164,7 +164,7 @@ def test_bad_environment(grist, values, tmp_path):
         message = grist.refuses(2, "run", "sum", values, "--type", "f64", env={name: value})
         assert value in message
     grist.refuses(2, "run", "sum", values, "--type", "f64", env={"GRISTMILL_CONFIG": "/no/such.toml"})
-    # Nobody writes into it: it would be waited for.
+    # Nobody writes into the pipe, so a read would wait without end.
     os.mkfifo(tmp_path / "pipe.toml")
     named = {"GRISTMILL_CONFIG": str(tmp_path / "pipe.toml")}
     assert "not a regular file" in grist.refuses(2, "run", "sum", values, "--type", "f64", env=named)

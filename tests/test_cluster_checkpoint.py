@@ -1,4 +1,4 @@
-"""Ctrl-C in a request about a file of a cluster that keeps a checkpoint: the same command goes on from it."""
+"""Ctrl-C in a request with a checkpoint about a file of a cluster: the same command resumes from it."""
 
 import signal
 
@@ -21,12 +21,12 @@ def up(nodes_of_test):
 
 
 def stopped(started, up, *command):
-    """Runs a command whose node stands still until it was told to stop."""
+    """Stops a node, runs a command, and interrupts the command while it waits for the node."""
     node = up.send(1, signal.SIGSTOP)
     running = Background(started, up, *command)
     until(lambda: queued(up.addresses()[1]), "the request waits for the node")
     running.signal(signal.SIGINT)
-    # The second would end it at once.
+    # A second signal would end the command at once.
     up.send(1, signal.SIGCONT)
     out, said = running.child.communicate(timeout=60)
     assert node == up.pid(1) and running.child.returncode == 130, said

@@ -1,4 +1,4 @@
-"""Disks that are full and stores that are damaged: an error that names the node, and never a wrong number."""
+"""Full disks and damaged stores: an error that names the node, and never a wrong number."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ def nodes(nodes_of_test):
 
 @contextlib.contextmanager
 def small_disk(tmp_path, started, size):
-    """A disk of this size for the folders of nodes, which end before it does."""
+    """A disk of this size for the folders of nodes. The nodes end before the disk is removed."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", disk], capture_output=True)
@@ -47,7 +47,7 @@ def test_a_full_disk(nodes_of_test, tmp_path):
             assert "space" in text.lower(), text
             assert visible(nodes) == {"old"}
             assert nodes.get("/old") == old
-            # Some stays for the log of the node's metadata.
+            # The log of the node's metadata keeps some space.
             until(lambda: free() > before - MIB, "its space is given back", 90)
             only_objects_of(nodes, "/old")
         nodes.put("/new", noise(MIB))
@@ -74,7 +74,8 @@ def test_a_full_disk_of_the_namespace(nodes_of_test, tmp_path):
 
 
 def test_a_disk_that_is_full_to_the_last_byte_can_be_emptied(nodes_of_test, tmp_path):
-    """One that only puts filled, and one that others filled while the node was away: files are removed, and puts go on."""
+    """Puts and other files fill the disk to the last byte. Files can be removed, and then puts work again. The second time the
+    nodes start again on the full disk."""
     with small_disk(tmp_path, nodes_of_test, "24m") as disk:
         nodes = nodes_of_test(Nodes, nodes=2, dirs={0: disk / "node0", 1: disk / "node1"})
         for again in range(2):
@@ -91,7 +92,7 @@ def test_a_disk_that_is_full_to_the_last_byte_can_be_emptied(nodes_of_test, tmp_
             text = fails(nodes, "put", source(nodes, b"new"), nodes.url("/new"))
             assert "space" in text.lower() or "full" in text.lower(), text
             if again:
-                # Nodes that start on such a disk join and remove, too.
+                # Nodes that start on a full disk join the cluster and remove files too.
                 for number in (0, 1):
                     assert nodes.stop(number) == 0
                 for number in (0, 1):
@@ -143,7 +144,7 @@ def test_damaged_objects_are_errors_and_never_numbers(nodes, harm, down):
                 "run", *kernel, nodes.url("/file"), "--type", "f64", "--place", place, timeout=BOUND
             )
             if harm is remove and not down and done.returncode == 0:
-                continue  # whoever has a file open has its bytes
+                continue  # a process that has a file open can read its bytes
             assert done.returncode == 1, (kernel, place, done.stdout)
             text = done.stderr.decode()
             assert nodes.listen[1] in text or "target 1" in text or "node 1" in text, text
@@ -154,7 +155,7 @@ def test_damaged_objects_are_errors_and_never_numbers(nodes, harm, down):
     else:
         assert done.returncode == 1 and not (nodes.folder / "got").exists()
     assert nodes.get("/whole") == content
-    # Putting it again mends it.
+    # A new put repairs the file.
     nodes.put("/file", content, "--stripe", "4KiB")
     assert nodes.get("/file") == content
     only_objects_of(nodes, "/file", "/whole")

@@ -1,4 +1,4 @@
-"""Nodes that die, with real processes: the right answer or a plain error, in bounded time."""
+"""Nodes that die, as real processes: the right answer or a plain error, in bounded time."""
 
 import json
 import signal
@@ -32,7 +32,7 @@ def test_a_node_that_is_down(nodes):
     for how in ((), ("--on", "1"), ("--on", "0,1")):
         fails(nodes, "put", file, nodes.url("/new"), "--stripe", "4KiB", *how, names=remedy)
         fails(nodes, "put", file, nodes.url("/all"), "--stripe", "4KiB", *how, names=remedy)
-    # What lies elsewhere is not concerned.
+    # Files on other nodes are not affected.
     assert nodes.get("/elsewhere") == content
     answer = nodes.grist.answer("sum", nodes.url("/elsewhere"), "--type", "f64", "--place", "storage")
     assert answer["result"]["count"] == 30_000
@@ -90,7 +90,7 @@ def test_a_node_dies_in_the_middle_of_a_run(nodes_of_test, question, place):
     command = ("run", *QUESTIONS[question], url, "--json", "--place", place)
     right = json.loads(up.grist.ok(*command))["result"]
     address = up.addresses()[1]
-    up.send(1, signal.SIGSTOP)  # so that it is surely at work on the request when it dies
+    up.send(1, signal.SIGSTOP)  # so that the node certainly has the request when it dies
     run = Background(nodes_of_test, up, *command)
     until(lambda: queued(address), "the request is with the node")
     up.send(1, signal.SIGKILL)
@@ -100,7 +100,7 @@ def test_a_node_dies_in_the_middle_of_a_run(nodes_of_test, question, place):
     else:
         assert code == 1 and address in err, err
     if question == "sum" and place == "storage":
-        assert code == 0, err  # values are asked for again
+        assert code == 0, err  # values are requested again
     until(up.works, "the cluster works again")
     assert json.loads(up.grist.ok(*command))["result"] == right
 

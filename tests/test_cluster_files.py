@@ -1,4 +1,4 @@
-"""Bytes of files of a cluster: stored, read back and replaced with the command."""
+"""Bytes of files of a cluster: the command stores, reads and replaces them."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def test_several_sources_go_to_a_directory(up, tmp_path):
     assert out.decode().count("\n") == len(contents)
     for name, content in contents.items():
         assert up.get(f"/many/{name}") == content
-    # One that is not there does not keep the others away.
+    # A missing source does not stop the others.
     done = up.grist("put", tmp_path / "part0", tmp_path / "absent", tmp_path / "part1", up.url("/most/"))
     assert done.returncode in (1, 2)
     assert b"absent" in done.stderr
@@ -101,7 +101,7 @@ def test_a_directory_as_destination_is_told_how_to_be_one(up, tmp_path):
     message = up.grist.refuses(2, "put", source, up.url("/is/dir"))
     assert "is a directory" in message and f"write {up.url('/is/dir/')} " in message
     assert f"{up.url('/is/dir/')}NAME" in up.grist.refuses(2, "put", "-", up.url("/is/dir"))
-    # What is wrong for another reason is told by that.
+    # Another mistake gets its own message.
     assert "directory: write" not in up.grist.refuses(2, "put", source, up.url("/is/dir/a/b"))
 
 
@@ -121,7 +121,7 @@ def test_standard_input_is_stored(up, tmp_path, size):
 
 
 def list_stale(up):
-    """Objects that no file has."""
+    """Objects that belong to no file."""
     ids = set()
 
     def walk(path):
@@ -145,7 +145,7 @@ def test_overwriting_is_a_swap_and_gives_space_back(up):
     up.put("/swap", new, "--stripe", "4KiB", "--targets", "3")
     second = up.stat("/swap")
     assert first["id"] != second["id"]
-    assert second["mode"] == "604"  # whoever replaces a file does not open it to others
+    assert second["mode"] == "604"  # a replacement keeps the mode, so others get no new rights
     assert up.get("/swap") == new
     until(lambda: not [p for p in up.objects() if first["id"] in p.name], "the old objects go")
     assert up.space() == before - len(old) + len(new)

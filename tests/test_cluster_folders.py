@@ -1,4 +1,4 @@
-"""Directories of a cluster as wholes: copied both ways, renamed, removed, added up, shown."""
+"""Directories of a cluster: copied both ways, renamed, removed, added up and listed."""
 
 import json
 import os
@@ -31,12 +31,12 @@ def filled(folder, files):
 
 
 def tree(folder):
-    """Every file below a folder of this machine, by its path."""
+    """All files below a folder of this machine, by path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def names(up, path="/"):
-    """Every file below a directory of the cluster."""
+    """All files below a directory of the cluster."""
     done = up.grist("ls", up.url(path), "--json")
     if done.returncode != 0:
         return set()
@@ -105,7 +105,8 @@ def test_zarr_is_at_home(up, tmp_path):
 
 
 def stores(folder):
-    """Two Zarr stores of one array: of eight ones, and of two, where chunks of nothing but missing elements are not stored."""
+    """Two Zarr stores of one array: one has eight elements of 1, the other has two. Chunks with only missing elements are not
+    stored."""
     how = {"v": {"chunks": (2,), "_FillValue": float("nan")}}
     for name, there in (("whole.zarr", 8), ("less.zarr", 2)):
         values = np.where(np.arange(8) < there, 1.0, np.nan)
@@ -121,11 +122,11 @@ def test_zarr_takes_the_place_of_zarr(up, tmp_path):
         answer = up.grist.answer("count", up.url("/replaced.zarr"), "--var", "v")
         assert answer["result"]["count"]["values"] == [count]
         assert {name.removeprefix("/replaced.zarr/") for name in names(up, "/replaced.zarr")} == set(tree(source))
-    # A folder of other files is not replaced.
+    # A folder that is not a Zarr store is not replaced.
     up.put("/ordinary/file", b"1")
     assert "not a Zarr folder" in up.grist.refuses(2, "put", whole, up.url("/ordinary"))
     assert names(up, "/ordinary") == {"/ordinary/file"}
-    # Within another folder it would lie among what is there.
+    # A store inside another folder would mix with the existing files.
     outer = tmp_path / "outer"
     outer.mkdir()
     whole.rename(outer / "v.zarr")
@@ -165,7 +166,7 @@ def test_nothing_is_left_of_a_folder_that_cannot_be_put(up, tmp_path, bad):
 
 
 def test_a_folder_is_whole_or_not_there(nodes_of_test, up, tmp_path):
-    """Ctrl-C in put and in cp -r."""
+    """Ctrl-C interrupts put and cp -r."""
     source = filled(tmp_path / "source", {f"{n:05}": b"x" * 100 for n in range(4000)})
     up.grist.ok("put", source, up.url("/whole/all"))
     for command in (("put", source, up.url("/stopped/folder")), ("cp", "-r", up.url("/whole/all"), up.url("/stopped/folder"))):
@@ -210,7 +211,7 @@ def test_get_of_a_variable_is_as_of_a_local_file(up, tmp_path, kind):
 
 
 def test_moves_are_those_of_mv(clusters, tmp_path):
-    """Random moves and removals beside mv and rm, whose empty folders go as a cluster's do."""
+    """Random moves and removals, compared with mv and rm. Empty folders are removed here, as a cluster removes them."""
     up = clusters(Up, nodes=1)
     choose = random.Random(7)
     here = tmp_path / "here"
@@ -378,7 +379,7 @@ def test_a_folder_with_a_file_on_a_node_that_is_down(nodes_of_test, tmp_path):
     done = nodes.grist("get", nodes.url("/f"), tmp_path / "copy")
     assert done.returncode == 1 and nodes.listen[1] in one_message(done.stderr)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
-    # Names go on working.
+    # Names still work.
     nodes.grist.ok("mv", nodes.url("/f"), nodes.url("/g"))
     nodes.start(1)
     nodes.grist.ok("get", nodes.url("/g"), tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""Grants that are replayed, changed, foreign, too old or for something else."""
+"""Grants that are replayed, changed, too old, from another cluster or for something else."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ def nodes(clusters, content):
 
 @pytest.fixture(scope="module")
 def stranger(clusters):
-    """Another cluster, with a key of its own."""
+    """Another cluster, with its own key."""
     stranger = clusters(Nodes, nodes=1)
     stranger.put("/file", b"12345678")
     return stranger
@@ -36,7 +36,7 @@ def stranger(clusters):
 
 @pytest.fixture(autouse=True)
 def answers_as_before(nodes, content):
-    """Whatever a test sends, the nodes go on and nothing of it stays."""
+    """After the requests of the test, the nodes still answer, and the requests have changed nothing."""
     pids = nodes.pids()
     yield
     assert nodes.pids() == pids and all(process.running() for process in nodes.running.values())
@@ -116,7 +116,7 @@ def test_a_changed_grant(nodes):
         for target in targets:
             message = refused(403, ask(target["address"], "GET", f"/objects/{name}", changed))
             assert "open the file again" in message
-    # Another body under the same seal.
+    # The seal is that of another body.
     more = unsealed(grant) | {"rights": "manage"}
     forged = text64(json.dumps(more).encode()) + "." + grant.split(".")[1]
     refused(403, ask(targets[0]["address"], "DELETE", f"/objects/{name}", forged))
@@ -125,7 +125,7 @@ def test_a_changed_grant(nodes):
 def test_a_grant_of_another_cluster(nodes, stranger):
     foreign = opened(stranger)
     name, targets = parts(opened(nodes))
-    grant = seal(stranger, unsealed(opened(nodes)["grant"]))  # the right one but for the key
+    grant = seal(stranger, unsealed(opened(nodes)["grant"]))  # only the key is wrong
     for wrong in (foreign["grant"], grant):
         message = refused(403, ask(targets[0]["address"], "GET", f"/objects/{name}", wrong))
         assert "not given by this cluster" in message
@@ -138,7 +138,7 @@ def test_a_grant_that_has_run_out(nodes):
     for target in targets:
         message = refused(409, ask(target["address"], "GET", f"/objects/{name}", old))
         assert "has expired" in message
-    good = seal(nodes, unsealed(found["grant"]))  # so it is not for want of a good seal
+    good = seal(nodes, unsealed(found["grant"]))  # a new grant with a good seal, so only the age was wrong
     assert ask(targets[0]["address"], "GET", f"/objects/{name}", good)[0] == 200
 
 
@@ -164,7 +164,7 @@ def test_a_grant_for_another_object_or_right(nodes):
     ],
 )  # fmt: skip
 def test_a_grant_that_makes_no_sense(nodes, change):
-    """Sealed all the same: not even the holder of the key makes a node fall over."""
+    """The seal is good. Even the holder of the key cannot crash a node."""
     found = opened(nodes)
     name, targets = parts(found)
     grant = unsealed(found["grant"])
@@ -181,7 +181,7 @@ def test_a_grant_that_makes_no_sense(nodes, change):
 
 
 def write(nodes, path, data=b"x" * 100):
-    """Begins a put on one target and sends its object; gives the put and the receipt."""
+    """Begins a put on one target and sends its object. Returns the put and the receipt."""
     created = action(nodes, "create", {"path": path, "unit": UNIT, "on": [1]})
     name, [place] = parts(created)
     status, answer = ask(place["address"], "PUT", f"/objects/{name}", created["grant"], data)
@@ -200,18 +200,18 @@ def repeated(nodes, commit, content):
 def test_a_write_grant_is_good_for_one_object_once(nodes):
     created, receipt, at = write(nodes, "/written")
     for other in (b"y" * 100, b"x" * 99, b"x" * 101, b""):
-        refused(409, ask(*at, other))  # before it is visible
-    # The same object once more, as after a connection that broke before the receipt came.
+        refused(409, ask(*at, other))  # before the file is visible
+    # The same object is sent again, as after a connection that broke before the receipt came.
     status, again = ask(*at, b"x" * 100)
     assert (status, json.loads(again)) == (201, receipt)
     commit = {"id": created["file"]["id"], "length": 100, "receipts": [receipt]}
     action(nodes, "commit", commit)
     assert nodes.get("/written") == b"x" * 100
-    refused(409, ask(*at, b"y" * 100))  # and after
+    refused(409, ask(*at, b"y" * 100))  # and after that
     assert nodes.get("/written") == b"x" * 100
-    # Said twice, as after a broken connection, it is the same commit ...
+    # A second commit, as after a broken connection, has the same effect ...
     repeated(nodes, commit, b"x" * 100)
-    # ... and never brings back what was replaced or removed since.
+    # ... and does not undo a later replacement or removal.
     nodes.put("/written", b"z")
     repeated(nodes, commit, b"z")
     nodes.grist.ok("rm", nodes.url("/written"))
@@ -237,7 +237,7 @@ def test_a_commit_needs_the_word_of_the_nodes(nodes):
         action(nodes, "abandon", {"id": created["file"]["id"]})
         with pytest.raises(KeyError):
             action(nodes, "stat", {"path": "/unsaid"})
-    # The word about another put.
+    # The receipt belongs to another put.
     first, receipt, _ = write(nodes, "/unsaid")
     second, _, _ = write(nodes, "/unsaid")
     with pytest.raises(pyarrow.ArrowException):
@@ -267,7 +267,7 @@ def test_a_grant_of_a_file_that_was_replaced(nodes):
         try:
             answer = ask(*get)
         except http.client.IncompleteRead:
-            return False  # removed between the head and the body: cut, never wrong
+            return False  # removed between the headers and the body: the answer is cut, but not wrong
         assert answer == (200, b"old content") or answer[0] == 409, answer
         return answer[0] == 409
 

@@ -1,4 +1,4 @@
-"""Copies to and from a cluster that break off in the middle: nothing half is left, and what was there stays."""
+"""Copies to and from a cluster that break off in the middle. No partial file is left, and the old file stays."""
 
 import os
 import signal
@@ -69,7 +69,7 @@ def test_a_get_that_is_interrupted_leaves_what_was_there(nodes_of_test, nodes, t
     nodes.put("/file", noise(2 * MIB), "--stripe", "64KiB")
     there = tmp_path / "there"
     there.write_bytes(b"old")
-    nodes.send(1, signal.SIGSTOP)  # so that the copy is surely in its middle
+    nodes.send(1, signal.SIGSTOP)  # so that the copy is certainly unfinished
     get = Background(nodes_of_test, nodes, "get", nodes.url("/file"), there)
     until(lambda: list(tmp_path.glob(".there.*")), "the copy has begun")
     get.signal(how)
@@ -83,19 +83,19 @@ def test_a_get_that_is_interrupted_leaves_what_was_there(nodes_of_test, nodes, t
 
 
 class SlowGet:
-    """A copy to a pipe of which the beginning is taken, and then nothing for as long as is wanted."""
+    """A copy to a pipe. Its beginning is read, and then nothing until `finish` is called."""
 
     def __init__(self, started, cluster, path, first):
         self.get = Background(started, cluster, "get", cluster.url(path), "-")
         self.first = b""
         while len(self.first) < first:
-            # Unbuffered: what Python had read ahead would be missing from the rest.
+            # Python must not read ahead, or `finish` would miss those bytes.
             more = os.read(self.get.child.stdout.fileno(), first - len(self.first))
             assert more, self.get.wait()
             self.first += more
 
     def finish(self):
-        """The rest, and how it ended."""
+        """Reads the rest. Returns the exit code, all bytes and the errors."""
         out, err = self.get.child.communicate(timeout=BOUND)
         return self.get.child.returncode, self.first + out, err.decode()
 

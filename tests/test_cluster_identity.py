@@ -1,4 +1,4 @@
-"""Who asks over a Unix socket, and what they may do: uids, owners and permission bits."""
+"""Identity over a Unix socket: uids, owners and permission bits decide what a user may do."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Nodes under limits of the system: open files, and the size of a file."""
+"""Nodes under limits of the system: the number of open files and the size of a file."""
 
 import socket
 
@@ -15,7 +15,7 @@ class Limited(Up):
 
 
 def test_more_connections_than_files_are_open_at_first(clusters):
-    """The limit is a habit of shells, and 486 idle connections once made new clients hang."""
+    """Shells often set this limit. With it, 486 idle connections once made new clients hang."""
     up = clusters(Limited, limit="--nofile=128:2048", nodes=1)
     host, _, port = up.entry.rpartition(":")
     idle = [socket.create_connection((host, int(port)), timeout=30) for _ in range(300)]
@@ -35,7 +35,7 @@ def test_a_file_beyond_the_limit_of_the_system_is_refused_and_no_node_ends(clust
     done = up.grist("put", source, up.url("/large"))
     assert done.returncode == 1 and done.stderr.count(b"\n") == 1, done
     assert up.grist("stat", up.url("/large")).returncode != 0
-    # What fits goes on.
+    # Smaller files still work.
     up.put("/small", b"12345678" * 1000)
     assert up.get("/small") == b"12345678" * 1000
     assert up.pids() == pids

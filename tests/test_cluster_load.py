@@ -1,4 +1,4 @@
-"""Many clients at once, and big files: no answer is a mixture, and memory stays bounded."""
+"""Many clients at once, and large files: no answer mixes two versions, and memory stays bounded."""
 
 import json
 import math
@@ -41,7 +41,7 @@ def lookup(number):
 
 
 class Crowd:
-    """Clients that read, each in its own way, and remember what was wrong."""
+    """Clients that read in different ways and record wrong answers."""
 
     def __init__(self, up, versions, files):
         self.up, self.versions, self.files = up, versions, files
@@ -143,9 +143,9 @@ def test_many_clients_while_files_are_swapped(nodes_of_test, versions, tmp_path)
     assert not any(thread.is_alive() for thread in (*threads, *writers))
     assert not crowd.wrong, crowd.wrong[:5]
     assert crowd.right + crowd.stale == CLIENTS * 5
-    # Folds give way to those who write, so many a file is replaced before it is folded.
+    # Folds give way to writers, so many files are replaced before they are folded.
     assert crowd.right > CLIENTS, "clients are served"
-    # Nothing is left of all the old versions.
+    # The objects of the old versions are removed.
     def settled():
         ids = {json.loads(up.grist.ok("stat", up.url(name), "--json"))["id"] for name in files}
         return {path.name for path in up.objects()} == {f"file-{identity}" for identity in ids}
@@ -177,7 +177,7 @@ def test_writers_of_one_file_leave_one_of_theirs(nodes_of_test, versions, tmp_pa
 
 
 def high_water(pid) -> int:
-    """Most memory that a process has had, in bytes."""
+    """The peak memory of a process, in bytes."""
     with open(f"/proc/{pid}/status") as status:
         [kib] = re.findall(r"VmHWM:\s+(\d+) kB", status.read())
     return int(kib) << 10
@@ -205,7 +205,7 @@ def test_memory_stays_bounded_whatever_the_file(nodes_of_test, tmp_path):
         assert grep["result"]["count"] == blocks * len(re.findall(rb"line 00.*77 of", block))
     some = up.grist.ok("run", "grep", url, "--place", "storage", "--param", "pattern=00077 of")
     assert some.count(b"\n") == blocks * block.count(b"00077 of")
-    # Rows that make up most of the file.
+    # The rows are most of the file.
     with open("/dev/null", "wb") as nowhere:
         done = up.grist("run", "grep", url, "--place", "storage", "--param", "pattern=line", stdout=nowhere)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Names of files of a cluster: listed, described, changed, removed, and refused where they make no sense."""
+"""Names of files of a cluster: listed, described, changed and removed, and refused if they make no sense."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Results that stay in storage, as a client asks for them that lies or repeats itself."""
+"""Results that stay in storage, requested by a client that lies or repeats itself."""
 
 import json
 
@@ -28,7 +28,7 @@ def create(nodes, path="/made", **more):
 
 
 def fold(nodes, target, output, **change):
-    """Has a node keep what it makes of its part; an error where it refuses."""
+    """Asks a node to store the result of its part. Raises an error if the node refuses."""
     found = opened(nodes)
     request = {
         "gristmill": 1, "grant": found["grant"], "kernel": "gaussian", "params": PARAMS, "max_record": 1 << 20,
@@ -78,7 +78,7 @@ def test_a_file_is_made_piece_by_piece(nodes):
 
 
 def test_what_was_made_is_not_made_again(nodes):
-    """A grant to write that is replayed, also after the file is visible, changes nothing."""
+    """A replayed write grant changes nothing, also after the file is visible."""
     begun = create(nodes)
     receipts = [receipt(fold(nodes, place, begun["grant"])) for place in (0, 1)]
     for _ in range(2):
@@ -108,14 +108,14 @@ def test_grants_that_do_not_fit(nodes):
     ):
         with pytest.raises(REFUSED, match=said):
             fold(nodes, 0, output)
-    # What cannot be kept, or is no value either.
+    # The result of this kernel cannot be stored as a file.
     with pytest.raises(REFUSED, match="cannot be kept"):
         fold(nodes, 0, begun["grant"], kernel="count", params=[], select=[0, 4000])
     assert len(nodes.objects()) == 2
 
 
 def test_an_object_whose_table_is_damaged(nodes):
-    """A changed table would put bytes in another order: it is refused, and the message says what to do."""
+    """A changed table would put bytes in another order. The file is refused, and the message says what to do."""
     where = nodes.url("/made")
     given = ("--type", "u8", "--param", "shape=40,100", "--param", "sigma=1")
     nodes.grist.ok("run", "gaussian", nodes.url("/file"), *given, "--output", where)
@@ -124,7 +124,7 @@ def test_an_object_whose_table_is_damaged(nodes):
     good = path.read_bytes()
     for at in (len(good) - 1, len(good) - 30, len(good) - 40, len(good) - 50):
         path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        # Another process, which remembers nothing.
+        # This is a new process, which has nothing in memory.
         said = nodes.grist.refuses(1, "get", where, "-")
         assert "damaged" in said and "make the file again" in said, said
     path.write_bytes(good)

@@ -1,4 +1,4 @@
-"""Results that stay on the nodes that made them, as files of the cluster."""
+"""Results that stay as files of the cluster on the nodes that made them."""
 
 import json
 import signal
@@ -46,7 +46,7 @@ def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on
     plain = json.loads(nodes.grist.ok("run", kernel, "plain", *args, "--json", "--output", "again"))
     assert kept["result"] == plain["result"]
     assert kept["report"]["bytes_to_client"] < 5_000
-    # As one file, in every way there is to read one.
+    # Every way to read the file gives one whole file.
     assert nodes.get("/out/made") == expected
     nodes.grist.ok("get", nodes.url("/out/made"), "copy")
     assert (nodes.folder / "copy").read_bytes() == expected
@@ -60,7 +60,7 @@ def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on
         for place in ("storage", "client"):
             found = nodes.grist.ok("run", kernel, nodes.url("/out/made"), *given, "--json", "--place", place)
             assert json.loads(found)["result"] == want
-    # It lies where it was made.
+    # The pieces lie on the nodes that made them.
     told = nodes.stat("/out/made")
     assert told["length"] == len(expected) and told["pieces"] >= 1 and told["stripe_unit"] is None
     assert [t["target"] for t in told["targets"]] == [int(n) for n in on.split(",")]
@@ -69,7 +69,7 @@ def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on
 
 
 def test_a_result_is_filtered_again(nodes):
-    """What was left in storage is an input like any other: its rows come from neighbours too."""
+    """A stored result can be the input of another request. A node also reads rows of it from its neighbours."""
     nodes.put("/image", IMAGE.tobytes(), "--stripe", "1000")
     nodes.grist.ok("run", "gaussian", nodes.url("/image"), *BLUR, "--output", nodes.url("/once"))
     nodes.grist.ok("run", "gaussian", nodes.url("/once"), *BLUR, "--output", nodes.url("/twice"))
@@ -85,7 +85,7 @@ def test_a_result_replaces_a_file_at_once(nodes):
     first = nodes.get("/made")
     assert first == locally(nodes, IMAGE.tobytes(), "gaussian", BLUR)
     assert nodes.stat("/made")["mode"] == "640"
-    # In its own place: the input is read to its end before it is replaced.
+    # The output replaces the input, which is read to its end first.
     nodes.grist.ok("run", "gaussian", nodes.url("/image"), *BLUR, "--output", nodes.url("/image"))
     assert nodes.get("/image") == first
     only_objects_of(nodes, "/made", "/image")
@@ -95,7 +95,7 @@ def test_a_result_replaces_a_file_at_once(nodes):
 
 @pytest.mark.parametrize("place", ["client", "storage"])
 def test_bytes_made_elsewhere_are_sent_there(nodes, place):
-    """A plain file, or folds at the client: what is made is put as it is made."""
+    """The input is a plain file, or the client folds. The rows of the result are put as soon as they are made."""
     expected = locally(nodes, IMAGE.tobytes(), "gaussian", BLUR)
     source = "plain"
     if place == "client":
@@ -127,12 +127,12 @@ LONG = ("--type", "f64", "--param", "dims=3", "--param", "k=400", "--param", "to
 
 
 def writing(nodes, number):
-    """Whether a node has begun an object that is not one of the input."""
+    """Whether a node has begun an object that does not belong to the input."""
     own = identity(nodes, "/image")
     return any(path.name != own for path in nodes.objects(number))
 
 
-# Slow enough to be met in the middle: a filter that reaches far. Each node has a quarter of the rows.
+# A filter with a large sigma is slow, so the test can act before it ends. Each node has a quarter of the rows.
 LARGE = np.random.default_rng(3).integers(0, 255, (4000, 4001), dtype="u1")
 SLOW = ("--type", "u8", "--param", "shape=4000,4001", "--param", "sigma=25", "--place", "storage")
 QUARTER = ("--stripe", 1000 * 4001)
@@ -160,7 +160,7 @@ def test_a_client_that_goes_away_leaves_nothing(nodes_of_test, nodes, how):
 
 
 def test_an_input_that_is_replaced_meanwhile(nodes_of_test, nodes):
-    """No result is made of two states of a file."""
+    """A result never mixes two states of a file."""
     stored = nodes.put("/image", LARGE.tobytes(), *QUARTER)
     request = Background(nodes_of_test, nodes, "run", "gaussian", stored, *SLOW, "--output", nodes.url("/made"))
     until(lambda: writing(nodes, 1), "a node writes")

@@ -1,4 +1,4 @@
-"""Requests of several passes, which the nodes finish among themselves."""
+"""Requests of several passes. The nodes exchange results among themselves until the request ends."""
 
 import json
 import signal
@@ -61,7 +61,7 @@ def test_bytes_are_the_same_wherever_they_are_made(nodes, content, kernel, args)
 
 
 def test_one_request_brings_one_answer(nodes):
-    """What reaches the client does not grow with the passes: nodes exchange the rest."""
+    """The bytes to the client do not grow with the passes, because nodes exchange the rest."""
     nodes.put("/points", POINTS.tobytes(), "--stripe", "64KiB")
 
     def moved(passes):
@@ -79,7 +79,7 @@ def test_data_at_fault_is_told_as_by_one_process(nodes):
     nodes.put("/points", broken.tobytes(), "--stripe", "64KiB")
     said = nodes.grist.refuses(1, "run", "kmeans", nodes.url("/points"), *KMEANS)
     assert "coordinate 1 of point 40000" in said
-    # All nodes are free again.
+    # No node is still busy.
     assert nodes.works()
 
 

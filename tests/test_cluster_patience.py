@@ -1,4 +1,4 @@
-"""An entry node that is away for a moment or still starting: commands wait for it, for a bounded time."""
+"""An entry node that is down for a moment or still starts: commands wait for it, for a bounded time."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from faults import Background
 
 
 class Door:
-    """Stands before a node: breaks off the first connections, and passes the others on."""
+    """Stands between clients and a node. It breaks off the first connections and forwards the others."""
 
     def __init__(self, address, broken):
         host, port = address.rsplit(":", 1)
@@ -124,7 +124,7 @@ def free_port():
 
 
 def test_put_at_once_behind_up(nodes_of_test, grist, tmp_path):
-    """`gristmill up & gristmill put`: the file lies on all nodes, however early it came."""
+    """`gristmill up & gristmill put`: however early the put comes, the file lies on all nodes."""
     listen = f"127.0.0.1:{free_port()}"
     source = tmp_path / "source"
     source.write_bytes(bytes(100_000))

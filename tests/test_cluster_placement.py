@@ -1,5 +1,5 @@
-"""Where requests run when nodes and whoever asks share the processors of one machine: nothing is gained by moving bytes, so
-almost none are moved, and what is explained before is what is reported after."""
+"""Where requests run when nodes and clients share the processors of one machine. Moving bytes gains nothing there, so almost none
+are moved. What `--explain` says before the request is what the report says after it."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from conftest import binary
 MIB = 1 << 20
 NUMBERS = np.random.default_rng(31).normal(0, 1, 3 << 20)
 TEXT = b"".join(b"%07d has %d legs and some words\n" % (n, n % 7) for n in range(600_000))
-# What answers and their envelopes may take of a file.
+# The share of a file that answers and their envelopes may take.
 ALMOST_NOTHING = 0.02
 F64 = ("--type", "f64")
 
@@ -33,7 +33,7 @@ KERNELS = {
 
 @pytest.fixture(scope="module")
 def up(clusters):
-    # Folds of idle priority would leave processors that something else on this machine takes to whoever asks.
+    # Folds of idle priority would give way to other programs of this machine, and nodes would hand requests to clients.
     return clusters(Up, nodes=4, args=("--active-priority", "low"))
 
 
@@ -89,7 +89,7 @@ def test_what_nodes_may_not_use_goes_to_a_process_beside_them(nodes_of_test):
     done = nodes.grist("run", "var", url, *F64, "--json", "--explain")
     assert done.stderr.startswith(b"place: client ("), done.stderr
     report = json.loads(done.stdout)["report"]
-    # All of it once, and never more.
+    # The client reads all bytes once, and not more.
     assert report["bytes_to_client"] == NUMBERS.nbytes, report
 
 
@@ -105,12 +105,12 @@ def test_what_was_measured_here_is_kept_for_the_next_call(nodes_of_test, tmp_pat
     assert known["receives"]["rate"] > 0 and set(known["kernels"]) == {"sum"}
     assert [path.name for path in kept.parent.iterdir()] == ["rates.json"]
     answer = nodes.grist.ok("run", "sum", url, *F64, env=env)
-    # Damaged, it is as good as none, and made anew.
+    # A damaged file counts as a missing one, and is written again.
     for damaged in (b"", b"{", b"\0" * 100_000, b'{"version":1,"receives":{"rate":-1,"seconds":0},"kernels":{}}'):
         kept.write_bytes(damaged)
         again = nodes.grist.ok("run", "sum", url, *F64, env=env)
         assert again == answer and kept.read_bytes() == damaged
     nodes.grist.ok("run", "sum", url, *F64, "--place", "client", env=env)
     assert set(json.loads(kept.read_text())["kernels"]) == {"sum"}
-    # A folder that cannot be made is none.
+    # If the folder cannot be made, nothing is kept.
     nodes.grist.ok("run", "sum", url, *F64, "--place", "client", env={"XDG_CACHE_HOME": "/proc/nowhere"})

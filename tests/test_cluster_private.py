@@ -1,4 +1,4 @@
-"""The folders of nodes: what lies in them is for the user of the node alone, whatever may be asked of the node itself."""
+"""The folders of nodes: only the user of the node may read them, whatever the rights of files in the cluster are."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ AT_ALL_HOURS = ("sh", "-c", 'umask 0; exec "$@"', "sh")
 
 
 def open_to_others(folder):
-    """The paths, of a folder and all below it, that other users may read, write or enter."""
+    """The paths of a folder, and below it, that other users may read, write or enter."""
     found = [folder, *folder.rglob("*")]
     assert len(found) > 5
     return [path for path in found if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]

@@ -1,4 +1,4 @@
-"""Where folds over files of a cluster run, what that moves, and what is told of it."""
+"""Where folds over files of a cluster run, how many bytes that moves, and what the report says."""
 
 import json
 
@@ -32,17 +32,17 @@ def test_the_report_of_an_aligned_sum(pair):
     assert client["bytes_moved"] == 0
     assert client["bytes_not_moved"] == 0
     assert {place["place"] for place in client["places"]} == {"client"}
-    # Nodes have lanes of their own; what is told of lanes is told of this process.
+    # Each node has its own lanes. The report gives only the lanes of this process.
     assert storage["lanes"] is None
     assert pair.report(url, "sum", "--type", "f64", "--place", "client", "--lanes", "2")["lanes"] == 2
-    # So little that it is not decided by what the machine has to do.
+    # The file is so small that the load of the machine does not change the decision.
     _, little = pair.store(np.ones(100_000).tobytes(), "--stripe", "64KiB")
     chosen = pair.report(little, "sum", "--type", "f64")
     assert {place["place"] for place in chosen["places"]} == {"storage"}
 
 
 def test_bytes_between_nodes_are_counted(pair):
-    # Every record reaches over into a stripe of the next node.
+    # Every record extends into a stripe of the next node.
     values = np.random.default_rng(7).normal(size=64 * 1024)
     plain, url = pair.store(values.tobytes(), "--stripe", "4092B")
     report = pair.report(url, "sum", "--type", "f64", "--place", "storage")
@@ -52,12 +52,12 @@ def test_bytes_between_nodes_are_counted(pair):
     assert report["bytes_to_client"] < 64 * KIB
     text = pair.store(b"some words in a line\n" * 50_000, "--stripe", "64KiB")
     for kernel, *given in (("wc",), ("grep", "pattern=words", "count_only=true")):
-        # Lines are joined where stripes meet: their ends travel in the partial results.
+        # Lines are joined where stripes meet. The ends of lines are in the partial results.
         report = pair.report(text[1], kernel, "--place", "storage", *params(given))
         assert report["bytes_moved"] == 0 and report["bytes_to_client"] < 64 * KIB
     rows = pair.report(text[1], "grep", "--place", "storage", *params(["pattern=words"]))
     assert rows["bytes_to_client"] >= 50_000 * len("some words in a line")
-    assert rows["bytes_moved"] > 0  # the ends of lines, which their owners need to show them
+    assert rows["bytes_moved"] > 0  # the ends of lines, which the node that owns the line needs to show it
 
 
 def test_explanations_name_the_place_and_what_the_other_would_move(up, pair):
@@ -65,13 +65,13 @@ def test_explanations_name_the_place_and_what_the_other_would_move(up, pair):
     for place, words in (
         ("storage", ("place: storage", "storage would move", "a plain read would move 3.81 MiB to the client")),
         ("client", ("place: client", "a plain read would move 3.81 MiB", "storage would move 0 B between nodes")),
-        # Which place depends on what the machine has to do.
+        # The place depends on the load of the machine.
         ("auto", ("place: ", "0 B between nodes", "3.81 MiB")),
     ):
         done = up.grist("run", "sum", url, "--type", "f64", "--place", place, "--explain", "--json")
         assert done.returncode == 0
         text = done.stderr.decode()
-        # One line for the request, and for each node where it was decided.
+        # There is one line for the request, and one for each node that decided.
         assert text.count("\n") == (5 if place == "auto" else 1), text
         for word in words:
             assert word in text, text
@@ -84,13 +84,13 @@ def test_records_far_longer_than_the_stripes(pair):
         args = ("--type", "f64", "--record", "1MiB")
         for kernel, *given in (("sum",), ("max",), ("lookup", "where=> 4")):
             pair.same(files, kernel, *args, *params(given))
-        # The owner of a record pulls the rest of it; that is still less than a plain read.
+        # The node that owns a record pulls the rest of it. That is still less than a plain read.
         report = pair.report(files[1], "sum", *args, "--place", "storage")
         assert values.nbytes // 2 < report["bytes_moved"] < values.nbytes
 
 
 def test_stripes_too_small_for_storage_are_read_by_the_client(up, pair):
-    # Every stripe gives an end of a line, or of a word, to be joined: more than the text itself.
+    # Every stripe sends the ends of a line or a word. Together they are larger than the text.
     files = plain, url = pair.store(b"some words in a line\n" * 1000, "--stripe", "13B")
     for kernel, *given in (("wc",), ("grep", "pattern=words")):
         message = up.grist.refuses(2, "run", kernel, url, *params(given), "--place", "storage")

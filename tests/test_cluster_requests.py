@@ -1,4 +1,4 @@
-"""Tickets and HTTP requests that make no sense: each is refused, and the nodes answer on as before."""
+"""Tickets and HTTP requests that make no sense: the nodes refuse each of them and still answer others."""
 
 import hashlib
 import hmac
@@ -29,7 +29,7 @@ def nodes(clusters, content):
 
 @pytest.fixture(autouse=True)
 def answers_as_before(nodes, content):
-    """Whatever a test sends, the nodes go on and nothing of it stays."""
+    """After the requests of the test, the nodes still answer, and the requests have changed nothing."""
     pids = nodes.pids()
     yield
     assert nodes.pids() == pids and all(process.running() for process in nodes.running.values())
@@ -102,7 +102,7 @@ def test_folds_that_ask_for_too_much(nodes):
         except (pyarrow.ArrowException, KeyError) as error:
             assert str(error), change
         else:
-            # Where it may be answered: more records than there are, an empty selection, other bounds.
+            # Some changes may get an answer: more records than there are, an empty selection, other bounds.
             assert set(change) & {"select", "max_record", "shared", "round", "targets"}, (change, answer)
 
 
@@ -150,7 +150,7 @@ def test_requests_that_are_none(nodes, request_):
         answer = raw(address, request_)
         if answer.startswith(b"HTTP/1.1 "):
             assert 400 <= int(answer.split(b" ")[1]) < 500, answer[:300]
-    # Half an upload is no file.
+    # An unfinished upload makes no file.
     with pytest.raises(KeyError):
         action(nodes, "stat", {"path": "/x"})
 
@@ -171,7 +171,7 @@ PLACES = 1024  # transport::MAX_CONNECTIONS
 
 @pytest.fixture
 def many_files():
-    """Room for more connections than a node has."""
+    """Allows this process more connections than a node takes."""
     few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4 * PLACES), most))
     yield
@@ -221,7 +221,7 @@ def test_strangers_do_not_join(nodes):
     ):
         with pytest.raises(pyarrow.ArrowException):
             action(nodes, "join", join)
-    # An old word of a node that is one: replayed, it does not lead others astray.
+    # An old join message of a real node is replayed. It must not send clients to a wrong address.
     key = bytes.fromhex((nodes.node_dir(0) / "cluster.key").read_text().strip())
     target = (nodes.node_dir(1) / "target.id").read_text().strip()
     at = int(time.time()) - 3600

@@ -1,4 +1,4 @@
-"""Kernels over files of a cluster give the bytes that they give over the plain file, wherever folds run."""
+"""Kernels over files of a cluster give the same bytes as over the plain file, wherever folds run."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from plain_and_stored import pair, params, up  # noqa: F401
 
 def test_every_kernel_is_tried_here(up):
     names = {kernel["name"] for kernel in json.loads(up.grist.ok("kernels", "--json"))}
-    # Of images test_cluster_passes.py has some.
+    # test_cluster_passes.py tests kernels over images.
     assert names - {"gaussian"} == {name for name, *_ in NUMERIC} | {name for name, *_ in TEXT}
 
 
@@ -26,7 +26,7 @@ TEXT = [
     ("grep", "pattern=A", "ignore_case=true", "count_only=true"), ("grep", "pattern=a.b", "fixed=true"),
     ("grep", "pattern=^$"),
 ]  # fmt: skip
-# In stripes of a few bytes files are small: with bigger ones nodes would move more than a plain read, and refuse.
+# Files with stripes of a few bytes are small. With larger files nodes would move more than a plain read, and refuse.
 LAYOUTS = [
     (401, ("--stripe", "13B")),
     (3001, ("--stripe", "13B", "--targets", "1")),
@@ -61,7 +61,7 @@ def test_every_width(pair, dtype):
 
 
 def test_records_of_80_bytes_over_stripes_of_64_kib(pair):
-    # Son's case: stripes end within records.
+    # This is the case of Son 2010: stripes end within records.
     values = np.random.default_rng(4).normal(size=(20_000, 10))
     loose = pair.store(values.tobytes(), "--stripe", "64KiB")
     fitted = pair.store(values.tobytes(), "--stripe", "64KiB", "--record", "80")
@@ -73,7 +73,7 @@ def test_records_of_80_bytes_over_stripes_of_64_kib(pair):
     args = ("--type", "f64", "--record", "80", "--place", "storage")
     assert pair.report(fitted[1], "sum", *args)["bytes_moved"] == 0
     crossing = pair.report(loose[1], "sum", *args)["bytes_moved"]
-    # At most one record reaches over the end of each stripe.
+    # At most one record extends over the end of each stripe.
     assert 0 < crossing < 80 * (len(values.tobytes()) // 65_536 + 1)
 
 
@@ -99,7 +99,7 @@ def test_parts_of_a_file(pair, count, layout):
 
 
 def lines_of(rng, size, longest) -> bytes:
-    """Random lines, some far longer than a stripe, and no newline at the end."""
+    """Random lines, some far longer than a stripe, without a newline at the end."""
     out = bytearray()
     while len(out) < size:
         length = rng.choice([0, 1, 12, 13, 14, 80, rng.randrange(longest)])

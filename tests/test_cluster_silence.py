@@ -1,4 +1,4 @@
-"""Nodes that stand still, and nodes whose client is gone: nobody waits or works for ever."""
+"""Nodes that are stopped, and nodes whose client is gone: nobody waits or works without end."""
 
 import signal
 import time
@@ -30,7 +30,7 @@ def test_a_node_that_stands_still(nodes_of_test, nodes):
         ("put", big, nodes.url("/all"), "--stripe", "64KiB"),
     ]
     waiting = [Background(nodes_of_test, nodes, *command) for command in commands]
-    # Meanwhile the others go on.
+    # Meanwhile the other nodes still work.
     assert nodes.get("/elsewhere") == content
     nodes.put("/more", content, "--on", "2,0")
     answer = nodes.grist.answer("count", nodes.url("/elsewhere"), "--type", "f64", "--place", "storage")
@@ -60,7 +60,7 @@ def test_an_entry_node_that_stands_still(nodes_of_test, nodes):
 
 
 def cpu(pids) -> int:
-    """Ticks of processor time that processes have used."""
+    """The processor time of processes, in clock ticks."""
     total = 0
     for pid in pids:
         with open(f"/proc/{pid}/stat") as stat:
@@ -70,13 +70,13 @@ def cpu(pids) -> int:
 
 
 def still(pids) -> bool:
-    """Whether processes do next to nothing."""
+    """Whether processes use almost no processor time."""
     before = cpu(pids)
-    time.sleep(0.5)  # the time over which it is measured
+    time.sleep(0.5)  # the time of the measurement
     return cpu(pids) - before <= 3
 
 
-# Word boundaries in text that is not ASCII are slow to look for: the question takes half a minute and more.
+# Word boundaries in text that is not ASCII are slow to find. This request takes half a minute or more.
 SLOW = r"pattern=(?:\b\w+\b[^a]*){20}\b\w{4}$"
 SLOW_TEXT = ("übung macht den meister " * 4 + "\n").encode() * 640_000
 
@@ -97,5 +97,5 @@ def test_nodes_stop_working_for_a_client_that_is_gone(nodes_of_test, rows, how):
     assert run.child.wait(BOUND) != 0
     up.put("/quick", b"a line\n")
     assert up.grist.answer("wc", up.url("/quick"), "--place", "storage")["result"]["lines"] == 1
-    # Alone, the question would keep them busy for far longer.
+    # Without the end of the client, the request would keep them busy far longer.
     until(lambda: still(pids), "the nodes stop", 10)

@@ -1,4 +1,4 @@
-"""Starting nodes: again over the same files, and refusals of what cannot be right."""
+"""Nodes that start again over the same files, and wrong starts that are refused."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def test_a_restarted_cluster_finds_its_files(nodes_of_test):
     up.put("/kept/a", content, "--stripe", "4KiB", "--mode", "640")
     before = up.stat("/kept/a")
     assert up.stop() == 0
-    up.listen = "127.0.0.1:0"  # the addresses are new ones
+    up.listen = "127.0.0.1:0"  # the nodes get new addresses
     up.start()
     after = up.stat("/kept/a")
     for same in ("id", "length", "mode", "owner", "created"):
@@ -42,12 +42,13 @@ def test_a_node_without_the_key_does_not_join(nodes_of_test, tmp_path):
     done = nodes.grist(*join, "--key", wrong)
     assert done.returncode in (1, 2) and b"key" in done.stderr, done.stderr
     assert list(nodes.addresses()) == [0]
-    nodes.grist.refuses(2, *join)  # says that a key is needed
+    nodes.grist.refuses(2, *join)  # the message says that a key is needed
     nodes.grist.refuses(1, *join, "--key", Path("absent"))
 
 
 def test_a_target_is_started_again_as_what_it_was(nodes_of_test, tmp_path):
-    """It would be an entry node of its own, with a new namespace and key, and the files be out of sight."""
+    """Without this check the target would become an entry node with a new namespace and key, and its files would be lost to
+    clients."""
     nodes = nodes_of_test(Nodes, nodes=2)
     content = bytes(range(256)) * 400
     nodes.put("/file", content, "--stripe", "4KiB")
@@ -57,14 +58,14 @@ def test_a_target_is_started_again_as_what_it_was(nodes_of_test, tmp_path):
     alone = ("serve", "--target", node, "--listen", "127.0.0.1:0")
     message = nodes.grist.refuses(2, *alone)
     assert str(node) in message and f"--join {nodes.entry}" in message and "--key" in message
-    # One of an earlier release, which wrote nothing down.
+    # A target of an earlier release has no file `cluster.joined`.
     (node / "cluster.joined").rename(tmp_path / "joined")
     assert "--join" in nodes.grist.refuses(2, *alone)
     (tmp_path / "joined").rename(node / "cluster.joined")
     assert sorted(path.name for path in node.iterdir()) == before
     nodes.start(1)
     assert nodes.get("/file") == content
-    # Nor does the entry node's target join, nor another cluster's.
+    # The target of the entry node cannot join, and a target of another cluster cannot join.
     nodes.stop(0)
     join = ("--join", "127.0.0.1:1", "--key", key)
     message = nodes.grist.refuses(2, "serve", "--target", nodes.node_dir(0), "--listen", "127.0.0.1:0", *join)

@@ -1,4 +1,4 @@
-"""`gristmill stat grist://...`: the variables of scientific files on storage nodes, and which nodes hold their chunks."""
+"""`gristmill stat grist://...`: the variables of scientific files on storage nodes, and the nodes that hold their chunks."""
 
 import json
 

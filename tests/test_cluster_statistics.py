@@ -1,4 +1,4 @@
-"""Statistics of chunks on storage nodes: what is known is not read again, and no bit of an answer changes."""
+"""Statistics of chunks on storage nodes: known chunks are not read again, and no bit of an answer changes."""
 
 import os
 
@@ -20,7 +20,7 @@ def nodes(clusters):
 
 
 def values(shift=0):
-    """Steps of 10 from one time to the next, a little more inside one; some are missing in the last eight."""
+    """Values grow by 10 with each time and vary a little within one time. Some are missing in the last eight times."""
     data = np.random.default_rng(5).random(SHAPE, "f4") * 4 + np.arange(48, dtype="f4")[:, None, None] * 10
     data[40:, ::7, 3] = np.nan
     return data + np.float32(shift)
@@ -36,7 +36,7 @@ def stored(path, data, **how):
 
 
 def put(nodes, folder, name, data, **how):
-    # Three chunks to a stripe.
+    # A stripe has three chunks.
     nodes.put(name, stored(folder / name[1:], data, **how), "--stripe", 3 * 4 * 40 * 60)
     return nodes.url(name)
 
@@ -47,7 +47,7 @@ def ask(grist, url, op, *args, var="a"):
 
 
 def kept(nodes):
-    """The files of statistics of all nodes; one that is being written has another name until it is whole."""
+    """The files of statistics of all nodes. A file that is still being written has another name."""
     folders = [nodes.node_dir(number) / "statistics" for number in range(3)]
     names = [(folder, name) for folder in folders if folder.exists() for name in os.listdir(folder)]
     return [folder / name for folder, name in names if not name.startswith(".")]
@@ -66,7 +66,7 @@ def test_a_second_request_reads_nothing(grist, nodes, tmp_path):
     assert ask(grist, url, "sum")[0] == first
     largest = ask(grist, url, "max")[0]["max"]
     assert np.float32(largest["values"][0]) == np.nanmax(data)
-    # Of the other variable, of the same shape and type, nothing is known.
+    # Nothing is known of the other variable, which has the same shape and type.
     other, read, settled = ask(grist, url, "sum", var="b")
     assert (read, settled) == (BYTES, 0)
     assert other == first
@@ -85,7 +85,7 @@ def test_ranges_say_where_to_look(grist, nodes, tmp_path):
         found, _, settled = ask(grist, url, "sum", "--expr", expr)
         assert found["sum"]["values"] == [int(expected.sum())], expr
         assert settled == unread, expr
-    # A mean for each time is of one chunk each: the second time nothing is read.
+    # The mean for each time needs one chunk each. The second request reads nothing.
     args = ("--axes", "y,x")
     means = ask(grist, url, "mean", *args)
     again = ask(grist, url, "mean", *args)

@@ -1,4 +1,4 @@
-"""Who asks over TLS: names with tokens, certificates, and who may listen beyond the machine."""
+"""Identity over TLS: names with tokens, certificates, and who may listen beyond this machine."""
 
 import itertools
 import os
@@ -177,21 +177,21 @@ def test_tokens_are_read_again_when_they_change(nodes_of_test, tmp_path):
     written(f"carol {carol['GRISTMILL_TOKEN']}\n")
     until(lambda: known(carol), "the new token is known")
     assert not known(alice)
-    # What cannot be used changes nothing, and the nodes say why.
+    # A token file that is not valid changes nothing, and the nodes say why.
     for damaged in ("carol short\n", "\0\n"):
         said = len(up.process.err.read_bytes())
         written(damaged)
         until(lambda: known(carol) and b"stay in use" in up.process.err.read_bytes()[said:], "it is said why")
     tokens.unlink()
     assert known(carol)
-    # Written in its place, in the same length.
+    # The file is changed in place and keeps its length.
     written(f"carol {carol['GRISTMILL_TOKEN']}\n")
     with tokens.open("r+") as file:
         file.write(f"bruno {carol['GRISTMILL_TOKEN']}\n")
     numbers = itertools.count()
 
     def owned():
-        # The name can change in the middle of a put, which is then refused. So each attempt has a path of its own.
+        # The name can change in the middle of a put, which is then refused. So each attempt has its own path.
         path = f"/mine-{next(numbers)}"
         put = up.grist("put", source, up.url(path), env=carol)
         return put.returncode == 0 and owner(up, path, env=carol) == "bruno"

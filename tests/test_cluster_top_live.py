@@ -1,4 +1,4 @@
-"""`gristmill top` on a terminal: keys, sizes, and that the terminal is given back as it was."""
+"""`gristmill top` on a terminal: keys and sizes. At the end the terminal is as it was before."""
 
 import fcntl
 import itertools
@@ -21,7 +21,7 @@ def nodes(clusters):
 
 
 class Live:
-    """`gristmill top` on a terminal of its own."""
+    """`gristmill top` on its own terminal."""
 
     def __init__(self, cluster, rows=24, columns=80):
         self.outer, self.inner = pty.openpty()
@@ -44,7 +44,7 @@ class Live:
             self.seen += os.read(self.outer, 65_536)
 
     def until_seen(self, words):
-        """Waits for something to be drawn; what was drawn before does not count."""
+        """Waits until these bytes are drawn. Earlier output does not count."""
 
         def look():
             self.read()
@@ -55,8 +55,8 @@ class Live:
         self.seen = b""
 
     def until_drawn_anew(self, words):
-        """The same for what is there in part already: only what changes is drawn, but for a terminal of another size. A key
-        and a size that come together are seen in any order, so the size changes until it was after the key."""
+        """Waits until these bytes are drawn, also if they were drawn before. The program draws only changes, except after a change
+        of the size. A key and a change of the size may arrive in any order, so the size changes until it was after the key."""
         widths = itertools.cycle((100, 101))
 
         def look():
@@ -71,7 +71,7 @@ class Live:
         os.write(self.outer, keys)
 
     def ended(self):
-        """The exit code; the terminal is as it was."""
+        """Waits for the end and returns the exit code. The terminal must be as it was before."""
 
         def over():
             self.read()
@@ -87,7 +87,7 @@ class Live:
         return self.child.returncode
 
     def hang_up(self):
-        """The window is closed."""
+        """Closes the terminal."""
         for end in (self.outer, self.inner):
             os.close(end)
         self.outer = None
@@ -141,7 +141,7 @@ def test_a_signal_ends_it_in_order(nodes, live, number):
 def test_it_ends_with_its_terminal(nodes, live):
     top = live(nodes)
     top.until_seen(b"3 of 3 nodes answer")
-    # No signal: the terminal belongs to nobody's session.
+    # There is no signal, because the terminal belongs to no session.
     top.hang_up()
     until(lambda: top.child.poll() is not None, "it ends")
     assert top.child.returncode == 130
@@ -154,7 +154,7 @@ def test_an_entry_node_that_dies_is_told_and_waited_for(nodes_of_test, live):
     nodes.kill(0)
     top.until_seen(b"no answer for ")
     nodes.start(0)
-    # The line that says so is gone again: what follows it moves up.
+    # The line with the message is gone, and the lines below it move up.
     top.until_seen(b"NODE")
     top.press(b"q")
     assert top.ended() == 0

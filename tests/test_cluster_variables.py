@@ -1,4 +1,4 @@
-"""`gristmill run OP grist://... --var NAME`: the nodes reduce, and the answer is that of the file at hand, bit for bit."""
+"""`gristmill run OP grist://... --var NAME`: the nodes reduce, and the answer is that of the local file, bit for bit."""
 
 import json
 
@@ -37,7 +37,7 @@ def nodes(clusters):
 
 @pytest.fixture(scope="module", params=FILES, ids=FILES)
 def both(request, nodes, tmp_path_factory):
-    """A file here, and the same on storage nodes."""
+    """A local file, and the same file on storage nodes."""
     path = made(tmp_path_factory.mktemp("variables") / "tos.nc", **FILES[request.param])
     name = f"/{request.param.replace(' ', '-').replace(',', '')}.nc"
     nodes.put(name, path.read_bytes(), "--stripe", STRIPE.get(request.param, 16 << 10))
@@ -79,7 +79,7 @@ def test_answers_become_files(grist, nodes, both, tmp_path):
     for source, to in ((path, "here.nc"), (url, "there.nc")):
         grist.ok("run", "mean", source, "--var", "tos", "--axes", "time", "--output", tmp_path / to)
     with xr.open_dataset(tmp_path / "here.nc") as here, xr.open_dataset(tmp_path / "there.nc") as there:
-        # Each says by which command it was made.
+        # Each file names the command that made it.
         assert str(path) in here.attrs.pop("history") and url in there.attrs.pop("history")
         xr.testing.assert_identical(here, there)
 
@@ -108,7 +108,7 @@ def test_zarr_folders(grist, nodes, tmp_path, version):
     shards = {} if version == 2 else {"shards": (8, 16, 20)}
     group = zarr.open_group(tmp_path / "store.zarr", mode="w", zarr_format=version)
     inner = group.create_group("ocean")
-    # The blocks that hold nothing else are not stored.
+    # Blocks with only missing elements are not stored.
     made = inner.create_array("tos", shape=data.shape, chunks=(4, 8, 10), dtype="f4", fill_value=np.nan, **shards)
     made[:] = data
     grist.ok("put", tmp_path / "store.zarr", nodes.url(f"/v{version}.zarr"))
@@ -121,7 +121,7 @@ def test_zarr_folders(grist, nodes, tmp_path, version):
         assert here == grist.answer("max", url, *args, "--place", "client")["result"]
         ours = np.array([float(x) for x in here["max"]["values"]], "f4").reshape(here["max"]["shape"])
         np.testing.assert_array_equal(ours, opened.max(dims).values)
-    # Few of many files, and none.
+    # The request needs few of many files, or none.
     args = ("--var", "ocean/tos", "--isel", "0=3", "--isel", "1=25:29", "--axes", "2")
     for place in ("storage", "client"):
         there = grist.answer("mean", url, *args, "--place", place)["result"]
@@ -147,7 +147,7 @@ def test_a_folder_is_put_below_a_directory(grist, nodes, tmp_path):
 
 
 def test_a_file_that_was_replaced_is_not_mixed(grist, nodes, tmp_path):
-    """A table of one state never meets the bytes of another: the request names versions."""
+    """The table of one state never meets the bytes of another, because the request names versions."""
     path = made(tmp_path / "tos.nc", chunks=(2, 5, 6))
     nodes.put("/replaced.nc", path.read_bytes())
     first = result(grist, nodes.url("/replaced.nc"), "mean")
@@ -177,13 +177,13 @@ def test_what_is_wrong_is_said(grist, nodes, tmp_path):
 
 
 def test_a_coordinate_far_behind_is_read_after_the_answer(grist, nodes, tmp_path):
-    """What is read of a file once its reduction is done is read as what was read before."""
+    """After its reduction a request may read more of the file. It must read the same version as before."""
     path = tmp_path / "behind.nc"
     data = np.random.default_rng(4).normal(size=(200, 200))
     with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
         file.createDimension("t", 200)
         file.createDimension("x", 200)
-        # The coordinate lies behind 320,000 bytes of data, and blocks of 64 KiB are kept.
+        # The coordinate lies behind 320,000 bytes of data. Blocks of 64 KiB are kept in memory.
         a, x = file.createVariable("a", "f8", ("t", "x")), file.createVariable("x", "f8", ("x",))
         a[:], x[:] = data, np.arange(200.0) / 3
     nodes.put("/behind.nc", path.read_bytes())

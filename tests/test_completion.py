@@ -1,4 +1,4 @@
-"""What Tab gives in a shell: commands, kernels, types and paths on storage nodes; and the manual pages."""
+"""Completion with Tab in a shell: commands, kernels, types and paths on storage nodes; and the manual pages."""
 
 import os
 import pty
@@ -10,11 +10,11 @@ import pytest
 from cluster import Up, until
 from conftest import binary
 
-MOST = 1 << 20  # bytes that a shell says before something is wrong
+MOST = 1 << 20  # maximum output of a shell in bytes; more means that something is wrong
 
 
 class Bash:
-    """An interactive bash in a terminal, with our completions."""
+    """An interactive bash in a terminal, with the completions of Gristmill."""
 
     def __init__(self, folder, env):
         tools = folder / "bin"
@@ -22,7 +22,7 @@ class Bash:
         (tools / "gristmill").symlink_to(binary())
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("GRISTMILL_")}
         self.terminal, theirs = pty.openpty()
-        # A dumb terminal of one endless line: what readline draws does not matter.
+        # The terminal is a simple one with a very long line, so that the drawing of readline does not matter.
         self.child = subprocess.Popen(
             [shutil.which("bash"), "--noprofile", "--norc", "-i"],
             stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, start_new_session=True,
@@ -47,13 +47,13 @@ class Bash:
         return until(more, f"{end} from bash, which said {said}")
 
     def words(self, line):
-        """Runs a line to its end."""
+        """Runs a line and waits for its end."""
         os.write(self.terminal, f"{line}; echo do''ne\n".encode())
         self.read(rb"done\r?\n")
 
     def typed(self, line):
         """The words of a line after Tab was pressed at its end."""
-        # Back to its beginning: the line becomes the arguments of a command that shows them.
+        # Ctrl-A goes to the beginning of the line. The line becomes the arguments of a command that prints them.
         os.write(self.terminal, line.encode() + b"\t\x01printf '<%s>' \x05 en''d\n")
         found = self.read(rb"(<gristmill>(?:<[^<>]*>)*)<end>")[1].decode()
         return re.findall("<([^<>]*)>", found)[1:]

@@ -1,8 +1,9 @@
-"""Files that others made, as packages ship them: each variable whole, by random selections, and reduced over each axis.
+"""Files that others made and that packages contain. Each variable is read whole and by random selections, and reduced over each
+axis.
 
-The corpus is what lies in the packages that these tests need, and the real files where they are at hand. What is read is
-compared with netCDF4 through xarray, or, where that does not read a file, with h5py. What is refused must be refused with a
-sentence, and how much is read and refused is said at the end.
+The corpus is the files in the packages that these tests need, and the real files if they are there. Values are compared with
+netCDF4 through xarray, or with h5py if that cannot read a file. A refusal must have a message. The counts of read and refused
+variables are printed at the end.
 """
 
 import importlib.util
@@ -16,13 +17,13 @@ import pytest
 import xarray as xr
 from conftest import ROOT
 
-# Packages with files of other people's making. `tables` has files of twenty years of HDF5.
+# Packages with files that others made. `tables` has files from twenty years of HDF5.
 PACKAGES = ("h5py", "netCDF4", "scipy", "tables", "xarray")
 ENDINGS = {".nc", ".nc4", ".h5", ".hdf5"}
 SELECTIONS = 4
 REDUCTIONS = ("sum", "mean", "min", "max", "var", "count")
 
-# What must be read and compared in all files of packages together; a refusal by mistake would bring it below.
+# The minimum number of variables that are read and compared. A wrong refusal would make the number smaller.
 LEAST_COMPARED = 60
 
 counted = {"compared": 0, "refused": 0, "reduced": 0}
@@ -45,7 +46,7 @@ def short(path):
 
 
 def selection(rng, shape):
-    """Integers, slices with steps, and lists, for each axis one."""
+    """One key for each axis: an integer, a slice with a step, or a list."""
     keys = []
     for length in shape:
         kind = rng.integers(4) if length else 1
@@ -56,7 +57,7 @@ def selection(rng, shape):
         else:
             start, stop = sorted(rng.integers(0, length + 1, size=2).tolist())
             keys.append(slice(start, stop, int(rng.integers(1, 4))))
-    # More than one list would choose points, and NumPy moves the axis of a list beside an integer.
+    # Several lists would choose points, and NumPy moves the axis of a list beside an integer.
     lists = [at for at, key in enumerate(keys) if isinstance(key, list)]
     for at in lists[1:]:
         keys[at] = slice(None)
@@ -72,7 +73,7 @@ def equal(ours, theirs, what):
 
 
 def near(ours, theirs, what):
-    """Sums in another order differ in their last digits; of f4, NumPy's own lose half of them."""
+    """Sums in another order differ in their last digits. Sums of f4 in NumPy lose half of their digits."""
     ours, theirs = np.asarray(ours, "f8"), np.asarray(theirs, "f8")
     assert ours.shape == theirs.shape, what
     np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-30, equal_nan=True, err_msg=what)
@@ -88,7 +89,7 @@ def reduced(values, name, axis):
 
 
 def compare(ours, theirs, what, rng):
-    """One variable: whole, some parts of it, and reduced over each axis."""
+    """Compares one variable: whole, some parts of it, and reduced over each axis."""
     whole = np.asarray(theirs[...])
     equal(ours[...], whole, what)
     counted["compared"] += 1
@@ -115,11 +116,11 @@ def through_xarray(path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return xr.open_dataset(path, engine="netcdf4", decode_times=False)
-    except Exception:  # not of this library's making, or damaged on purpose
+    except Exception:  # not a file of this library, or damaged on purpose
         return None
 
 
-# netCDF4 ends the whole process where it meets some of the data sets of other HDF5 files.
+# netCDF4 ends the whole process at some data sets of other HDF5 files.
 @pytest.mark.parametrize("path", [path for path in corpus() if path.suffix in (".nc", ".nc4")], ids=short)
 def test_as_netcdf4_and_xarray_read_it(path):
     theirs = through_xarray(path)
@@ -145,7 +146,7 @@ def test_as_netcdf4_and_xarray_read_it(path):
 
 
 def numbers_of(file):
-    """All data sets of numbers of an HDF5 file, by path."""
+    """All numeric data sets of an HDF5 file, by path."""
     found = {}
 
     def visit(name, item):
@@ -153,7 +154,7 @@ def numbers_of(file):
             if isinstance(item, h5py.Dataset) and item.shape is not None and item.dtype.kind in "iuf":
                 found[name] = item
         except (TypeError, ValueError):
-            pass  # a type that NumPy has not
+            pass  # NumPy does not have this type
 
     file.visititems(visit)
     return found
@@ -178,7 +179,7 @@ def test_as_h5py_reads_it(path):
             try:
                 whole = theirs[...]
             except OSError:
-                continue  # a filter that h5py has not
+                continue  # h5py does not have this filter
             try:
                 ours = arrays[name]
                 read = ours[...]

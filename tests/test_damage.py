@@ -1,4 +1,4 @@
-"""Damaged and missing targets, full disks and missing permissions: never a wrong answer, never half a file."""
+"""Damaged and missing targets, full disks and missing permissions: never a wrong answer, and never a partial file."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def layout(striped):
 
 
 def right_or_refused(grist, layout, target):
-    """The right answer, or a failure that names the target; whether it failed."""
+    """Asserts the right answer or an error that names the target. Returns whether it was an error."""
     done = grist("run", "sum", layout, *HOW, "--json")
     if done.returncode == 0:
         assert b'"sum":12497500.0,"count":5000' in done.stdout
@@ -116,7 +116,7 @@ def test_missing_and_changed_objects(grist, layout, tmp_path, damage):
     assert copied.returncode == int(failed)
     assert (tmp_path / "copy").exists() != failed
     assert not [path for path in tmp_path.iterdir() if "partial" in path.name]
-    # Reading makes nothing, and mends nothing behind the user's back.
+    # A read creates no files and repairs nothing silently.
     after = [path for path in sorted(layout.parent.rglob("*")) if "meta.sqlite-" not in path.name]
     assert after == [path for path in before if "meta.sqlite-" not in path.name]
 
@@ -144,7 +144,7 @@ def test_answers_that_cannot_be_written(grist, layout, command):
 
 
 def on_a_small_disk(grist, folder, script):
-    """Runs shell commands with 1 MiB of disk mounted at `folder`, seen by nobody else."""
+    """Runs shell commands with 1 MiB of disk mounted at `folder`, which other processes cannot see."""
     if not ROOT_USER or not shutil.which("unshare"):
         pytest.skip("a small disk needs root and unshare")
     folder.mkdir()
@@ -203,7 +203,7 @@ def test_layout_file_and_copies_on_a_full_disk(grist, tmp_path):
 
 @pytest.fixture
 def nobody(grist):
-    """Runs the program as a user who may do nothing, in a folder that user can enter."""
+    """Runs the program as a user without rights, in a folder that this user can enter."""
     folder = Path(tempfile.mkdtemp(prefix="gristmill-test-"))
     folder.chmod(0o755)
     prefix = []
@@ -266,7 +266,7 @@ def test_no_permission_on_a_target(grist, nobody):
         path.chmod(0o755 if path.is_dir() else 0o644)
     (folder / "gristmill").chmod(0o755) if ROOT_USER else None
     done = nobody("run", "sum", layout, *HOW)
-    # Others may read where they may not write.
+    # A user may read where they may not write.
     assert (done.returncode, done.stdout[:17]) == (0, b"sum    12497500.0"), done.stderr
     stores[1].chmod(0)
     refused(nobody("run", "sum", layout, *HOW), "two")
@@ -278,7 +278,7 @@ def test_no_permission_on_a_target(grist, nobody):
 
 @pytest.mark.skipif(not ROOT_USER, reason="only root can act as a user who may not read a folder")
 def test_a_layout_file_that_is_in_place_keeps_its_objects(other):
-    """Its folder cannot be opened, and so not be synced: the put fails after the layout file got its name."""
+    """The folder of the layout file cannot be opened, so it cannot be synced. The put fails after the layout file has its name."""
     folder = Path(tempfile.mkdtemp(prefix="gm"))
     try:
         (folder / "source").write_bytes(VALUES.tobytes())

@@ -1,4 +1,5 @@
-"""What crates depend on: ours by the floors of ARCHITECTURE.md, others by `deny.toml`, whose advisories `make audit` looks at."""
+"""The dependencies of crates. Ours follow the floors of ARCHITECTURE.md, and others follow `deny.toml`. `make audit` also looks at
+known defects."""
 
 import json
 import re
@@ -63,7 +64,7 @@ def test_a_circle_is_found():
 
 
 def allowed(licence):
-    """Whether one of the licences between which a package lets choose may be linked."""
+    """Whether `deny.toml` allows a licence, or one of several that a package offers."""
     words = {word: word in RULES["licenses"]["allow"] for word in re.findall(r"[A-Za-z0-9.-]+(?: WITH [A-Za-z-]+)?", licence)}
     text = licence.replace("/", " OR ")
     for word, may in sorted(words.items(), key=lambda one: -len(one[0])):

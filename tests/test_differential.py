@@ -1,4 +1,4 @@
-"""Random programs over random data sets, beside xarray: those of one seed, the same each time.
+"""Random programs over random data sets, compared with xarray. The seed is fixed, so the programs are the same each time.
 
 ``python tests/differential --programs 100000`` runs those of a new seed.
 """
@@ -23,7 +23,7 @@ def test_random_programs_answer_as_those_of_xarray(monkeypatch):
     assert summary.ways["plain"] == PROGRAMS
     assert summary.ways["blocks"] == summary.ways["pieces"] == PROGRAMS / 2
     assert sum(summary.ways[way] for way in ways.ON_NODES) == PROGRAMS
-    # Each text says how to repeat it, and ends with a small script.
+    # Each text says how to repeat the difference, and ends with a small script.
     if summary.unexplained:
         pytest.fail("\n\n".join([f"{len(summary.unexplained)} programs differ", *summary.unexplained]), pytrace=False)
 

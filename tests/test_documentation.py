@@ -1,4 +1,4 @@
-"""The documentation's site: it builds without a warning, has every public name, and no link in it leads nowhere."""
+"""The site of the documentation: it builds without a warning, it has every public name, and all its links lead to a page."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def site(tmp_path_factory):
 
 
 class Page(HTMLParser):
-    """What a page links to, and what may be linked to in it."""
+    """The links of a page, and its anchors."""
 
     def __init__(self, path):
         super().__init__()
@@ -77,7 +77,7 @@ def test_every_public_name_is_documented(site):
 
 
 def test_pages_need_nothing_from_elsewhere(site):
-    # Pages work without a network: scripts, styles and pictures are beside them.
+    # Pages need no network: scripts, styles and pictures are part of the site.
     for path in site.rglob("*.html"):
         text = path.read_text()
         for start in ('<script src="http', '<link rel="stylesheet" type="text/css" href="http', '<img src="http'):

@@ -1,4 +1,4 @@
-"""Sums, means and variances of hard values: correctly rounded, whatever is in them."""
+"""Sums, means and variances of difficult values are rounded correctly."""
 
 import math
 
@@ -54,7 +54,7 @@ CASES = {
 
 @pytest.fixture
 def ask(grist, layouts):
-    """Asks about values on a plain and on a striped file, and wants one answer."""
+    """Runs a kernel on a plain and on a striped file, and requires the same answer."""
 
     def make(values, name, stripe="13B", targets=3):
         paths = layouts(np.asarray(values).astype(dtype(name)).tobytes(), stripe, targets)
@@ -206,7 +206,7 @@ def test_histograms_of_what_has_no_ends(grist, tmp_path):
 
 
 def test_the_reference_itself():
-    """A reference that agrees with nothing else would prove nothing."""
+    """A reference that was never compared with anything would prove nothing."""
     from fractions import Fraction
 
     for x in (2.0, 3.0, 1e300, 5e-324, 1e-300, 0.1, 6.25):

@@ -1,4 +1,4 @@
-"""The ends of what is allowed: files of nearly 2^63 bytes, a million stripes, ten thousand files at once."""
+"""The largest allowed sizes: files of nearly 2^63 bytes, a million stripes, ten thousand files at once."""
 
 import json
 import os
@@ -13,17 +13,17 @@ import pytest
 from cluster import Up
 
 LARGEST = 2**63 - 1
-#: Its last seven bytes. The line in them begins behind the first one.
+#: The last seven bytes of the file. The line begins after the first one.
 LAST = b"\n234567"
 FILES = 10_000
-#: Uploads that are under way at once, more than a node takes.
+#: Simultaneous uploads. A node takes fewer.
 AT_ONCE = 1_500
 DEADLINE = 600  # seconds; a bound on a hang, not a measure of speed
 
 
 @pytest.fixture
 def largest(tmp_path):
-    """A file of 2^63 - 1 bytes, of which the last seven are stored; few file systems take one."""
+    """A file of 2^63 - 1 bytes, of which only the last seven are stored. Few file systems can hold one."""
     for folder in (tmp_path, Path("/dev/shm")):
         path = folder / f"largest-{os.getpid()}"
         try:
@@ -72,7 +72,7 @@ def test_a_file_of_a_million_stripes(up):
 
 
 class Uploads:
-    """Uploads of small files over plain HTTP, many at once. Who is told to come again does."""
+    """Many simultaneous uploads of small files over plain HTTP. An upload that the node refuses for now is repeated later."""
 
     def __init__(self, up, content):
         self.up, self.content = up, content
@@ -91,7 +91,7 @@ class Uploads:
         self.selector.register(one, selectors.EVENT_WRITE, [name, request, b""])
 
     def step(self, one, state):
-        """Goes on with an upload; says whether it is over."""
+        """Continues an upload and returns whether it has ended."""
         name, request, answer = state
         if request:
             sent = one.send(request)
@@ -106,7 +106,7 @@ class Uploads:
     def over(self, name, answer):
         status = int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else None
         if status in (429, None):
-            # Of an upload without an answer nobody knows what came of it: it is made again.
+            # Without an answer the result of an upload is unknown, so it is repeated.
             self.later.append((time.monotonic() + 1, name))
         else:
             self.told[name] = status

@@ -1,4 +1,4 @@
-"""Clients that know nothing of Gristmill: pyarrow.flight."""
+"""Clients without any code of Gristmill: pyarrow.flight."""
 
 import json
 import math
@@ -182,7 +182,7 @@ def test_errors_are_those_that_fit(client, up):
     unimplemented = NotImplementedError
     with pytest.raises(unimplemented):
         client.get_schema(flight.FlightDescriptor.for_path("data.f64"))
-    # After all this the node answers as before.
+    # After all these errors the node answers as before.
     assert ask(client, "count", "/data.f64", "f64").to_pylist() == [{"count": 40_000}]
 
 
@@ -217,7 +217,7 @@ def test_over_tls_with_a_token(tls, values):
         for options in (None, bearer("a-token-of-nobody-at-all")):
             with pytest.raises((flight.FlightUnauthorizedError, flight.FlightUnauthenticatedError)):
                 ask(client, "sum", "/secret", "f64", options=options)
-    with flight.connect(f"grpc+tls://{tls.entry}") as client:  # does not know the authority
+    with flight.connect(f"grpc+tls://{tls.entry}") as client:  # it does not know the certificate authority
         with pytest.raises(flight.FlightUnavailableError):
             list(client.list_flights(options=bearer(TOKEN)))
     with flight.connect(f"grpc://{tls.entry}") as client:

@@ -1,4 +1,4 @@
-"""Clients that know nothing of Gristmill: curl."""
+"""Clients without any code of Gristmill: curl."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def test_curl_writes_and_removes(curl, up, tmp_path):
     status, _, body = curl("-X", "DELETE", up.http("/uploaded/file"))
     assert status == 404 and "/uploaded/file" in json.loads(body)["message"]
     assert curl(up.http("/uploaded/file"))[0] == 404
-    # Without a length said before.
+    # The length is not given in advance.
     status, _, _ = curl("-T", source, "-H", "Transfer-Encoding: chunked", up.http("/chunked"))
     assert status == 201 and up.get("/chunked") == source.read_bytes()
 
@@ -149,4 +149,4 @@ def test_curl_over_tls_with_a_token_from_a_file(curl, tls, tmp_path):
     assert status in (401, 403) and "token" in json.loads(body)["message"]
     assert "for alice" not in body.decode()
     unknown = subprocess.run(["curl", "-sS", url], capture_output=True)
-    assert unknown.returncode == 60, unknown.stderr  # the authority is not known
+    assert unknown.returncode == 60, unknown.stderr  # curl does not know the certificate authority

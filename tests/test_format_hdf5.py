@@ -1,4 +1,4 @@
-"""HDF5 files as h5py writes them: chunk tables equal those of the C library, and elements come back bit for bit."""
+"""HDF5 files of h5py: the chunk tables are those of the C library, and the elements are the same bit for bit."""
 
 import h5py
 import hdf5plugin
@@ -7,7 +7,7 @@ import pytest
 from formats import cut, elements, fill, same, stat, table, variables
 
 LIBVER = ["earliest", "v110", "latest"]
-# What makes HDF5 choose each kind of index, where the version of the format has it.
+# Shapes for which HDF5 chooses each kind of index, if the version of the format has it.
 SHAPES = {
     "single": ((6, 5), (6, 5), (6, 5)),
     "fixed": ((20, 30), (20, 30), (3, 7)),
@@ -38,7 +38,7 @@ FILTERS = {
 
 
 def chunks(dataset) -> dict:
-    """The chunks as the C library lists them."""
+    """The chunks that the C library lists."""
     out = {}
     dataset.id.chunk_iter(
         lambda info: out.__setitem__(tuple(info.chunk_offset), ("", info.byte_offset, info.size, info.filter_mask))
@@ -49,19 +49,20 @@ def chunks(dataset) -> dict:
 def swizzled(dataset) -> bool:
     """Whether HDF5 2.0 lists chunks at wrong coordinates: an extensible array whose unlimited axis is not the first.
 
-    It numbers such chunks with that axis in front, and its chunk_iter and get_chunk_info_by_coord forget about it."""
+    HDF5 numbers such chunks with the unlimited axis first, and its chunk_iter and get_chunk_info_by_coord ignore that."""
     new = dataset.file.libver[0] != "earliest" or dataset.file.id.get_create_plist().get_version()[0] > 0
     return new and dataset.maxshape.count(None) == 1 and dataset.maxshape[0] is not None
 
 
 def check(grist, path, name, dataset):
-    """Everything about a dataset that the command says is what h5py says."""
+    """Compares everything that the command says about a dataset with h5py."""
     ours = table(grist, path, name)
     assert ours["shape"] == list(dataset.shape)
     if dataset.chunks:
         assert ours["chunk"] == list(dataset.chunks)
         if swizzled(dataset):
-            # HDF5 gives these the coordinates of others (the elements are compared below): only the places can be.
+            # HDF5 lists these chunks at wrong coordinates, so only their offsets are compared here. The elements are compared
+            # below.
             assert sorted(ours["places"].values()) == sorted(chunks(dataset).values())
         else:
             assert ours["places"] == chunks(dataset)
@@ -71,7 +72,7 @@ def check(grist, path, name, dataset):
 
 
 def some(shape, dtype="<f4", seed=1):
-    """Numbers that compress a little, so that every codec has something to do."""
+    """Numbers that compress a little, so that each codec changes them."""
     values = np.random.default_rng(seed).integers(0, 50, shape)
     return (values * (0.5 if np.dtype(dtype).kind == "f" else 1)).astype(dtype)
 
@@ -84,7 +85,7 @@ def test_every_index(grist, tmp_path, libver, shape, filters):
     now, most, chunk = SHAPES[shape]
     with h5py.File(path, "w", libver=libver) as file:
         file.create_dataset("a", now, "<f4", chunks=chunk, maxshape=most, **FILTERS[filters])[...] = some(now)
-        # Chunks are missing, and one lies across the end.
+        # Some chunks are missing, and one extends beyond the array.
         sparse = file.create_dataset(
             "g/sparse", now, ">i2", chunks=chunk, maxshape=most, fillvalue=-7, **FILTERS[filters]
         )
@@ -117,7 +118,7 @@ def test_every_filter(grist, tmp_path, filters):
     options = FILTERS[filters]
     with h5py.File(path, "w") as file:
         for dtype in ("<f4", ">f8", "<i2", "|u1"):
-            # Small chunks, and some so large that blosc splits its blocks.
+            # Some chunks are small. Others are so large that blosc splits its blocks.
             file.create_dataset(f"{dtype[1:]} small", (33, 21), dtype, chunks=(8, 8), **options)[...] = some((33, 21), dtype)
             file.create_dataset(f"{dtype[1:]} large", (300_001,), dtype, chunks=(120_000,), **options)[...] = some(
                 300_001, dtype
@@ -316,7 +317,7 @@ def test_truncated_and_damaged_files(grist, tmp_path):
     data = bytearray(path.read_bytes())
     data[last + 7] ^= 1
     path.write_bytes(data)
-    # The header is written as soon as it is known, so only the message tells.
+    # The output begins before the damage is found. The command must fail and leave no file.
     done = grist("get", path, tmp_path / "out.npy", "--var", "a")
     assert done.returncode == 1 and b"damaged" in done.stderr and not (tmp_path / "out.npy").exists()
 

@@ -1,4 +1,4 @@
-"""HDF5 that no netCDF library wrote: axes without names, and what is of types that are not supported."""
+"""HDF5 files without netCDF conventions: axes without names, and variables with unsupported types."""
 
 import h5netcdf
 import h5py
@@ -13,7 +13,7 @@ import gristmill as gm
 
 @pytest.fixture
 def plain(tmp_path):
-    """Lengths of many kinds, in groups within groups, and no dimension scales."""
+    """Axes of many lengths, in nested groups, without dimension scales."""
     path = tmp_path / "plain.h5"
     rng = np.random.default_rng(5)
     with h5py.File(path, "w") as file:
@@ -35,7 +35,7 @@ GROUPS = [None, "g", "g/h", "other"]
 def test_axes_without_names_are_called_as_netcdf_calls_them(plain, group):
     with xr.open_dataset(plain, engine="netcdf4", group=group) as wanted:
         ours = gm.open_dataset(plain, group=group)
-        # Text is bytes here, and characters there.
+        # Text is bytes with one library, and characters with the other.
         text = ["text"] if group is None else []
         xr.testing.assert_identical(ours.drop_vars(text).load(), wanted.drop_vars(text).load())
         assert {name: one.dims for name, one in ours.variables.items()} == {
@@ -44,14 +44,14 @@ def test_axes_without_names_are_called_as_netcdf_calls_them(plain, group):
 
 
 def test_the_same_axes_are_shared_as_in_h5netcdf(plain):
-    """Which numbers it gives them is its own affair."""
+    """Only the sharing counts. h5netcdf may number the axes in its own way."""
     with h5netcdf.File(plain, "r", phony_dims="sort") as theirs:
         for group in GROUPS:
             found = theirs[group] if group else theirs
             ours = gm.open_dataset(plain, group=group)
             names = {}
             for name, one in found.variables.items():
-                # It does not tell axes that grow from others.
+                # h5netcdf does not distinguish axes that can grow.
                 if name != "grows":
                     for mine, its in zip(ours[name].dims, one.dimensions, strict=True):
                         assert names.setdefault(mine, its) == its
@@ -68,7 +68,7 @@ def test_the_command_names_them_too(grist, plain):
     for axis in (first, "0"):
         answer = grist.answer("max", plain, "--var", "d", "--axes", axis)["result"]
         np.testing.assert_array_equal(np.reshape(answer["max"]["values"], (5, 3)), d.max(0))
-    # Arrays of one shape belong together, whatever their axes are called.
+    # Arrays of one shape can be combined, whatever the names of their axes are.
     plainly = grist.answer("sum", plain, "--var", "g/x", "--with", "b=a", "--expr", "x + b")["result"]
     assert plainly["sum"]["shape"] == []
 
@@ -81,7 +81,7 @@ def test_a_group_without_variables_is_a_group(plain):
 
 
 def odd(path, libver, attributes):
-    """Attributes of types that are elsewhere in the file, or none that is known, beside others."""
+    """Attributes of named types, of unknown types and of ordinary types."""
     with h5py.File(path, "w", libver=libver) as file:
         file["kind"] = np.dtype("f8")
         file["record"] = np.dtype([("a", "i4"), ("b", "f8")])
@@ -142,7 +142,7 @@ def test_what_get_cannot_copy_is_said(grist, plain, tmp_path):
     assert "g/x, g/y, g/h/z" in grist.refuses(2, "get", plain, tmp_path / "x.npy", "--var", "g")
     assert "text of 2 bytes" in grist.refuses(1, "get", plain, tmp_path / "x.npy", "--var", "text")
     assert not (tmp_path / "x.npy").exists()
-    # A striped file is a file.
+    # A striped file works like a plain one.
     for one in ("t0", "t1"):
         (tmp_path / one).mkdir()
     striped = grist.put(plain, tmp_path / "plain.grist", (tmp_path / "t0", tmp_path / "t1"), 1024)

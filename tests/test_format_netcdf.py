@@ -1,4 +1,4 @@
-"""netCDF files of every kind, compared with the C library (netCDF4) and, for the real one, with h5py."""
+"""netCDF files of every kind, compared with the C library (netCDF4), and the real file also with h5py."""
 
 import h5py
 import netCDF4
@@ -39,7 +39,7 @@ def write(path, kind, records=3, types=TYPES):
 
 
 def check(grist, path):
-    """Every variable of numbers, as the C library reads it without masks or scales."""
+    """Compares every numeric variable with the C library, without masks or scales."""
     ours = variables(grist, path)
     with netCDF4.Dataset(path) as file:
         file.set_auto_maskandscale(False)
@@ -139,10 +139,10 @@ def test_groups_and_names(grist, tmp_path):
         group.createDimension("y", 2)
         group.createVariable("a", "i2", ("y", "x"))[...] = some((2, 4), "i2")
         file.createDimension("lat", 3)
-        # A variable with the name of a dimension that is not its coordinate.
+        # This variable has the name of a dimension, but it is not its coordinate.
         file.createVariable("lat", "f4", ("x",))[:] = np.arange(4)
         file.createDimension("n", 2)
-        # A coordinate of two dimensions.
+        # This coordinate has two dimensions.
         file.createVariable("n", "f4", ("n", "x"))[...] = some((2, 4))
         file.createVariable("words", str, ("x",))[:] = np.array(["a", "b", "c", "d"], object)
     ours = variables(grist, path)
@@ -212,7 +212,7 @@ def test_two_unlimited_dimensions_longer_than_a_variable(grist, tmp_path):
         file.createVariable("t", "f8", ("t",))[0:10] = np.arange(10)
         file.createVariable("u", "f8", ("u",))[0:6] = np.arange(6)
         file.createVariable("two", "f4", ("t", "u"), chunksizes=(3, 3), fill_value=-1)[0:2, 0:4] = some((2, 4))
-    # The C library 4.9 gives memory that nobody wrote here, so what it gave when the file was written counts.
+    # The C library 4.9 reads uninitialised memory here. So the expected values are those that were written.
     want = np.full((10, 6), -1, "f4")
     want[:2, :4] = some((2, 4))
     same(elements(grist, path, "two"), want)

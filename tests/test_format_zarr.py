@@ -1,4 +1,4 @@
-"""Zarr arrays as zarr-python writes them, versions 2 and 3, with shards."""
+"""Zarr arrays that zarr-python writes, versions 2 and 3, with shards."""
 
 import numcodecs
 import numpy as np

@@ -1,4 +1,4 @@
-"""The names of a cluster beside the objects on its nodes: what is lost, what nobody has, and that work goes on."""
+"""Compares the names of a cluster with the objects on its nodes: lost objects, objects without a file, and a cluster in use."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def test_what_is_lost_is_named(clusters):
     done = nodes.grist("fsck", nodes.url("/"))
     assert done.returncode == 1 and done.stdout.count(b": LOST: object") == 4 and b"4 objects of files LOST" in done.stdout
     assert b"on storage node 1 (" in done.stdout and b"put files that are LOST again" in done.stdout
-    # Removed, they are no trouble to anybody.
+    # After removal these files cause no more errors.
     for name in objects:
         nodes.grist.ok("rm", nodes.url(f"/{name}"))
     only_objects_of(nodes, "/sound")
@@ -76,7 +76,7 @@ def test_what_is_lost_is_named(clusters):
 
 @pytest.fixture
 def with_strangers(clusters):
-    """A file that nobody names any more, as after an entry node was restored from a copy that is older than the file."""
+    """Objects that no file names, as after the entry node was restored from an older copy of its names."""
     nodes = clusters(Nodes, nodes=2, args=())
     kept = noise(300_000, 2)
     nodes.put("/kept", kept, "--stripe", "64KiB")
@@ -127,7 +127,7 @@ def test_a_node_that_is_away_is_told(clusters):
 
 
 def test_pages_are_told_apart_while_files_come_and_go(clusters):
-    """More objects than a page has, and puts and removals meanwhile: nothing is ever told that is not so."""
+    """There are more objects than a page holds, and files come and go meanwhile. Nothing wrong is ever reported."""
     nodes = clusters(Nodes, nodes=2)
     folder = nodes.folder / "many"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The Gaussian filter against SciPy."""
+"""The Gaussian filter compared with SciPy."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_halves_go_to_the_even_number(grist, tmp_path, dtype):
     y, x = np.indices((60, 70))
     most = np.iinfo(dtype).max
     mask = np.outer([1, 2, 1], [1, 2, 1]) / 16
-    # All sums are multiples of 1/16, so many of them are halves, and no side has an error.
+    # All sums are multiples of 1/16, so many of them are halves, and neither side has a rounding error.
     for values in ((x + y) % 2, (x + y) % 2 * most, 8 * (x == 35) + y % 3, x * 3 % 5 * (y % 7), most - (x * y) % 9):
         values = values.astype(dtype)
         values.tofile(tmp_path / "image")

@@ -1,4 +1,4 @@
-"""The Python guide: its examples are run in order, page by page, and give what the pages say."""
+"""Runs the examples of the Python guide in order, page by page, and compares their output with the pages."""
 
 import doctest
 import importlib.util
@@ -18,7 +18,7 @@ NOTES = "A gristmill grinds the grain where it is kept.\nNothing here.\nTwo mill
 
 
 def examples(page) -> doctest.DocTest:
-    """The examples of a page, with the lines that they are on."""
+    """The examples of a page, with their line numbers."""
     text = page.read_text()
     found = []
     for block in BLOCK.finditer(text):

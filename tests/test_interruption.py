@@ -1,4 +1,4 @@
-"""Stopping with Ctrl-C and going on from the checkpoint, and files that change while they are read."""
+"""Ctrl-C and resumption from the checkpoint, and files that change while they are read."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from conftest import TIMEOUT, one_message, sane
 
 SIZE = 3 << 30
 ENOUGH = 32 << 20
-# A few numbers in a sea of zeros; indices in f64 elements.
+# A few numbers among zeros, by their index in f64 elements.
 ISLANDS = {0: 1.5, 7: -2.25, (SIZE >> 4) - 1: 1e300, (SIZE >> 4): -1e300, (3 << 26) + 5: 0.1, (SIZE >> 3) - 1: 4.0}
 
 
@@ -33,7 +33,7 @@ def fill(path):
 
 
 def bytes_read(pid):
-    """Bytes a process has asked the system for so far; None once it has ended."""
+    """The bytes that a process has requested from the system so far, or None if it has ended."""
     try:
         with open(f"/proc/{pid}/io") as file:
             return int(file.readline().split()[1])
@@ -42,7 +42,7 @@ def bytes_read(pid):
 
 
 def start(grist, *args):
-    """A run that has read a good part of its file, or has ended."""
+    """Starts a run and waits until it has read a good part of its file or has ended."""
     process = subprocess.Popen(
         [grist.path, "run", *map(str, args)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=grist.env, cwd=grist.cwd,
@@ -64,7 +64,7 @@ def end(process):
 
 
 def stopped(grist, *args):
-    """Runs until one run was stopped by Ctrl-C; what it printed."""
+    """Repeats a run until Ctrl-C stops one, and returns the output of that run."""
     for _ in range(30):
         process = start(grist, *args)
         process.send_signal(signal.SIGINT)
@@ -160,7 +160,7 @@ OTHER_QUESTIONS = {
 
 @pytest.mark.parametrize("what", OTHER_QUESTIONS)
 def test_a_checkpoint_of_another_question_is_refused(grist, sparse, tmp_path, what):
-    """Going on with it would mix two questions in one answer."""
+    """Without this check the answer would mix two questions."""
     (kernel, *asked), *changed = OTHER_QUESTIONS[what]
     names = {flag.split("=")[0] for flag in changed}
     kept = [flag for flag in asked if flag.split("=")[0] not in names]
@@ -208,7 +208,7 @@ def test_a_file_that_changes_while_it_is_read(grist, sparse, kernel, change):
             sparse.unlink()
         code, out, message = end(process)
         if code == 0:
-            # It had read everything before the change, or its name only was taken away.
+            # The run had read everything before the change, or only the name of the file was removed.
             assert out == right
         else:
             assert code == 1 and str(sparse) in one_message(message)

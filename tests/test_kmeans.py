@@ -1,4 +1,4 @@
-"""k-means against scikit-learn, from the same centres."""
+"""k-means compared with scikit-learn, from the same centres."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_centres_from_a_file(grist, tmp_path, points):
 
 
 def test_kmeans_plus_plus_draws_as_it_should(grist, tmp_path):
-    """Two far groups: both get a centre, whatever the seed."""
+    """There are two distant groups. Both get a centre, whatever the seed is."""
     rng = np.random.default_rng(1)
     groups = np.concatenate([rng.normal(0, 1, (300, DIMS)), rng.normal(1e4, 1, (3, DIMS))])
     groups.tofile(tmp_path / "groups")

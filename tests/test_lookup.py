@@ -1,4 +1,4 @@
-"""lookup: rows and counts of the values that meet a condition, against NumPy and exact comparisons."""
+"""lookup: rows and counts of the values that meet a condition, compared with NumPy and exact comparisons."""
 
 import json
 import math
@@ -20,7 +20,7 @@ COMPARISONS = {
 
 
 def rows_of(result):
-    """(index, value) of JSON rows; large integers and non-finite numbers are strings there."""
+    """(index, value) of JSON rows. Large integers and numbers that are not finite are strings there."""
     out = []
     for row in result["rows"]:
         assert list(row) == ["index", "value"]
@@ -32,7 +32,7 @@ def rows_of(result):
 
 
 def check(grist, path, values, name, where, mask, *more, first=0):
-    """Rows, human rows and the count of one condition."""
+    """Compares the rows, the printed rows and the count of one condition."""
     want = [(first + int(i), values[i].item()) for i in np.flatnonzero(mask)]
     result = grist.ask("lookup", path, "--type", name, *more, where=where)
     got = rows_of(result)
@@ -93,7 +93,7 @@ def test_integers_are_compared_exactly_beyond_2_to_the_53(grist, layouts, name):
             exact = math.inf if literal == "inf" else -math.inf if literal == "-inf" else Fraction(literal)
             want = sum(compare(x, exact) for x in values.tolist())
             got = grist.ask("lookup", path, "--type", name, where=f"{sign} {literal}", count_only="true")
-            # A literal that is no integer may be rounded to the nearest f64 first.
+            # A literal with a fraction may be rounded to the nearest f64 first.
             rounded = sum(compare(x, float(literal)) for x in values.tolist())
             assert got["count"] in ({want} if exact == float(literal) else {want, rounded}), (sign, literal)
 
@@ -121,7 +121,7 @@ def test_selected_rows_are_numbered_from_the_first_record(grist, layouts):
     data = b"hdr" + values.tobytes()
     for path in layouts(data, "10B", 5):
         more = ["--skip", 3, "--record", 24, "--range", "100:1000"]
-        # The first record that starts at byte 100 or behind is number 5: 3 + 5 * 24 = 123.
+        # Record number 5 is the first one that starts at byte 100 or later: 3 + 5 * 24 = 123.
         chosen = [i for i in range(100) if 100 <= 3 + 24 * i < 1100]
         part = values[6 * chosen[0] : 6 * (chosen[-1] + 1)]
         check(grist, path, part, "i32", ">= 0", part >= 0, *more, first=6 * chosen[0])

@@ -1,4 +1,4 @@
-"""The notebook of the documentation: it runs to its end, asks nodes for all of it, and has xarray's numbers."""
+"""The notebook of the documentation: it runs to its end, nodes do all its reductions, and its numbers are those of xarray."""
 
 import json
 import shutil
@@ -9,8 +9,8 @@ from nbclient import NotebookClient
 from python_package import gm  # noqa: F401
 
 FOLDER = ROOT / "docs" / "notebooks"
-TIMEOUT = 120  # seconds, for a cell; a bound on a hang, not a measure of speed
-#: A picture that is committed is small.
+TIMEOUT = 120  # seconds for a cell; a bound on a hang, not a measure of speed
+#: The maximum size of the committed notebook, whose pictures must be small.
 MOST = 500 << 10
 
 BEFORE = "import gristmill as gm; _all = gm.trace(); _ = _all.__enter__()"
@@ -30,7 +30,7 @@ print(json.dumps({"right": _found, "fallbacks": _all.fallbacks, "requests": _all
 
 
 def ran(folder, monkeypatch, source=None):
-    """The notebook as it comes out, and what the last cell found."""
+    """The notebook with its output, and the result of the last cell."""
     for name in ("sst_climatology.ipynb", "ocean.py"):
         shutil.copy(FOLDER / name, folder)
     if source is None:
@@ -53,7 +53,7 @@ def test_it_runs_and_is_right(tmp_path, monkeypatch):
     assert all(found["right"].values()), found
     assert not found["fallbacks"] and found["requests"] >= 3
     assert sum("image/png" in output.get("data", {}) for output in outputs(book)) == 3
-    # Nothing is said on standard error.
+    # No cell writes to standard error.
     assert not [output.text for output in outputs(book) if output.get("name") == "stderr"]
 
 

@@ -1,4 +1,4 @@
-"""Numeric kernels over every type, byte order, selection and layout, against exact references and NumPy."""
+"""Numeric kernels over every type, byte order, selection and layout, compared with exact references and NumPy."""
 
 import json
 import math
@@ -12,7 +12,7 @@ KINDS = [(name, big) for name in INTEGERS + FLOATS for big in (False, True)]
 
 
 def sample(name, count, seed):
-    """Values over the whole range of the type, its extremes among them."""
+    """Values over the whole range of the type, with its extremes."""
     rng = np.random.default_rng(seed)
     kind = dtype(name)
     if name in INTEGERS:
@@ -47,7 +47,7 @@ def extremes(values, first):
 
 
 def check_all(grist, path, data, name, big, **chosen):
-    """Every numeric kernel on one selection of a file with this content."""
+    """Compares every numeric kernel on one selection of a file with this content."""
     values, first = select(data, dtype(name, big), **chosen)
     assert len(values) > 3
     how = flags(name, big, **chosen)
@@ -87,7 +87,7 @@ def test_selections(grist, layouts, name, big):
     record, skip = 5 * size, 11
     data = b"header.byte" + sample(name, 5 * 120, 2).astype(dtype(name, big)).tobytes()
     stripe, targets = STRIPES[(KINDS.index((name, big)) + 1) % 5]
-    # Ranges that begin or end inside a record, inside an element, before the first record, at the end.
+    # Ranges begin or end inside a record, inside an element, before the first record and at the end.
     windows = [(0, 600), (skip + record + 1, 7 * record), (skip + 3 * record, 2 * record), (500, None)]
     plain, striped = layouts(data, stripe, targets)
     for n, window in enumerate(windows):

@@ -1,4 +1,4 @@
-"""median, quantile, top and unique against NumPy."""
+"""median, quantile, top and unique compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -140,6 +140,6 @@ def test_medians_of_large_integers_are_rounded_once(grist, tmp_path, dtype):
         values = rng.integers(ends.min, ends.max, 6, dtype="i8" if dtype == "i64" else "u8", endpoint=True)
         (tmp_path / "values").write_bytes(values.tobytes())
         low, high = sorted(values.tolist())[2:4]
-        # Python divides integers to the nearest float.
+        # Python divides integers and rounds to the nearest float.
         assert grist.ask("median", "values", "--type", dtype)["median"] == (low + high) / 2
         assert grist.ask("quantile", "values", "--type", dtype, q="0.5")["quantiles"] == [(low + high) / 2]

@@ -1,4 +1,4 @@
-"""Pages of the documentation do what they say: commands in a shell, examples in Python, programs that are files."""
+"""Checks that pages of the documentation are true: commands in a shell, examples in Python, and whole programs."""
 
 import doctest
 import re
@@ -54,7 +54,7 @@ def test_examples_in_python_give_what_the_page_shows(page, ocean, tmp_path, monk
 
 
 def programs():
-    """The programs in Python of the README, each with what is shown behind it."""
+    """The Python programs of the README, each with the output that follows it."""
     return re.findall(r"^```python\n(.*?)^```\n(?:```\n(.*?)^```)?", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -62,7 +62,7 @@ def test_the_readme_runs_kernels_from_python(capsys):
     program, wanted = programs()[0]
     exec(compile(program, "README.md", "exec"), {})
     got = capsys.readouterr().out.splitlines()
-    # What is moved depends on where the nodes and this process, which share a machine, compute.
+    # The number of moved bytes depends on where the nodes and this process compute, because they share a machine.
     assert got[:-1] == wanted.splitlines()[:-1]
     assert len(got) == len(wanted.splitlines()) and all(int(number) >= 0 for number in got[-1].split())
 
@@ -100,7 +100,7 @@ def test_units_are_what_systemd_reads(tmp_path):
 
 
 def fenced(text):
-    """Blocks that say no language."""
+    """Blocks of code without a language."""
     language = None
     for line in text.splitlines(keepends=True):
         if line.startswith("```"):
@@ -112,7 +112,7 @@ def fenced(text):
 
 
 def commands():
-    """Every command of ours in the README and on pages that are not run, as words."""
+    """Every `gristmill` command in the README and on pages that are not run, as words."""
     for page in [ROOT / "README.md", *DOCS.glob("*.md")]:
         for block in fenced(page.read_text().replace("\\\n", " ")):
             for line in block.splitlines():
@@ -126,6 +126,6 @@ def test_every_other_command_is_one():
     seen = list(commands())
     assert len(seen) > 15
     for page, words in seen:
-        # Words are read from the left, so what is wrong before --help is told.
+        # The parser reads words from the left, so it reports a mistake before `--help`.
         done = subprocess.run([binary(), *words, "--help"], capture_output=True, text=True)
         assert done.returncode == 0, (page, words, done.stderr)

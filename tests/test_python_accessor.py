@@ -1,4 +1,4 @@
-"""Statistics of arrays and datasets of xarray, and when there is an accessor for them."""
+"""Statistics of arrays and datasets of xarray, and the import that adds the accessor."""
 
 import subprocess
 import sys
@@ -83,14 +83,14 @@ print(xr.__spec__.loader is xr.__loader__, [one for one in __import__("sys").met
 
 
 def test_an_import_leaves_xarray_alone():
-    """The command takes as long as before."""
+    """An import of gristmill imports no other package, so the command starts as fast as before."""
     code = "import gristmill, sys; print([one for one in ('xarray', 'numpy', 'dask') if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stdout == "[]\n"
 
 
 def test_an_import_of_xarray_that_fails_says_so(tmp_path):
-    """As before, and it may be tried again."""
+    """The error is that of xarray, and the import can be tried again."""
     (tmp_path / "xarray.py").write_text("raise ImportError('no numpy')\n")
     code = """import gristmill, sys
 for _ in range(2):

@@ -1,4 +1,4 @@
-"""Arrays that are stored elsewhere, as NumPy takes them."""
+"""Stored arrays used through NumPy."""
 
 import os
 import signal
@@ -133,7 +133,7 @@ def test_a_forked_child_asks_for_itself(places, theirs):
     expected = float(np.nanmean(array))
     child = os.fork()
     if not child:
-        # Nothing of pytest may run here.
+        # Do not run code of pytest in the child.
         os._exit(0 if float(np.nanmean(array)) == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -146,7 +146,7 @@ def test_a_fallback_can_warn(places):
 
 @pytest.fixture
 def endless(tmp_path):
-    """A sparse array of 4 TiB, which no test reads to its end."""
+    """A sparse array of 4 TiB. No test reads it to its end."""
     path = tmp_path / "endless.npy"
     length = 1 << 39
     with path.open("wb") as file:

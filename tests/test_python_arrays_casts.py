@@ -1,4 +1,4 @@
-"""Types that numbers are brought to in the middle of an expression, beside xarray."""
+"""Casts in the middle of an expression, compared with xarray."""
 
 import numpy as np
 import pytest
@@ -27,13 +27,13 @@ def ours(theirs, tmp_path_factory):
 
 
 def same(question, ours, theirs, **tolerance):
-    """Of both; to a relative 1e-9 where nothing else is said."""
+    """Compares both answers, with a relative tolerance of 1e-9 unless another one is given."""
     got, expected = question(ours), question(theirs)
     assert got.dtype == expected.dtype and got.dims == expected.dims
     np.testing.assert_allclose(got.values, expected.values, **(tolerance or {"rtol": 1e-9}))
 
 
-#: The same number or map is subtracted of both: means of f4 differ in their last bit.
+#: The same number or map is subtracted from both, because means of f4 differ in their last bit.
 DISTANCES = {
     "a number": lambda array, theirs: array - np.float64(0.1),
     "a map": lambda array, theirs: array - theirs.mean("time"),
@@ -56,7 +56,8 @@ def test_distances_that_are_rounded_to_f4_and_widened_again(ours, theirs, name, 
     def question(ds):
         return getattr(DISTANCES[distance](ds[name], theirs[name]).astype("f4").astype("f8"), reduce)("time")
 
-    # Ends have the bits of NumPy; a sum of what nearly cancels has the error of its elements, of f4 that of their distances.
+    # Extremes have the bits of NumPy. A sum that nearly cancels has the error of its elements, which for f4 is that of their
+    # distances.
     error = 0 if reduce in ("min", "max") else (1e-7 if name == "f4" else 1e-15) * 200 * SHAPE[0]
     same(question, ours, theirs, rtol=0 if reduce in ("min", "max") else 1e-9, atol=error)
 

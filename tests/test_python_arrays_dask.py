@@ -1,4 +1,4 @@
-"""Arrays that are stored elsewhere inside dask: one request for each block, and one for each file of several."""
+"""Stored arrays inside dask: one request for each block, and one for each of several files."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from python_arrays import gm, places, same, theirs  # noqa: F401
 
 pytest.importorskip("dask", reason="dask is not installed")
 
-BLOCKS = 4 * 3 * 2  # of (10, 5, 8) in (36, 12, 16)
+BLOCKS = 4 * 3 * 2  # blocks of (10, 5, 8) in (36, 12, 16)
 
 PUSHED = [
     'ds.tos.mean("time")',
@@ -29,7 +29,7 @@ PUSHED = [
 ]
 
 
-# With the most requests that each costs for one block.
+# Each with the maximum number of requests for one block.
 MORE = {
     'ds.b.fillna(0).argmax("time")': 2,
     'ds.a.idxmax("time")': 3,

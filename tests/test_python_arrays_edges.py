@@ -1,5 +1,5 @@
-"""Arrays where rules of NumPy meet: infinities and missing numbers beside each other, types that are named, integers beside
-lists, buffers that change, results that go into arrays that are there."""
+"""Edge cases of NumPy's rules: infinities beside missing numbers, named types, integers beside lists, buffers that change, and
+results that go into existing arrays."""
 
 import netCDF4
 import numpy as np
@@ -49,7 +49,7 @@ def ours(path):
 
 
 def both(question, ours, theirs):
-    """An array of ours, and NumPy's."""
+    """Compares the array of Gristmill with that of NumPy."""
     got, expected = np.asarray(question(ours)), np.asarray(question(theirs))
     assert got.dtype == expected.dtype and got.shape == expected.shape
     np.testing.assert_allclose(got, expected, rtol=1e-9)

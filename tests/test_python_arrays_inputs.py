@@ -1,4 +1,5 @@
-"""Expressions over several variables, and over arrays that are sent: reduced where the data is, with xarray's own results."""
+"""Expressions over several variables, and over arrays that are sent to the data. The nodes reduce them, and the results are
+xarray's."""
 
 import pickle
 import warnings
@@ -11,7 +12,7 @@ from python_arrays import gm, same
 SHAPE = (30, 12, 16)
 DIMS = ("time", "lat", "lon")
 
-#: Chunks of each variable; none are those of another but of ``a`` and ``b``, and ``whole`` has none.
+#: The chunks of each variable. Only ``a`` and ``b`` have the same chunks, and ``whole`` has none.
 CHUNKS = {
     "a": (10, 5, 8),
     "b": (10, 5, 8),
@@ -22,7 +23,7 @@ CHUNKS = {
     "whole": None,
 }
 
-# Each with the number of requests that it costs.
+# Each with its number of requests.
 PUSHED = {
     "(ds.a * ds.b).mean()": 1,
     '(ds.a * ds.b).sum("time")': 1,
@@ -49,14 +50,14 @@ PUSHED = {
     'xr.corr(ds.a, ds.b, "time")': 5,
     'xr.corr(ds.flat, ds.deep, ["lat", "lon"])': 5,
     'ds.flat.weighted(ds.a.fillna(0)).mean("lat")': 3,
-    # Parts, and axes in another order.
+    # Parts of variables, and axes in another order.
     '(ds.a * ds.deep).isel(time=slice(3, 20, 4), lat=2).mean("time")': 1,
     "(ds.flat.sel(lat=slice(-40, 40)) * ds.deep.sel(lat=slice(-40, 40))).mean()": 1,
     '(ds.a.isel(lon=[1, 2, 7]) * ds.deep.isel(lon=[1, 2, 7])).mean("time")': 1,
     '(ds.flat.transpose("lon", "time", "lat") * ds.deep).mean("time")': 1,
     "(ds.a * ds.b).coarsen(lat=2, lon=4).mean()": 1,
     '(ds.a * ds.b).resample(time="QS").sum()': 1,
-    # What is sent: climates, masks, weights.
+    # Arrays that are sent to the data: climates, masks, weights.
     '(ds.a - climate).max("time")': 1,
     "((ds.a - climate) ** 2).mean()": 1,
     '((ds.a - climate) ** 2).mean("time")': 1,
@@ -74,7 +75,7 @@ PUSHED = {
     "(ds.flat * np.float32(2) * ds.lat.astype('f4') * ds.lon.astype('f4')).mean()": 1,
 }
 
-# Those that read a variable that has fewer axes, once, and send it.
+# These read a variable with fewer axes once, and send it.
 SMALL = {
     'ds.a.where(ds.mask2d).mean("time")': 1,
     'ds.flat.where(ds.mask2d > 0).mean(["lat", "lon"])': 1,
@@ -163,7 +164,7 @@ def compute(text, ds):
 
 
 def near(got, expected, text=""):
-    """As :func:`same`; what xarray adds in f32 is as near as that allows, also where its result is f64."""
+    """Like :func:`same`. If xarray adds in f32, the tolerance is that of f32, also for a result of f64."""
     single = any(name in text for name in ("flat", "whole", "area"))
     if single and expected.dtype == np.float64:
         assert (got.dtype, got.dims) == (expected.dtype, expected.dims)
@@ -194,7 +195,7 @@ def test_variables_with_fewer_axes_are_sent(files, theirs, text):
     assert trace.fallbacks == [] and trace.requests == SMALL[text] and trace.reads == 1
 
 
-# Over blocks of dask, with the most requests for each.
+# Over blocks of dask, each with the maximum number of requests for a block.
 BLOCKED = {
     "(ds.a * ds.b).mean()": 1,
     '(ds.flat * ds.deep).std("time")': 1,
@@ -223,9 +224,9 @@ def test_blocks_of_dask_are_a_request_each(files, theirs, place, text):
 
 
 FALLS_BACK = {
-    # Of different parts of the variables.
+    # The two variables have different parts.
     '(ds.a.isel(time=slice(1, None)).drop_vars("time") * ds.b.isel(time=slice(0, -1)).drop_vars("time")).mean()': "parts",
-    # More is sent than is saved.
+    # The array that would be sent is not much smaller than the data.
     "(ds.a * full).mean()": "not much smaller",
 }
 
@@ -284,7 +285,7 @@ def test_what_is_asked_is_told(files):
     assert told.endswith("with x = a[0:30, 0:12, 0:16], y1 = b[0:30, 0:12, 0:16], c1 = 16 numbers that are sent")
 
 
-# Distances from numbers of each cell, which need not travel.
+# Distances from one number for each cell. These numbers are not sent.
 CENTRED = {
     '(ds.a - climate).max("time")': 1,
     '(ds.flat - climate.astype("f4")).min("time")': 1,

@@ -1,4 +1,4 @@
-"""Programs that come to nothing on their way: no label in common, no index, windows of nothing, one number."""
+"""Programs that end with empty arrays: no common label, no index, windows of nothing; and programs over one number."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random slices, operations and reductions of arrays, beside the same of NumPy."""
+"""Random slices, operations and reductions of arrays, compared with NumPy."""
 
 import random
 import warnings
@@ -10,7 +10,7 @@ from python_arrays import gm
 
 SHAPE = (6, 5, 7)
 TYPES = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4")
-# Without exponentials, which may be an ulp apart.
+# Exponentials are left out, because they may differ by one ulp.
 UNARY = (np.negative, np.abs, np.isnan, np.isfinite, np.sqrt, np.floor, np.ceil, np.rint, np.square, np.logical_not)
 UNARY += (np.isinf, np.conj, np.sign)
 BINARY = (np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.less, np.greater_equal)
@@ -25,7 +25,7 @@ TREES = 250
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Arrays of every type, in a file and here."""
+    """Arrays of every type, in a file and in memory."""
     path = tmp_path_factory.mktemp("random") / "all.nc"
     rng = np.random.default_rng(4)
     data = {}
@@ -45,7 +45,7 @@ def stored(tmp_path_factory):
 
 
 def step(choose, rng, *pair):
-    """One operation, on each of two arrays."""
+    """Applies one operation to each of two arrays."""
     kind = choose.random()
     if kind < 0.3:
         function = choose.choice(UNARY)
@@ -71,7 +71,7 @@ def tree(choose, rng, array, values):
         try:
             values_next, array_next = step(choose, rng, values, array)
         except (TypeError, ValueError, OverflowError, IndexError):
-            # NumPy does not do that either.
+            # NumPy refuses this step too.
             continue
         if values_next.dtype == np.float16 or values_next.ndim > 4:
             continue
@@ -85,7 +85,7 @@ def tree(choose, rng, array, values):
 
 
 def reduced(name, values, axis):
-    """What NumPy says, in f64 where it would add many f32."""
+    """The result of NumPy, computed in f64 where NumPy would add many f32."""
     function = getattr(np, name)
     if values.dtype == np.float32 and name in WIDE:
         return np.asarray(function(values.astype("f8"), axis=axis)).astype("f4")

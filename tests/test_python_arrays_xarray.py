@@ -1,4 +1,4 @@
-"""What xarray asks of arrays that are stored elsewhere: reduced where they are, with xarray's own results."""
+"""Operations of xarray on stored arrays. Reductions run where the data is, and the results are xarray's."""
 
 import pickle
 import warnings
@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from python_arrays import PLACES, gm, places, same, theirs, unlimited  # noqa: F401
 
-# Each with the number of requests that it costs.
+# Each with its number of requests.
 PUSHED = {
     'ds.tos.mean("time")': 1,
     "ds.tos.sum()": 1,
@@ -206,7 +206,7 @@ def test_what_needs_no_data_asks_for_none(places):
         assert (ours.tos - 273.15).dtype == np.float32
         again = pickle.loads(pickle.dumps(ours))
     assert trace.requests == trace.reads == 0, trace
-    # Labels alone: times, latitudes, longitudes.
+    # Only labels were read: times, latitudes, longitudes.
     assert opening.requests == 0 and opening.reads == 3
     same(again.tos.mean("time"), ours.tos.mean("time"))
 

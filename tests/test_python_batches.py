@@ -1,4 +1,4 @@
-"""Blocks of dask are asked about together: few requests, the bits of a block asked alone, and no block twice."""
+"""Requests for many blocks of dask are combined: few requests, the same bits as for single blocks, and no block twice."""
 
 import os
 import pickle
@@ -20,14 +20,14 @@ from gristmill._pushdown import batches  # noqa: E402
 SHAPE = (100, 40, 40)
 DIMS = ("time", "lat", "lon")
 MANY = {"time": 4, "lat": 2, "lon": 2}  # 10,000 blocks
-FEW = {"time": 30, "lat": 15, "lon": 20}  # 24, the last ones smaller
+FEW = {"time": 30, "lat": 15, "lon": 20}  # 24 blocks, the last ones smaller
 SOME_DOZENS = 40
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def field(rng, dtype):
-    """Values of all sizes, so that sums that are rounded on the way show it."""
+    """Values of all sizes. A sum that is rounded in between would differ."""
     values = (rng.normal(250, 40, SHAPE) * 10.0 ** rng.integers(-9, 10, SHAPE)).astype(dtype)
     values[rng.random(SHAPE) < 0.1] = np.nan
     values[:, 3, 5] = np.nan
@@ -74,7 +74,7 @@ def compute(text, ds):
 @pytest.mark.parametrize("text", ['ds.tos.mean("time")', "ds.tos.mean()", "ds.tos.std()"])
 def test_ten_thousand_blocks_are_some_dozens_of_requests(path, theirs, text):
     ours = gm.open_dataset(path, chunks=MANY)
-    # Without what a whole is known for: that is one request.
+    # The array does not know that its blocks form a whole, for which it would need only one request.
     blocks = dask_blocks.cut(gm.open_arrays(path)["tos"], ours.tos.chunks)
     lazy = compute(text, ours.assign(tos=(DIMS, blocks)))
     assert blocks.npartitions == 10_000
@@ -114,7 +114,7 @@ WIDTH = 100
 
 
 def rows(folder, count, together):
-    """A file in which so many rows are a chunk; and its values."""
+    """A file with chunks of so many rows, and its values."""
     values = np.random.default_rng(3).normal(size=(count, WIDTH))
     with netCDF4.Dataset(folder / "rows.nc", "w") as file:
         for name, length in zip("yx", values.shape):
@@ -135,7 +135,7 @@ def test_a_graph_of_three_blocks_asks_for_six_at_most(tmp_path, scheduler):
 
 
 def every(blocked, chunks, rng):
-    """The blocks of an array of dask, in any order."""
+    """The blocks of an array of dask in random order."""
     bounds = [np.cumsum([0, *lengths]) for lengths in chunks]
     keys = [tuple(slice(*bound[i : i + 2].tolist()) for i, bound in zip(at, bounds)) for at in np.ndindex(*map(len, chunks))]
     rng.shuffle(keys)
@@ -178,7 +178,7 @@ def test_no_block_is_asked_for_twice(tmp_path):
 
 @pytest.mark.parametrize("axis", [None, 0, (1, 2)])
 def test_blocks_of_one_chunk_are_asked_about_together(path, theirs, axis):
-    # Chunks of (25, 20, 10).
+    # The chunks are (25, 20, 10).
     chunks = ((5,) * 20, (7, 7, 7, 7, 7, 5), (5,) * 8)
     blocked, values = gm.open_arrays(path)["wide"].in_blocks(chunks), theirs.wide.values
     alone = {}
@@ -192,12 +192,12 @@ def test_blocks_of_one_chunk_are_asked_about_together(path, theirs, axis):
             got = np.nanmean(block, axis=axis)
             np.testing.assert_allclose(got, np.nanmean(values[key], axis=axis), rtol=1e-9)
             np.testing.assert_array_equal(got, alone.get(str(key), got))
-    # Along latitude blocks do not end where chunks do.
+    # Along latitude, blocks end inside chunks.
     assert trace.requests <= 4 * 2 * 4 and trace.bytes_folded <= 2 * about["stored_bytes"]
 
 
 def together(threads, work):
-    """Runs work(number) in so many threads, which start at once; gives what they return or raise."""
+    """Calls work(number) in several threads that start at once. Returns what each one returns or raises."""
     gate, found = threading.Barrier(threads), [None] * threads
 
     def run(number):
@@ -287,10 +287,10 @@ def test_forked_and_pickled_blocks_ask_for_themselves(path, theirs):
     expected = np.nanmax(blocked[:50, :20])
     again = pickle.loads(pickle.dumps(blocked))
     assert np.nanmax(again[:50, 20:]) == theirs.tos[:50, 20:].max()
-    # As if another thread were in the middle of something.
+    # The lock is held, as if another thread were in the middle of an operation.
     with batches._store.lock:
         child = os.fork()
         if not child:
-            # Nothing of pytest may run here.
+            # Do not run code of pytest in the child.
             os._exit(0 if np.nanmax(blocked[:50, :20]) == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

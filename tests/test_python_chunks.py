@@ -1,4 +1,4 @@
-"""xarray's ways to dask: the chunk manager, chunks that are cut again, and nobody else's choice changed."""
+"""xarray's ways to use dask: the chunk manager, and arrays with new chunks. Other users' choice of a manager is not changed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The command that comes with the Python package."""
+"""The `gristmill` command of the Python package."""
 
 import signal
 import subprocess

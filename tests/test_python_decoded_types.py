@@ -1,4 +1,4 @@
-"""Types and bits of decoded variables beside xarray's: scales of every type, also numbers of JSON, which have none."""
+"""Types and bits of decoded variables, compared with xarray: scales of every type, also numbers of JSON, which have no type."""
 
 import netCDF4
 import numpy as np
@@ -32,7 +32,7 @@ def equal(ours, theirs):
 
 @pytest.mark.parametrize("scale", INTEGERS)
 def test_integers_with_an_integer_scale_stay_integers(tmp_path, scale):
-    # Types that the scale's can hold: xarray brings others to it, and loses what is larger.
+    # Types that the type of the scale can hold. xarray casts other types to it and loses large numbers.
     held = [dtype for dtype in INTEGERS if np.promote_types(dtype, scale) == np.dtype(scale)]
     data = np.array([0, 1, 100, 127])
     variables = {f"v{dtype}": (data.astype(dtype), None, {"scale_factor": np.dtype(scale).type(3)}) for dtype in held}
@@ -57,7 +57,7 @@ def test_missing_lengths_of_time_are_no_numbers(tmp_path):
     data = np.array([1, 2, -1, 4], "i2")
     path = netcdf(tmp_path / "a.nc", {"dry_days": (data, -1, {"units": "days"})})
     np.testing.assert_array_equal(gm.open_dataset(path).dry_days, [1.0, 2.0, np.nan, 4.0])
-    # xarray adds -2**63 for the missing one.
+    # xarray adds -2**63 for the missing element.
     assert float(gm.open_dataset(path).dry_days.sum()) == 7.0
 
 

@@ -1,8 +1,8 @@
 """Docstrings of the Python package: every public name has one, with an example that runs.
 
-Public are the names in ``gristmill.__all__``, the members of their classes, and what is reached without such a name:
-the file that ``gristmill.open`` returns, and the accessors of xarray. The example of a method begins where that of its
-class ends. Properties and attributes may stand in the example of their class.
+Public names are those in ``gristmill.__all__``, the members of their classes, and objects that are reached without such a name:
+the file that ``gristmill.open`` returns, and the accessors of xarray. The example of a method goes on where the example of its
+class ends. The example of a class may also cover its properties and attributes.
 """
 
 import doctest
@@ -21,7 +21,8 @@ from gristmill._files.open_files import File
 #: Names of the package without a docstring: ``__version__`` is text.
 NO_DOCSTRING = {"__version__"}
 
-#: Least numbers of public names, of docstrings with examples, and of statements in them, so that none is passed over.
+#: The minimum numbers of public names, of docstrings with examples, and of statements in them. A smaller number means that some
+#: were not found.
 MIN_NAMES, MIN_DOCSTRINGS, MIN_STATEMENTS = 168, 110, 246
 
 ROOTS = {name: getattr(gm, name) for name in gm.__all__ if name not in NO_DOCSTRING}
@@ -31,12 +32,12 @@ CLASSES = {root for root in ROOTS.values() if inspect.isclass(root)}
 
 @dataclass(frozen=True)
 class Public:
-    """A public name, what it says, and the class that it belongs to."""
+    """A public name, its docstring, and the class that it belongs to."""
 
     name: str
     text: str
     owner: type | None = None
-    #: Whether it is called, so that it needs an example of its own.
+    #: Whether the name can be called. Then it needs its own example.
     called: bool = True
 
     def examples(self):
@@ -59,7 +60,7 @@ def examples_of(owner):
 
 
 def comment(base, name):
-    """What a comment above an attribute of a class says: ``#: Size in bytes.``"""
+    """The comment above an attribute of a class: ``#: Size in bytes.``"""
     found = re.search(rf"((?:^ *#:.*\n)+) *{name}\s*:", inspect.getsource(base), re.MULTILINE)
     return found[1] if found else ""
 
@@ -87,7 +88,7 @@ def members(label, owner):
 
 
 def public(label):
-    """A name of the package, and the members of a class."""
+    """A public name of the package. For a class, also its members."""
     root = ROOTS[label]
     yield Public(label, said(root))
     if inspect.isclass(root):

@@ -50,7 +50,7 @@ def test_a_file_replaced_while_it_is_open_is_stale(cluster):
     with gm.open(cluster.path("replaced"), buffering=1) as file:
         assert file.read(10) == bytes(10)
         gm.put(b"x" * 100_000, cluster.path("replaced"), stripe=4096)
-        # The old state may still be there for those who opened it; the new one must never mix in.
+        # Readers that opened the file may still read its old content. They must never get a mixture with the new one.
         try:
             assert file.read(99_990) == bytes(99_990)
         except gm.Stale:
@@ -181,12 +181,12 @@ def test_a_directory_is_said_to_be_one(cluster):
 
 def test_stripes_of_a_scientific_file_are_whole_chunks(cluster, tmp_path):
     with h5py.File(tmp_path / "chunks.h5", "w") as file:
-        # Chunks of 240 KiB, 40 of them: beside stripes of 1 MiB, 1200 KiB are five.
+        # There are 40 chunks of 240 KiB. A stripe has whole chunks and at least 1 MiB, so it has five of them, or 1200 KiB.
         file.create_dataset("x", data=np.ones((40, 30, 1024)), chunks=(1, 30, 1024))
     assert gm.put(tmp_path / "chunks.h5", cluster.path("chunks.h5")).stripe_unit == 1200 << 10
     on = [tmp_path / f"target{n}" for n in range(3)]
     assert gm.put(tmp_path / "chunks.h5", tmp_path / "chunks.grist", on=on).stripe_unit == 1200 << 10
-    # Of what says nothing of itself, and where a size was given, it is that.
+    # A plain array has the usual stripe unit. A given size also counts.
     assert gm.put(np.zeros(10), cluster.path("plain")).stripe_unit == 1 << 20
     assert gm.put(tmp_path / "chunks.h5", cluster.path("given.h5"), stripe="64KiB").stripe_unit == 64 << 10
     assert gm.put(tmp_path / "chunks.h5", cluster.path("record.h5"), record=1000).stripe_unit == 1049000

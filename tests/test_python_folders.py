@@ -1,4 +1,4 @@
-"""Folders of a cluster from Python: copied both ways, renamed, removed, added up; and arrays that become .npy."""
+"""Directories of a cluster from Python: copied both ways, renamed, removed and added up; and arrays that become .npy files."""
 
 import io
 import re
@@ -90,7 +90,7 @@ def test_a_move_of_fsspec_keeps_the_file(base):
     gm.put(b"12345678", f"{base}/from", stripe="4KiB", mode=0o640)
     before = gm.stat(f"{base}/from")
     fs.mv(f"{base}/from", f"{base}/to")
-    # Nothing was copied: it is the same file.
+    # Nothing was copied, because it is the same file.
     assert gm.stat(f"{base}/to").id == before.id
     fs.mv(f"{base}/to", f"{base}/into/")
     assert gm.stat(f"{base}/into/to").id == before.id
@@ -108,7 +108,7 @@ def test_an_array_becomes_what_the_name_says(base, dtype, shape):
         np.testing.assert_array_equal(found, array)
         gm.put(one, f"{base}.raw")
         assert gm.get(f"{base}.raw") == array.tobytes()
-    # Bytes are what they are.
+    # Bytes are stored unchanged.
     gm.put(b"abc", f"{base}.npy")
     assert gm.get(f"{base}.npy") == b"abc"
 
@@ -120,14 +120,14 @@ def test_an_array_by_its_name_is_reduced_where_it_lies(base):
 
 @pytest.mark.parametrize("mode, compression", [("wb", None), ("w", None), ("wb", "gzip"), ("wt", "gzip")])
 def test_half_of_a_file_is_not_published(base, mode, compression):
-    """`fsspec.open` closes its files and does not say that an exception came by."""
+    """`fsspec.open` closes its files after an exception, but does not say that there was one."""
     fs = fsspec.filesystem("grist")
     text = "t" in mode or "b" not in mode
     with pytest.raises(ZeroDivisionError), fsspec.open(base, mode, compression=compression) as file:
         file.write("half" if text else b"half")
         1 / 0  # noqa: B018
     assert not fs.exists(base)
-    # Nor where there was something, nor of several.
+    # The same holds for existing files, and for several files.
     fs.pipe_file(base, b"before")
     files = fsspec.open_files([base, f"{base}-2"], mode, compression=compression)
     with pytest.raises(KeyboardInterrupt), files as opened:

@@ -1,4 +1,4 @@
-"""Clusters as a file system of fsspec: fsspec's own suites, and what they leave out."""
+"""Clusters as a file system of fsspec: the test suites of fsspec, and tests of what they leave out."""
 
 import pickle
 import threading
@@ -55,7 +55,7 @@ def fs():
 
 @pytest.fixture
 def base(cluster, request):  # noqa: F811
-    # Without brackets, which are patterns.
+    # The name has no brackets, because fsspec reads brackets as patterns.
     return cluster.path("".join(c if c.isalnum() else "-" for c in request.node.name))
 
 
@@ -78,7 +78,7 @@ def test_names(fs, url, path):
     assert fsspec.core.url_to_fs(url) == (fs, path)
     above = fs._parent(path)
     assert path.startswith(above) and fs._parent(above) in (above, above.rpartition("/")[0])
-    # Wherever one starts, the way up ends at a root.
+    # From every path the parents end at a root.
     for _ in range(5):
         above = fs._parent(above)
     assert above in ("127.0.0.1:7440", "", "unix:/run/g.sock:")

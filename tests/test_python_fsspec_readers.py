@@ -1,4 +1,4 @@
-"""Packages that read and write through fsspec, over a cluster: the same as from files of this machine."""
+"""Packages that read and write through fsspec give the same results on a cluster as with local files."""
 
 import fsspec
 import h5netcdf
@@ -77,7 +77,7 @@ def test_zarr_is_written_and_read(base, dataset, how):
     dataset.to_zarr(base, zarr_format=version, encoding=encoding, consolidated=False)
     with xr.open_zarr(base, consolidated=False, chunks=None) as again:
         xr.testing.assert_identical(again.load(), dataset)
-    # What others wrote is what we reduce.
+    # Gristmill can reduce the files that others wrote.
     ours = gm.open_dataset(base)
     np.testing.assert_array_equal(ours.i4.sum("time").values, dataset.i4.sum("time").values)
     group = zarr.open_group(base, mode="r")

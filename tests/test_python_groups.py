@@ -1,4 +1,4 @@
-"""Groups of xarray: one request for all of them, and xarray's own answers."""
+"""Groups of xarray: one request for all of them, with the answers of xarray."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from gristmill._variables import variable
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning")
 
-# Each with the number of requests that it costs.
+# Each with its number of requests.
 GROUPED = {
     'ds.tos.groupby("time.month").mean()': 1,
     'ds.a.groupby("time.month").std("time")': 1,
@@ -27,7 +27,7 @@ GROUPED = {
     'ds.tos.groupby(xr.DataArray([1, 0, 1] * 12, dims="time", name="g")).var()': 1,
     'ds.tos.resample(time="QS").mean()': 1,
     'ds.b.resample(time="MS").max()': 1,
-    # What is subtracted makes a question of its own of each group, and one is asked for all before that is known.
+    # Each group subtracts another number, so each needs its own request. One request is for all groups, before this is known.
     'ds.b.groupby("time.season").map(lambda group: (group - group.mean()).std())': 5,
     'ds.b.fillna(0).resample(time="QS").map(lambda group: group.argmax("time"))': 4,
 }
@@ -103,7 +103,7 @@ def test_sums_between_places_are_one_request(places, theirs, function, name):
     assert trace.requests <= 1
     expected = np.add.reduceat(np.where(np.isnan(values), 0, values).astype("f8"), [0, 4, 20], axis=0)
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-9)
-    # An index that is not below the next one is an element alone, which no group is.
+    # If an index is not below the next one, NumPy takes a single element, which is not a group.
     np.testing.assert_array_equal(np.maximum.reduceat(array, [4, 4, 2]), np.maximum.reduceat(values, [4, 4, 2]))
 
 

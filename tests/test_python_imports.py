@@ -12,7 +12,7 @@ NO_PARTS = ("_gristmill", "__init__", "__main__", "__pycache__")
 
 
 def parts():
-    """The packages in the folder, and the modules that are parts of their own."""
+    """The parts of the package: the packages in the folder, and the private modules beside them."""
     names = {path.name.split(".")[0] for path in FOLDER.iterdir()}
     return {name for name in names if name.startswith("_") and name not in NO_PARTS}
 
@@ -42,7 +42,7 @@ def imports():
 
 
 def documented_order():
-    """The parts as the documentation of ``gristmill`` lists them, each below the parts that it imports."""
+    """The parts in the order of the documentation of ``gristmill``: each one stands below the parts that it imports."""
     text = ast.get_docstring(ast.parse((FOLDER / "__init__.py").read_text()))
     listed = [line.split("``")[1] for line in text.splitlines() if line.startswith("- ``_")]
     return [name.removesuffix(".py") for name in listed]

@@ -1,4 +1,4 @@
-"""Threads, forks, timeouts and Ctrl-C around requests from Python."""
+"""Threads, forks, timeouts and Ctrl-C during requests from Python."""
 
 import math
 import signal
@@ -41,7 +41,7 @@ def test_other_threads_go_on_and_time_runs_out(huge, tmp_path):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    # If the interpreter were held, this would come after the other's end.
+    # If the request held the interpreter, this would return only after the request has ended.
     assert gm.run("sum", small, type="f64").sum == 45
     assert thread.is_alive()
     thread.join(TIMEOUT)
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_a_fold(huge):
 
 
 def test_ctrl_c_ends_waiting_for_a_node():
-    # A node that takes the connection and never says anything: without Ctrl-C the request would fail as unavailable.
+    # The node accepts the connection and never answers. Without Ctrl-C the request would fail as unavailable.
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(TIMEOUT)
         child = python(INTERRUPTED, f"grist://127.0.0.1:{server.getsockname()[1]}/x")

@@ -1,4 +1,4 @@
-"""What loads: ``load`` and ``compute`` of xarray, numbers in pictures, and each chunk once, however it is read."""
+"""Operations that load elements: ``load`` and ``compute`` of xarray and plots. Each chunk is read once."""
 
 import asyncio
 

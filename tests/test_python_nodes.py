@@ -1,4 +1,4 @@
-"""Storage nodes that Python starts: they end with it, however it ends, and are found again."""
+"""Storage nodes that Python starts. They end with Python, however it ends, and they can be found again."""
 
 import os
 import select
@@ -35,7 +35,7 @@ def test_nodes_end_with_their_block(tmp_path):
         gm.put(b"x", nodes.path("/x"))
     assert processes_of(folder) == [] and not os.path.exists(folder) and "stopped" in repr(nodes)
     nodes.stop()
-    # A directory of the user's own stays, and goes on.
+    # A directory that the user gave stays, and can be used again.
     with gm.up(nodes=1, dir=tmp_path / "kept", lanes=1) as nodes:
         gm.put(b"kept", nodes.path("x"))
     with gm.up(nodes=1, dir=tmp_path / "kept", lanes=1) as nodes:
@@ -83,7 +83,7 @@ def test_a_file_that_is_replaced_is_not_read_as_another(tmp_path):
         array = gm.open_arrays(url)["data"]
         before, old = float(array.mean()), objects_of(nodes)
         gm.put(tmp_path / "2.npy", url)
-        # Until the old file's objects are cleared away, its elements may still be read.
+        # The elements can still be read until the objects of the old file are removed.
         until(lambda: old and not old & objects_of(nodes), "the objects of the replaced file are removed")
         for ask in (lambda: np.asarray(array), lambda: np.asarray(array[100:190]), lambda: array.mean(axis=0)):
             with pytest.raises(gm.Stale, match="open it again"):

@@ -1,4 +1,4 @@
-"""How files are opened as datasets: keywords, groups, text and times, several files; the same as xarray opens them."""
+"""Files opened as datasets: keywords, groups, text and times, several files. The results are those of xarray."""
 
 import warnings
 from pathlib import Path
@@ -12,7 +12,7 @@ from python_package import cluster, gm  # noqa: F401
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """A file with all that is no plain number, in groups."""
+    """A file with groups and with variables that are not plain numbers."""
     path = tmp_path_factory.mktemp("datasets") / "all.nc"
     rng = np.random.default_rng(41)
     with netCDF4.Dataset(path, "w") as made:
@@ -99,7 +99,7 @@ def test_files_are_opened_as_xarray_opens_them(url, file, how, through):
             ours = gm.open_dataset(url, **how)
     with ours:
         assert list(ours.data_vars) == list(wanted.data_vars) and set(ours.coords) == set(wanted.coords)
-        # netCDF4-python gives what says it is UTF-8 and is not with the same signs.
+        # netCDF4-python uses the same replacement characters for text that is not valid UTF-8.
         xr.testing.assert_identical(ours, wanted)
         for name, one in wanted.variables.items():
             assert ours[name].dtype == one.dtype
@@ -172,7 +172,7 @@ def test_keywords_that_mean_nothing_are_refused_with_a_reason(file, how, says):
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_missing_values_where_zarr_keeps_them(tmp_path, version):
-    """Version 2 has them in the description of the array alone, version 3 those of floats as text."""
+    """Version 2 has missing values only in the description of the array. Version 3 has those of floats as text."""
     path = tmp_path / "z.zarr"
     time = np.array(["2001-01-01", "NaT", "2001-01-03"], "M8[ns]")
     made = xr.Dataset({name: ("t", [1.0, np.nan, 3.0]) for name in ("i2", "f4", "f8")} | {"when": ("t", time)})
@@ -215,7 +215,7 @@ def test_files_are_mappings_of_their_arrays(url):
 
 @pytest.fixture(scope="module")
 def months(tmp_path_factory, cluster):  # noqa: F811
-    """Files that follow each other in time, and one of another variable."""
+    """Files that follow each other in time, and a file of another variable."""
     folder = tmp_path_factory.mktemp("several")
     rng = np.random.default_rng(3)
     lat = np.linspace(-60, 60, 5)
@@ -265,7 +265,7 @@ def test_several_files_as_xarray_combines_them(several, months, how):
             xr.testing.assert_identical(found, wanted)
             with gm.trace() as trace:
                 total = found.t.mean().compute()
-            # What an outer join moves to new labels is made of elements that are here.
+            # An outer join moves elements to new labels in memory.
             assert "join" in how or (trace.requests == 3 and trace.fallbacks == [])
             np.testing.assert_allclose(total.values, wanted.t.mean().values, rtol=1e-12)
         with gm.open_mfdataset([f"{several}/{name}" for name in names], **ours) as found:

@@ -1,7 +1,7 @@
-"""What is handed to others: the source distribution, what the installed package says of itself, and its types.
+"""The parts of a release: the source distribution, the metadata of the installed package, and its types.
 
-The sources are not built once more from the distribution, which takes minutes: every file of theirs has to be in it as it
-is here, from where the package under test was built, and cargo has to agree with the manifests and the lock file.
+The distribution is not built again, because that takes minutes. Instead, each of its files must be the same as here, where the
+package under test was built, and cargo must accept the manifests and the lock file.
 """
 
 import json
@@ -41,7 +41,7 @@ def unpacked(tmp_path_factory):
 
 
 def sources():
-    """Every file that a build reads."""
+    """Every source file that a build reads."""
     found = [ROOT / name for name in WHOLE]
     for crate in [*(ROOT / "crates").iterdir(), ROOT / "python"]:
         found += [path for path in crate.rglob("*") if path.is_file()]
@@ -52,7 +52,7 @@ def sources():
 def test_the_sources_are_whole_and_nothing_else_is_there(unpacked):
     for path in sources():
         assert (unpacked / path).is_file(), path
-        if path.name not in ("Cargo.toml", "pyproject.toml"):  # which name the parts that are there
+        if path.name not in ("Cargo.toml", "pyproject.toml"):  # these name only the parts that are there
             assert (unpacked / path).read_bytes() == (ROOT / path).read_bytes(), path
     assert not NOT_FOR_OTHERS & {path.name for path in unpacked.iterdir()}
     assert not [path for path in unpacked.rglob("*") if path.suffix in (".so", ".pyc", ".rlib", ".nc", ".h5")]

@@ -1,4 +1,5 @@
-"""Spreads of grids beside fractions: each cell keeps the digits that its own elements have, whatever lies in the others."""
+"""Variances and covariances of grids, compared with fractions. Each cell keeps the digits of its own elements, whatever the other
+cells contain."""
 
 from fractions import Fraction
 
@@ -12,13 +13,13 @@ EPS = 2.0**-52
 
 
 def comoment(x, y):
-    """The sum of the products of distances from the means, exactly."""
+    """The exact sum of the products of distances from the means."""
     x, y = [Fraction(float(v)) for v in x], [Fraction(float(v)) for v in y]
     return sum(a * b for a, b in zip(x, y)) - sum(x) * sum(y) / len(x)
 
 
 def columns(rng, n=40):
-    """Cells of all kinds: far from zero and near to each other, of ordinary size, huge, tiny, constant."""
+    """Cells of all kinds: far from zero and close together, of ordinary size, huge, tiny and constant."""
     base = rng.normal(size=(n, 7))
     return np.stack(
         [
@@ -49,7 +50,7 @@ def test_variances_of_grids_have_all_digits(stored, chunks):
     ds = gm.open_dataset(path, chunks=chunks)
     for ddof in (0, 1):
         want = np.array([float(comoment(c, c) / (len(c) - ddof)) for c in a.T])
-        # dask subtracts a mean that it rounded, as NumPy does.
+        # dask subtracts a rounded mean, as NumPy does.
         rounded = 0 if chunks is None else np.spacing(abs(a).max(0)) ** 2
         for got, exact in ((ds.a.var("t", ddof=ddof), want), (ds.a.std("t", ddof=ddof) ** 2, want)):
             assert np.all(abs(got.values - exact) <= 8 * EPS * exact + rounded), (got.values, exact)
@@ -64,7 +65,7 @@ def test_covariances_of_grids_are_bounded_by_their_own_elements(stored, chunks):
     for k in range(a.shape[1]):
         exact = comoment(a[:, k], b[:, k]) / (len(a) - 1)
         spread = [float(comoment(c[:, k], c[:, k])) for c in (a, b)]
-        # What one rounding of each mean leaves: half a unit of both.
+        # The rounding of both means may leave half a unit of each.
         units = [np.spacing(abs(c[:, k]).max()) for c in (a, b)]
         bound = 16 * EPS * np.sqrt(spread[0] * spread[1]) / (len(a) - 1) + 2 * units[0] * units[1]
         assert abs(Fraction(float(got[k])) - exact) <= bound, (k, got[k], float(exact))
@@ -86,12 +87,12 @@ def test_an_ordinary_cell_beside_a_fill_value_that_is_not_masked(tmp_path):
         rtol = 1e-12 if dtype == "f8" else 1e-6
         np.testing.assert_allclose(xr.cov(ds.a, ds.b, "x"), xr.cov(whole.a, whole.b, "x"), rtol=rtol)
         got, want = xr.corr(ds.a, ds.b, "x").values, xr.corr(whole.a, whole.b, "x").values
-        # In f4 the squares of the large value overflow in NumPy, and here they do not.
+        # In f4 the squares of the large value overflow in NumPy, but not here.
         np.testing.assert_allclose(got[0], want[0], rtol=rtol)
 
 
 def test_distances_from_a_climate_keep_their_digits(tmp_path):
-    """Sums of distances from numbers near the mean: the sum of the elements is rounded, its distance must not be."""
+    """Sums of distances from numbers near the mean. The sum of the elements is rounded, but its distance must be exact."""
     rng = np.random.default_rng(5)
     a = 1e10 + rng.normal(size=(50, 4)) * 1e-3
     climate = a.mean(0) + 1.0

@@ -1,4 +1,4 @@
-"""Arrays, datasets and open files in threads and other processes: dask's workers, forked and spawned children, Ctrl-C."""
+"""Arrays, datasets and open files in threads and other processes: workers of dask, forked and spawned children, Ctrl-C."""
 
 import multiprocessing
 import pickle
@@ -46,7 +46,7 @@ def given(url):
 def test_all_of_it_can_be_pickled(url, pickler):
     parts = given(url)
     right(everything(*pickler.loads(pickler.dumps(parts))))
-    # Also in the middle of an expression, and when it was used before.
+    # This works also in the middle of an expression, and after the objects were used.
     right(everything(*parts))
     lazy = pickler.loads(pickler.dumps(parts[1][2:9] * 3))
     np.testing.assert_allclose(lazy.sum(axis=0), (VALUES[2:9] * 3).sum(0), rtol=1e-12, atol=1e-13)
@@ -57,7 +57,7 @@ def test_all_of_it_can_be_pickled(url, pickler):
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_children_of_multiprocessing(url, how):
     parts = given(url)
-    # The parent's connections are at work before and after.
+    # The parent uses its connections before and after.
     right(everything(*parts))
     with multiprocessing.get_context(how).Pool(2) as pool:
         waiting = [pool.apply_async(everything, parts) for _ in range(4)]
@@ -88,7 +88,7 @@ def test_threads_share_what_is_open(url):
 
     def work(n):
         begin.wait(TIMEOUT)
-        # A file of fsspec has one position.
+        # A file of fsspec has only one position, so each thread opens its own.
         return everything(*parts[:3], fsspec.open(url).open())
 
     with ThreadPoolExecutor(4) as pool:
@@ -96,7 +96,7 @@ def test_threads_share_what_is_open(url):
             right(found)
 
 
-# One thread folds what has no end, as far as anybody lives to see; the other asks meanwhile, and says when it is done.
+# One thread folds an array of practically endless length. The other sends a request meanwhile and reports its end.
 GOES_ON = """
 import os, sys, threading, gristmill
 endless = gristmill.open_arrays(sys.argv[1])["data"]
@@ -131,7 +131,7 @@ def test_other_threads_go_on_while_one_asks(text, tmp_path):
 
 
 def sparse(folder):
-    """An array of half a TiB of zeros, none of which takes space."""
+    """An array of half a TiB of zeros that takes no space."""
     path = folder / "endless.npy"
     count = 1 << 36
     with path.open("wb") as file:
@@ -174,7 +174,7 @@ def test_ctrl_c_ends_a_reduction_on_the_nodes(crawling, text):
     until(lambda: not requests(crawling, 0) and not requests(crawling, 1), "nothing is left of it")
 
 
-# The signal comes when the thread that reads is inside, of which the nodes do not list anything.
+# The signal comes while the main thread is inside a read. The nodes do not list such a read as a request.
 INTERRUPTED_INSIDE = """
 import os, signal, sys, threading, gristmill
 array = gristmill.open_arrays(sys.argv[1])["data"]

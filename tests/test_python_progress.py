@@ -1,4 +1,4 @@
-"""The bar of requests: in a terminal and in a notebook, never in a pipe; and Ctrl-C, after which nothing is left of either."""
+"""The progress bar: in a terminal and in a notebook, never in a pipe. After Ctrl-C neither the bar nor the request is left."""
 
 import os
 import pty
@@ -47,7 +47,7 @@ class Watched:
             try:
                 self.seen += os.read(self.ours, 1 << 16).decode(errors="replace")
             except OSError:
-                # The other side is closed.
+                # The other end of the terminal is closed.
                 pass
 
     def until(self, pattern):
@@ -62,7 +62,7 @@ class Watched:
         os.close(self.ours)
 
     def interrupted(self):
-        """Ends it with Ctrl-C; what it printed and what the terminal shows at the end."""
+        """Interrupts the program with Ctrl-C. Returns its output, after the terminal has shown everything."""
         self.child.send_signal(signal.SIGINT)
         out, _ = self.child.communicate(timeout=TIMEOUT)
         before = None
@@ -74,7 +74,7 @@ class Watched:
 
 @pytest.fixture
 def watched():
-    """Starts programs, and ends them however a test came out."""
+    """Starts programs and ends all of them, also after a failed test."""
     started = []
 
     def start(*given):
@@ -91,7 +91,7 @@ def test_a_terminal_shows_a_bar_that_ctrl_c_ends(watched, huge, how):
     shown = watched(RUN.format("", how), huge)
     shown.until(BAR)
     assert shown.interrupted() == "interrupted\n"
-    # The line is empty, and nothing came after it.
+    # The line is empty, and nothing follows.
     assert shown.seen.endswith(ERASED) and "Traceback" not in shown.seen
 
 
@@ -110,7 +110,7 @@ QUIET = {
 
 @pytest.mark.parametrize("which", QUIET)
 def test_no_bar_where_none_is_wanted(watched, tmp_path, which):
-    # Long enough that several pictures would have been drawn.
+    # The request is so long that a bar would be drawn several times.
     path = tmp_path / "some"
     with path.open("wb") as file:
         file.truncate(1 << 30)
@@ -123,7 +123,7 @@ def test_no_bar_where_none_is_wanted(watched, tmp_path, which):
 def test_nothing_goes_into_a_pipe(huge):
     child = python(RUN.format("sys.ps1 = '>>> '", "gm.progress()"), huge)
     until_opened(child, huge)
-    # It has looked at the request some times before it hears of this.
+    # The progress code has looked at the request several times before the signal comes.
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=TIMEOUT) == ("interrupted\n", "")
 
@@ -152,7 +152,7 @@ def test_a_notebook_shows_one_output_that_changes(tmp_path):
     book = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(book, timeout=TIMEOUT, resources={"metadata": {"path": str(tmp_path)}}).execute()
     (shown,) = book.cells[1].outputs
-    # The last state, of three requests.
+    # The output shows the last state, after three requests.
     assert shown.output_type == "display_data"
     for kind in ("text/plain", "text/html"):
         assert "2.00 GiB of 2.00 GiB, " in shown.data[kind] and "here, 3 requests" in shown.data[kind]
@@ -174,7 +174,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def endless(tmp_path):
-    """An array of 4 TiB, of which nothing is stored."""
+    """An array of 4 TiB of which nothing is stored."""
     path = tmp_path / "endless.npy"
     with path.open("wb") as file:
         npy.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (1 << 14, 1 << 25)})
@@ -202,7 +202,7 @@ def test_ctrl_c_ends_reads_that_wait_for_a_node(watched, nodes_of_test, tmp_path
         "import os, signal",
         "[os.kill(int(pid), signal.SIGSTOP) for pid in sys.argv[3:]]",
     ])
-    # Neither node answers: the reads of three parts, in threads of their own, wait.
+    # The nodes do not answer, so three threads wait for their reads.
     shown = watched(
         ARRAY.format(made, "np.asarray(array[:8] + array[-8:] * other[:8])"),
         nodes.url("/one.npy"), nodes.url("/other.npy"), *nodes.pids().values(),
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_reads_that_wait_for_a_node(watched, nodes_of_test, tmp_path
 
 
 def test_what_nodes_folded_is_all_of_it(cluster, tmp_path):
-    # Nodes that answer at once never say how far they were.
+    # Nodes that answer at once never report progress.
     np.save(tmp_path / "small.npy", np.arange(10_000.0))
     gm.put(tmp_path / "small.npy", cluster.path("small.npy"), stripe="4KiB")
     from gristmill._requests import progress

@@ -1,5 +1,5 @@
-"""What must run where the data is stored, for a variable that is large beside its answers; what must read, once; and what costs
-nothing."""
+"""Which operations must run where the data is, for a variable that is large compared with its answers; which operations must read,
+and then only once; and which cost no request."""
 
 import pickle
 import warnings
@@ -20,10 +20,10 @@ DIMS = ("time", "lat", "lon")
 CHUNKS = {"time": 1825, "lat": 8, "lon": 10}
 BLOCKS = 8
 
-#: What may come here, of the bytes of the variable.
+#: The maximum share of the variable's bytes that may come to this process.
 SHARE = 0.01
 
-# Each with the requests that it costs.
+# Each with its number of requests.
 PUSHED = {
     'ds.tos.mean("time")': 1,
     "ds.tos.sum()": 1,
@@ -53,7 +53,7 @@ PUSHED = {
     'ds.tos.groupby("time.month").mean()': 1,
 }
 
-# Those with an answer for each day, and one for each month of a cell: of larger maps, and of more years.
+# These have an answer for each day, or one for each month and cell. They use larger maps or more years.
 LARGER = {
     'ds.tos.max(["lat", "lon"])': "maps",
     'ds.tos.where(ds.lat > 0).mean(["lat", "lon"])': "maps",
@@ -62,7 +62,7 @@ LARGER = {
 }
 LARGE = {"maps": ((365, 90, 180), (73, 90, 180)), "years": ((21_915, 6, 8), (7305, 6, 8))}
 
-# Years of 365 days are no hundred times what is told of one.
+# The data of a year is less than a hundred times its answer.
 MANY = {'ds.tos.resample(time="YS").mean()'}
 NODES, CELL_BYTES = 2, 32
 
@@ -104,14 +104,14 @@ def nodes():
 
 @pytest.fixture(scope="module")
 def stored(path, nodes):
-    """The same on storage nodes."""
+    """The same file on storage nodes."""
     gm.put(path, nodes.path("days.nc"))
     return nodes.path("days.nc")
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory, nodes):
-    """Larger files on storage nodes, and as xarray has them."""
+    """Larger files on storage nodes, and the same data in xarray."""
     out, rng = {}, np.random.default_rng(12)
     for name, (shape, chunks) in LARGE.items():
         path = tmp_path_factory.mktemp("pushdown") / f"{name}.nc"
@@ -127,7 +127,7 @@ def large(tmp_path_factory, nodes):
 
 @pytest.fixture
 def there():
-    """Nodes that have much to do let the client compute, which is not what is looked at here."""
+    """Busy nodes let the client compute, but these tests are about nodes. So the place is fixed."""
     with gm.set_options(place="storage"):
         yield
 
@@ -167,7 +167,7 @@ def test_what_must_be_pushed(stored, there, theirs, large, text):
     assert trace.bytes_in <= most
 
 
-# What flox makes of months in blocks of dask needs the elements: it picks labels by them.
+# For months in blocks of dask, flox picks elements by their labels, so it needs the elements.
 @pytest.mark.parametrize("text", [text for text in PUSHED if "month" not in text])
 def test_what_must_be_pushed_from_blocks(stored, there, theirs, large, text):
     stored, theirs = large[LARGER[text]] if text in LARGER else (stored, theirs)
@@ -178,7 +178,7 @@ def test_what_must_be_pushed_from_blocks(stored, there, theirs, large, text):
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = lazy.compute()
     same(got, compute(text, theirs))
-    # Places are told in a request for each block, beside the ends.
+    # Each block needs one request for the index, besides the one for the extreme.
     most = 3 if "arg" in text or "idx" in text else 2 if "resample" in text else 1
     assert trace.reads == 0 and trace.requests <= BLOCKS * most
     most = NODES * 2 * CELL_BYTES * got.size if text in MANY else SHARE * bytes_of(text, theirs)
@@ -213,7 +213,7 @@ def test_what_must_read_reads_each_byte_once(path, theirs, tmp_path, monkeypatch
     if chunks is not None:
         if "ptp" in text:
             pytest.skip("dask makes it of the ends, which are pushed")
-        # Quantiles and ranks over dask need one block along the axis.
+        # With dask, quantiles and ranks need one block along the axis.
         text = text.replace(".quantile", ".chunk(time=-1).quantile").replace("tos.median", "tos.chunk(time=-1).median")
         text = text.replace("group.median", "group.chunk(time=-1).median")
         text = text.replace(".rank", ".chunk(lat=-1).rank")
@@ -225,7 +225,7 @@ def test_what_must_read_reads_each_byte_once(path, theirs, tmp_path, monkeypatch
     (tmp_path / "copy.nc").unlink(missing_ok=True)
     name = FALLS_BACK.get(text)
     refused = pytest.raises(gm.PushdownError, match=f"^{name or ''}.* cannot run where the data")
-    # In one thread: others would go on with what they have begun.
+    # One thread only, because other threads would finish what they have begun.
     with gm.set_options(fallback="error"), dask.config.set(scheduler="synchronous"), refused:
         compute(text, gm.open_dataset(path, chunks=chunks), **here)
     if isinstance(got, np.ndarray):
@@ -239,7 +239,7 @@ def test_what_must_read_reads_each_byte_once(path, theirs, tmp_path, monkeypatch
 def test_what_costs_no_request(stored):
     with gm.trace() as opening:
         eager, blocks = gm.open_dataset(stored), gm.open_dataset(stored, chunks={})
-    # Labels alone.
+    # Only labels are read.
     assert opening.requests == 0 and opening.reads <= 6
     with gm.set_options(fallback="error"), gm.trace() as trace:
         for ds in (eager, blocks):

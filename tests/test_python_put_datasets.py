@@ -1,4 +1,4 @@
-"""Datasets and arrays of xarray that become files of a cluster: by ``put``, by xarray's own ways, and through fsspec."""
+"""Datasets and arrays of xarray that become files of a cluster: by ``put``, by the methods of xarray, and through fsspec."""
 
 import h5py
 import numpy as np
@@ -25,7 +25,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def stored(made, tmp_path_factory):
-    """The same, with elements that are in a file."""
+    """The same dataset, with its elements in a file."""
     path = tmp_path_factory.mktemp("stored") / "stored.nc"
     made.to_netcdf(path)
     return gm.open_dataset(path)
@@ -40,7 +40,7 @@ def test_a_dataset_is_put_by_its_name(cluster, made, stored, name):
 
 
 def test_a_zarr_folder_is_replaced_whole(cluster, made):
-    """Chunks of nothing but the fill value are not written, and old ones of that name would be taken for them."""
+    """Chunks with only the fill value are not written, so an old chunk of the same name would take their place."""
     url = cluster.path("again.zarr")
     encoding = {"v": {"chunks": (2, 3), "_FillValue": np.float32(0)}}
     made.fillna(7).gristmill.to_zarr(url, encoding=encoding)

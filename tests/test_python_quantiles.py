@@ -1,4 +1,4 @@
-"""Medians and quantiles of arrays that are stored elsewhere: exact, where the data is, where that is better than reading."""
+"""Medians and quantiles of stored arrays: exact, and computed where the data is if that costs less than reading."""
 
 import dask
 import numpy as np
@@ -47,7 +47,8 @@ def theirs(path):
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """A variable on storage nodes that is large beside what quantiles of all of it tell, and not beside those of a map."""
+    """A variable on storage nodes. It is large compared with the messages for a quantile of all elements, but not with those for a
+    map."""
     local = tmp_path_factory.mktemp("quantiles") / "large.npy"
     rng = np.random.default_rng(22)
     np.save(local, rng.normal(0, 9, LARGE).astype("f4"))
@@ -95,7 +96,7 @@ def test_they_are_those_of_xarray(path, theirs, there, name, text):
     if name == "inf" and ("quantile" in text or "group" in text):
         # NumPy and flox give NaN between two infinities of one sign.
         got = got.where(~(np.isinf(got) & expected.isnull()))
-    # Differences of f32 are rounded to f32 there.
+    # xarray rounds differences of f32 to f32.
     np.testing.assert_allclose(got.values, expected.values, rtol=1e-6 if theirs[name].dtype == "f4" else 1e-13)
     assert got.dtype == expected.dtype and got.dims == expected.dims
 
@@ -114,7 +115,7 @@ def test_they_are_those_of_numpy(path, theirs, there, function, axis, keepdims, 
         expected = call(theirs[name].values, *given, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
         assert np.shape(got) == np.shape(expected)
         if not np.all(np.isnan(expected)):
-            # Where all is NaN NumPy's type is that of the elements.
+            # If all elements are NaN, the type of NumPy's result is that of the elements.
             assert type(got) is type(expected) and np.asarray(got).dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(got, expected, rtol=1e-6 if name == "f4" else 1e-13)
 
@@ -132,7 +133,7 @@ def test_beside_infinities_they_are_the_same_everywhere(tmp_path, values, text):
 
 
 def test_medians_have_the_bits_of_numpy(tmp_path, there):
-    """The middle of two numbers is rounded once."""
+    """The mean of the two middle numbers is rounded once."""
     rng = np.random.default_rng(23)
     pairs = np.concatenate([rng.normal(0, 1, (5000, 2)), rng.normal(0, 1, (5000, 2)) * 10.0 ** rng.integers(-300, 300, (5000, 2))])
     np.save(tmp_path / "pairs.npy", pairs)
@@ -179,7 +180,7 @@ def test_they_run_where_that_is_better_than_reading(path, stored):
         found = np.quantile(array, [0.1, 0.9])
     np.testing.assert_allclose(found, np.quantile(values, [0.1, 0.9]), rtol=1e-6)
     assert trace.reads == 0 and trace.bytes_in <= values.nbytes / 100
-    # A map of them tells as much as there is, and a file that is here is read in less time.
+    # The messages for a map are as large as the data, and a local file is read in less time.
     for call in [lambda: np.median(array, axis=0), lambda: np.median(gm.open_arrays(path)["f8"])]:
         with gm.set_options(fallback="error", place="auto"), pytest.raises(gm.PushdownError, match="cost|here"):
             call()
@@ -209,7 +210,7 @@ def test_medians_of_blocks_are_one_request(path, theirs, there, chunks):
     ],
 )
 def test_what_flox_and_dask_make_of_blocks(path, theirs, chunks, text):
-    """They write into what they are given, into its real parts and as sorted."""
+    """flox and dask write into their inputs, use their real parts and sort them."""
     if chunks is None:
         text = text.replace(".chunk(time=-1)", "")
     ours = gm.open_dataset(path, chunks=chunks)

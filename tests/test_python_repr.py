@@ -1,4 +1,4 @@
-"""What notebooks and terminals show of arrays and files: true, without reading an element, and without running anything."""
+"""How notebooks and terminals show arrays and files: correctly, and without a read or a request."""
 
 import json
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ EVIL = '<script>alert("1")<script><img src=x onerror="alert(2)">'
 
 
 class Page(HTMLParser):
-    """The tags and the text of a page."""
+    """The tags and the text of a page of HTML."""
 
     def __init__(self, html):
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 
 def pictures(shown):
-    """Everything that is shown of something: its texts and its page."""
+    """Both ways in which an object is shown: its text and its HTML."""
     page = Page(shown._repr_html_())
     assert not page.open
     assert page.tags <= {"div", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "details", "summary"}
@@ -133,7 +133,7 @@ def test_expressions_are_said_shortly(places):
 def test_large_trees_are_cut(places):
     tree = gm.open_arrays(places["netcdf"])["a"]
     for _ in range(60):
-        # As a tree it has 2^60 parts.
+        # Written out as a tree it has 2^60 parts.
         tree = tree * tree
     text, _ = pictures(tree)
     assert len(text) < 2000 and "…" in text.splitlines()[0] and "made of" not in text

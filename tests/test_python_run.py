@@ -1,4 +1,4 @@
-"""Kernels from Python, as a user of NumPy has them: every answer beside NumPy's or an exact one."""
+"""Kernels from Python. Every answer is compared with that of NumPy or with an exact one."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Blocks of dask of several lengths, down to one element, beside what NumPy has of the whole."""
+"""Blocks of dask of several lengths, down to one element, compared with NumPy's result for the whole array."""
 
 import itertools
 
@@ -46,7 +46,7 @@ CHUNKS = [{}, {"t": 3, "y": 3}, {"t": 6, "y": 3, "x": 3}, {"t": 1, "y": 4, "x": 
 @pytest.mark.parametrize("boundary", ["trim", "pad"])
 @pytest.mark.parametrize("reduce", ["sum", "mean", "count", "std", "max"])
 def test_windows_of_uneven_blocks(path, theirs, chunks, boundary, reduce):
-    # Blocks are asked about in an order that nobody knows, and a form is made of the first one.
+    # The order of the blocks is unknown, and the first block decides the form of the requests.
     for dims in ({"y": 3}, {"y": 3, "x": 3}, {"t": 2, "y": 5, "x": 4}):
         got = getattr(gm.open_dataset(path, chunks=chunks).a.coarsen(dims, boundary=boundary), reduce)().compute()
         expected = getattr(theirs.a.coarsen(dims, boundary=boundary), reduce)()
@@ -60,7 +60,7 @@ def test_reductions_of_uneven_blocks(path, theirs, chunks, name):
     ours = gm.open_dataset(path, chunks=chunks)[name]
     for count in (1, 2, 3):
         for dims in itertools.combinations(DIMS, count):
-            # In both the second block, of another length, is asked about before the first one.
+            # In both cases the second block, which has another length, comes before the first one.
             for part in (slice(None), slice(None, None, -1)):
                 got = (ours.isel(t=part) + xr.zeros_like(ours[:, :1, :1])).sum(dims)
                 expected = (theirs[name].isel(t=part) + xr.zeros_like(theirs[name][:, :1, :1])).sum(dims)

@@ -1,4 +1,5 @@
-"""Arrays of dask that know what they are as a whole: one task and one request for a reduction, and dask's arrays otherwise."""
+"""Arrays of dask that know the whole variable. A reduction is one task and one request. All else works as with other arrays of
+dask."""
 
 import copy
 import pickle
@@ -49,7 +50,7 @@ PUSHED = [
 def test_a_reduction_is_a_request_and_a_task(ours, theirs, text):  # noqa: F811
     lazy, plain = compute(text, ours), compute(text, theirs.chunk(FEW))
     assert lazy.chunks == plain.chunks and lazy.dtype == plain.dtype
-    # A task that asks, and some for each block of what comes out.
+    # One task sends the request, and a few tasks make each block of the result.
     assert len(dict(lazy.__dask_graph__())) <= 1 + 12 * lazy.data.npartitions
     with gm.set_options(fallback="error"), gm.trace() as trace:
         got = lazy.compute()
@@ -100,7 +101,7 @@ def test_whatever_else_dask_does_it_does_with_blocks(ours, theirs, text):  # noq
 
 
 def test_it_is_an_array_of_dask_beside_others(ours, theirs, tmp_path):  # noqa: F811
-    # xarray wants one type of arrays in a call.
+    # xarray accepts only one type of arrays in a call.
     mixed = ours.assign(mean=ours.tos.mean("time"), plain=(("time",), da.arange(100, chunks=30)))
     assert isinstance(mixed.tos.data, da.Array)
     expected = theirs.assign(mean=theirs.tos.mean("time"), plain=(("time",), np.arange(100)))
@@ -147,7 +148,7 @@ def test_what_is_written_into_it_is_seen(path, theirs, write):  # noqa: F811
 
 @pytest.mark.parametrize("text", ["ds.data", "ds.data + 1"])
 def test_answers_that_are_large_come_block_by_block(tmp_path, text):
-    # 80 MB of means of two elements each.
+    # The result is 80 MB of means of two elements each.
     np.save(tmp_path / "wide.npy", np.broadcast_to(np.float32(1.5), (2, 10_000_000)))
     lazy = compute(text, gm.open_dataset(tmp_path / "wide.npy", chunks={"dim_1": 2_500_000})).mean("dim_0")
     assert lazy.data.npartitions == 4

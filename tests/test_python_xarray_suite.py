@@ -1,9 +1,9 @@
-"""xarray's own tests of what reads files, over ours: netCDF-4, classic netCDF and Zarr, on this machine and in a cluster;
-and those of its operations on arrays that are not NumPy's.
+"""Runs xarray's own tests with Gristmill: its tests of readers, over netCDF-4, classic netCDF and Zarr, on this machine and in a
+cluster; and its tests of operations on arrays that are not NumPy's.
 
-Each of the former saves with the netCDF4 package or zarr and opens with us. What is left out is listed below with the
-reason, and has to fail: if it does not any more, it has to go from the list. Left out as wholes are the classes that test
-how xarray writes (``ZarrBase``, ``TestNetCDF4ViaDaskData``), files in memory, and the packages that others read with.
+A test of a reader saves with the netCDF4 package or zarr, and opens with Gristmill. The tests that are left out are listed below
+with the reason. Such a test must fail. If it passes, remove it from the list. Some classes are left out as a whole: those that
+test how xarray writes (``ZarrBase``, ``TestNetCDF4ViaDaskData``), files in memory, and packages of other readers.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ NOT_IN_MEMORY = "load() leaves our arrays where they are: to xarray they are in 
 NOT_OPENED = "it opens the file with the package that wrote it"
 WRAPPED = "xarray's wrappers are to hold NumPy's arrays in the end, and hold ours"
 
-#: Of all files.
+#: For all files.
 LEFT_OUT = {
     "test_write_store": NOT_OPENED,
 }
-#: With the caches that xarray puts around what an engine gives.
+#: For files that are opened with the caches of xarray.
 IN_CACHES = LEFT_OUT | {"test_array_type_after_indexing": WRAPPED, "test_dropna": WRAPPED}
 NETCDF4 = {"test_encoding_kwarg_compression": LEVEL, "test_refresh_from_disk": NOT_OPENED}
 ZARR = {
@@ -39,7 +39,7 @@ ZARR = {
 
 
 class Ours:
-    """What opens files with us."""
+    """Opens files with Gristmill."""
 
     left_out = IN_CACHES
 
@@ -66,7 +66,7 @@ class TestClassic(Ours, theirs.NetCDF3Only, theirs.CFEncodedBase):
 
 
 class TestCluster(Ours, theirs.NetCDF4Base):
-    """As a user opens it, without xarray's caches."""
+    """Opens files as a user does, without the caches of xarray."""
 
     engine = "netcdf4"
     count = itertools.count()
@@ -89,7 +89,7 @@ class TestZarr(Ours, theirs.CFEncodedBase):
 
     @pytest.mark.parametrize("decoded_fn, encoded_fn", theirs.MASK_AND_SCALE_DATA)
     def test_roundtrip_mask_and_scale(self, decoded_fn, encoded_fn):
-        # Attributes of Zarr are JSON, so a scale factor of f32 comes back as one of f64.
+        # Zarr has attributes as JSON, so a scale factor of f32 is read as f64.
         super().test_roundtrip_mask_and_scale(decoded_fn, encoded_fn, np.dtype("f8"))
 
     def save(self, dataset, path, **how):
@@ -105,7 +105,7 @@ class TestOperations(test_duck_array_ops.TestOps):
         np.save(tmp_path / "x.npy", np.array([rows, more]))
         self.x = gm.open_arrays(tmp_path / "x.npy")["data"]
 
-    # Of arrays of pandas alone.
+    # These test only arrays of pandas.
     test_where_extension_duck_array = None
     test_concatenate_extension_duck_array = None
     test_extension_array_pyarrow_concatenate = None

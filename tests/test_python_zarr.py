@@ -1,4 +1,4 @@
-"""Zarr stores as datasets: what xarray and zarr-python write beside the elements."""
+"""Zarr stores as datasets: the metadata that xarray and zarr-python write beside the elements."""
 
 import gristmill as gm
 import numpy as np
@@ -9,7 +9,7 @@ import zarr
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_attributes_that_json_has_no_number_for(tmp_path, version):
-    """They are written bare, as Python writes them, by whatever makes the store."""
+    """JSON has no such numbers, but stores have them as Python writes them: NaN, Infinity."""
     nan, inf = float("nan"), float("inf")
     given = {"valid_min": nan, "limits": [-inf, 0.5, inf, nan], "text": "NaN, \"Infinity\"", "missing_value": np.float64(nan)}
     made = xr.Dataset({"a": ("t", [1.0, nan, 2.0], given)}, attrs={"worst": -inf})
@@ -23,7 +23,7 @@ def test_attributes_that_json_has_no_number_for(tmp_path, version):
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_numbers_of_json_are_pythons_own(tmp_path, version):
-    """They have no type that would change what is computed with them."""
+    """Such a number has no type, so it does not change the type of a result."""
     group = zarr.open_group(tmp_path / "z.zarr", mode="w", zarr_format=version)
     group.attrs.update({"one": 1.5, "many": [1, 2, 3], "large": 2**63})
     kept = group.create_array("a", shape=(2,), dtype="f4", attributes={"scale": 1e-7, "count": 3})

@@ -1,4 +1,4 @@
-"""The short form of the random faults; the long one is ``python tests/random_faults``."""
+"""A short run of the random faults. ``python tests/random_faults`` makes longer runs."""
 
 from random_faults import trial
 

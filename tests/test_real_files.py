@@ -1,4 +1,4 @@
-"""Real files: protein sequences, sea surface temperatures, a brain image. Skipped where they are not there."""
+"""Real files: protein sequences, sea surface temperatures, a brain image. Tests without their file are skipped."""
 
 import gzip
 import os
@@ -84,7 +84,7 @@ def test_sea_surface_temperature(grist, temperatures, striped):
         counts, edges = np.histogram(values[sea].astype("f8"), 20, (270, 310))
         got = grist.ask("histogram", path, *how, bins=20, range="270:310")
         agree(got, {"edges": edges.tolist(), "counts": counts.tolist()})
-        # The same month, numbered from the first.
+        # The same month, where indices count from its first element.
         how = ["--type", "f32", "--big-endian", "--skip", begin, "--range", f"{start}:{size}"]
         got = grist.ask("max", path, *how)
         assert got["index"] == (start - begin) // 4 + high
@@ -102,7 +102,7 @@ def test_all_months_of_temperature_in_turn(grist, temperatures):
 
 
 def test_time_axis_as_one_value_a_record(grist, temperatures):
-    """Records of all variables one behind the other; the time is the first f64 of each."""
+    """The records of all variables follow each other. The time is the first f64 of each."""
     data = temperatures.read_bytes()
     header = Header(data)
     _, _, begin = header.variables["time"]

@@ -1,4 +1,4 @@
-"""`gristmill run OP FILE --var NAME` with groups, windows, bins of time and weights, against xarray."""
+"""`gristmill run OP FILE --var NAME` with groups, windows, bins of time and weights, compared with xarray."""
 
 import warnings
 
@@ -16,7 +16,7 @@ STRICT = xr.coders.CFDatetimeCoder(use_cftime=True)
 
 
 def made(path, days, calendar="standard", units="days since 1999-11-20 06:00:00", dtype="f8"):
-    """Noise with gaps at these times."""
+    """A file with random values and gaps at these times."""
     rng = np.random.default_rng(5)
     data = rng.normal(10, 3, (len(days), LATS, LONS))
     data[rng.random(data.shape) < 0.2] = np.nan
@@ -52,13 +52,13 @@ def opened(path, **how):
 
 @pytest.fixture(scope="module")
 def days(tmp_path_factory):
-    """Some two years of days, unevenly."""
+    """Uneven times within some two years."""
     days = np.sort(np.random.default_rng(7).uniform(0, 800, 300))
     return made(tmp_path_factory.mktemp("groups") / "days.nc", days)
 
 
 def ran(grist, folder, op, path, *args, var="x", **params):
-    """The answer as xarray reads the file that it becomes."""
+    """The answer as a file, opened with xarray."""
     given = [arg for name, value in params.items() for arg in ("--param", f"{name}={value}")]
     grist.ok("run", op, path, "--var", var, *args, *given, "--output", "out.nc", cwd=folder)
     return opened(folder / "out.nc")[var]
@@ -153,13 +153,13 @@ def test_windows(grist, days, tmp_path, op, window):
 @pytest.mark.parametrize("calendar", ("standard", "noleap", "360_day"))
 @pytest.mark.parametrize("length", ("6h", "D", "1D", "5D", "45D", "MS", "2MS", "QS", "QS-DEC", "QS-FEB", "2QS", "YS", "YS-JUL"))
 def test_bins_of_time(grist, tmp_path, calendar, length):
-    # Of two stretches a month and more apart, so that bins between them are empty.
+    # The times lie in stretches a month and more apart, so that some bins are empty.
     at = np.r_[np.arange(0, 30, 0.37), np.arange(90, 100, 0.21), np.arange(500, 520, 1.5)]
     if length.endswith("h"):
         at = at[at < 100]
     path = made(tmp_path / "bins.nc", at, calendar)
     x = opened(path).x
-    # Without flox, which counts NaN elements where all of a bin are missing.
+    # flox is off, because it counts NaN elements in bins where all elements are missing.
     with warnings.catch_warnings(), xr.set_options(use_flox=False):
         warnings.simplefilter("ignore")
         for op in ("count", "sum", "mean", "max"):
@@ -194,7 +194,7 @@ def test_integers_in_groups(grist, days, tmp_path):
 
 @pytest.mark.parametrize("op", ("count", "sum", "mean", "min", "max", "std", "median"))
 def test_bins_without_times_are_missing(grist, tmp_path, op):
-    """Of integers too, which become floats then, and only then."""
+    """The same holds for integers. They become floats only if a bin is missing."""
     for at, empty in ((np.arange(0, 80, 3.0), False), (np.r_[np.arange(0, 28, 3.0), np.arange(90, 110, 3.0)], True)):
         path = made(tmp_path / "bins.nc", at, "standard")
         with xr.set_options(use_flox=False):

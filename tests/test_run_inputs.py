@@ -11,7 +11,7 @@ from test_run_variables import array
 SHAPE = (24, 10, 14)
 DIMS = ("time", "lat", "lon")
 
-# What each variable is stored as; none is cut as another is, but for contiguous ones.
+# How each variable is stored. Their chunks differ, except in contiguous variables.
 KINDS = {
     "f4": {"datatype": "f4", "chunksizes": (5, 4, 14), "zlib": True},
     "f8": {"datatype": "f8", "chunksizes": (1, 10, 14), "shuffle": True, "zlib": True},
@@ -102,7 +102,7 @@ def test_nodes_give_the_same_bits(grist, clusters, path, tmp_path, nodes):
     there.put("/fields.nc", path.read_bytes(), "--stripe", "4KiB")
     group = zarr.open_group(tmp_path / "fields.zarr", mode="w", zarr_format=2)
     for name, values in fields().items():
-        # In version 2 what a chunk is filled with is missing.
+        # In version 2 the fill value of a chunk means missing.
         how = {"fill_value": -9 if name == "i2" else None}
         chunks = KINDS[name].get("chunksizes", SHAPE)
         made = group.create_array(name, shape=SHAPE, dtype=values.dtype, chunks=chunks, **how)

@@ -1,4 +1,4 @@
-"""`gristmill run OP FILE --var NAME --plot OUT.png`: what is on the pictures, and texts of answers in rows."""
+"""`gristmill run OP FILE --var NAME --plot OUT.png`: the contents of pictures, and the printed rows of answers."""
 
 import netCDF4
 import numpy as np
@@ -11,7 +11,7 @@ LATS, LONS = np.array([-60.0, -20.0, 20.0, 60.0]), np.arange(8) * 45.0
 
 
 def made(path, data, lats=LATS, lons=LONS):
-    """A map of these values at every one of 3 times."""
+    """A file with a map of these values at each of 3 times."""
     with netCDF4.Dataset(path, "w") as file:
         for name, values, units in (("time", np.arange(3.0), "days since 2001-01-01"), ("lat", lats, "degrees_north"),
                                     ("lon", lons, "degrees_east")):
@@ -33,7 +33,7 @@ def drawn(grist, folder, path, *args, op="mean"):
 
 
 def coloured(image):
-    """Where neither paper, nor ink, nor what is missing is."""
+    """Pixels that are coloured: not background, not text, not missing."""
     spread = image.max(axis=2) - image.min(axis=2)
     return spread > 25
 
@@ -43,7 +43,7 @@ def light(pixel):
 
 
 def field(image):
-    """The pixels of the map, without its edge: the first stretch of columns that is coloured or grey."""
+    """The pixels of the map without its edge. It is the first stretch of columns that are coloured or grey."""
     inside = coloured(image) | (image == MISSING).all(axis=2)
     columns = np.flatnonzero(inside.sum(axis=0) > 100)
     end = np.flatnonzero(np.diff(columns) > 5)
@@ -53,7 +53,7 @@ def field(image):
 
 
 def cells(image, rows, columns):
-    """The pixel in the middle of each cell."""
+    """The pixel at the centre of each cell."""
     high, wide, _ = image.shape
     at = lambda n, size: ((np.arange(n) + 0.5) / n * size).astype(int)
     return image[np.ix_(at(rows, high), at(columns, wide))]
@@ -65,12 +65,12 @@ def test_maps_have_north_above_and_what_is_missing_in_grey(grist, tmp_path):
     up = drawn(grist, tmp_path, made(tmp_path / "up.nc", data), "--axes", "time")
     down = drawn(grist, tmp_path, made(tmp_path / "down.nc", data[::-1], LATS[::-1]), "--axes", "time")
     np.testing.assert_array_equal(up, down)
-    seen = cells(field(up), 4, 8)[::-1]  # as the data: south first
+    seen = cells(field(up), 4, 8)[::-1]  # in the order of the data: south first
     assert tuple(seen[1, 2]) == MISSING
     lights = [light(pixel) for pixel in seen.reshape(-1, 3)[~np.isnan(data).ravel()]]
     assert lights == sorted(lights) and lights[-1] > 6 * lights[0]
     high, wide, _ = field(up).shape
-    # Cells of latitude end at 80 degrees; a degree is as long across as upwards.
+    # The cells of latitude end at 80 degrees. A degree is as wide as it is high.
     assert wide / high == pytest.approx(360 / 160, rel=0.02)
 
 
@@ -82,7 +82,7 @@ def test_the_bar_has_the_colours_of_the_map_from_below_to_above(grist, tmp_path)
     bar = bar[coloured(image)[:, columns[-3]]]
     lights = np.array([light(pixel) for pixel in bar])
     assert (np.diff(lights) <= 1).all()
-    # Its edge hides the last colours.
+    # The edge of the bar hides the last colours.
     assert np.abs(bar[0] - inside[5, -5]).max() <= 4 and np.abs(bar[-1] - inside[-5, 5]).max() <= 4
 
 
@@ -114,7 +114,7 @@ def test_histograms_are_bars_from_zero(grist, tmp_path):
     image = coloured(drawn(grist, tmp_path, made(tmp_path / "x.nc", data), "--param", "edges=0,1,3,5", op="histogram"))
     columns = np.flatnonzero(image.sum(axis=0) > 20)
     bars = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
-    # Each as wide as its bin and as high as its count, and all stand on one line; nothing is in the last bin.
+    # Each bar is as wide as its bin and as high as its count, and all stand on one line. The last bin is empty.
     assert len(bars) == 2
     high = [image[:, bar[len(bar) // 2]].sum() for bar in bars]
     foot = [np.flatnonzero(image[:, bar[len(bar) // 2]]).max() for bar in bars]

@@ -1,4 +1,4 @@
-"""A disk that stands still under hundreds of uploads: who reads is answered meanwhile, and nothing that is acknowledged is lost."""
+"""A stopped disk with hundreds of uploads: readers still get answers, and no acknowledged upload is lost."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ NUMBERS = np.arange(100_000, dtype="f8")
 
 
 class Stallable(Up):
-    """Nodes whose disks stand still for as long as a file is there."""
+    """Nodes whose disks wait in every sync while a certain file exists."""
 
     def __init__(self, folder, **how):
         library = folder / "stalled_disk.so"
@@ -31,7 +31,7 @@ class Stallable(Up):
 
 
 class Uploads:
-    """Uploads of objects, begun and without their last byte, so that all end together."""
+    """Uploads that have begun and lack their last byte, so that all can end at once."""
 
     def __init__(self, up, count):
         self.puts = [action(up, "create", {"path": f"/many/{n}", "unit": UNIT, "on": [1]}) for n in range(count)]
@@ -49,7 +49,7 @@ class Uploads:
             try:
                 one.sendall(CONTENT[-1:])
             except OSError:
-                pass  # It was refused already; its answer says so.
+                pass  # The node refused it already, as its answer says.
             self.threads.append(threading.Thread(target=self.answer, args=(number, one)))
             self.threads[-1].start()
 
@@ -60,7 +60,7 @@ class Uploads:
                 while chunk := one.recv(65536):
                     found += chunk
             except ConnectionResetError:
-                pass  # Behind its answer.
+                pass  # The node closed the connection after its answer.
         self.answers[number] = found
 
     def wait(self):
@@ -76,7 +76,7 @@ def test_who_reads_is_answered_while_hundreds_of_uploads_wait_for_the_disk(nodes
     up.stalled.touch()
     try:
         uploads.end()
-        # Those that were let in wait; the others were refused.
+        # The accepted uploads wait, and the node has refused the others.
         found, address = opened(up, "/numbers"), up.addresses()[1]
         for _ in range(5):
             assert up.get("/numbers") == NUMBERS.tobytes()

@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves on a terminal: nothing of a progress bar."""
+"""Ctrl-C leaves nothing of a progress bar on a terminal."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ def up(clusters):
 
 
 class Terminal:
-    """A command whose standard error is a terminal, and its standard output if that has columns."""
+    """A command whose standard error is a terminal. With `columns` its standard output is a terminal too."""
 
     def __init__(self, cluster, *args, columns=None):
         self.master, slave = pty.openpty()
@@ -33,19 +33,19 @@ class Terminal:
         os.close(slave)
 
     def read(self):
-        """Takes in what is there; whether there was something."""
+        """Reads the output that is there. Returns whether there was any."""
         if not select.select([self.master], [], [], 0)[0]:
             return False
         try:
             more = os.read(self.master, 1 << 16)
         except OSError:
-            # The other end is closed.
+            # The other end of the terminal is closed.
             return False
         self.seen += more
         return bool(more)
 
     def shown(self):
-        """Whether a bar is drawn by now."""
+        """Whether a bar has been drawn."""
         self.read()
         return "█" in self.seen.decode("utf-8", "replace") or "░" in self.seen.decode("utf-8", "replace")
 
@@ -61,7 +61,7 @@ class Terminal:
 
 
 def screen(text):
-    """The lines that a terminal shows after what was written to it."""
+    """The lines that a terminal shows after it was given this text."""
     lines, row, column, at = [""], 0, 0, 0
     while at < len(text):
         letter = text[at]

@@ -1,4 +1,4 @@
-"""grep, wc, count, first and last on text, against Python's re on bytes, ripgrep and wc."""
+"""grep, wc, count, first and last on text, compared with Python's re on bytes, ripgrep and wc."""
 
 import json
 import os
@@ -23,15 +23,15 @@ TRICKY = {
     "long line": b"x" * 90 + b"foo" + b"y" * 90 + b"\nfoo\n",
     "words": b"a\tb\vc\fd e\r\n  two  words \nx",
 }
-# Patterns that mean the same to Python on bytes and to Rust.
+# Patterns with the same meaning in Rust and in Python on bytes.
 PATTERNS = ["foo", "^foo", "foo$", "^$", "fo+ ", "[a-f]{2,}", "(foo|beta)", "o b?", "zebra"]
-# The same but for words: to Rust they are Unicode's unless told, to Python on bytes they are ASCII's.
+# The same for words. Rust uses Unicode words unless told otherwise, and Python on bytes uses ASCII words.
 ASCII_WORD = (r"(?-u:\b)foo(?-u:\b)", r"\bfoo\b")
 STRIPES = [("1B", 3), ("2B", 5), ("3B", 2), ("5B", 4), ("7B", 1), ("13B", 3)]
 
 
 def rows_of(text: bytes):
-    """(offset, line) of what is printed for people; TRICKY has no newline within a line."""
+    """(offset, line) of the printed rows. Lines of TRICKY have no newline inside."""
     out = []
     for row in text.split(b"\n")[:-1]:
         offset, line = row.split(b":", 1)
@@ -44,7 +44,7 @@ def json_rows(result):
 
 
 def lines(data: bytes):
-    """(offset, line without its newline); a last line may lack one."""
+    """(offset, line without its newline). The last line may have no newline."""
     out, at = [], 0
     pieces = data.split(b"\n")
     for piece in pieces if pieces[-1] else pieces[:-1]:
@@ -59,7 +59,7 @@ def by_python(data, pattern, flags=0):
 
 
 def grep(grist, path, pattern, *more, **params):
-    """Rows, checked to be the same in JSON, for people and in the count."""
+    """The rows of a search. The JSON, the printed rows and the count must agree."""
     params = {"pattern": pattern, **params}
     result = grist.ask("grep", path, *more, **params)
     rows = json_rows(result)
@@ -83,7 +83,7 @@ def test_grep_is_as_python(grist, layouts, case):
 
 
 def test_a_long_line_over_many_small_stripes(grist, striped):
-    """Work that grows with the square of a line would not end here."""
+    """If the work grew with the square of the line's length, this test would not end."""
     data = b"x" * 25_000 + b"foo\nbar\n" + b"foo " * 5_000
     path = striped(data, "1B", 3)
     assert grep(grist, path, "foo$") == by_python(data, "foo$")
@@ -129,7 +129,7 @@ def test_empty_file(grist, layouts):
 
 
 def corpus(seed=30, size=400_000):
-    """Lines of words, some long, some with carriage returns or bytes that are no text."""
+    """Lines of words. Some are long, and some have carriage returns or bytes that are not text."""
     rng = random.Random(seed)
     words = [b"Sherlock", b"the", b"Watson", b"x" * 200, b"12:30", b"\xc3\xa9t\xc3\xa9", b"\xff\x80", b"A_b", b"ABCDEFGHIJKLMK"]
     out = bytearray()
@@ -186,7 +186,7 @@ def test_wc(grist, layouts, case):
 
 
 def test_wc_is_as_the_command(grist, layouts):
-    # Printable: some versions of the command count no word without a printable byte.
+    # The text is printable, because some versions of the command count only words with a printable byte.
     data = corpus().decode("utf-8", "replace").encode("ascii", "replace")
     plain, striped = layouts(data + b"\v\f\t end", "61B", 5)
     done = subprocess.run(
@@ -244,7 +244,7 @@ def test_records_of_text(grist, layouts):
 
 
 def test_records_are_searched_one_by_one(grist, layouts):
-    """No match may reach over the end of a record, and none may hide the next."""
+    """A match must not extend over the end of a record or hide a match in the next record."""
     data = b"abcabcXabcabcabX" * 21
     for size in (1, 2, 3, 4, 8, 16):
         records = [(at, data[at : at + size]) for at in range(0, len(data), size)]

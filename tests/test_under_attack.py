@@ -1,11 +1,11 @@
-"""The short form of all attacks at once; the long one is ``python tests/under_attack``. How long others wait is measured there."""
+"""A short run of all attacks at once. ``python tests/under_attack`` makes longer runs and measures how long others wait."""
 
 import pytest
 
 pytest.importorskip("h2", reason="h2 is not installed")
 pytest.importorskip("h5py", reason="h5py is not installed")
 
-# While tests are collected: later another folder's conftest has that name.
+# Import this while tests are collected. Later the conftest of another folder has that name.
 from under_attack import trial  # noqa: E402
 from under_attack.attacks import ATTACKS  # noqa: E402
 

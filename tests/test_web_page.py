@@ -1,4 +1,4 @@
-"""The page of a cluster, in a real browser. As a program it takes its picture: test_web_page.py --screenshot FILE"""
+"""Tests the page of a cluster in a real browser. As a program it takes a picture of the page: test_web_page.py --screenshot FILE"""
 
 import argparse
 import re
@@ -34,7 +34,7 @@ def nodes(clusters):
 
 @pytest.fixture
 def page(browser, nodes):
-    """The page of nodes that do nothing, and that it behaved well."""
+    """The page of idle nodes. At the end there must be no errors on the console."""
     browser.size(1280, 900)
     browser.open(nodes.entry)
     browser.until_rows("nodes", lambda rows: len(rows) == 3, "three nodes")
@@ -43,7 +43,7 @@ def page(browser, nodes):
 
 
 def behaved(browser, nodes, allowed=()):
-    """No errors on the console, and no other host was asked for anything."""
+    """Asserts that the console has no errors, and that only this node got requests."""
     said, asked = browser.logs()
     assert [text for text in said if not any(words in text for words in allowed)] == []
     assert asked and {url for url in asked if not url.startswith(f"http://{nodes.entry}/")} == set()
@@ -66,7 +66,7 @@ def test_all_nodes_are_shown(page, nodes):
 
 
 def test_those_who_do_not_see_it_are_told(page):
-    """Heads belong to columns and rows, bars say what they show, and news is announced."""
+    """Headers belong to columns and rows, bars have a text, and news is announced."""
     assert page.script("return document.querySelectorAll('thead th:not([scope=col])').length") == 0
     assert page.script("return document.querySelectorAll('#nodes tbody th[scope=row]').length") == 3
     assert page.find("#banner").get_attribute("aria-live") == "polite"
@@ -113,12 +113,12 @@ def test_requests_come_change_their_place_and_go(browser, nodes_of_test):
         browser.until_rows("requests", lambda rows: rows == [["No active requests."]], "none is left")
         [kernel] = browser.until_rows("kernels", lambda rows: rows[0][1] == "7", "seven have ended")
         assert kernel[:3] == ["sum", "7", "0"]
-        # Larger work goes back at once to who can do it.
+        # A larger request is handed back at once if its client can do the work.
         crawling.ask("/many", name=HOSTILE)
         [row] = browser.until_rows("requests", lambda rows: len(rows[0]) > 2, "it is handed back")
         assert row[2].startswith("at the asker\nhanded back by node 1: the node has 1 active requests")
         assert row[5] == HOSTILE
-        # What somebody called himself is a text.
+        # The name of a client is shown as text, never as HTML.
         assert browser.driver.title == "Gristmill"
         assert browser.script("return document.querySelectorAll('td img, th img').length") == 0
         behaved(browser, crawling.nodes)
@@ -176,7 +176,7 @@ def test_nothing_is_wider_than_the_window(page, nodes, width):
     )
     outside = [text for text in outside if not text.startswith(("<thead", "<th ", "<tr role=\"row\"><th"))]
     assert outside == []
-    # On a narrow one each cell says what it is.
+    # On a narrow window each cell has a label.
     named = "return getComputedStyle(document.querySelector('#nodes td:nth-child(5)'), '::before').content"
     assert page.script(named) == ('"Queue"' if width < 900 else "none")
 
@@ -204,7 +204,7 @@ def test_the_page_may_use_nothing_but_its_own_node(nodes):
 
 
 def scene(started):
-    """Nodes with something to do, for a picture of them."""
+    """Busy nodes for a picture of the page."""
     nodes = started(Nodes, nodes=3, args=("--active-share", "0.1", "--lanes", "1"))
     nodes.put("/numbers.f64", np.random.default_rng(3).normal(size=24_000_000).tobytes(), "--stripe", "1MiB")
     over = threading.Event()
@@ -225,13 +225,13 @@ def scene(started):
 
 
 def busy(rows):
-    """Whether a picture of these requests says something."""
+    """Whether these requests make a useful picture."""
     places = [row[2] for row in rows if len(row) > 2]
     return 4 <= len(places) <= 12 and any("running" in place for place in places) and "asker" in places[-1]
 
 
 def take_pictures(path, more):
-    """The page while requests run; with `more`, beside it the same dark, and narrow."""
+    """Takes a picture of the page while requests run. With `more` there is also a dark one and a narrow one."""
     browser = Browser()
     with tempfile.TemporaryDirectory() as folder, Started(lambda: Path(folder)) as started:
         nodes, end = scene(started)
@@ -240,7 +240,7 @@ def take_pictures(path, more):
             browser.open(nodes.entry)
             until(lambda: browser.find("#kept .line").get_attribute("d").count("L") > 30, "a curve is drawn", 90)
             while not any("at the asker" in row[2] for row in browser.rows("requests") if len(row) > 2):
-                # The nodes have so much to do that they hand it back.
+                # The nodes are so busy that they hand the request back.
                 nodes.grist.ok("run", "median", nodes.url("/numbers.f64"), "--type", "f64")
             pictures = [("", "light", 1280), ("-dark", "dark", 1280), ("-narrow", "dark", 400)]
             for name, scheme, width in pictures if more else pictures[:1]:

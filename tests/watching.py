@@ -1,4 +1,4 @@
-"""What tests of watching share: requests that stay under way, and what the nodes say of themselves."""
+"""Shared parts of the tests of monitoring: requests that stay unfinished, and what the nodes report."""
 
 import json
 import urllib.error
@@ -8,14 +8,14 @@ import numpy as np
 from cluster import Nodes
 from raw import flight, opened, parts
 
-# So little processor time that a fold rests after its first block until nobody wants it any more.
+# The nodes get so little processor time that a fold stops after its first block until it is cancelled.
 CRAWL = ("--active-share", "0.000001")
-FEW = np.random.default_rng(5).normal(size=100_000)  # less than what is moved, more than a block
-MANY = np.random.default_rng(6).normal(size=400_000)  # may be moved
+FEW = np.random.default_rng(5).normal(size=100_000)  # less than what may be moved, and more than a block
+MANY = np.random.default_rng(6).normal(size=400_000)  # enough to be moved
 
 
 class Asking:
-    """A fold at one node, asked for by a process that names itself as it likes. It goes on until it is let go."""
+    """A fold on one node, requested by a process with a name of its choice. It goes on until `let_go`."""
 
     def __init__(self, nodes, path, count, name=None, kernel="sum"):
         found = opened(nodes, path)
@@ -38,7 +38,7 @@ class Asking:
 
 
 class Crawling:
-    """Nodes that hardly fold, with files on one of them, and requests that are let go at the end."""
+    """Nodes that hardly fold, with files on one of them. All requests are cancelled at the end."""
 
     def __init__(self, started, nodes=2):
         self.nodes = started(Nodes, nodes=nodes, args=CRAWL)
@@ -70,7 +70,7 @@ def get(address, path, headers=()):
 
 
 def said(nodes, headers=()):
-    """What the entry node says of all."""
+    """What the entry node reports about all nodes."""
     status, _, body = get(nodes.entry, "/cluster", headers)
     assert status == 200, (status, body)
     return json.loads(body)

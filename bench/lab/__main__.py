@@ -1,11 +1,11 @@
-"""The papers' machines on one machine: hosts out of network namespaces, shaped links and processor quotas.
+"""Builds the papers' machines on this machine: hosts made of network namespaces, shaped links and processor quotas.
 
-python bench/lab run EXPERIMENT...    measure; CSV and PNG go to bench/results/lab
-python bench/lab check                measure whether the result depends on the scale
-python bench/lab figures              write docs/figures.md from what was measured
-python bench/lab draw [EXPERIMENT...] draw pictures again from what was measured
-python bench/lab list                 the experiments
-python bench/lab down                 remove what a lab that was killed has left
+    python bench/lab run EXPERIMENT...    measure; CSV and PNG go to bench/results/lab
+    python bench/lab check                measure whether the result depends on the scale
+    python bench/lab figures              write docs/figures.md from the measurements
+    python bench/lab draw [EXPERIMENT...] draw the pictures again from the measurements
+    python bench/lab list                 list the experiments
+    python bench/lab down                 remove what a killed lab has left
 """
 
 import argparse
@@ -66,7 +66,7 @@ def positive(text):
 
 
 def scale(text):
-    """Such as 0.25 or 1/4."""
+    """A scale such as 0.25 or 1/4."""
     over, _, under = text.partition("/")
     try:
         value = float(over) / float(under or 1)
@@ -120,7 +120,7 @@ def main():
 
 
 def drawn(names, results):
-    """Draws again what was measured of these."""
+    """Draws the pictures of these experiments again, from their measurements."""
     for name in names:
         experiment.load(name)
         if result := experiment.kept(results, name):

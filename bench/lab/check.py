@@ -1,6 +1,6 @@
-"""Does the scale change the result? Figure 11 of Son 2010 up to four nodes, at scales a factor of four apart.
+"""Does the scale change the result? Runs figure 11 of Son 2010 up to four nodes, at several scales.
 
-All scales have their turns in every round, on the same hosts: what else changes in this machine changes for all of them.
+All scales run in turns in every round, on the same hosts. So other changes of this machine affect all of them alike.
 """
 
 import time
@@ -15,15 +15,15 @@ from storage import Storage
 SCALES, QUICK_SCALES = (1, 1 / 2, 1 / 4), (1 / 2, 1 / 4)
 EXPERIMENT = "son2010_fig11"
 
-# Nodes up to which it is done: more do not fit at scale 1.
+# The maximum number of nodes. More do not fit at scale 1.
 MOST = 4
 
-# How far apart what AS takes of the time of TS may be for the result not to depend on the scale, as a part of that time.
+# The shares of AS in the time of TS may differ by this much between scales. Up to that, the result does not depend on the scale.
 NEAR = 0.05
 
 
 def run(options, say=print):
-    """Medians by scale: {scale: {(series, nodes): seconds}}."""
+    """Measures at each scale and returns medians: {scale: {(series, nodes): seconds}}."""
     module = experiment.load(EXPERIMENT)
     scales = QUICK_SCALES if options.quick else SCALES
     seconds = dilation.QUICK_SECONDS if options.quick else dilation.SECONDS
@@ -53,14 +53,14 @@ def run(options, say=print):
 
 
 def shares(found):
-    """What of the time of TS AS takes, for each kernel and number of nodes, at each scale."""
+    """The time of AS over that of TS, for each kernel and number of nodes, at each scale."""
     points = [(name.removeprefix("AS "), nodes) for name, nodes in next(iter(found.values())) if name.startswith("AS ")]
     share = lambda times, kernel, nodes: times[f"AS {kernel}", nodes] / times[f"TS {kernel}", nodes]
     return {(kernel, n): [share(times, kernel, n) for times in found.values()] for kernel, n in sorted(points)}
 
 
 def spread(found):
-    """By how much of the shortest time the longest is longer, for each point."""
+    """How much longer the longest time is than the shortest one, for each point."""
     each = {point: [times[point] for times in found.values()] for point in next(iter(found.values()))}
     return {point: max(times) / min(times) - 1 for point, times in each.items()}
 

@@ -1,4 +1,4 @@
-"""DOSAS's Gaussian filter by more and more processes at once, on one storage node: what figures 2, 4 and 5 show."""
+"""DOSAS's Gaussian filter with more and more simultaneous processes on one storage node, as in figures 2, 4 and 5."""
 
 import contextlib
 
@@ -9,7 +9,7 @@ from experiment import Situation
 
 TS, TWO_CORES, ONE_CORE, TO_CLIENT = "TS", "AS", "AS, one core", "AS, image to the client"
 
-# What takes as many requests as these or fewer is run in the first round, which counts for nothing.
+# The first round does not count. It runs only situations with at most this many requests.
 WARM = 2
 
 
@@ -39,7 +39,7 @@ def situations(bench, size, counts, to_client):
 
 
 def paper(size, counts):
-    """The paper's model (equations 4 to 7) with its rates and a result of no length."""
+    """The paper's model (equations 4 to 7) with its rates and without the size of a result."""
     link, core = papers.DOSAS_LINK, papers.DOSAS_GAUSSIAN
     return {
         TS: {n: n * size / link + size / core for n in counts},

@@ -1,8 +1,7 @@
-"""DOSAS's three schemes by more and more processes at once, on one storage node: what figures 6 to 12 and table IV show.
+"""DOSAS's three schemes with more and more simultaneous processes on one storage node, as in figures 6 to 12 and table IV.
 
-TS: each process reads the file into memory and then computes, as the paper's clients do. AS: the node folds for all. DOSAS:
-it is decided for each request where it runs, and may be decided anew (`--place auto`, with the objective that a node has
-by itself).
+TS: each process reads the file into memory and then computes, as the paper's clients do. AS: the node folds for all. DOSAS: each
+request is decided for itself, and may be decided again (`--place auto`, with the default objective of a node).
 """
 
 import judge
@@ -14,7 +13,7 @@ from judge import AS, DOSAS, TS
 
 MIB = 1 << 20
 
-# What takes as many requests as these or fewer is run in the first round, which counts for nothing.
+# The first round does not count. It runs only situations with at most this many requests.
 WARM = 2
 
 COUNTS, QUICK_COUNTS = (1, 2, 4, 8, 16, 32, 64), (1, 4)
@@ -26,15 +25,15 @@ KERNELS = {
 }
 
 
-# MB that a single request reads at least.
+# The minimum size that a single request reads, in MB.
 WHOLE = 128
 
-# Where each kernel has the paper's rate.
+# The machine on which each kernel has the paper's rate.
 MACHINES = {"SUM": "dosas2012-sum", "Gaussian": "dosas2012-filter"}
 
 
 def asked(bench, kernel, size, shorter=None):
-    """A file of one piece, what is asked of it, and the answer."""
+    """A file of one piece, the request for it, and the answer."""
     make, request, _ = KERNELS[kernel]
     file = bench.file(make, size * MIB, 1, unit=None, shorter=shorter)
     request = request(file.size)
@@ -42,7 +41,7 @@ def asked(bench, kernel, size, shorter=None):
 
 
 def ways(bench, each):
-    """How each scheme runs requests that are put at once: [(file, request, answer)]."""
+    """Runs simultaneous requests under each scheme. Each is (file, request, answer)."""
     storage = bench.storage
     on = [bench.clients[number % len(bench.clients)] for number in range(len(each))]
     schemes.processes(storage, on)
@@ -63,8 +62,8 @@ PAPER = (
 
 
 class Figure:
-    """An experiment of one kernel and size, as `experiment` has them. `size` in MB; figures 11 and 12 show the `bandwidth` of
-    figures 8 and 9."""
+    """An experiment with one kernel and one size, as described in `experiment`. `size` is in MB. Figures 11 and 12 show the
+    `bandwidth` of figures 8 and 9."""
 
     SCALE, QUICK_SCALE, REPEATS = 1 / 2, 1 / 2, 3
     X, Y = "requests at once", "seconds until all are answered"
@@ -89,12 +88,12 @@ class Figure:
                 yield Situation(name, n, run, one[2], warm=n <= WARM, shorter=shorter)
 
     def shorter(self, n):
-        """A few requests take no time, so their files need not be much shorter: all together read as much as one of WHOLE,
-        or more."""
+        """A few requests take little time, so their files need not be much shorter. All together read at least as much as one of
+        WHOLE."""
         return min(self.SHORTER, max(1, n * self.SIZE / WHOLE))
 
     def paper(self):
-        """The paper's model (equations 4 to 7) with its rates, one core and a result of no length."""
+        """The paper's model (equations 4 to 7) with its rates, one core, and without the size of a result."""
         link, core, size = papers.DOSAS_LINK, KERNELS[self.KERNEL][2], self.SIZE * MIB
         ts = {n: n * size / link + size / core for n in COUNTS}
         as_ = {n: n * size / core for n in COUNTS}

@@ -1,35 +1,35 @@
-"""One factor between the machine described and the one we have.
+"""One factor between the described machine and this one.
 
-Two cores cannot be sixteen hosts. A *scale* of 1/2 has every link carry half, every core compute half, and every file be
-half as long, so a run takes as long as on the machine described and all its ratios hold, as long as what all hosts do
-together stays below what this machine can do.
+Two cores cannot be sixteen hosts. With a *scale* of 1/2 every link carries half, every core computes half, and every file is half
+as long. So a run takes as long as on the described machine and all its ratios are the same, as long as this machine can do the
+work of all hosts together.
 """
 
 from statistics import median
 
 import schemes
 
-# Seconds that the longer of two calibrating folds is to take, how much longer it is, how often both are done for one rate,
-# and how many rates are taken to find a quota, and again to see what it came to.
+# For a calibration: the seconds of the longer of two folds, the factor by which it is longer, how often both run for one rate, and
+# how many rates are taken to find a quota and to check it.
 SECONDS, QUICK_SECONDS, LONGER, TIMES = 0.6, 0.12, 3, 3
 ROUNDS, QUICK_ROUNDS = 9, 2
 
-# How often all of this is done at most.
+# The maximum number of calibrations.
 TRIES = 4
 
-# Periods of its quota that a fold must take to be slowed down as it should be, to a tenth.
+# A fold must take this many periods of its quota, or its slowdown is wrong by more than a tenth.
 PERIODS = 10
 
-# How near it must have come in the end for the lab to be one, and how far one try may change it.
+# How far the reached rate may be from the right one at the end, and how far one try may change it.
 TOLERATED, STEP = 0.1, 1.5
 
 
 class Folds:
-    """Two files of different lengths on one target: what one takes longer than the other is free of what every request
-    takes, and of the part of a period that a fold has for nothing at its beginning."""
+    """Two files of different lengths on one target. The difference of their times does not contain the fixed time of a request, or
+    the part of a period that a fold has for nothing at its beginning."""
 
     def __init__(self, storage, short, long, request, host):
-        """`request` gives what is asked of so many bytes, `host` asks."""
+        """`request` makes the request for a number of bytes, and `host` sends it."""
         self.storage, self.short, self.long, self.request, self.host = storage, short, long, request, host
 
     def seconds(self, file):
@@ -37,20 +37,20 @@ class Folds:
         return median(schemes.active(self.storage, file, request, self.host)[0] for _ in range(TIMES))
 
     def rate(self):
-        """Bytes a second."""
+        """Bytes a second of the kernel."""
         apart = self.seconds(self.long) - self.seconds(self.short)
         return (self.long.size - self.short.size) / max(apart, 1e-6)
 
 
 def cores(storage, folds, rounds=ROUNDS, known=None):
-    """For each scale that there are `folds` for, seconds of this machine's processor time that make one second of a core
-    of the machine described, and how near the kernel then comes to its rate: {scale: (core, reached)}.
+    """For each scale in `folds`: {scale: (core, reached)}. `core` is the processor time of this machine, in seconds, that makes
+    one second of a core of the described machine. `reached` is the rate of the kernel then, as a share of the right one.
 
-    Found by trying, on one storage host with its quota: a processor that is taken away and given back many times a
-    second folds less in a second of its time than one that is not. Other machines on the same hardware make this one's
-    memory slower and faster by a tenth and more, for seconds or minutes: so all scales have their turns in each round, no
-    single rate decides, and what was found is tried once more. `known`: what was found the last time, which is only tried if
-    it still is near enough.
+    The values are found by trying, on one storage host with its quota. A processor that is taken away and given back many times a
+    second folds less in a second of its time than another one. Other machines on the same hardware change the speed of this
+    machine's memory by a tenth and more, for seconds or minutes. So all scales run in turns in each round, no single rate decides,
+    and the result is tried once more. `known` has the values of the last time. The first try only checks them, and ends the search
+    if they are near enough.
     """
     hosts, server = storage.hosts, storage.servers[0]
     wanted = {scale: hosts.machine.rate * scale * folding(hosts.machine) for scale in folds}
@@ -88,12 +88,12 @@ def cores(storage, folds, rounds=ROUNDS, known=None):
 
 
 def folding(machine):
-    """Cores that a storage node can fold with."""
+    """The number of cores with which a storage node can fold."""
     return machine.roles["storage"].folding
 
 
 def jiffies():
-    """Seconds that all processors were busy, and all there were, since the start."""
+    """The seconds that all processors were busy since the start, and all their seconds."""
     with open("/proc/stat") as stat:
         numbers = [int(word) for word in stat.readline().split()[1:9]]
     idle = numbers[3] + numbers[4]
@@ -101,7 +101,7 @@ def jiffies():
 
 
 class Busy:
-    """The share of this machine's processor time taken in a `with`."""
+    """The share of this machine's processor time that was used inside a `with` block."""
 
     def __enter__(self):
         self.before = jiffies()

@@ -1,4 +1,4 @@
-"""Pictures of experiments: our points with their spread, the paper's curve beside them."""
+"""Pictures of experiments: our points with their range, and the paper's curve beside them."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from matplotlib.ticker import LogFormatter
 
 import experiment
 
-# Letters of a legend, lines before them included, that fit side by side.
+# The width of a legend in letters, including its line symbols, up to which entries fit side by side.
 WIDE = 135
 
 COLORS = {
@@ -28,7 +28,7 @@ COLORS = {
 
 
 def color_of(name):
-    """Of the scheme, paler for all kernels but SUM."""
+    """The colour of the scheme. It is paler for all kernels except SUM."""
     if name in COLORS:
         return COLORS[name]
     scheme, _, kernel = name.rpartition(" ")
@@ -43,9 +43,9 @@ def picture(path, result):
     width = getattr(module, "WIDTH", 12.6 if band else 8.6)
     figure, all_axes = plt.subplots(1, 2 if band else 1, figsize=(width, 5.6), layout="constrained", squeeze=False)
     axes = all_axes[0][0]
-    # A title over both would be where the legend is.
+    # A title over both panels would lie under the legend.
     axes.set_title(module.TITLE, fontsize=13, loc="left" if band else "center")
-    # What is drawn of a row stands behind series, x and round.
+    # The drawn value of a row comes after series, x and round.
     value = experiment.COLUMNS.index(getattr(module, "VALUE", "seconds"))
     rows = [[*row[:3], row[value]] for row in result["rows"]]
     draw = bars if isinstance(rows[0][1], str) else lines
@@ -108,7 +108,7 @@ def lines(axes, module, series, rows, curves=None):
 
 
 def bars(axes, module, series, rows):
-    """Bars of a ratio for each x; what the text gives as a dashed line."""
+    """Bars of a ratio for each x. The numbers of the paper's text are a dashed line."""
     xs = list(dict.fromkeys(row[1] for row in rows))
     width = 0.8 / len(series)
     base = {x: np.median([row[3] for row in rows if row[:2] == [module.RELATIVE_TO, x]]) for x in xs}
@@ -126,8 +126,8 @@ def bars(axes, module, series, rows):
 
 
 def stacks(axes, module, series, rows):
-    """One bar for each x out of the medians of all series, the part of the first written into it; the range is that of
-    the sum. What the text gives: marks at an x, or lines."""
+    """One bar for each x, made of the medians of all series. The share of the first series is written into it. The range is that
+    of the sum. Numbers of the paper's text are marks at an x, or lines."""
     xs = list(dict.fromkeys(row[1] for row in rows))
     each = {(name, x): [row[3] for row in rows if row[:2] == [name, x]] for name in series for x in xs}
     sums = {x: [sum(parts) for parts in zip(*(each[name, x] for name in series))] for x in xs}

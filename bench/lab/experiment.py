@@ -1,13 +1,18 @@
-"""Running an experiment: all situations in turns, several times, in an order drawn anew each time.
+"""Runs an experiment: all situations in turns, several times, in a random order each time.
 
-An experiment is a file in `experiments/`, or the FIGURE in it, with MACHINE, SCALE, TITLE, X and Y (the labels of the axes) and
-`situations(bench)`, which puts the files it needs and yields a `Situation` for each point; `paper()` gives the paper's
-curves, and `findings(table)` what is to be said of the points. What else it may have: VALUE, the column that Y is about
-(seconds); LOG, whether both axes are logarithmic, or only "x"; STACKED, that the series of an x make one bar, in "seconds"
-or as a "share" of it; SHORTER, by how much files are shorter than the paper's, and seconds multiplied; THEIRS, what the paper's curves are
-("the paper's text"); BANDWIDTH, the bytes of a request, where bytes a second are to be drawn beside the seconds; JUDGED, that its
-series are TS, AS and DOSAS, whose decisions are judged: `findings` then gets the rows; ROWS, that it gets them anyway; WIDTH,
-inches of the picture.
+An experiment is a file in `experiments/`, or the FIGURE in it. It has MACHINE, SCALE, TITLE, X and Y (the labels of the axes), and
+three functions. `situations(bench)` puts the files and yields a `Situation` for each point. `paper()` gives the curves of the
+paper. `findings(table)` gives sentences about the points. It may also have:
+
+- VALUE: the column for Y (default: seconds)
+- LOG: whether both axes are logarithmic, or only "x"
+- STACKED: the series of an x make one bar, in "seconds" or as a "share" of it
+- SHORTER: the factor by which files are shorter than the paper's; the measured seconds are multiplied by it
+- THEIRS: the name of the paper's curves (default: "the paper's text")
+- BANDWIDTH: the bytes of a request; the picture then also shows bytes a second
+- JUDGED: the series are TS, AS and DOSAS, and the decisions are judged; `findings` then gets the rows
+- ROWS: `findings` gets the rows although nothing is judged
+- WIDTH: the width of the picture in inches
 """
 
 import contextlib
@@ -36,11 +41,10 @@ COLUMNS = ["series", "x", "repeat", "seconds", "network_bytes", "busy", "folded_
 
 @dataclass(frozen=True)
 class Situation:
-    """One point of a figure. `run` gives seconds and an answer; `truth` is what the answer must be, or a list with that of
-    each answer. `parts`: series that
-    the seconds are split into, as the answer has them. `warm`: whether it is run in the first round, which counts for
-    nothing: what takes minutes does not gain from it. `shorter`: by how much its files are shorter than the paper's, where
-    that is not the experiment's SHORTER."""
+    """One point of a figure. `run` gives seconds and an answer. `truth` is the right answer, or a list with the right answer of
+    each request. `parts`: the series into which the seconds are split, as the answer names them. `warm`: whether it runs in the
+    first round, which does not count. Situations of minutes gain nothing from that round. `shorter`: the factor by which its files
+    are shorter than the paper's, if that is not the experiment's SHORTER."""
 
     series: str
     x: float | str
@@ -52,7 +56,7 @@ class Situation:
 
 
 class Bench:
-    """What an experiment's `situations` works with."""
+    """The nodes, clients and files for the `situations` of an experiment."""
 
     def __init__(self, storage, options, scale, shorter=1):
         self.storage, self.options, self.scale, self.shorter = storage, options, scale, shorter
@@ -61,11 +65,12 @@ class Bench:
         self.files, self.truths = {}, {}
 
     def size(self, size, shorter=None):
-        """Bytes of a file that is `size` long on the machine described, or shorter, as the experiment has it."""
+        """The bytes of a file that has `size` bytes on the described machine, after the scale and the shortening of the
+        experiment."""
         return workload.whole(size * self.scale / (shorter or self.shorter))
 
     def file(self, make, size, targets, unit=STRIPE, shorter=None):
-        """A file over the first targets, put when it is first asked for; `make` makes its source."""
+        """A file over the first targets. It is put when it is first requested; `make` makes its source."""
         size = self.size(size, shorter)
         key = (make.__name__, size, targets, unit)
         if key not in self.files:
@@ -75,7 +80,7 @@ class Bench:
         return self.files[key]
 
     def truth(self, file, request):
-        """The answer, from the file itself and one process."""
+        """The right answer, computed from the file by one process."""
         key = (file.source, request.kernel, *sorted(request.params.items()))
         if key not in self.truths:
             probe = self.storage.rank(self.clients[0])
@@ -95,7 +100,7 @@ def names():
 
 
 def theirs(module):
-    """What the curves that `paper()` gives are called."""
+    """The name of the curves that `paper()` gives."""
     return getattr(module, "THEIRS", "the paper's text")
 
 
@@ -107,7 +112,7 @@ def load(name):
 
 
 def run(name, options, say=print):
-    """Measures all situations of an experiment and gives the rows of its table."""
+    """Measures all situations of an experiment and returns the rows of its table."""
     module = load(name)
     seconds = dilation.QUICK_SECONDS if options.quick else dilation.SECONDS
     scale = options.scale or (module.QUICK_SCALE if options.quick else module.SCALE)
@@ -148,7 +153,7 @@ def run(name, options, say=print):
 
 
 def last_core(results, module, scale):
-    """{scale: core} as the last experiment on the same machine has it, or nothing."""
+    """{scale: core} of the last experiment on the same machine, or None."""
     found = []
     for path in results.glob("*.json"):
         if path.stem in names() and load(path.stem).MACHINE == module.MACHINE:
@@ -159,7 +164,7 @@ def last_core(results, module, scale):
 
 
 def calibrated(storage, folds, options, known=None):
-    """The cores of `dilation.cores`, near enough to their rates."""
+    """The result of `dilation.cores`. Ends the program if a rate is not near enough to the right one."""
     rounds = dilation.QUICK_ROUNDS if options.quick else dilation.ROUNDS
     found = dilation.cores(storage, folds, rounds, known)
     for _, reached in found.values():
@@ -176,7 +181,7 @@ def calibrating(bench, seconds):
     if described.kernel not in workload.CALIBRATING:
         raise SystemExit(f"{described.name}: no input is known for the kernel {described.kernel}")
     make, request, role = workload.CALIBRATING[described.kernel]
-    # These are as long as they must be to be measured, whatever the experiment does with its files.
+    # These files are long enough for the measurement, whatever SHORTER the experiment has.
     size = described.rate * seconds * dilation.folding(described) * bench.shorter
     short, long = (bench.file(make, part, 1) for part in (size / dilation.LONGER, size))
     return dilation.Folds(bench.storage, short, long, request, bench.storage.hosts.by_role[role][0])
@@ -184,7 +189,7 @@ def calibrating(bench, seconds):
 
 def measure(situations, repeats, storage, say):
     rows = []
-    # The first round counts for nothing: connections are made in it.
+    # The first round does not count, because connections are made in it.
     for repeat in range(-1, repeats):
         rows += one_round(situations, repeat, storage)
         if repeat >= 0:
@@ -193,7 +198,7 @@ def measure(situations, repeats, storage, say):
 
 
 def one_round(situations, repeat, storage):
-    """Every situation once, in an order of this round; rows of a round below 0 are not kept."""
+    """Runs every situation once, in the order of this round. Rows of a round below 0 are not kept."""
     order, rows = np.random.default_rng(repeat + 1), []
     for number in order.permutation(len(situations)):
         situation = situations[number]
@@ -219,7 +224,7 @@ def one_round(situations, repeat, storage):
 
 
 def carried(storage):
-    """Bytes that left each host, without the heads of packets."""
+    """The bytes that left each host, without packet headers."""
     return [host.port.carried()[1] for host in storage.hosts.all()]
 
 
@@ -232,7 +237,7 @@ def write(path, result):
 
 
 def kept(results, name):
-    """What a measurement left in `results`, as `run` gave it, as far as a picture needs it; nothing if it was not done."""
+    """The results of a measurement, in the form of `run`, as far as a picture needs them. None if there was no measurement."""
     about, found = results / f"{name}.json", results / f"{name}.csv"
     if not (about.exists() and found.exists()):
         return None
@@ -247,7 +252,7 @@ def kept(results, name):
 
 
 def number(text):
-    """The number that a text is, or the text."""
+    """The text as a number if it is one, else the text."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(text)
@@ -255,7 +260,7 @@ def number(text):
 
 
 def table(rows):
-    """Medians: {series: {x: (seconds, network bytes)}}, and the most that the machine was busy."""
+    """Medians: {series: {x: (seconds, network bytes)}}, and the maximum load of the machine."""
     found = {}
     for series, x, _, seconds, network_bytes, *_ in rows:
         found.setdefault(series, {}).setdefault(x, []).append((seconds, network_bytes))

@@ -1,4 +1,4 @@
-"""Writes docs/figures.md from what experiments left in bench/results/lab."""
+"""Writes docs/figures.md from the measurements in bench/results/lab."""
 
 import csv
 import json
@@ -10,26 +10,26 @@ from probe import ROOT
 
 HEAD = """# The papers' figures, here
 
-Made by `make figures`; do not edit. Each is measured on hosts made of network namespaces, shaped links and processor
-quotas on one machine ([bench/lab](../bench/lab)). The ratio of one kernel's speed on a core to that of a link is the
-paper's: that of the Gaussian filter in figures about it, that of SUM in all others. Other kernels run as fast as ours do
-on such a core, and files are in the page cache, not on the papers' disks. One factor, the *scale*, stands before the
-speed of links and processors and the length of files, so that seconds are those of the machine described. Nothing here
-may stand beside a figure of real clusters without saying so.
+`make figures` makes this page; do not edit it. Each figure is measured on hosts made of network namespaces, shaped links and
+processor quotas on one machine ([bench/lab](../bench/lab)). The ratio of one kernel's speed on a core to the speed of a link is
+that of the paper. This kernel is the Gaussian filter in figures about it, and SUM in all others. Other kernels have the speed
+that Gristmill has on such a core. Files are in the page cache, and not on disks as in the papers. One factor, the *scale*,
+multiplies the speed of links and processors and the length of files. So the seconds are those of the described machine. Whoever
+shows a figure of this page beside one of real clusters must say how it was made.
 
-The papers' figures are pictures, of which we have only the texts. *The paper's text* is a curve made from the numbers in
-it, as each caption says; it shows what the figure must look like for the text to be true. *The paper's model* is one made
-from its equations and rates.
+The papers' figures are pictures, and we have only the texts. *The paper's text* is a curve made from the numbers in the text, as
+each caption says. It shows what the figure must look like if the text is true. *The paper's model* is a curve made from the
+paper's equations and rates.
 
-AS: active storage, each server folds what it holds. TS: traditional storage, a program with as many ranks as servers
-reads and folds. Both are ours, `--place storage` and `--place client`; where the captions say so, the program reads its
-parts into memory first, as the papers' programs do, and computes there. DOSAS: it is decided for each request where it
-runs, and may be decided anew; ours is `--place auto`.
+AS is active storage: each server folds its own data. TS is traditional storage: a program with as many ranks as servers reads
+and folds. Both are Gristmill, with `--place storage` and `--place client`. Where the captions say so, the program first reads its
+parts into memory, as the papers' programs do, and then computes there. DOSAS decides for each request where it runs, and may
+decide again; ours is `--place auto`.
 """
 
 
 def sidecar(result, findings):
-    """What is kept beside the table of an experiment."""
+    """The JSON that is kept beside the table of an experiment."""
     module = result["module"]
     about = {
         "title": module.TITLE,
@@ -50,13 +50,13 @@ def sidecar(result, findings):
 
 
 def ratios(name, path):
-    """Ours over the paper's text, for each curve: the median over its points and how far they go."""
+    """Our time over that of the paper's curve, for each curve: the median and the range of its points."""
     module = experiment.load(name)
     curves = {series: curve for series, curve in module.paper().items() if isinstance(curve, dict)}
     ours = {}
     with open(path, newline="") as table:
         for row in csv.DictReader(table):
-            # The first line of an x is what the paper has; all parts of a bar are the scheme's time.
+            # The first line of an x is the x of the paper's curve. All parts of a bar belong to one time.
             series, x = row["series"], row["x"].split("\n")[0]
             if hasattr(module, "STACKED"):
                 [series] = curves or [None]
@@ -72,7 +72,7 @@ def ratios(name, path):
 
 
 def table_four(results):
-    """All situations that were judged, as the paper's table IV has them."""
+    """All judged situations, in the form of the paper's table IV."""
     lines, verdicts = [], []
     for name in experiment.names():
         module = experiment.load(name)

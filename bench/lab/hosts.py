@@ -1,4 +1,4 @@
-"""The hosts of a machine, out of namespaces, shaped ports and control groups; and processes on them."""
+"""The hosts of a machine, made of namespaces, shaped ports and control groups; and processes on them."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ import janitor
 import network
 import quota
 
-# How long a process that is told to stop may take, in seconds.
+# The maximum time for a process to stop, in seconds.
 STOP_SECONDS = 30
 
 PR_SET_PDEATHSIG = 1
@@ -18,7 +18,7 @@ LIBC = ctypes.CDLL(None)
 
 
 class Host:
-    """One host: `role`, its number among those, its address. Each process has cores of its own, as on nodes with more
+    """One host: its `role`, its number within the role, and its address. Each process has its own cores, as on nodes with more
     cores than processes."""
 
     def __init__(self, lab, role, number, port):
@@ -26,11 +26,11 @@ class Host:
         self.name, self.address = f"{role}{number}", port.address
 
     def prefix(self):
-        # Not `ip netns exec`: that gives a /sys of its own, in which a process cannot see the quota of its group.
+        # `ip netns exec` would mount another /sys, in which a process cannot see the quota of its group.
         return ["nsenter", f"--net={network.NAMED / self.port.namespace}"]
 
     def enter(self, group):
-        """What a child does before it runs its program: into its group, and to be told when the lab ends."""
+        """A function for a child before it runs its program. The child enters the group, and gets a signal when the lab ends."""
 
         def entering():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -52,16 +52,16 @@ class Host:
 
 
 def processors(role):
-    """Those of this machine that hosts of a role have, where storage hosts have one to themselves."""
+    """The processors of this machine for hosts of a role, if storage hosts have their own processor."""
     all_ = sorted(os.sched_getaffinity(0))
     return set(all_[-1:] if role == "storage" else all_[:-1] or all_)
 
 
 class Hosts:
-    """All hosts of a machine, neither shaped nor limited yet; use with `with`."""
+    """All hosts of a machine, without limits at first; use with `with`."""
 
     def __init__(self, machine, data=None):
-        """`data`: the directory in which the lab's own are, to be removed with it."""
+        """`data` is the directory that contains the directories of labs. They are removed with the lab."""
         self.machine, self.data = machine, data
         self.by_role = {}
         self.groups = []
@@ -95,14 +95,14 @@ class Hosts:
         return group
 
     def limit(self, core):
-        """All processes, those to come too, may take `core` seconds of this machine's processor time for a second of
-        each of their cores; None: all they can."""
+        """Limits all present and future processes to `core` seconds of this machine's processor time for a second of each of their
+        cores. None: no limit."""
         self.core = core
         for group, cores in self.groups:
             group.limit(None if core is None else cores * core)
 
     def shape(self, scale):
-        """Ports as the machine has them, times `scale`."""
+        """Limits the ports to the rate of the machine times `scale`."""
         for host in self.all():
             host.port.shape(self.machine.link * scale)
 
@@ -119,12 +119,12 @@ def stop(process):
 
 
 def missing():
-    """Why this machine cannot be a lab, or nothing."""
+    """Why this machine cannot be a lab, or None."""
     return network.missing() or quota.missing()
 
 
 def sweep(everything=False, data=None):
-    """Removes what labs left whose process is no more; of all labs if told so. Gives the names of what it was."""
+    """Removes what labs have left whose process has ended. With `everything` it removes all labs. Returns the names."""
     gone = network.sweep(everything)
     quota.sweep(everything)
     return gone + (janitor.sweep_data(data, everything) if data else [])

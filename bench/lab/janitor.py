@@ -1,7 +1,7 @@
-"""Takes a lab down whose process ended without doing so: killed, or out of memory.
+"""Removes a lab whose process ended without doing so, because it was killed or out of memory.
 
-Started by the lab as `janitor.py PID [DIRECTORY]`, in a session of its own. Its standard input is a pipe that only the
-lab holds; when that ends, however it does, what has the lab's process in its name is removed.
+The lab starts it as `janitor.py PID [DIRECTORY]`, in its own session. Only the lab holds the other end of its standard input,
+which is a pipe. When the pipe ends, for any reason, the janitor removes everything with the lab's process in its name.
 """
 
 import shutil
@@ -14,19 +14,19 @@ import quota
 
 
 def start(process, data):
-    """For the lab; to be kept, and dismissed at the end."""
+    """Starts the janitor of a lab. The lab must keep the result and dismiss it at the end."""
     command = [sys.executable, __file__, str(process), *([str(data)] if data else [])]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
 def dismiss(janitor):
-    """Lets it go, and waits until it is gone."""
+    """Ends the janitor and waits for it."""
     janitor.stdin.close()
     janitor.wait()
 
 
 def sweep_data(data, everything=False, of=None):
-    """Removes the directories in `data` with the targets of labs whose process is no more, of all labs, or of one."""
+    """Removes the directories of targets in `data`: those of labs whose process has ended, of all labs, or of one."""
     gone = [path for path in Path(data).glob(f"{network.PREFIX}-*") if network.over(path.name, everything, of)]
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)

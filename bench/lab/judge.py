@@ -1,4 +1,4 @@
-"""Whether the right thing was decided: what DOSAS's table IV says of each situation."""
+"""Whether decisions were right: the columns of DOSAS's table IV for each situation."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -11,10 +11,10 @@ TIE = "tie"
 
 @dataclass(frozen=True)
 class Verdict:
-    """`better`: the faster of TS and AS as measured, or a tie where the 95 % interval of their ratio has 1 in it. `decided`:
-    where most of the bytes were folded. `right`: that is the better one, or the mixture was as fast. `lost`: of the time of
-    the better one; `surely`: by the lower end of the 95 % interval of the ratio, for what was decided as the better one runs the
-    same and differs by chance. `over`: time over that of TS and of AS."""
+    """`better`: the faster of TS and AS as measured, or a tie if the 95 % interval of their ratio contains 1. `decided`: where
+    most of the bytes were folded. `right`: the decision is the better one, or the mixture was as fast. `lost`: the lost time, as a
+    share of the better time. `surely`: the same by the lower end of the 95 % interval of the ratio. A decision for the better side
+    runs the same as that side, and their times differ by chance. `over`: the time over that of TS and of AS."""
 
     better: str
     decided: str
@@ -25,7 +25,7 @@ class Verdict:
 
 
 def judge(seconds, shares):
-    """`seconds`: {scheme: those of each round}; `shares`: what clients folded in each round of DOSAS."""
+    """`seconds`: {scheme: those of each round}. `shares`: the share that clients folded in each round of DOSAS."""
     ratio = pairs.ratio(seconds, TS, AS)
     middle = {scheme: median(each) for scheme, each in seconds.items()}
     better = TIE if ratio.low <= 1 <= ratio.high else min((TS, AS), key=middle.get)
@@ -49,7 +49,7 @@ def judged(rows):
 
 
 def summary(verdicts):
-    """Sentences about all of them."""
+    """Sentences about all verdicts."""
     told = [each for each in verdicts if each.better != TIE]
     lost = [each.lost for each in verdicts]
     if told:

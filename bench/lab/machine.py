@@ -1,4 +1,4 @@
-"""Descriptions of machines: which hosts there are, how fast one core of theirs is, and what a link carries."""
+"""Descriptions of machines: the hosts, the speed of one of their cores, and the rate of a link."""
 
 import tomllib
 from dataclasses import dataclass, replace
@@ -6,17 +6,17 @@ from pathlib import Path
 
 MACHINES = Path(__file__).parent / "machines"
 
-# What a host can be. A data node has cores and no data.
+# The possible roles of a host. A data node has cores and no data.
 ROLES = ("storage", "data", "client")
 
-# Hosts of one role, at most: their names are short, and more than this no machine here can carry.
+# The maximum number of hosts of one role. Their names are short, and no machine here can carry more.
 MAX_HOSTS = 256
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts of one role; `cores` are what one process on them may take, in cores of the machine described, and `active`
-    what active requests may take of these, if that is less."""
+    """The hosts of one role. `cores`: how many cores of the described machine one process on them may use. `active`: how many of
+    these active requests may use, if that is less."""
 
     hosts: int
     cores: float
@@ -25,15 +25,15 @@ class Hosts:
 
     @property
     def folding(self):
-        """Cores that a fold can take."""
+        """The number of cores that a fold can use."""
         return min(self.lanes, self.active or self.cores)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """`rate`: bytes a second that `kernel` takes on one core. `link`: bytes a second of each host's port, each way. `apart`:
-    whether storage hosts have a processor of this machine to themselves, as far as the lab goes: where all hosts take turns
-    on it they push each other's data out of its caches."""
+    """`rate`: bytes a second of `kernel` on one core. `link`: bytes a second of each host's port, in each direction. `apart`:
+    whether storage hosts have their own processor of this machine. If all hosts share a processor, they push each other's data out
+    of its caches."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class Machine:
 
 
 def load(name):
-    """A machine by its name or by the path of its description."""
+    """Loads a machine by its name or by the path of its description."""
     path = Path(name) if str(name).endswith(".toml") else MACHINES / f"{name}.toml"
     try:
         found = tomllib.loads(path.read_text())

@@ -1,9 +1,8 @@
-"""Hosts out of network namespaces: each has one port to a switch, and each port can be slowed down.
+"""Hosts made of network namespaces. Each has one port to a switch, and each port can be slowed down.
 
-The switch is a bridge in a namespace of its own, so nothing of this machine's own network changes. Hosts have addresses
-in 127.77.0.0/16, which the kernel carries over an interface when it is told to (`route_localnet`): nodes then speak as
-they do on one machine, without TLS. Enciphering costs more than the kernels at the speeds of the lab, and the papers'
-systems did not.
+The switch is a bridge in its own namespace, so the network of this machine does not change. Hosts have addresses in 127.77.0.0/16.
+The option `route_localnet` lets the kernel carry them over an interface. So nodes communicate without TLS, as on one machine.
+Encryption costs more than the kernels at the speeds of the lab, and the papers' systems had none.
 """
 
 import contextlib
@@ -13,20 +12,20 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# Names of namespaces and control groups begin with this and the process that made them.
+# Names of namespaces and control groups begin with this prefix and the process that made them.
 PREFIX = "gristmill-lab"
 NETWORK = "127.77"
 
-# Where `ip netns` keeps namespaces by their names.
+# The folder of namespaces that `ip netns` made, by name.
 NAMED = Path("/run/netns")
 
-# What a port may send at once after a pause, in seconds of its rate and in bytes; how long packets may wait.
+# How much a port may send at once after a pause, in seconds of its rate and in bytes; and how long packets may wait.
 BURST_SECONDS, LEAST_BURST = 0.002, 128 << 10
 WAIT = "50ms"
 
 
 class LabError(Exception):
-    """This machine cannot be a lab, or could not do a step of it; the text says why."""
+    """This machine cannot be a lab, or a step failed. The text says why."""
 
 
 def run(*command):
@@ -37,7 +36,7 @@ def run(*command):
 
 
 def owner(name):
-    """The process that made what has this name, or nothing if it is not the lab's."""
+    """The process that made the thing with this name. None if the name is not one of a lab."""
     number = name.removeprefix(f"{PREFIX}-").split("-")[0]
     return int(number) if name.startswith(f"{PREFIX}-") and number.isdigit() else None
 
@@ -47,7 +46,7 @@ def namespaces():
 
 
 def remove_namespace(name):
-    """Ends what still runs in it and removes it; interfaces go with it."""
+    """Ends all processes in a namespace and removes it, with its interfaces."""
     for process in run("ip", "netns", "pids", name).split():
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(process), 9)
@@ -55,8 +54,8 @@ def remove_namespace(name):
 
 
 def over(name, everything=False, of=None):
-    """Whether what has this name is to be swept away: it is the lab's, and that is the process `of`, or one that is no
-    more, or all are meant."""
+    """Whether the thing with this name is to be removed. It must belong to a lab: to that of the process `of`, to one whose
+    process has ended, or to any lab with `everything`."""
     process = owner(name)
     if process is None or of is not None:
         return process is not None and process == of
@@ -64,14 +63,14 @@ def over(name, everything=False, of=None):
 
 
 def sweep(everything=False, of=None):
-    """Removes the namespaces of labs whose process is no more, of all labs, or of one. Gives their names."""
+    """Removes the namespaces of labs whose process has ended, of all labs, or of one. Returns their names."""
     gone = [name for name in namespaces() if over(name, everything, of)]
     for name in gone:
         remove_namespace(name)
     return gone
 
 
-# Ethernet, IP, and TCP with the time in it.
+# The headers of Ethernet, IP, and TCP with timestamps.
 PACKET_HEAD = 14 + 20 + 32
 
 
@@ -92,7 +91,7 @@ class Port:
         peer = ("peer", "name", self.name, "netns", self.switch)
         run("ip", "-n", self.namespace, "link", "add", "eth0", "type", "veth", *peer)
         run("ip", "-n", self.namespace, "link", "set", "lo", "up")
-        # All of 127.0.0.0/8 is at home by default; here only this one address is.
+        # By default all of 127.0.0.0/8 is local. Here only this one address is.
         run("ip", "-n", self.namespace, "address", "flush", "dev", "lo")
         run("ip", "-n", self.namespace, "address", "add", "127.0.0.1/32", "dev", "lo")
         run("ip", "-n", self.namespace, "address", "add", f"{self.address}/16", "dev", "eth0")
@@ -100,7 +99,7 @@ class Port:
         run("ip", "-n", self.switch, "link", "set", self.name, "master", "switch", "up")
 
     def shape(self, rate):
-        """Both directions carry `rate` bytes a second; None: as much as they can."""
+        """Limits both directions to `rate` bytes a second. None: no limit."""
         for namespace, device in ((self.namespace, "eth0"), (self.switch, self.name)):
             if rate is None:
                 with contextlib.suppress(LabError):
@@ -111,8 +110,8 @@ class Port:
             run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", *bucket)
 
     def carried(self):
-        """Bytes that came to the host over TCP and went from it, without the heads of packets. How many packets there
-        are, those among them that only acknowledge, is a matter of how long a request takes."""
+        """The bytes over TCP that the host received and sent, without packet headers. The number of packets depends on how long a
+        request takes, because some of them only acknowledge."""
         [found] = json.loads(run("ip", "-n", self.namespace, "-s", "-j", "link", "show", "eth0"))
         counts = (found["stats64"][way] for way in ("rx", "tx"))
         return tuple(way["bytes"] - PACKET_HEAD * way["packets"] for way in counts)
@@ -151,7 +150,7 @@ class Network:
 
 
 def missing():
-    """Why no network can be made here, or nothing."""
+    """Why no network can be made here, or None."""
     if os.geteuid() != 0:
         return "only root makes network namespaces"
     for tool in ("ip", "tc", "sysctl"):

@@ -1,4 +1,4 @@
-"""Every built-in kernel, by the two fixed places and by `--place auto`, on nodes and clients that share no processor."""
+"""Every built-in kernel, with both fixed places and with `--place auto`, on nodes and clients that share no processor."""
 
 from statistics import mean, median
 
@@ -14,25 +14,25 @@ MIB = 1 << 20
 
 STORAGE, CLIENT, AUTO = "storage", "client", "auto"
 
-# MiB of the file of a kernel that folds fast on a core of the machine, and of one that is slow or reads it several times. `auto`
-# decides nothing about files of less than one MiB.
+# The size of the file in MiB: for a kernel that folds fast on a core of the machine, and for one that is slow or reads it several
+# times. `auto` decides nothing about files of less than one MiB.
 FAST, SLOW = 128, 32
-# MiB of the latter where many ask at once, and how many these are.
+# The size for slow kernels in MiB with many simultaneous requests, and the number of requests from which it holds.
 SLOW_FOR_MANY, MANY = 8, 5
 QUICK = ("sum", "grep")
 
 GOAL, MIDDLE_GOAL = 1.10, 1.03
 
-# A time is the mean of as many requests as take so many seconds, and of so many at most. What is told to stay and what is left
-# to decide take turns, request by request: what the machine does besides is as likely beside one as beside the other. What is
-# told to be read by clients is measured by itself, since nodes think for some seconds afterwards that their processors are busy.
+# A time is the mean of several requests: as many as take LONG_ENOUGH seconds, and at most MOST. Requests with `storage` and with
+# `auto` take turns, so that other work of the machine affects both alike. Requests with `client` are measured separately, because
+# nodes believe for some seconds afterwards that their processors are busy.
 LONG_ENOUGH, MOST = 1.2, 32
 
 DOUBLES = workload.doubles
 
 
 def requests():
-    """{kernel: (what makes the file, MiB, the request over so many bytes)}."""
+    """{kernel: (function that makes the file, MiB, function that makes the request for so many bytes)}."""
     plain = lambda kernel, **params: lambda _: Request(kernel, dtype="f64", params=params)
     points = {"dims": str(workload.DIMS), "k": str(workload.CENTRES), "init": "first", "max_iter": "2", "tol": "0"}
     text = workload.records
@@ -52,13 +52,13 @@ def requests():
 
 
 class Truths:
-    """The answer that came first, which all others must equal bit by bit: one process has no nodes to be right about."""
+    """The first answer. All others must equal it bit by bit. No single process computes the right answer here."""
 
     def __init__(self):
         self.first = None
 
     def of(self, run):
-        """`run`, with its answers looked at."""
+        """`run`, with a check of its answers."""
 
         def one():
             seconds, answer = run()
@@ -73,8 +73,8 @@ class Truths:
 
 
 def in_turns(runs):
-    """All of these again and again, in an order drawn anew each time, until all took long enough or often enough.
-    `folded_by_clients` is that of the last of them."""
+    """Runs all of these again and again, in a random order each time, until each took long enough or often enough.
+    `folded_by_clients` is that of the last one."""
     order, last = np.random.default_rng(0), list(runs)[-1]
 
     def some():
@@ -93,7 +93,8 @@ def in_turns(runs):
 
 
 class Figure:
-    """An experiment of all kernels on so many nodes beside so many others of their kind, as `experiment` has them."""
+    """An experiment with all kernels on so many nodes, beside so many other requests of the same kind, as described in
+    `experiment`."""
 
     MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1, 1 / 2, 5
     X, Y = "kernel", "time over that of --place storage"

@@ -1,6 +1,6 @@
-"""Control groups: how much processor time the processes of a host may take together, and how much they took.
+"""Control groups: how much processor time the processes of a host may use together, and how much they used.
 
-Works with version 1 (controllers cpu and cpuacct) and version 2.
+This works with version 1 (controllers cpu and cpuacct) and version 2.
 """
 
 import contextlib
@@ -12,22 +12,22 @@ from network import PREFIX, LabError, over
 
 ROOT = Path("/sys/fs/cgroup")
 
-# A group may take its part of a period at full speed and is stopped for the rest of it, so periods are as short as the
-# kernel allows: its least quota. What takes few periods is not slowed down as it should be.
+# A group may use its share of a period at full speed, and is stopped for the rest of the period. So periods are as short as the
+# least quota of the kernel allows. Work that takes only a few periods is not slowed down correctly.
 LEAST_QUOTA_US, LEAST_PERIOD_US, MOST_PERIOD_US = 1_000, 1_000, 1_000_000
 
 
 def period(cores):
-    """Seconds of a period of a group that may take `cores`."""
+    """The length of a period in seconds, for a group that may use `cores`."""
     return min(max(LEAST_PERIOD_US, LEAST_QUOTA_US / cores), MOST_PERIOD_US) / 1e6
 
 
-# How long processes of a group that are being ended may take, in seconds.
+# The maximum time for the processes of a group to end, in seconds.
 END_SECONDS = 10
 
 
 def controllers():
-    """Where groups are made: {what it is for: directory}."""
+    """The folders for groups: {purpose: directory}."""
     if (ROOT / "cgroup.controllers").exists():
         return {"quota": ROOT, "usage": ROOT}
     if (ROOT / "cpu/cpu.cfs_quota_us").exists() and (ROOT / "cpuacct/cpuacct.usage").exists():
@@ -50,12 +50,12 @@ class Group:
             directory.mkdir(exist_ok=True)
 
     def enter(self):
-        """For a child before it runs its program."""
+        """Enters the group. It runs in a child before its program."""
         for directory in self.directories.values():
             (directory / "cgroup.procs").write_text(str(os.getpid()))
 
     def limit(self, cores):
-        """Its processes may take `cores` seconds of processor time a second; None: all they can."""
+        """Limits the processes to `cores` seconds of processor time a second. None: no limit."""
         quota, length = -1, 100_000
         if cores is not None:
             length = int(1e6 * period(cores))
@@ -69,7 +69,7 @@ class Group:
         (directory / "cpu.cfs_quota_us").write_text(str(quota))
 
     def limited(self):
-        """The cores that it may take, as the kernel has them."""
+        """The number of cores that the group may use, according to the kernel."""
         directory = self.directories["quota"]
         if self.second:
             quota, length = (directory / "cpu.max").read_text().split()
@@ -78,7 +78,7 @@ class Group:
         return None if quota in ("max", -1) else int(quota) / int(length)
 
     def usage(self):
-        """Seconds of processor time that its processes took."""
+        """The processor time that the processes used, in seconds."""
         if self.second:
             stat = (self.directories["usage"] / "cpu.stat").read_text().split()
             return int(stat[stat.index("usage_usec") + 1]) / 1e6
@@ -90,7 +90,7 @@ class Group:
 
 
 def remove(directory):
-    """Ends what is still in a group and removes it."""
+    """Ends the processes that are still in a group and removes it."""
     deadline = time.monotonic() + END_SECONDS
     while directory.exists():
         for process in (directory / "cgroup.procs").read_text().split():
@@ -105,7 +105,7 @@ def remove(directory):
 
 
 def sweep(everything=False, of=None):
-    """Removes the groups of labs whose process is no more, of all labs, or of one."""
+    """Removes the groups of labs whose process has ended, of all labs, or of one."""
     for base in set(controllers().values()):
         for directory in base.glob(f"{PREFIX}-*"):
             if over(directory.name, everything, of):
@@ -113,7 +113,7 @@ def sweep(everything=False, of=None):
 
 
 def missing():
-    """Why processor time cannot be limited here, or nothing."""
+    """Why processor time cannot be limited here, or None."""
     try:
         group = Group("probe")
         try:

@@ -1,23 +1,23 @@
-"""The ways of asking that the papers compare.
+"""The schemes that the papers compare.
 
-*Active storage* (AS): one client asks, each storage node folds what it holds. *Traditional storage* (TS): a parallel
-program of ranks, each of which reads a part of the file and folds it, one part a rank in the order of the file; with one
-piece a server, as Son laid files out, each rank has a server for itself.
+*Active storage* (AS): one client sends a request, and each storage node folds its own data. *Traditional storage* (TS): a parallel
+program of ranks reads the file. Each rank reads and folds one part, in the order of the file. If each server has one piece of the
+file, as with Son, each rank reads from a server of its own.
 """
 
 from statistics import mean
 
 from storage import ask_all
 
-# Where rank 0 of a program listens for the others.
+# The port where rank 0 of a program listens for the others.
 PROGRAM_PORT = 7441
 
-# What a program's time is made of.
+# The parts of a program's time.
 READING, COMPUTING = "reading", "computing"
 
 
 def parts(file, ranks, record=1):
-    """The file in as many parts as there are ranks, cut at records: [(first byte, bytes)]."""
+    """Cuts the file into one part for each rank, at records: [(first byte, bytes)]."""
     records = file.size // record
     cuts = [records * n // ranks * record for n in range(ranks + 1)]
     return [(a, b - a) for a, b in zip(cuts, cuts[1:])]
@@ -28,14 +28,14 @@ def command(storage, file, what, **more):
 
 
 def active(storage, file, request, host):
-    """The seconds that it took, and the answer."""
+    """The seconds of the request, and the answer."""
     asked = command(storage, file, request.what("storage", storage.lanes))
     seconds, [answer] = ask_all([(storage.rank(host), asked)])
     return seconds, answer
 
 
 def traditional(storage, file, request, on):
-    """The answer of a program with a rank on each of the hosts `on`, which folds while it reads."""
+    """The answer of a program with a rank on each of the hosts `on`. Each rank folds while it reads."""
     asked = []
     for host, part in zip(on, parts(file, len(on), request.record or 8)):
         what = request.what("client", storage.lanes, part)
@@ -47,9 +47,9 @@ def traditional(storage, file, request, on):
 
 
 def program(storage, file, request, on):
-    """The answer of a program with a rank on each of the hosts `on` that reads its part into memory, once, and then
-    computes, in as many passes as the kernel takes. `parts` of the answer: seconds of reading, on average of all ranks,
-    and of the rest."""
+    """The answer of a program with a rank on each of the hosts `on`. Each rank reads its part into memory once and then computes,
+    in as many passes as the kernel takes. `parts` of the answer: the seconds of reading, as an average of all ranks, and the
+    seconds of the rest."""
     what = request.what("client", storage.lanes)
     root = f"{on[0].address}:{PROGRAM_PORT}"
     ranks = [{"rank": rank, "ranks": len(on), "root": root} for rank in range(len(on))]
@@ -61,8 +61,7 @@ def program(storage, file, request, on):
 
 
 def several(storage, file, request, place, on):
-    """Many processes that ask the same at once, each for itself: `on` has their hosts, a host as often as it has
-    processes."""
+    """The same request of many simultaneous processes, each for itself. `on` has the host of each process."""
     what = request.what(place, storage.lanes)
     asked = [(rank, command(storage, file, what)) for rank in processes(storage, on)]
     seconds, answers = ask_all(asked)
@@ -70,8 +69,8 @@ def several(storage, file, request, place, on):
 
 
 def mixed(storage, place, asked):
-    """As `several` for requests that may differ: [(file, request, host)]. With the place "auto" it is decided for each where it
-    runs; `folded_by_clients` is the share of the bytes that clients folded."""
+    """Like `several`, but the requests may differ: [(file, request, host)]. With the place "auto" each request is decided for
+    itself. `folded_by_clients` is the share of the bytes that clients folded."""
     ranks = processes(storage, [host for _, _, host in asked])
     sent = [
         (rank, command(storage, file, request.what(place, storage.lanes)))
@@ -81,7 +80,7 @@ def mixed(storage, place, asked):
 
 
 def together(answered):
-    """Seconds, and all answers as one."""
+    """The seconds, and all answers as one."""
     seconds, answers = answered
     read = sum(answer["bytes_read"] for answer in answers)
     here = sum(answer["bytes_folded_here"] for answer in answers) / max(read, 1)
@@ -89,7 +88,7 @@ def together(answered):
 
 
 def programs(storage, on, asked):
-    """Many programs of one rank each, that read into memory first: `asked` has the file and the request of each."""
+    """Many programs of one rank each that read into memory first. `asked` has the file and the request of each."""
     sent = [
         (
             rank,
@@ -102,7 +101,7 @@ def programs(storage, on, asked):
 
 
 def processes(storage, on):
-    """A process for each of the hosts `on`; they are started where they do not run yet."""
+    """A process for each of the hosts `on`. Missing processes are started."""
     seen, found = {}, []
     for host in on:
         number = seen[host] = seen.get(host, -1) + 1

@@ -1,4 +1,4 @@
-"""Our storage nodes on the storage hosts of a lab, files on them, and ranks that ask for folds."""
+"""Storage nodes on the storage hosts of a lab, files on them, and ranks that request folds."""
 
 import contextlib
 import os
@@ -16,21 +16,21 @@ from probe import Probe
 PORT = 7440
 START_SECONDS = 60
 
-# What a plain put takes for a stripe, and what PVFS took in the papers.
+# The stripe unit of a plain put in this lab, and that of PVFS in the papers.
 STRIPE = 64 << 10
 
 
 class File:
-    """A file on the nodes: where from, how long, over how many targets, in stripes of how many bytes."""
+    """A file on the nodes: its source, its size, its number of targets, and its stripe unit in bytes."""
 
     def __init__(self, path, source, size, targets, unit):
         self.path, self.source, self.size, self.targets, self.unit = path, source, size, targets, unit
 
 
 class Request:
-    """What is asked of a file: the kernel, its parameters, what its records are; how answers of ranks that had a part
-    each make the whole, where they do; which parts of an answer must be right; and what becomes of rows ("digest": they
-    are told by their hash)."""
+    """A request for a file: the kernel, its parameters and the type of its records. `together` combines the answers of ranks that
+    had a part each, if that is possible. `right` names the parts of an answer that must be right. `rows` says what happens to rows
+    ("digest": only their hash is returned)."""
 
     def __init__(self, kernel, together=None, dtype=None, record=None, params=None, right=(), rows=None):
         self.kernel, self.together, self.dtype, self.record = kernel, together, dtype, record
@@ -43,15 +43,15 @@ class Request:
 
 
 class Storage:
-    """One storage node on each storage host, the first with the namespace; use with `with`."""
+    """One storage node on each storage host. The first one has the namespace. Use with `with`."""
 
     def __init__(self, hosts, gristmill, probe, directory, scale=1):
-        """`scale`: of the links, of which nodes are told."""
+        """`scale` is the scale of the links. The nodes are told their rate."""
         self.hosts, self.gristmill, self.probe, self.parent = hosts, gristmill, probe, directory
         self.link = int(hosts.machine.link * scale)
         self.processes, self.servers, self.probes = [], [], {}
         self.roles = hosts.machine.roles
-        # Threads that fold in a rank.
+        # The number of threads that fold in a rank.
         self.lanes = self.roles["client"].lanes
 
     def __enter__(self):
@@ -101,7 +101,7 @@ class Storage:
         self.directory.cleanup()
 
     def rank(self, host, number=0):
-        """A process on a host that can ask; `number` tells several on one host apart."""
+        """A process on a host that can send requests. `number` distinguishes several processes on one host."""
         key = (host.role, host.number, number)
         if key not in self.probes:
             group = host.group(f"rank{number}", self.roles["client"].cores)
@@ -111,7 +111,7 @@ class Storage:
         return self.probes[key]
 
     def put(self, path, source, size, targets, unit=STRIPE):
-        """Copies a file over the first `targets` targets. `unit` None: one piece on each, as Son had it."""
+        """Copies a file to the first `targets` targets. With `unit` None each has one piece, as with Son."""
         if unit is None:
             unit = -(-size // targets)
         probe = self.rank(self.hosts.by_role["client"][0])
@@ -121,7 +121,7 @@ class Storage:
 
     @contextlib.contextmanager
     def fewer_cores(self, cores):
-        """Every storage node may take so many cores only."""
+        """Limits every storage node to so many cores inside the `with` block."""
         core, usual = self.hosts.core, self.roles["storage"].cores
         for group in self.servers:
             group.limit(None if core is None else cores * core)
@@ -133,8 +133,8 @@ class Storage:
 
 
 def ask_all(asked, op="ask"):
-    """Asks many ranks at once: [(rank, what it is asked)]. Gives the seconds until the last has its answer, and the
-    answers; what is told of rows is a part of the result."""
+    """Sends requests to many ranks at once: [(rank, request)]. Returns the seconds until the last answer, and the answers.
+    Information about rows is part of the result."""
     begun = time.perf_counter()
     for probe, command in asked:
         probe.send(op, **command)

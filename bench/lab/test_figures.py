@@ -1,4 +1,4 @@
-"""Pictures and pages show what was measured, and say so."""
+"""Pictures and pages show the measurements, and say how they were made."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ ABOUT = {"hosts": "4 storage hosts", "scale": 0.5, "repeats": 3, "machine": "a m
 
 
 def measured(folder, name, rows, **about):
-    """Leaves what a measurement would have left: rows of series, x, round, seconds, bytes."""
+    """Writes the files of a measurement: rows of series, x, round, seconds, bytes."""
     with open(folder / f"{name}.csv", "w", newline="") as out:
         table = csv.writer(out)
         table.writerow(experiment.COLUMNS)
@@ -24,7 +24,7 @@ def measured(folder, name, rows, **about):
 
 @pytest.fixture
 def drawn(monkeypatch, tmp_path):
-    """Draws and gives the figure and its axes."""
+    """Draws a picture. Returns the figure and its axes."""
     monkeypatch.setattr(draw.plt, "close", lambda _: None)
 
     def of(result):

@@ -1,4 +1,4 @@
-"""Decisions are judged by what was measured, as table IV of DOSAS has it."""
+"""Decisions are judged from measurements, as in table IV of DOSAS."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_the_better_one_is_right():
     verdict = judge(seconds(slow, fast, slow), [1, 1, 0.9])
     assert (verdict.better, verdict.decided, verdict.right) == (AS, TS, False)
     assert verdict.lost == pytest.approx(1.0)
-    # 2.0, 1.91 and 2.1 times as long as AS.
+    # The three times are 2.0, 1.91 and 2.1 times as long as AS.
     assert verdict.surely == pytest.approx(2.1 / 1.1 - 1)
     assert verdict.over[TS] == pytest.approx(1.0)
 

@@ -1,4 +1,4 @@
-"""Labs are taken down however they end, their hosts are what was described, and a small experiment goes through."""
+"""Labs are removed however they end, their hosts match the description, and a small experiment works."""
 
 import contextlib
 import csv
@@ -24,7 +24,7 @@ BINARY = os.environ.get("GRISTMILL_BIN", "target/debug/gristmill")
 GRISTMILL = ROOT / BINARY
 PROBE = GRISTMILL.with_name("gristmill-probe")
 
-# How long to wait for what must happen, in seconds; no assertion is about how long it took.
+# The maximum wait for an event, in seconds. No assertion is about a duration.
 PATIENCE = 60
 
 WHY = hosts.missing()
@@ -39,7 +39,7 @@ def ours():
 
 
 def of(process):
-    """Namespaces and control groups of the labs of a process."""
+    """The namespaces and control groups of the labs of a process."""
     groups = [p.name for base in set(quota.controllers().values()) for p in base.glob(f"{network.PREFIX}-*")]
     return {name for name in [*network.namespaces(), *groups] if network.owner(name) == process}
 
@@ -87,7 +87,7 @@ def test_hosts_reach_each_other_and_what_they_send_is_counted():
         received, sent = client.port.carried()
         assert 99_000 < received < 120_000 and sent < 20_000
         assert other.port.carried()[0] < 10_000
-        # Packets whose heads are shorter than most count against what is carried.
+        # Packets with shorter headers than usual make the counted bytes smaller.
         assert 99_000 < server.port.carried()[1] <= received
         assert group.usage() > 0
 
@@ -118,7 +118,7 @@ def test_an_experiment_leaves_a_table_a_picture_and_no_hosts(tmp_path):
     assert list(rows[0]) == experiment.COLUMNS
     short, long = (int(row["network_bytes"]) for row in rows)
     assert [row["x"] for row in rows] == ["1", "16"]
-    # 16 MiB are 15 more than 1; none of them may cross the network.
+    # 16 MiB are 15 MiB more than 1 MiB. None of them may cross the network.
     assert 1_000 < short < 100_000 and abs(long - short) < 50_000
     assert (tmp_path / "network_bytes.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "network_bytes.json").read_text())["scale"] > 0
@@ -151,12 +151,12 @@ def test_a_lab_that_was_ended_leaves_nothing_for_long(tmp_path, sig):
     command = [sys.executable, ROOT / "bench/lab", "run", "son2010_fig11", "--quick", "--results", tmp_path]
     command += ["--gristmill", GRISTMILL, "--probe", PROBE, "--data", tmp_path / "data"]
     started = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    # Four hosts, the switch, and a group for each server at least.
+    # There are at least four hosts, the switch, and a group for each server.
     until(lambda: started.poll() is not None or len(of(started.pid)) >= 7, "the lab's beginning")
     assert started.poll() is None
     started.send_signal(sig)
     started.wait(PATIENCE)
-    # One that is killed cannot clear away; its janitor does.
+    # A killed lab cannot remove anything, so its janitor does it.
     until(lambda: not of(started.pid), "the lab's end")
     until(lambda: not list((tmp_path / "data").glob(f"{network.PREFIX}-*")), "the end of its data")
     assert not list(tmp_path.glob("*.csv"))
@@ -177,7 +177,7 @@ def test_mistakes_are_told_in_a_sentence():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_without_root_it_says_so_and_does_nothing():
-    # The lab's own folder may be closed to others, so only what it asks first is tried.
+    # Other users may not have access to the folder of the lab. So the test calls only its first check.
     script = f"import os, sys; sys.path[:0] = [{str(ROOT / 'bench/lab')!r}, {str(ROOT / 'bench')!r}]; import hosts; os.setuid(65534); print(hosts.missing())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "only root makes network namespaces\n", done.stderr

@@ -1,4 +1,4 @@
-"""Descriptions of machines say what they mean, or are refused with what is right."""
+"""Descriptions of machines are read correctly, or refused with a message that says what is right."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Being told to stop: the lab takes itself down on the way out.
+"""Signals to stop: the lab removes its hosts before it ends.
 
-The exception that a signal raises is lost if it happens to come while Python frees something, so it is kept as well and
-asked for between measurements.
+The exception that a signal raises is lost if it comes while Python frees an object. So the signal is also stored, and checked
+between measurements.
 """
 
 import signal
@@ -22,6 +22,6 @@ def listen():
 
 
 def check():
-    """Ends the program if it was told to."""
+    """Ends the program if a signal to stop has come."""
     if told:
         sys.exit(f"told to stop ({signal.Signals(told[0]).name})")

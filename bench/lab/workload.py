@@ -1,4 +1,4 @@
-"""The papers' requests and their input."""
+"""The requests of the papers and their input."""
 
 import math
 import os
@@ -8,21 +8,21 @@ import numpy as np
 import data
 from storage import Request
 
-# What GREP looks for, in one record of so many.
+# The text that GREP looks for. One record in EVERY has it.
 NEEDLE, EVERY = b"gristmill", 1000
 TEXT_RECORD = 128
 PIECE_RECORDS = 1 << 15
 
-# Coordinates of a point, centres, and how far points lie about theirs: as in Son's table II, and as in bench/points.py.
+# Coordinates of a point, number of centres, and the spread of points around a centre, as in Son's table II and in bench/points.py.
 DIMS, CENTRES, APART = 10, 20, 5
 POINT = 8 * DIMS
 PIECE_POINTS = 1 << 17
 
-# Bytes, and pixels, of a row of an image.
+# The bytes, and pixels, of a row of an image.
 ROW = 8192
 PIECE_ROWS = 1 << 10
 
-# Files have whole records of all sizes that are asked for: 8, 80 and 128 bytes, and rows of images.
+# Files consist of whole records of all requested sizes: 8, 80 and 128 bytes, and rows of images.
 WHOLE = 40960
 
 SUM = Request("sum", lambda all_: {"sum": math.fsum(each["sum"] for each in all_)}, dtype="f64", right=("sum",))
@@ -37,8 +37,8 @@ GREP = Request(
 
 
 def kmeans(delta):
-    """KMEANS until at most the share `delta` of the points changes its centre. 1: one iteration, as Son has it (without
-    centres before, no share can be told after the first)."""
+    """KMEANS until at most the share `delta` of the points changes its centre. With 1 it makes one iteration, as Son does (there
+    are no earlier centres, so no share is known after the first iteration)."""
     end = {"max_iter": "1"} if delta >= 1 else {"delta": f"{delta:g}"}
     params = {"dims": str(DIMS), "k": str(CENTRES), "init": "first", "tol": "0"} | end
     return Request("kmeans", dtype="f64", params=params, right=("centers", "counts", "iterations"))
@@ -51,7 +51,7 @@ def gaussian(size):
 
 
 def summary(size):
-    """The same, where only the sum and the extremes of the filtered image are wanted."""
+    """The same filter. Its result is only the sum and the extremes of the filtered image."""
     params = gaussian(size).params | {"result": "summary"}
     return Request("gaussian", dtype="u8", params=params, right=("shape", "sum", "count", "min", "max"))
 
@@ -61,7 +61,7 @@ def whole(size):
 
 
 def doubles(directory, size):
-    """A file of normally distributed f64: at least so many bytes."""
+    """A file of at least so many bytes of normally distributed f64."""
     return data.make(directory, "normal", -(-size // data.MIB) * data.MIB)
 
 
@@ -80,7 +80,7 @@ def records(directory, size):
 
 
 def points(directory, size):
-    """A file of points about centres whose clusters overlap, f64."""
+    """A file of points (f64) around centres whose clusters overlap."""
     rng = np.random.default_rng(8)
     centres = rng.uniform(-10, 10, (CENTRES, DIMS))
 
@@ -99,7 +99,7 @@ def image(directory, size):
 
 
 def in_pieces(path, size, piece):
-    """A file of so many bytes out of arrays that `piece` makes, if it is not there yet."""
+    """Makes a file of so many bytes from arrays of `piece`, if the file does not exist yet."""
     if path.exists() and path.stat().st_size == size:
         return path
     part = path.with_suffix(".part")
@@ -113,7 +113,7 @@ def in_pieces(path, size, piece):
 
 
 def cut(source, size):
-    """The beginning of a file as a file of its own."""
+    """The beginning of a file, as its own file."""
     if source.stat().st_size == size:
         return source
     path = source.with_name(f"{source.stem}-{size}{source.suffix}")
@@ -127,7 +127,7 @@ def cut(source, size):
 
 
 def same(found, truth):
-    """Whether two answers agree; ranks of a parallel program round their parts."""
+    """Whether two answers agree. The ranks of a parallel program round their parts."""
     if isinstance(truth, dict):
         return all(name in found and same(found[name], value) for name, value in truth.items())
     if isinstance(truth, float):
@@ -135,14 +135,14 @@ def same(found, truth):
     return found == truth
 
 
-# What a core is measured with, by the kernel that a machine's rate is of: what makes the input, the request over so many
-# bytes, and the role of the host that asks. A filtered image is as long as the image, so it is taken on the node itself:
-# over the link it would be the link that is measured.
+# How to measure a core, for each kernel of a machine's rate: the function that makes the input, the function that makes the
+# request for so many bytes, and the role of the host that sends it. A filtered image is as long as the image, so the node itself
+# requests it. Otherwise the measurement would be that of the link.
 CALIBRATING = {
     "sum": (doubles, lambda _: SUM, "client"),
     "gaussian": (image, gaussian, "storage"),
     "gaussian-summary": (image, summary, "client"),
 }
 
-# Son's benchmarks: name, what makes the input, request.
+# Son's benchmarks: name, function that makes the input, request.
 KERNELS = (("SUM", doubles, SUM), ("GREP", records, GREP))

@@ -45,7 +45,7 @@ def main():
 
 
 def tell(one, summary, seconds):
-    """What differs is printed at once; how far it is, sometimes."""
+    """Prints each difference at once, and the progress now and then."""
     for text in one.unexplained:
         print(f"\n{text}", flush=True)
     if summary.programs % 2000 < one.programs:

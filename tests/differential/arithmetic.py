@@ -1,4 +1,4 @@
-"""Steps that compute something of each element."""
+"""Steps that compute a new value from each element."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def with_variable(state):
 
 
 def with_array(state):
-    """An array of NumPy along one dimension."""
+    """The array is a NumPy array along one dimension."""
     dim, choose = state.dim(), state.choose
     if dim is None or not numbers(state) or not state.exact or dim not in ("y", "x", "time"):
         return None
@@ -93,7 +93,7 @@ def cast(state):
         return None
     wanted = choose.choice(CASTS)
     if np.dtype(eval(wanted)).kind in "iu" and state.kinds() & set("f"):
-        # What a float beyond an integer becomes is not said anywhere.
+        # No standard says what an integer cast of a float beyond the integers gives.
         arrays = state.x.data_vars.values() if state.dataset else [state.x]
         info = np.iinfo(np.dtype(eval(wanted)))
         for one in arrays:
@@ -121,7 +121,7 @@ def bounded(state):
 
 
 def anomaly(state):
-    """Two steps: a reduction under a name of its own, and what is left without it."""
+    """Two steps: a reduction with its own name, and the difference of the elements and this reduction."""
     choose = state.choose
     dim = state.dim()
     if state.kinds() != {"f"} or dim is None or "m" in state.names:
@@ -133,7 +133,7 @@ def anomaly(state):
 
 
 def standardised(state):
-    """Three steps: a mean, a deviation, and each element without the one in units of the other."""
+    """Several steps: the mean, the standard deviation, and the distance of each element from the mean in units of the deviation."""
     dim = state.dim()
     if state.kinds() != {"f"} or dim is None or "m" in state.names or not state.exact:
         return None

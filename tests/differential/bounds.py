@@ -1,9 +1,11 @@
-"""How far two right numbers may be apart: what a program gives in 80 bits, and a bound that follows from each cell's own elements.
+"""How far apart two right numbers may be.
 
-A sum of ``n`` floats that is added up in any order is off by at most ``n eps sum|x|`` (Higham, *Accuracy and Stability of
-Numerical Algorithms*, 4.2). So each name of a program has, beside its value, the same in 80 bits and a bound of what the steps
-before did to it: those that pick pick of both, those that add up add up the bounds, and add what adding itself may do. A number is
-right if it is within the bound of that in 80 bits, wherever xarray's is.
+For each program this module computes the answer in 80 bits, and an error bound from the elements of each cell. A sum of ``n``
+floats that is added up in any order is off by at most ``n eps sum|x|`` (Higham, *Accuracy and Stability of Numerical Algorithms*,
+4.2). So each name of a program has three things: its value, the value in 80 bits, and a bound for the error of the steps so far. A
+step that picks elements picks them from the bounds too. A step that adds elements up adds up their bounds, and adds the error of
+the addition itself. A number is right if its distance from the value in 80 bits is within the bound. It need not be near the
+number of xarray.
 """
 
 import warnings
@@ -16,24 +18,24 @@ import xarray as xr
 
 WIDE = np.longdouble
 EPS = float(np.finfo("f8").eps)
-#: A bound that every number is within; its square is a number, too.
+#: A bound that allows every number. Its square is still a number.
 ANYTHING = WIDE(10) ** 2000
-#: NumPy adds pairwise, in blocks of 8 by 128, and rounds some numbers on the way: a few roundings more than elements.
+#: NumPy adds pairwise, in blocks of 8 by 128, and rounds some numbers in between. This makes a few more roundings than elements.
 MORE = 4
 
 
-#: Whether blocks of dask are added up: dask adds and takes means in the type of the elements, block by block, and Gristmill's arrays
-#: do as they are told.
+#: Whether sums run over blocks of dask. dask computes sums and means in the type of the elements, block by block, and arrays of
+#: Gristmill do the same if dask asks for it.
 OF_BLOCKS = ContextVar("of_blocks", default=False)
 
 
 class Unbounded(Exception):
-    """No bound is known for a step."""
+    """The error bound of a step is not known."""
 
 
 @dataclass
 class Near:
-    """A value, the same in 80 bits, and how far from that it may be."""
+    """A value, the same value in 80 bits, and an error bound."""
 
     value: Any
     wide: Any
@@ -41,16 +43,17 @@ class Near:
 
 
 def of(program, ds, of_blocks=False):
-    """The answer of a program with its bound, over blocks of dask if so. Raises :class:`Unbounded`."""
+    """The answer of a program with its error bound. With `of_blocks` it is the bound for blocks of dask. Raises
+    :class:`Unbounded`."""
     OF_BLOCKS.set(of_blocks)
     names = {}
-    # What is faster knows no numbers of 80 bits.
+    # The faster libraries do not support numbers of 80 bits.
     slow = xr.set_options(use_flox=False, use_bottleneck=False, use_numbagg=False)
     with warnings.catch_warnings(), np.errstate(all="ignore"), slow:
         warnings.simplefilter("ignore")
         try:
             for step in program.steps:
-                # Nothing else fills forwards and backwards, and without flox xarray has no first of several variables.
+                # Only bottleneck fills forwards and backwards. Without flox xarray has no `first` of several variables.
                 flox = step.text.endswith((".first()", ".last()"))
                 with xr.set_options(use_bottleneck="fill(" in step.text, use_flox=flox):
                     names[step.name] = fitting(after(step, names, ds))
@@ -62,7 +65,7 @@ def of(program, ds, of_blocks=False):
 
 
 def fitting(near):
-    """With the dimensions of the value, in its order."""
+    """Puts the dimensions of the value in 80 bits and of the bound into the order of the value."""
     return Near(near.value, fitted(near.wide, near.value), fitted(near.error, near.value))
 
 
@@ -79,21 +82,21 @@ def evaluated(text, ds, **names):
 
 
 def floats(value):
-    """Whether there is anything that is rounded."""
+    """Whether any of the values are floats, which are rounded."""
     if isinstance(value, xr.Dataset):
         return any(one.dtype.kind == "f" for one in value.data_vars.values())
     return value.dtype.kind == "f"
 
 
 def wide(value):
-    """The same in 80 bits; what is no number as it is."""
+    """The same in 80 bits. Values that are not numbers stay unchanged."""
     if isinstance(value, xr.Dataset):
         return value.map(wide, keep_attrs=True)
     return value.astype(WIDE) if value.dtype.kind in "iufb" else value
 
 
 def eps_of(value):
-    """The rounding of each variable's own type."""
+    """The machine epsilon of each variable's own type."""
     if isinstance(value, xr.Dataset):
         return value.map(lambda one: xr.DataArray(WIDE(eps_of(one))))
     return float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else 0.0
@@ -107,29 +110,30 @@ def greatest_of(value):
 
 
 def least_of(value):
-    """The least number of each variable's own type."""
+    """The smallest number above zero of each variable's own type."""
     if isinstance(value, xr.Dataset):
         return value.map(lambda one: xr.DataArray(WIDE(least_of(one))))
     return WIDE(np.finfo(value.dtype).smallest_subnormal) if value.dtype.kind == "f" else WIDE(0)
 
 
 def adding(value):
-    """The rounding of sums of a value: that of f8, but over blocks of dask, or where one factor is a small type."""
+    """The relative rounding error of a sum: that of f8, except over blocks of dask, where it may be that of a smaller type."""
     return max(EPS, largest(eps_of(value))) if OF_BLOCKS.get() else EPS
 
 
 def rounded(value, there):
-    """What rounding to the type of a value may do, also to its subnormal numbers."""
+    """The error of rounding to the type of a value, also for subnormal numbers."""
     return finite(eps_of(value) * abs(there.where(np.isfinite(there)))) + least_of(value)
 
 
 def without(value):
-    """Zeros where a bound of nothing is meant."""
+    """An error bound of zero for each element."""
     return xr.zeros_like(wide(value))
 
 
 def finite(error):
-    """A bound with nothing that is missing, which is compared as it is, nor infinite, which times a weight of 0 would be missing."""
+    """A bound without NaN and infinities. Missing elements are compared exactly, and an infinite bound times a weight of 0 would
+    be NaN."""
     if isinstance(error, xr.Dataset):
         return error.map(finite, keep_attrs=True)
     error = error.fillna(0)
@@ -151,7 +155,7 @@ def largest(error):
 
 
 def like(error, value):
-    """A bound for elements that were picked by what they are: their own, or the largest."""
+    """A bound for elements that were picked by their values: the bound of each element, or the largest one."""
     zeros = finite(without(value))
     if not largest(error):
         return zeros
@@ -165,7 +169,7 @@ def like(error, value):
 
 
 def after(step, names, ds):
-    """What a step makes of what was before."""
+    """The value of a step, with its error bound."""
     values = {name: one.value for name, one in names.items()}
     value = evaluated(step.text, ds, **values)
     if step.kind in ("start", "count") or "x" not in names:
@@ -179,12 +183,12 @@ def after(step, names, ds):
 
 
 def exact(step, value, x, names, ds):
-    """What NumPy computes is what there is: rounded, as everybody rounds it. What is fused rounds once less."""
+    """NumPy's result counts as the right one, with the usual rounding. A fused operation rounds once less."""
     return Near(value, wide(value), like(x.error, value) + MORE * eps_of(value) * abs(wide(value)))
 
 
 def beside(step, value, x, names, ds):
-    """A variable of a new data set, beside others that nothing was done with."""
+    """One variable of a new data set comes from `x`. The others are unchanged variables."""
     error = finite(without(value)).assign({step.more["as"]: x.error})
     return Near(value, wide(value).assign({step.more["as"]: x.wide}), error)
 
@@ -194,7 +198,7 @@ def ulps(step, value, x, names, ds):
 
 
 def moved(step, value, x, names, ds):
-    """A number is added."""
+    """The step adds a number."""
     there = evaluated(step.text, ds, x=x.wide)
     return Near(value, there, like(x.error, value) + rounded(value, there))
 
@@ -211,7 +215,7 @@ def squared(step, value, x, names, ds):
 
 
 def apart(step, value, x, names, ds):
-    """A reduction is taken away from the elements."""
+    """The step subtracts a reduction from the elements."""
     other = names[step.more.get("other", "m")]
     name = step.more.get("other", "m")
     there = evaluated(step.text, ds, x=x.wide, **{name: other.wide})
@@ -221,49 +225,51 @@ def apart(step, value, x, names, ds):
 
 
 def divided(step, value, x, names, ds):
-    """By a reduction."""
+    """The step divides by a reduction."""
     by = names[step.more["other"]]
     there = x.wide / by.wide
     loose = finite(x.error / abs(by.wide)) + abs(there) * finite(by.error / abs(by.wide))
-    # By what may as well be nothing.
+    # The divisor may as well be zero.
     loose = xr.where(2 * by.error >= abs(by.wide), np.inf, 2 * loose)
     return Near(value, there, finite(loose + rounded(value, there)))
 
 
 def of_weights(step, names, ds):
-    """The rounding of the weights' type: xarray adds them up in it."""
+    """The machine epsilon of the weights' type, in which xarray adds them up."""
     if "by" not in step.more:
         return 0.0
     return eps_of(evaluated(step.more["by"], ds, **{name: one.value for name, one in names.items()}))
 
 
 def linear(step, value, x, names, ds):
-    """Sums and means, also within groups and with weights."""
-    # Variables of the data set are in 80 bits too. Labels of groups are not: pandas cannot group by such numbers.
+    """The step is a sum or a mean, also of groups or with weights."""
+    # The variables of the data set are in 80 bits too. The labels of groups are not, because pandas cannot group by such numbers.
     given = ds if "groupby(" in step.text else wide(ds)
     there = evaluated(step.text, given, x=x.wide)
-    # A product of two f4 is an f4 before it is added.
+    # The product of two f4 is rounded to f4 before it is added.
     inner = eps_of(x.value) if "dot(" in step.text else 0.0
     sizes = step.text.replace("ds[", "abs(ds[").replace("]", "])", 1) if "dot(" in step.text else step.text
     added = evaluated(sizes, given, x=abs(x.wide))
     if "dot(" in step.text:
         inner = max(inner, eps_of(ds[step.more["other"]]))
     error = evaluated(sizes, given, x=finite(x.error)) if largest(x.error) else 0.0
-    # A mean is a sum that is divided: it is infinite where the sum is beyond the type.
+    # A mean is a divided sum. It is infinite if the sum overflows its type.
     error = error + xr.where(size_of(x.value) * added > greatest_of(value), np.inf, 0.0)
     if "dot(" in step.text and np.isinf(x.wide).any():
-        # A factor that is not summed over is multiplied before or after: infinities of both signs, or one.
+        # A factor that is not summed over may be multiplied before the sum or after it. The results differ if there are
+        # infinities.
         error = error + np.inf
     own = (size_of(x.value) + MORE) * (adding(x.value) + of_weights(step, names, ds)) * added + inner * added
     return Near(value, there, finite(own + error + rounded(value, there)))
 
 
 def spread(step, value, x, names, ds):
-    """Variances and their roots: two passes, of which the second sees the rounding of the first, squared."""
+    """The step is a variance or a standard deviation. It takes two passes; the second one has the squared rounding error of the
+    first."""
     there = evaluated(step.text, ds, x=x.wide)
     mean = evaluated(step.size, ds, x=abs(x.wide))
-    # xarray keeps the mean with weights in the type of the elements before it takes distances from it, and adds up the squares of
-    # these in the type of the answer: f4 for integers of 16 bits with such weights.
+    # With weights, xarray keeps the mean in the type of the elements before it computes the distances. It adds up their squares in
+    # the type of the answer, which is f4 for integers of 16 bits with weights of f4.
     of_answer = largest(eps_of(value)) if "by" in step.more else 0
     adds = adding(x.value) + of_weights(step, names, ds) + of_answer
     rounding = adds + (eps_of(x.value) if "by" in step.more else 0)
@@ -272,21 +278,22 @@ def spread(step, value, x, names, ds):
     variance = there**2 if root else there
     second = 2 * (size_of(x.value) + MORE) * adds * variance + MORE * first**2
     if OF_BLOCKS.get():
-        # dask takes the distance of each block's mean from that of all: the rounding of a mean counts as often as that distance.
+        # dask computes the distance of each block's mean from the mean of all blocks. The rounding error of a mean is multiplied
+        # by that distance.
         second = second + 2 * np.sqrt(variance) * first
     error = np.sqrt(variance + second) - np.sqrt(np.maximum(variance - second, 0)) if root else second
     if largest(x.error):
-        # A deviation is a norm: it moves by no more than that of what is added.
+        # A deviation is a norm. It changes by at most the norm of the change.
         moved = np.sqrt(evaluated(step.size, ds, x=finite(x.error) ** 2)) * 3
         error = error + (moved if root else 2 * np.sqrt(variance) * moved + moved**2)
-    # xarray squares in the type of the elements.
+    # xarray computes the squares in the type of the elements.
     error = error + xr.where(size_of(x.value) * mean > np.sqrt(greatest_of(value)), np.inf, 0.0)
     near = Near(value, there, finite(error + rounded(value, there)))
     return near if not isinstance(value, xr.Dataset) else not_reduced(near, x)
 
 
 def not_reduced(near, x):
-    """With variables of a data set that have none of the dimensions as they were: so xarray leaves them."""
+    """Variables of a data set that have none of the dimensions stay unchanged, as in xarray."""
     for name, one in near.value.data_vars.items():
         if one.sizes == x.value[name].sizes:
             near.wide[name], near.error[name] = x.wide[name], x.error[name]
@@ -302,7 +309,8 @@ def quantile(step, value, x, names, ds):
     there = evaluated(step.text, ds, x=x.wide)
     own = evaluated(step.size, ds, x=abs(x.wide))
     error = finite(without(value) + 8 * EPS * own + largest(x.error)) + 4 * rounded(value, there)
-    # NumPy gives NaN between two infinities of one sign, and beside one; Gristmill the infinity, and the number: docs/correctness.md.
+    # Between two infinities of one sign, and beside one, NumPy gives NaN. Gristmill gives the infinity or the element:
+    # docs/correctness.md.
     return Near(value, there, error.where(~(np.isinf(own) & there.isnull()), np.inf))
 
 
@@ -312,7 +320,7 @@ def product(step, value, x, names, ds):
 
 
 def product_error(value, there, x, wides):
-    """The roundings of a product; anything where what lies between may be too large or too small for the type."""
+    """The rounding error of a product. It is unlimited if an intermediate result may be too large or too small for the type."""
     if isinstance(value, xr.Dataset):
         return value.map(lambda one: product_error(one, there[one.name], x[one.name], wides[one.name]))
     logs = float(np.abs(np.log10(np.abs(wides.where(wides != 0)))).sum())
@@ -322,7 +330,7 @@ def product_error(value, there, x, wides):
 
 
 def running(step, value, x, names, ds):
-    """Running sums depend on each other: a bound of all that there is."""
+    """Running sums depend on each other, so they share one bound."""
     return Near(value, wide(value), running_error(step, value, x.value) + like(x.error, value))
 
 
@@ -331,14 +339,14 @@ def running_error(step, value, x):
         return value.map(lambda one: running_error(step, one, x[one.name]))
     all_of = float(abs(wide(x)).sum())
     if not np.isfinite(all_of):
-        # Whatever has an infinity beside it.
+        # An infinity makes everything beside it unbounded.
         return finite(without(value)) + np.inf
     factor = all_of * (np.sqrt(EPS * x.size) if ".std(" in step.text else EPS * x.size)
     return finite(without(value)) + 4 * max(EPS, eps_of(value)) / EPS * factor
 
 
 def twin(step, value, x, names, ds):
-    """Covariances and correlations."""
+    """The step is a covariance or a correlation."""
     from .twins import bound
 
     return bound(step, value, x, names, ds)

@@ -1,4 +1,4 @@
-"""One program on one data set, in each way: what came, and what should have come."""
+"""Runs one program on one data set in each way, and compares the answer with the expected one."""
 
 import hashlib
 import shutil
@@ -13,34 +13,34 @@ from . import bounds, datasets, programs, ways
 from .comparison import differences
 from .written import write
 
-#: Programs over one data set: writing it and storing it costs as much as some of them.
+#: How many programs share one data set. To write it and store it costs as much as several programs.
 PROGRAMS_OF_ONE = 20
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What one way did otherwise than xarray."""
+    """A difference of one way from xarray."""
 
     way: str
     said: tuple[str, ...]
-    #: The exception that Gristmill raised, if it did.
+    #: The exception of Gristmill, if it raised one.
     error: BaseException | None = None
 
 
 @dataclass
 class Case:
-    """A program, its data set, and what differed."""
+    """A program, its data set, and the differences that were found."""
 
     seed: Any
     number: int
     made: datasets.Made
     program: programs.Program
-    #: The data set as xarray has it.
+    #: The data set as xarray opens it.
     theirs: Any = None
-    #: What xarray answers, or the exception that it raises.
+    #: The answer of xarray, or the exception that it raises.
     expected: Any = None
     refusal: Exception | None = None
-    #: Why there is no bound for the numbers, if there is none and one was asked for.
+    #: Why the numbers have no bound. It is empty if they have one, or if nobody asked for one.
     unbounded: str = ""
     found: list[Difference] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Unreadable(Exception):
 
 
 class Place:
-    """A data set in a file, and the same on nodes if there are some. The file goes at the end."""
+    """A data set in a file, and also on nodes if there are some. `close` removes the file."""
 
     def __init__(self, made, folder, name, cluster=None, chunks=None):
         self.made = made
@@ -63,7 +63,7 @@ class Place:
         write(made, self.path)
         self.url = None
         if cluster:
-            # A name of its own: what was there before is remembered.
+            # The name is unique, because Gristmill remembers what was under a name before.
             digest = hashlib.sha1(str(self.path).encode()).hexdigest()[:12]
             self.url = f"{cluster}{digest}-{name}{made.suffix}"
             ways.put(self.path, self.url)
@@ -80,13 +80,13 @@ class Place:
             self.path.unlink()
 
     def answer(self, way, program):
-        """What Gristmill answers in one way, in memory."""
+        """The answer of Gristmill in one way, in memory."""
         with ways.opened(way, self.path, self.url, self.chunks) as ds, ways.options(way):
             return programs.run(program.steps, ds).as_numpy()
 
 
 def answered(place, way, program):
-    """``(answer, error)`` of one way. A panic is an error that no program should see, and is one here."""
+    """``(answer, error)`` of one way. A panic should never reach a program, so it counts as an error here."""
     try:
         return place.answer(way, program), None
     except (KeyboardInterrupt, SystemExit):
@@ -96,7 +96,7 @@ def answered(place, way, program):
 
 
 def compare(case, place, which):
-    """Fills in what differs, in some ways."""
+    """Finds the differences in the given ways and adds them to the case."""
     near = {}
 
     def bound(of_blocks):
@@ -131,12 +131,12 @@ def judged(case, got, error, bound):
 
 
 def as_otherwise(case, place, way, got, error, bound):
-    """Whether xarray does the same in another way of its own: over the same blocks of dask, whose types and refusals are dask's,
-    or without flox, whose types and empty groups those of Gristmill are not."""
+    """Whether xarray gives the same answer in another way of its own. One way uses the same blocks of dask, where dask decides
+    types and refusals. The other works without flox, which has other types and other empty groups than Gristmill."""
     chunks = [None]
     if way in ways.OF_DASK:
         with ways.opened(way, place.path, place.url, place.chunks) as ds:
-            # A variable of its own may have others; then these are those that were asked for.
+            # A variable that was added may have other chunks. Then the chunks that were asked for count.
             try:
                 chunks.append(dict(ds.chunks))
             except ValueError:
@@ -158,14 +158,14 @@ def as_otherwise(case, place, way, got, error, bound):
 
 
 def data_of(seed, number, folder, cluster=None):
-    """The data set of a program."""
+    """The data set of the program with this number."""
     which = number // PROGRAMS_OF_ONE
     made = datasets.make(seed, which)
     return Place(made, folder, f"data{which}", cluster, ways.pieces(seed, which, made.sizes))
 
 
 def run(seed, number, place, which):
-    """The program of a seed with a number, in some ways."""
+    """Runs the program with this number of a seed, in the given ways."""
     program, expected, refusal = programs.make(seed, number, place.theirs)
     case = Case(seed, number, place.made, program, place.theirs, expected, refusal)
     return compare(case, place, ways.of_program(number, which))

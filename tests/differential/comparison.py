@@ -1,21 +1,21 @@
-"""What differs between two answers."""
+"""Finds the differences between two answers."""
 
 from functools import partial
 
 import numpy as np
 import xarray as xr
 
-#: Characters of a value in a text.
+#: The maximum number of characters of a value in a message.
 MAX_SHOWN = 300
-#: A mean of some labels is added up in any order.
+#: A label may be a mean of several labels, which are added up in any order.
 ROUNDINGS_OF_LABELS = 32
 
 
 def differences(got, expected, bound):
-    """Sentences that say what differs; none if nothing does.
+    """Sentences that describe the differences. There are none if the answers agree.
 
-    ``bound()`` gives the number in 80 bits and how far from it a right one may be, as ``bounds.of`` does; it is asked only where bits
-    differ. It gives None where there is no bound.
+    ``bound()`` gives the number in 80 bits and the distance within which a number is right, like ``bounds.of``. It is called only
+    if bits differ. It gives None if there is no bound.
     """
     if type(got).__name__ != type(expected).__name__:
         return [f"kind: {type(got).__name__}, expected {type(expected).__name__}"]
@@ -26,7 +26,7 @@ def differences(got, expected, bound):
 
 def of_datasets(got, expected, bound):
     said = []
-    # Their order is not told: that of groups of flox is another one each time.
+    # The order is not compared: flox gives another order of its groups each time.
     if set(got.data_vars) != set(expected.data_vars):
         return [f"variables: {list(got.data_vars)}, expected {list(expected.data_vars)}"]
     if dict(got.sizes) != dict(expected.sizes):
@@ -62,14 +62,14 @@ def of_arrays(got, expected, bound):
 
 
 def of_labels(expected):
-    """The bound of coordinates, of which coarsening makes means."""
+    """The bound for coordinates. `coarsen` computes means of them."""
     there = np.asarray(expected.values).astype(np.longdouble)
     largest = np.abs(np.where(np.isfinite(there), there, 0)).max(initial=0)
     return there, np.full(there.shape, ROUNDINGS_OF_LABELS * float(np.finfo(expected.dtype).eps) * largest)
 
 
 def of_variables(got, expected, bound):
-    # xarray has bins as pandas has them with flox, and as objects without.
+    # With flox xarray has bins as a type of pandas, and without it as objects.
     if "interval" in str(expected.dtype) and got.dtype == object:
         expected = xr.Variable(expected.dims, np.array(list(expected.values), object), expected.attrs)
     if got.dims != expected.dims or got.shape != expected.shape:
@@ -80,7 +80,7 @@ def of_variables(got, expected, bound):
 
 
 def in_order(bound, dims):
-    """A bound with its dimensions in this order: xarray has another one over blocks of dask sometimes."""
+    """A bound with its dimensions in this order. Over blocks of dask xarray sometimes has another order."""
     near = bound()
     ordered = lambda one: one.transpose(*dims) if set(getattr(one, "dims", ())) == set(dims) else one
     return near and tuple(map(ordered, near))
@@ -98,7 +98,7 @@ def is_nan(value):
 
 
 def of_values(got, expected, bound):
-    """Elements that differ by more than they may."""
+    """The elements that differ by more than the bound."""
     if expected.dtype.kind == "O":
         alike = np.array([same_object(one, two) for one, two in zip(got.flat, expected.flat)], bool)
         differ = ~alike.reshape(expected.shape)
@@ -110,7 +110,7 @@ def of_values(got, expected, bound):
         return []
     if expected.dtype.kind == "f":
         near = bound()
-        # What xarray gives over blocks of dask sometimes has another shape.
+        # Over blocks of dask the result of xarray sometimes has another shape.
         if near is not None and all(np.shape(one) == got.shape for one in near):
             differ &= ~close(got, *near)
             if not differ.any():
@@ -122,20 +122,20 @@ def of_values(got, expected, bound):
 
 
 def same_object(one, two):
-    """Whether objects are equal, and what is missing is in both; pairs of labels too."""
+    """Whether two objects are equal. Two missing values are equal, and pairs of labels are compared one by one."""
     if isinstance(one, tuple) and isinstance(two, tuple):
         return len(one) == len(two) and all(map(same_object, one, two))
     return bool(one == two or (one != one and two != two))
 
 
 def close(got, there, error):
-    """Where numbers are within the bound of what is right."""
+    """Which numbers are within the bound of the right ones."""
     there, error = np.asarray(there), np.asarray(error)
     limit = np.finfo(got.dtype)
     with np.errstate(all="ignore"):
         bound = error + np.abs(there) * float(limit.eps) + float(limit.smallest_subnormal)
         near = np.abs(got.astype(there.dtype) - there) <= bound
-        # Beyond the type there are infinities.
+        # A number beyond the type may be an infinity.
         near |= np.isinf(got) & (np.abs(there) + bound >= float(limit.max)) & (np.sign(got) == np.sign(there))
         near |= (error > float(limit.max)) | np.isnan(got) & np.isnan(there)
     return near

@@ -9,14 +9,14 @@ from .variables import Stored, stored, variable
 
 FORMATS = ("NETCDF4", "NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA", "zarr2", "zarr3")
 CALENDARS = ("standard", "standard", "noleap", "360_day", "proleptic_gregorian")
-#: Lengths of dimensions. Short ones often: edges are where things go wrong.
+#: Lengths of dimensions. Short ones come often, because mistakes are likely at edges.
 LENGTHS = (1, 2, 3, 4, 5, 5, 7, 8, 11, 17)
 MAX_VARIABLES = 4
 
 
 @dataclass(frozen=True)
 class Made:
-    """A data set as it is stored."""
+    """A data set in the form in which it is stored."""
 
     form: str
     sizes: dict[str, int]
@@ -28,13 +28,13 @@ class Made:
         return ".zarr" if self.form.startswith("zarr") else ".nc"
 
     def only(self, names):
-        """With these variables and the coordinates alone."""
+        """The same data set with only these variables and the coordinates."""
         kept = tuple(one for one in self.variables if one.name in names or one.name in self.sizes)
         return Made(self.form, self.sizes, kept, self.unlimited)
 
 
 def make(seed, number):
-    """The data set of a seed with a number."""
+    """The data set with this number of a seed."""
     choose = Random(f"data {seed} {number}")
     rng = np.random.default_rng(choose.getrandbits(64))
     form = choose.choice(FORMATS)
@@ -45,7 +45,7 @@ def make(seed, number):
     if "time" in sizes and choose.random() < 0.6:
         sizes["time"] = choose.choice([6, 13, 24, 30])
     if choose.random() < 0.04:
-        # In netCDF-3 only what has no end is empty, and only the first dimension has none.
+        # In netCDF-3 only an unlimited dimension can be empty, and only the first one can be unlimited.
         sizes[dims[0] if form.startswith("NETCDF3") else choose.choice(dims)] = 0
     variables = [coordinate(rng, choose, form, dim, size) for dim, size in sizes.items() if choose.random() < 0.85]
     for name in "abcd"[: choose.randint(1, MAX_VARIABLES)]:
@@ -61,17 +61,17 @@ def make(seed, number):
     unlimited = ()
     if form == "NETCDF4" and choose.random() < 0.3:
         unlimited = (first,)
-        # What has no end is stored in chunks.
+        # A variable with an unlimited dimension is stored in chunks.
         variables = [one if one.chunks or first not in one.dims else stored_in_chunks(one) for one in variables]
     if form.startswith("NETCDF3") and (not sizes[first] or choose.random() < 0.5):
-        # In netCDF-3 that is the first dimension of whatever has it.
+        # In netCDF-3 the unlimited dimension must be the first one of each variable.
         variables = [one if first not in one.dims[1:] else first_of_all(one, first) for one in variables]
         unlimited = (first,)
     return Made(form, sizes, tuple(variables), unlimited)
 
 
 def auxiliary(rng, choose, form, dims, sizes):
-    """Coordinates of more dimensions than one, and of none."""
+    """Coordinates with two dimensions, and with none."""
     made = []
     if choose.random() < 0.15 and len(dims) > 1:
         pair = tuple(choose.sample(dims, 2))
@@ -82,7 +82,7 @@ def auxiliary(rng, choose, form, dims, sizes):
 
 
 def beside(choose, variables):
-    """With the names of such coordinates at the variables that have their dimensions."""
+    """Adds the attribute `coordinates`, with the names of these coordinates, to the variables that have their dimensions."""
     extra = [one for one in variables if one.name in ("place", "height")]
     named = []
     for one in variables:
@@ -98,7 +98,7 @@ def stored_in_chunks(one):
 
 
 def first_of_all(one, dim):
-    """With another dimension first."""
+    """Moves a dimension to the front."""
     at = one.dims.index(dim)
     dims = (dim, *one.dims[:at], *one.dims[at + 1 :])
     return replace(one, dims=dims, values=np.ascontiguousarray(np.moveaxis(one.values, at, 0)))
@@ -111,7 +111,7 @@ def coordinate(rng, choose, form, dim, size):
         days = first + step * np.arange(size)
         attrs = {"units": "days since 2000-01-01", "calendar": choose.choice(CALENDARS)}
         if not size:
-            # xarray reads no other calendar where there are no days.
+            # For an empty time xarray reads no other calendar.
             attrs["calendar"] = "standard"
         return Stored(dim, (dim,), days.astype(choose.choice(["i4", "f8"])), attrs)
     if choose.random() < 0.5:

@@ -1,10 +1,10 @@
-"""Steps that reduce within groups, lengths of time, windows, or with weights."""
+"""Steps that reduce within groups, bins of time or windows, or with weights."""
 
 import numpy as np
 
 from .steps import Step, arguments
 
-#: How each method that groups have rounds, and what tells how large the elements of a cell are.
+#: The rounding class of each method of a group, and an expression for the size of the elements of a cell.
 METHODS = {
     "sum": "linear",
     "mean": "linear",
@@ -28,7 +28,7 @@ def numbers(state):
 
 
 def method(state, names=tuple(METHODS)):
-    """A method and its kind; counts of what is not exact are left out."""
+    """A method and its kind. Counts of values that are not exact are left out."""
     choose = state.choose
     name = choose.choice([*names, "mean", "sum", "mean", "std"])
     kind = METHODS[name]
@@ -45,7 +45,7 @@ def reduced(state, before, names=tuple(METHODS)):
     if name is None:
         return None
     if name == "sum" and kind == "count" and before.endswith("boundary='pad')"):
-        # Whole numbers become floats beside what is missing.
+        # Integers become floats if some of them are missing.
         kind = "linear"
     given = []
     if name not in ("count", "any", "all", "first", "last") and choose.random() < 0.2:
@@ -81,7 +81,7 @@ def grouped(state):
 
 
 def departures(state):
-    """What is left of each element without the mean of its group."""
+    """The distance of each element from the mean of its group."""
     if state.kinds() != {"f"} or "time" not in state.x.indexes or state.dataset or "g" in state.names:
         return None
     by = state.choose.choice(["time.month", "time.year"])
@@ -134,7 +134,7 @@ def weighted(state):
 
 
 def percentiles(state):
-    """Weighted quantiles and those of groups, which are read."""
+    """Weighted quantiles and quantiles of groups. Gristmill reads the elements for them."""
     dim, choose = state.dim(), state.choose
     if dim is None or not numbers(state) or not state.exact or not state.x.sizes[dim]:
         return None

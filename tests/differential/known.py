@@ -1,4 +1,4 @@
-"""Differences that have a reason: each as narrow as it can be said."""
+"""The differences that have a reason. Each entry is as narrow as possible."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from . import programs
 
 @dataclass(frozen=True)
 class Known:
-    """A class of differences. ``is_that`` tells it by the case and by what one way did."""
+    """A class of differences. ``is_that`` decides from the case and the difference of one way."""
 
     name: str
     reason: str
@@ -19,7 +19,7 @@ class Known:
 
 
 def raised(kind, *words):
-    """Whether Gristmill raised that, with one of these words in the message."""
+    """Whether Gristmill raised this exception, with one of these words in the message."""
 
     def told(case, difference):
         error = difference.error
@@ -29,12 +29,12 @@ def raised(kind, *words):
 
 
 def used(case):
-    """The variables that a program names."""
+    """The variables whose names are in the program."""
     return (one for one in case.made.variables if f"'{one.name}'" in case.text)
 
 
 def narrow_scale(case, difference):
-    """Whether a variable of the program has integers that the type of their integer scale does not hold."""
+    """Whether the program uses a variable of integers that its integer scale's type cannot hold."""
 
     def has(one):
         scale = getattr(one.attrs.get("scale_factor"), "dtype", np.dtype("f8"))
@@ -44,8 +44,8 @@ def narrow_scale(case, difference):
 
 
 def rounded_fill(case, difference):
-    """Whether a variable of the program has elements of more digits than f4, a scale in f4, and a missing value that is no f4, or to
-    which elements are rounded."""
+    """Whether the program uses a variable with a scale of f4 and elements with more digits than f4 has. Its missing value is not
+    an f4, or some elements are rounded to it."""
 
     def has(one):
         scaled = getattr(one.attrs.get("scale_factor"), "dtype", None) == np.float32
@@ -60,13 +60,14 @@ def rounded_fill(case, difference):
 
 
 def quantile_of_nothing(case, difference):
-    """Whether a quantile of f4 is f8 in one of both, and nothing else differs."""
+    """Whether one side has a quantile as f8 and the other as f4, and nothing else differs."""
     types = ("dtype: float64, expected float32", "dtype: float32, expected float64")
     return "quantile(" in case.text and all(said.endswith(types) for said in difference.said)
 
 
 def place_of_missing(case, difference):
-    """Whether the place of the least or largest is asked for where there are missing elements and infinities."""
+    """Whether the program asks for the index of the smallest or largest element where some elements are missing and others
+    infinite."""
 
     def both(step_at):
         x = programs.run(case.program.steps[:step_at], case.theirs)
@@ -79,7 +80,7 @@ def place_of_missing(case, difference):
 
 
 def narrow_weights(case, difference):
-    """Whether the sums of weights, or of elements by weights, are beyond the integers in which xarray adds them up."""
+    """Whether the sum of the weights, or of the weighted elements, is beyond the integer type in which xarray adds them up."""
     import xarray as xr
 
     names = {"ds": case.theirs, "np": np, "xr": xr}

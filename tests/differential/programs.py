@@ -1,4 +1,4 @@
-"""Random programs, made up while they run on the data set of xarray."""
+"""Random programs. Each line runs on the data set of xarray as soon as it is made."""
 
 import warnings
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from . import arithmetic, groupings, reductions, selections, several
 from .steps import INEXACT, State, Step
 
-#: Steps at most, of those that are no parts of others.
+#: The maximum number of steps. The parts of a step do not count.
 MAX_STEPS = 5
-#: How often a program ends with a line that xarray refuses: Gristmill should refuse it too.
+#: How often a program ends with a line that xarray refuses. Gristmill should refuse it too.
 REFUSED = 0.3
-#: Lines that xarray refuses before another way is taken.
+#: How many lines xarray may refuse before the program ends.
 MAX_REFUSED = 6
-#: Elements of what a program holds, so that expanding again and again ends.
+#: The maximum number of elements of a result. Without it, repeated expansion would never end.
 MAX_ELEMENTS = 20_000
 
 FAMILIES = [
@@ -29,7 +29,7 @@ FAMILIES = [
 
 @dataclass(frozen=True)
 class Program:
-    """Lines of Python over ``ds``; the answer is ``x``."""
+    """Lines of Python over the data set ``ds``. The answer is ``x``."""
 
     steps: tuple[Step, ...]
 
@@ -39,7 +39,7 @@ class Program:
 
 
 def run(steps, ds, names=None):
-    """What a program gives on a data set. Raises what its lines raise."""
+    """The result of a program on a data set. It raises the exceptions of its lines."""
     import xarray as xr
 
     names = {"ds": ds, "np": np, "xr": xr} if names is None else names
@@ -55,9 +55,9 @@ def compiled(text):
 
 
 def make(seed, number, ds):
-    """The program of a seed with a number, for a data set as xarray opens it, and what it gives there.
+    """The program with this number of a seed for a data set of xarray, and its result there.
 
-    Gives ``(program, answer, error)``, of which one of the last two is None.
+    Returns ``(program, answer, error)``, where either the answer or the error is None.
     """
     choose = Random(f"program {seed} {number}")
     state = State(choose, ds)
@@ -98,7 +98,7 @@ def beginning(state):
 
 
 def something(state):
-    """A step, or nothing if what was drawn does not fit here."""
+    """A random step, or None if the drawn step does not fit here."""
     choose = state.choose
     family = choose.choices([one for one, _ in FAMILIES], [weight for _, weight in FAMILIES])[0]
     maker = choose.choices([one for one, _ in family], [weight for _, weight in family])[0]

@@ -1,4 +1,4 @@
-"""Steps that reduce: sums, means, spreads, ends, places, medians."""
+"""Steps that reduce: sums, means, spreads, extremes, indices, medians."""
 
 from .steps import Step, arguments
 
@@ -12,7 +12,7 @@ def floats(state):
 
 
 def options(state, *names):
-    """Keywords that a reduction takes, sometimes."""
+    """Random keywords of a reduction."""
     choose = state.choose
     given = []
     if "skipna" in names and choose.random() < 0.3:
@@ -75,7 +75,7 @@ def places(state):
     over = choose.choice([repr(dim), repr(dim), "dim=...", "", repr([dim])])
     text = f"x.{method}({arguments(over, *options(state, 'skipna'))})"
     if over == "dim=..." or over.startswith("["):
-        # A dictionary with the place on each axis.
+        # The result is a dictionary with the index on each axis.
         text = f"xr.Dataset({text})" if not state.dataset else text
     return Step(text, "count")
 
@@ -99,7 +99,7 @@ def product(state):
 
 
 def combined(state):
-    """What people write out of reductions."""
+    """Combinations of reductions that people write."""
     choose, dim = state.choose, state.dim()
     if not numbers(state) or not state.exact or dim is None:
         return None
@@ -121,7 +121,7 @@ def combined(state):
 
 
 def running(state):
-    """What is not reduced, but read and computed: running sums, windows, ranks."""
+    """Running sums, windows and ranks. Gristmill does not reduce them; it reads the elements and computes."""
     choose, dim = state.choose, state.dim()
     if not numbers(state) or dim is None or not state.exact:
         return None

@@ -1,4 +1,4 @@
-"""Many programs, on some processes, and what came of them."""
+"""Runs many programs in several processes, and collects the results."""
 
 import gc
 import multiprocessing
@@ -16,19 +16,19 @@ from dataclasses import dataclass, field, replace
 from . import cases, known, ways
 from .shrinking import script, shrunk
 
-#: Differences of which a script is made. Those after it are told without.
+#: The number of differences for which a script is made. Later differences are reported without one.
 MAX_SCRIPTS = 5
 
 
 @dataclass
 class Summary:
-    """What came of some programs."""
+    """The results of some programs."""
 
     programs: int = 0
     refused: int = 0
     ways: Counter = field(default_factory=Counter)
     explained: Counter = field(default_factory=Counter)
-    #: Texts that say what differed, with all that is needed to see it again.
+    #: Texts that describe each difference and how to reproduce it.
     unexplained: list[str] = field(default_factory=list)
 
     def add(self, other):
@@ -49,11 +49,11 @@ class Plan:
     ways: tuple[str, ...] = ways.WAYS
     cluster: str | None = None
     scripts: bool = True
-    #: Whether what is on the list is told as if it were not.
+    #: Whether to report known differences like all others.
     everything: bool = False
 
     def blocks(self):
-        """The same, cut by data sets."""
+        """The same plan, cut into one part for each data set."""
         at, end = self.first, self.first + self.programs
         while at < end:
             until = min(end, (at // cases.PROGRAMS_OF_ONE + 1) * cases.PROGRAMS_OF_ONE)
@@ -62,8 +62,8 @@ class Plan:
 
 
 def block(plan):
-    """The programs over one data set."""
-    # Those of NumPy and dask about NaN, by the thousand. The process is for this alone.
+    """Runs the programs over one data set."""
+    # NumPy and dask warn of NaN thousands of times. This process does nothing else, so its warnings can be off.
     warnings.simplefilter("ignore")
     summary = Summary()
     folder = tempfile.mkdtemp(prefix="differential-")
@@ -75,7 +75,7 @@ def block(plan):
     except cases.Unreadable:
         summary.refused += plan.programs
     except Exception:
-        # Of the comparison, not of what is compared. The other programs go on.
+        # The comparison itself failed, and not what it compares. The other programs go on.
         summary.unexplained.append(f"--seed {plan.seed} --number {plan.first}: no comparison\n{traceback.format_exc()}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -83,7 +83,7 @@ def block(plan):
 
 
 def one(plan, number, place, folder, summary):
-    """One program in all ways; what came of it goes into the summary."""
+    """Runs one program in all ways and adds the result to the summary."""
     try:
         case = cases.run(plan.seed, number, place, plan.ways)
     except Exception:
@@ -98,12 +98,12 @@ def one(plan, number, place, folder, summary):
             summary.explained[reason.name] += 1
             continue
         summary.unexplained.append(told(case, difference, place, plan, folder, len(summary.unexplained)))
-        # The same program in another way differs for the same reason, nearly always.
+        # If another way differs too, the reason is nearly always the same.
         break
 
 
 def told(case, difference, place, plan, folder, told_before):
-    """A difference as text: how to repeat it, what it is, and a small script that shows it."""
+    """A difference as text: how to repeat it, a description, and a small script that shows it."""
     lines = [f"--seed {case.seed} --number {case.number}, {difference.way} ({case.made.form})"]
     lines += [f"    {line}" for line in case.text.splitlines()]
     lines += [f"  {one}" for one in difference.said]
@@ -115,17 +115,18 @@ def told(case, difference, place, plan, folder, told_before):
 
 
 def prepare():
-    """Graphs of dask are many objects that live for a moment; looking for more garbage took a seventh of the time of a process."""
+    """Graphs of dask have many objects with short lives. The default garbage collection took a seventh of the time of a process."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 def run(plan, jobs=None, heard=None):
-    """Runs a plan on some processes. ``heard(summary, seconds)`` is called as it goes on. A process that crashes ends it."""
+    """Runs a plan in several processes, and calls ``heard(part, summary, seconds)`` for each finished part. A process that crashes
+    ends the run."""
     summary, begin = Summary(), time.monotonic()
     jobs = jobs or os.cpu_count() or 1
-    # Nodes and threads are not for forked children. A pool of multiprocessing would wait for ever for one that crashed.
+    # Forked children cannot use nodes and threads. A pool of multiprocessing would wait for a crashed process without end.
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=prepare) as pool:
         under_way = {pool.submit(block, part): part for part in plan.blocks()}
@@ -136,7 +137,7 @@ def run(plan, jobs=None, heard=None):
                 try:
                     one = future.result()
                 except BrokenProcessPool:
-                    # Every other part fails with it.
+                    # All other parts fail with it.
                     summary.unexplained.append(f"--seed {plan.seed} --number {part.first} or another: a process crashed")
                     return summary
                 summary.add(one)

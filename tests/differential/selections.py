@@ -1,4 +1,4 @@
-"""Steps that pick elements, and steps that only change how an array lies."""
+"""Steps that pick elements, and steps that only change the shape."""
 
 from .steps import Step
 
@@ -14,7 +14,7 @@ def by_place(state):
     if kind < 0.6:
         ends = [None, *range(-size - 1, size + 2)]
         step = choose.choice([None, 1, 2, 3, -1, -2, -3])
-        # dask takes the first element where NumPy takes none, if the start is before it and the step goes back.
+        # If the start lies before the array and the step is negative, dask takes the first element and NumPy takes none.
         start = choose.choice([end for end in ends if end is None or end >= -size])
         return Step(f"x.isel({dim}=slice({start}, {choose.choice(ends)}, {step}))", "pick")
     if kind < 0.8:
@@ -68,7 +68,7 @@ def ends(state):
 
 
 def masked(state):
-    """Elements that a condition leaves out, on themselves, on another variable or on labels."""
+    """Masks of a condition on the elements, on another variable or on labels."""
     choose = state.choose
     if not state.exact or state.kinds() - set("iufb"):
         return None
@@ -109,7 +109,7 @@ def dropped(state):
 
 
 def shape(state):
-    """Another order, other dimensions, the same elements."""
+    """The same elements in another order or with other dimensions."""
     dims, choose = state.dims(), state.choose
     kind = choose.randrange(8)
     if kind == 0 and dims:
@@ -138,7 +138,7 @@ def shape(state):
 
 
 def moved(state):
-    """Other labels, gaps, edges."""
+    """Steps that change labels, make gaps or change edges."""
     dims, choose = state.dims(), state.choose
     if not dims or not state.exact or state.kinds() - set("iuf"):
         return None

@@ -1,4 +1,4 @@
-"""Steps of several variables at once: products, covariances, and methods of data sets."""
+"""Steps that use several variables: products, covariances, and methods of data sets."""
 
 from .steps import Step
 
@@ -36,7 +36,7 @@ def products(state):
 
 
 def of_dataset(state):
-    """From a data set to one variable."""
+    """Takes one variable from a data set."""
     if not state.dataset or not state.x.data_vars:
         return None
     return Step(f"x[{state.choose.choice(sorted(state.x.data_vars))!r}]", "pick")

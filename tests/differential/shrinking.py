@@ -1,4 +1,4 @@
-"""A difference made small: fewer lines, fewer variables, fewer elements."""
+"""Makes a difference small: fewer lines, fewer variables, fewer elements."""
 
 import tempfile
 from dataclasses import replace
@@ -11,12 +11,12 @@ from .programs import Program, run
 from .variables import Stored
 from .written import HEADER, source
 
-#: Candidates that are tried, a tenth of a second each.
+#: The maximum number of candidates. Each one takes a tenth of a second.
 MAX_TRIES = 120
 
 
 def shrunk(case, difference, folder, cluster=None, chunks=None):
-    """``(made, program, way, chunks)``, as small as was found, that differ in the same way."""
+    """The smallest ``(made, program, way, chunks)`` that was found with the same kind of difference."""
     tries = 0
     best = (case.made, case.program)
     reason = known.explained(case, difference)
@@ -39,7 +39,7 @@ def shrunk(case, difference, folder, cluster=None, chunks=None):
                     return False
                 small = cases.Case(case.seed, case.number, made, program, place.theirs, expected, refusal)
                 cases.compare(small, place, [difference.way])
-                # Another kind of difference is another one.
+                # Another kind of difference does not count.
                 return any(
                     kind_of(one) == kind_of(difference) and known.explained(small, one) is reason for one in small.found
                 )
@@ -62,7 +62,7 @@ def kind_of(difference):
 
 
 def candidates(made, program):
-    """The same with something less."""
+    """The same case with something removed."""
     steps = program.steps
     for at in range(len(steps) - 1, 0, -1):
         yield made, Program((*steps[:at], *steps[at + 1 :]))
@@ -84,7 +84,7 @@ def candidates(made, program):
 
 
 def shorter(made, dim, part):
-    """Fewer elements along a dimension."""
+    """The same data set with fewer elements along a dimension."""
 
     def cut(one):
         if dim not in one.dims:
@@ -98,7 +98,7 @@ def shorter(made, dim, part):
 
 
 def simple(one: Stored):
-    """A variable with less to say."""
+    """The variable with fewer attributes or simpler storage."""
     for name in one.attrs:
         if name != "calendar":
             yield replace(one, attrs={key: value for key, value in one.attrs.items() if key != name})
@@ -111,7 +111,7 @@ def simple(one: Stored):
 
 
 def script(made, program, way, chunks):
-    """Python that writes the data set and prints what xarray and Gristmill answer."""
+    """A Python script that writes the data set and prints the answers of xarray and Gristmill."""
     path = f"differs{made.suffix}"
     lines = [HEADER.rstrip(), "import gristmill as gm", "", source(made, repr(path)).rstrip(), "", "def program(ds):"]
     lines += [f"    {step.line}" for step in program.steps]

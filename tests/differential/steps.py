@@ -1,4 +1,4 @@
-"""What programs are made of: lines of Python, and what each does to the digits of numbers."""
+"""The parts of programs: lines of Python, and the effect of each on the digits of numbers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +9,8 @@ import xarray as xr
 
 @dataclass(frozen=True)
 class Step:
-    """A line ``name = text``. ``kind`` says what it does to rounding (see ``bounds``), ``size`` is an expression for how large
-    the elements of each cell are, where that is not the text itself."""
+    """A line ``name = text``. ``kind`` is the class of its rounding (see ``bounds``). ``size`` is an expression for the size of
+    the elements of each cell, if the text itself is not that expression."""
 
     text: str
     kind: str
@@ -23,12 +23,12 @@ class Step:
         return f"{self.name} = {self.text}"
 
 
-#: After these the bits of a number are not those of NumPy, though it is right.
+#: After a step of these kinds the bits may differ from those of NumPy, and the number is still right.
 INEXACT = {"linear", "spread", "twin", "product", "quantile", "ulps"}
 
 
 class State:
-    """Where a program is while it is made up: the names it has given, as xarray has them."""
+    """The state of a program while it is made: its names and their values in xarray."""
 
     def __init__(self, choose, ds):
         self.choose = choose
@@ -45,20 +45,20 @@ class State:
         return isinstance(self.x, xr.Dataset)
 
     def kinds(self):
-        """The kinds of NumPy's types that there are."""
+        """The kinds of NumPy types in `x`."""
         return {one.dtype.kind for one in self.x.data_vars.values()} if self.dataset else {self.x.dtype.kind}
 
     def dims(self):
-        # The order of those of a data set may be another one in each process.
+        # The order of the dimensions of a data set may differ from process to process.
         return sorted(self.x.sizes, key=str) if self.dataset else list(self.x.sizes)
 
     def dim(self):
-        """Some dimension, or none."""
+        """A random dimension, or None."""
         dims = self.dims()
         return self.choose.choice(dims) if dims else None
 
     def some_dims(self):
-        """Dimensions to reduce, as Python: one, several, all of them."""
+        """A random set of dimensions to reduce, as Python: one, several or all."""
         dims, choose = self.dims(), self.choose
         kind = choose.random()
         if not dims or kind < 0.2:
@@ -68,7 +68,7 @@ class State:
         return repr(choose.sample(dims, choose.randint(1, len(dims))))
 
     def number(self):
-        """A number that is compared or computed with, as Python."""
+        """A random number for comparisons or arithmetic, as Python."""
         choose = self.choose
         if choose.random() < 0.4:
             value = self.middle()
@@ -79,7 +79,7 @@ class State:
         )
 
     def middle(self):
-        """An element, so that comparisons go both ways."""
+        """One of the elements, so that comparisons have both results."""
         x = self.x
         if self.dataset or not self.exact or x.size == 0 or x.dtype.kind not in "iuf" or not x.ndim:
             return None
@@ -89,11 +89,11 @@ class State:
         return f"np.{value.dtype.name}({value.item()!r})" if self.choose.random() < 0.4 else repr(value.item())
 
     def peers(self):
-        """Names of variables of the data set that can stand beside ``x``."""
-        # The order of those of Zarr is that of a folder.
+        """Names of variables of the data set that can be combined with ``x``."""
+        # Zarr lists variables in the order of the folder.
         return sorted(name for name, one in self.ds.data_vars.items() if one.dtype.kind in "iufb")
 
 
 def arguments(*given):
-    """Arguments of a call, without those that are empty."""
+    """The arguments of a call, without the empty ones."""
     return ", ".join(one for one in given if one)

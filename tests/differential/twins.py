@@ -1,4 +1,4 @@
-"""The bound of covariances and correlations."""
+"""The error bound of covariances and correlations."""
 
 import numpy as np
 import xarray as xr
@@ -18,22 +18,22 @@ def bound(step, value, x, names, ds):
     count = (size_of(one) + MORE) * eps
     far_one, far_two = one - one.mean(dims), two - two.mean(dims)
     off_one, off_two = count * abs(one).mean(dims), count * abs(two).mean(dims)
-    # Both are divided by one less than the elements, at most.
+    # Both are divided by at most one less than the number of elements.
     error = 4 * (count * (abs(far_one) * abs(far_two)).mean(dims) + off_one * off_two)
     if step.more["function"] == "corr":
         spread_one, spread_two = np.sqrt((far_one**2).mean(dims)), np.sqrt((far_two**2).mean(dims))
         both = spread_one * spread_two
         loose = ((off_one / spread_one) ** 2 + (off_two / spread_two) ** 2 + 8 * count) * abs(there)
         error = 2 * error / both + 4 * loose
-        # A correlation of what does not vary is anything.
+        # The correlation of values that do not vary may be anything.
         error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
-        # And so is one of which a product is beyond the type, or below it.
+        # The same holds if a product overflows or underflows its type.
         error = xr.where(beyond(far_one, far_two, value.dtype, dims), np.inf, error)
     return Near(value, there, finite(error) + rounded(value, there))
 
 
 def beyond(one, two, dtype, dims):
-    """Whether products or squares of distances are no numbers of a type."""
+    """Whether products or squares of distances overflow or underflow a type."""
     limit = np.finfo(dtype)
     largest, least = WIDE(limit.max), WIDE(limit.smallest_normal)
     far = [abs(each).max(dims) for each in (one, two)]
@@ -42,7 +42,7 @@ def beyond(one, two, dtype, dims):
 
 
 def rounding(value):
-    """Of the type that xarray computes in: where elements may be missing, short integers become f4."""
+    """The machine epsilon of the type in which xarray computes. Short integers become f4 if elements may be missing."""
     if value.dtype.kind in "iu" and value.dtype.itemsize <= 2 or value.dtype == np.float32:
         return float(np.finfo("f4").eps)
     return EPS

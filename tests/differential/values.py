@@ -1,14 +1,14 @@
-"""Random elements of every type, ordinary ones and those that break things."""
+"""Random elements of every type: ordinary ones, and ones that cause mistakes."""
 
 import numpy as np
 
-#: How elements of floats are made up. Ordinary ones come more often.
+#: The ways to make elements of floats. Ordinary ones come more often.
 STYLES = "small warm whole warm small wide huge beside denormal infinite steps zeros large_offset".split()
 MISSING = (0, 0, 0.1, 0.1, 0.5, 1)
 
 
 def floats(rng, choose, shape, dtype):
-    """Elements of a float type, some of which may be NaN; in f8 and f4 alike."""
+    """Elements of a float type, f8 or f4. Some of them may be NaN."""
     style = choose.choice(STYLES)
     values = rng.normal(0, 3, shape)
     largest = float(np.finfo(dtype).max)
@@ -38,7 +38,7 @@ def floats(rng, choose, shape, dtype):
     if missing and choose.random() < 0.7:
         values = np.where(rng.random(shape) < missing, np.asarray(np.nan, dtype), values)
     if values.ndim > 1 and choose.random() < 0.3:
-        # A cell of which all is missing, on whichever axis is reduced.
+        # All elements of a cell are missing, whichever axis is reduced.
         at = tuple(choose.randrange(n) if n and axis == values.ndim - 1 else slice(None) for axis, n in enumerate(shape))
         values = np.array(values)
         values[at] = np.nan
@@ -46,7 +46,7 @@ def floats(rng, choose, shape, dtype):
 
 
 def whole(rng, choose, shape, dtype):
-    """Elements of an integer type: small ones, ties, or all that there are."""
+    """Elements of an integer type: small numbers, numbers with ties, or numbers of the whole range."""
     info = np.iinfo(dtype)
     low, high = choose.choice([(-3, 4), (-100, 100), (-3, 4), (info.min, info.max)])
     low, high = max(low, info.min), min(high, info.max)
@@ -54,7 +54,7 @@ def whole(rng, choose, shape, dtype):
 
 
 def elements(rng, choose, shape, dtype):
-    """Elements of any type that is stored."""
+    """Elements of any type that a file can have."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return rng.random(shape) < choose.choice([0.5, 0.1, 0, 1])

@@ -1,4 +1,4 @@
-"""Random variables as they are stored: elements, attributes that say how to decode them, chunks and codecs."""
+"""Random variables in the form in which files have them: elements, attributes for decoding, chunks and codecs."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +72,7 @@ def variable(rng, choose, form, name, dims, sizes):
 
 
 def filled(rng, choose, made):
-    """With missing elements that a number stands for."""
+    """Adds missing elements, which a fill value stands for."""
     dtype = made.values.dtype
     fill = dtype.type(choose.choice([1e20, -999.0, 9.96921e36, 0.0]))
     values = np.where(rng.random(made.values.shape) < 0.2, fill, made.values)
@@ -81,7 +81,7 @@ def filled(rng, choose, made):
 
 
 def packed(rng, choose, made):
-    """Whole numbers, perhaps with missing ones, perhaps with a scale and an offset."""
+    """Integers, some with missing elements, some with a scale and an offset."""
     dtype = made.values.dtype
     attrs = {}
     values = made.values
@@ -90,7 +90,7 @@ def packed(rng, choose, made):
         values = np.where(rng.random(values.shape) < choose.choice([0.1, 0.3, 1]), fill, values).astype(dtype)
         attrs[choose.choice(["_FillValue", "_FillValue", "missing_value"])] = fill
     if choose.random() < 0.35 and dtype.itemsize < 8:
-        # xarray itself cannot read whole numbers times whole numbers of which some are missing.
+        # xarray itself cannot read integers with an integer scale if some of them are missing.
         kind = choose.choice([np.float64, np.float64, np.float32, np.float64 if attrs else np.int16])
         attrs["scale_factor"] = kind(choose.choice([0.01, 0.5, 2.0, 1e-3]) if kind is not np.int16 else 3)
         if choose.random() < 0.6:
@@ -101,7 +101,7 @@ def packed(rng, choose, made):
 
 
 def stored(choose, form, made):
-    """With chunks and codecs, where the format has them."""
+    """Adds chunks and codecs if the format has them."""
     if form not in CODECS or not made.dims:
         return made
     if form == "NETCDF4" and choose.random() < 0.25:

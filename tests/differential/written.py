@@ -1,4 +1,4 @@
-"""Data sets as Python that writes them: what is written is what a script that shows a difference writes."""
+"""Data sets as Python that writes them. The tests and the scripts for a difference use the same code."""
 
 import numpy as np
 import xarray as xr
@@ -8,7 +8,7 @@ TITLE = "{'title': 'made up'}"
 
 
 def source(made, path):
-    """Python that writes a data set, with every element in it. ``path`` is Python too."""
+    """Python code that writes a data set with all its elements. ``path`` is Python code too."""
     lines = zarr_source(made, path) if made.form.startswith("zarr") else netcdf_source(made, path)
     return "\n".join(lines) + "\n"
 
@@ -29,7 +29,7 @@ def zarr_source(made, path):
 
 
 def netcdf_source(made, path):
-    """By netCDF4 itself: xarray writes no unsigned numbers into netCDF-3."""
+    """The code uses netCDF4 itself, because xarray writes no unsigned integers into netCDF-3."""
     lines = [f"with netCDF4.Dataset({path}, 'w', format={made.form!r}) as file:", f"    file.setncatts({TITLE})"]
     for dim, size in made.sizes.items():
         lines.append(f"    file.createDimension({dim!r}, {None if dim in made.unlimited else size})")
@@ -62,14 +62,14 @@ def literal(value):
 
 
 def array(values):
-    """An array as Python."""
+    """An array as Python code."""
     text = repr(values.ravel().tolist())
     shape = "" if values.ndim == 1 else f".reshape({values.shape!r})"
     return f"np.array({text}, {values.dtype.str[1:]!r}){shape}"
 
 
 def write(made, path):
-    """Writes a data set there."""
+    """Writes a data set to a path."""
     import netCDF4
     import numcodecs
     import zarr

@@ -5,13 +5,13 @@ import threading
 from collections import Counter
 from random import Random
 
-#: Seconds between two faults, and those that a node is away or stands still, at most. Longer than what others wait for a node
-#: that gives no sign of life.
+#: The maximum pause between two faults, and the maximum time for which a node is down or stopped, in seconds. The last is longer
+#: than others wait for a node that gives no sign of life.
 MAX_PAUSE, MAX_AWAY, MAX_STILL = 1.5, 2.0, 14.0
 
 
 class Disturbance(threading.Thread):
-    """Draws faults until it is told to stop; then every node runs."""
+    """Causes random faults until the trial is over. Then every node runs."""
 
     def __init__(self, cluster, seed, over):
         super().__init__(name="disturbance")

@@ -1,10 +1,10 @@
-"""What a path may hold, as far as whoever wrote there was told."""
+"""The contents that a path may have, according to the answers that its writer got."""
 
 
 class Path:
-    """The states that one path may be in: contents, or None where there is no file.
+    """The possible states of one path: its content, or None where there is no file.
 
-    One writer uses it, so only what ended without an answer leaves more than one state.
+    Each path has only one writer. So there is more than one state only after a command without an answer.
     """
 
     def __init__(self, name):
@@ -13,23 +13,23 @@ class Path:
         self.done = []
 
     def told(self, what, new):
-        """It was acknowledged."""
+        """The change was acknowledged."""
         self.states = {new}
         self.done.append(f"{what}: done")
 
     def untold(self, what, new):
-        """Nobody knows whether it was done."""
+        """The change got no answer, so it may or may not be done."""
         self.states = self.states | {new}
         self.done.append(f"{what}: not known")
 
     def seen(self, state):
-        """Somebody read it. False if it cannot be so."""
+        """A client read this state. Returns False if the state is impossible."""
         if state not in self.states:
             return False
         self.states = {state}
         return True
 
     def told_of(self):
-        """Its last changes, for a message."""
+        """The last changes, for a message."""
         states = [None if state is None else len(state) for state in self.states]
         return f"{self.name} may hold {states} bytes; {'; '.join(self.done[-8:])}"

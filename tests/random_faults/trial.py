@@ -1,4 +1,4 @@
-"""One trial: a cluster, clients, faults, and a look at what is left."""
+"""One trial: a cluster, clients and faults, and then a check of what is left."""
 
 import json
 import threading
@@ -13,19 +13,19 @@ from .work import Client, Shared, Wrong
 
 NODES = 4
 CLIENTS = 4
-#: Seconds until what puts left that are over is cleared away: their lease, and time to look.
+#: Seconds until the nodes have removed the rest of unfinished puts: the lease, and the time to look for them.
 CLEARED = 180
-#: What a node that nobody asks has at most.
+#: The limits for a node without requests.
 MAX_THREADS, MAX_DESCRIPTORS, MAX_RESIDENT = 120, 700, 900 << 20
 
 
 @dataclass
 class Report:
-    """What happened."""
+    """The result of a trial."""
 
     faults: Counter = field(default_factory=Counter)
     answers: Counter = field(default_factory=Counter)
-    #: Sentences; none if all is right.
+    #: Sentences that say what went wrong.
     wrong: list[str] = field(default_factory=list)
 
     def lines(self):
@@ -62,7 +62,7 @@ def run(start, folder, seed, seconds):
 
 
 def left_over(cluster, clients):
-    """What is wrong once nothing disturbs any more."""
+    """Lists what is wrong after the faults have ended."""
     until(cluster.works, "the nodes work again", 60)
     try:
         for client in clients:
@@ -77,7 +77,7 @@ def left_over(cluster, clients):
 
 
 def clean(cluster):
-    """Whether each object is one that a file names, and each file has its objects."""
+    """Whether a file names each object, and each file has its objects."""
     checked = cluster.grist("fsck", cluster.url("/"), "--json")
     if checked.returncode != 0:
         return False

@@ -1,4 +1,4 @@
-"""What clients do: each has paths of its own, and all read some files whose answers are known."""
+"""The work of clients. Each client has its own paths, and all clients read some shared files with known answers."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ from conftest import binary
 
 from .history import Path
 
-#: Seconds in which any command must have ended, whatever happens to the nodes.
+#: Seconds within which any command must end, whatever happens to the nodes.
 HANGS = 150
 PATHS = 4
 MAX_BYTES = 600_000
 
-#: Kernels over the file of numbers: parameters of each.
+#: Kernels over the file of numbers, with their parameters.
 KERNELS = {
     "sum": (), "mean": (), "minmax": (), "var": (), "count": (), "top": ("-p", "k=5"), "histogram": ("-p", "range=-5:5"),
     "median": (), "quantile": ("-q", "0.1"), "lookup": ("-p", "where=> 3"), "kmeans": ("-p", "dims=2", "-p", "k=3", "-p", "init=first"),
@@ -27,11 +27,11 @@ MADE = ("gaussian", "--type", "f64", "-p", "shape=512,100", "--quiet")
 
 
 class Wrong(Exception):
-    """What must not be, with all that is needed to look at it."""
+    """Something that must never happen, with all details."""
 
 
 class Shared:
-    """The files that everybody reads, and the answers of a process that needs no node."""
+    """The files that all clients read, and the right answers, which a process computes without nodes."""
 
     def __init__(self, cluster, folder, seed):
         numbers = np.random.default_rng(Random(f"numbers {seed}").getrandbits(64)).normal(size=51_200)
@@ -53,13 +53,13 @@ class Shared:
 
 
 def answer(text):
-    """What is the same wherever it ran: the result, and the rows."""
+    """The part of an answer that does not depend on the place: the result and the rows."""
     found = json.loads(text)
     return {name: found[name] for name in ("result", "rows", "columns") if name in found}
 
 
 class Client(threading.Thread):
-    """Asks one thing after the other until it is told to stop."""
+    """Runs one command after the other until the trial is over."""
 
     def __init__(self, number, cluster, shared, seed, over):
         super().__init__(name=f"client {number}")
@@ -69,7 +69,7 @@ class Client(threading.Thread):
         self.made = Path(f"/client{number}/made")
         self.counts = {"right": 0, "refused": 0, "killed": 0}
         self.wrong = None
-        #: The last line of the last command that failed by itself; nothing where it was killed.
+        #: The last line of the last command that failed. It is empty after a command that was killed.
         self.said = ""
 
     def run(self):
@@ -82,7 +82,7 @@ class Client(threading.Thread):
             self.over.set()
 
     def command(self, *args, stdin=None, may_die=True):
-        """Runs a command, which a drawn part of the time is killed. Gives its output, or None if it failed or died."""
+        """Runs a command, and sometimes kills it. Returns its output, or None if it failed or was killed."""
         self.said = ""
         dies = may_die and self.choose.random() < 0.1
         after = self.choose.uniform(0, 0.4)
@@ -152,7 +152,7 @@ class Client(threading.Thread):
 
     def move(self):
         old, new = self.choose.sample(self.paths, 2)
-        # One state each, or what is where afterwards would have to be told together.
+        # Each of the two paths must have one known state. Otherwise several combinations would be possible.
         if len(old.states) > 1 or len(new.states) > 1 or None in old.states:
             return
         (content,) = old.states
@@ -171,6 +171,6 @@ class Client(threading.Thread):
         (self.made.told if done is not None else self.made.untold)("made", self.shared.made)
 
     def check(self):
-        """Reads everything, when nothing disturbs any more."""
+        """Reads all files after the faults have ended."""
         for path in (*self.paths, self.made):
             self.get(path, sure=True)

@@ -1,4 +1,4 @@
-"""The attacks, each a process of its own that goes on until it is killed.
+"""The attacks. Each one is its own process and goes on until it is killed.
 
 ``python -m under_attack.attacks NAME ENTRY FOLDER`` runs one. The numbers are those of the review.
 """
@@ -18,9 +18,9 @@ from h2.exceptions import H2Error
 from http2 import SERVICE, Connection, action, message, result, ticket
 
 MIB = 1 << 20
-#: An attack that was ended by the node begins anew after so many seconds.
+#: Seconds before an attack begins again after the node ended its connection.
 AGAIN = 0.05
-#: Seconds for which an attacker leaves connections as they are before it opens others.
+#: Seconds for which an attacker keeps its connections before it opens new ones.
 HELD = 10
 
 ALICE, BOB = "token-of-alice-0123456789", "token-of-bob-0123456789-x"
@@ -28,7 +28,7 @@ ALICE, BOB = "token-of-alice-0123456789", "token-of-bob-0123456789-x"
 
 @dataclass(frozen=True)
 class Site:
-    """What is attacked, and from where."""
+    """The target of the attacks, and the folder of the attacker."""
 
     entry: str
     folder: Path
@@ -40,13 +40,13 @@ class Site:
         return Connection(self.entry, **how)
 
     def command(self, *args):
-        """A command of Alice that was started."""
+        """A command that Alice started."""
         env = {**os.environ, "GRISTMILL_TOKEN": ALICE}
         return subprocess.Popen([binary(), *args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, cwd=self.folder)  # fmt: skip
 
     def reached(self, attack):
-        """Notes that an attack had an effect."""
+        """Notes that the attack has reached a node."""
         with open(self.folder / f"reached-{attack}", "a") as file:
             file.write("x")
 
@@ -56,7 +56,7 @@ class Site:
 
 
 def end(commands):
-    """Waits for commands. One that was wrong in itself is no attack."""
+    """Waits for commands. A command that is wrong in itself is not an attack."""
     codes = [one.wait() for one in commands]
     if 2 in codes:
         raise RuntimeError(f"the command was not understood: {commands[codes.index(2)].args}")
@@ -70,7 +70,7 @@ def grep(pattern):
 
 
 def hold(connections):
-    """Reads nothing of them for a while, but answers pings."""
+    """Reads no data from the connections for a while, but answers pings."""
     end = time.monotonic() + HELD
     while time.monotonic() < end:
         for connection in connections:
@@ -82,7 +82,7 @@ def hold(connections):
 
 
 def unread_rows(site):
-    """Rows that nobody reads: 128 requests with a window of 0."""
+    """Requests rows and never reads them: 128 requests with a window of 0."""
     with ExitStack() as stack:
         connections = [stack.enter_context(site.connect(window=0)) for _ in range(4)]
         for connection in connections:
@@ -92,7 +92,7 @@ def unread_rows(site):
 
 
 def millions_of_chunks(site):
-    """Requests of a few bytes over millions of chunks, whose asker goes at once."""
+    """Sends requests of a few bytes over millions of chunks, and leaves at once."""
     asked = [site.command("run", "sum", site.url("/chunks.h5"), "--var", "x", "--place", "storage") for _ in range(4)]
     time.sleep(0.3)
     for one in asked:
@@ -101,13 +101,13 @@ def millions_of_chunks(site):
 
 
 def large_chunks(site):
-    """A small file whose chunks are large once decoded."""
+    """Requests a small file whose chunks are large after decoding."""
     asked = [site.command("run", "mean", site.url("/bomb.h5"), "--var", "x", "--place", "storage") for _ in range(6)]
     end(asked)
 
 
 def strangers(site):
-    """Requests of 16 MiB of who does not say who it is."""
+    """Sends requests of 16 MiB without credentials."""
     with site.connect() as stranger:
         streams = [stranger.begin(f"{SERVICE}DoGet") for _ in range(64)]
         for stream in streams:
@@ -115,7 +115,7 @@ def strangers(site):
 
 
 def large_requests(site):
-    """Requests of Alice that are 16 MiB of JSON."""
+    """Sends requests of Alice that are 16 MiB of JSON."""
     content = message(b"[" * (15 * MIB))
     with site.connect() as alice:
         for _ in range(4):
@@ -123,7 +123,7 @@ def large_requests(site):
 
 
 def slow_requests(site):
-    """Requests of which a byte comes now and then: extents, actions and uploads."""
+    """Sends one byte of a request now and then, for extents, actions and uploads."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(site.socket()) for _ in range(256)]
         for number, one in enumerate(sockets):
@@ -147,14 +147,14 @@ def slow_requests(site):
 
 
 def long_kernels(site):
-    """Kernels that compute for minutes."""
+    """Runs kernels that compute for minutes."""
     how = ("--type", "f64", "--place", "storage", "-p", "dims=1", "-p", "k=60000", "-p", "init=first", "-p", "max_iter=3")
     asked = [site.command("run", "kmeans", site.url("/numbers"), *how) for _ in range(8)]
     end(asked)
 
 
 def patterns(site):
-    """Regular expressions that would take hundreds of MB."""
+    """Sends regular expressions that would take hundreds of MB."""
     with site.connect() as alice:
         streams = [alice.ask(f"{SERVICE}DoGet", grep(pattern), headers=OF_ALICE) for pattern in (r"\pL{1000}", r"(\w{1,40}){8}x") * 8]
         for stream in streams:
@@ -162,7 +162,7 @@ def patterns(site):
 
 
 def abandoned_puts(site):
-    """Puts that are begun and left."""
+    """Begins puts and abandons them."""
     with site.connect() as alice:
         for number in range(200):
             body = b'{"path": "/left-%d", "unit": 65536}' % number
@@ -171,7 +171,7 @@ def abandoned_puts(site):
 
 
 def listings(site):
-    """Long listings that nobody reads."""
+    """Requests long listings and never reads them."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(site.socket()) for _ in range(40)]
         for one in sockets:
@@ -180,7 +180,7 @@ def listings(site):
 
 
 def resets(site):
-    """Streams that are opened and reset."""
+    """Opens streams and resets them."""
     with site.connect() as alice:
         for _ in range(5000):
             stream = alice.begin(f"{SERVICE}DoGet", headers=OF_ALICE)
@@ -189,7 +189,7 @@ def resets(site):
 
 
 def connections(site):
-    """Connections that say nothing, as many as the node takes and some more."""
+    """Opens connections and sends nothing. There are more of them than the node takes."""
     with ExitStack() as stack:
         for _ in range(1100):
             stack.enter_context(site.socket())
@@ -197,7 +197,7 @@ def connections(site):
 
 
 def untaken_pages(site):
-    """Pages that everybody may read, and of which nobody takes a byte, on as many connections as the node has."""
+    """Requests pages that everybody may read, and takes no byte of them. There are more connections than the node takes."""
     with ExitStack() as stack:
         for _ in range(1100):
             stranger = stack.enter_context(site.connect(window=0))
@@ -206,7 +206,7 @@ def untaken_pages(site):
 
 
 def extents(site):
-    """Bytes of an object that nobody takes."""
+    """Requests bytes of an object and never reads them."""
     with site.connect() as alice:
         found = result(alice.answer(alice.ask(f"{SERVICE}DoAction", action("open", b'{"path": "/words"}'), headers=OF_ALICE)))
     name, address = f"file-{found['info']['file']['id']}", found["info"]["file"]["targets"][0]["address"]
@@ -228,12 +228,12 @@ ATTACKS = {
 
 
 def go_on(name, site):
-    """Attacks without end, and counts in a file how often the node was reached."""
+    """Attacks without end, and notes in a file that the attack has reached a node."""
     while True:
         try:
             ATTACKS[name](site)
         except (OSError, AssertionError, H2Error, KeyError) as error:
-            # The node ended it, or refused it.
+            # The node ended the connection or refused the request.
             if isinstance(error, FileNotFoundError):
                 raise
             if isinstance(error, ConnectionRefusedError):
@@ -244,7 +244,7 @@ def go_on(name, site):
 
 
 if __name__ == "__main__":
-    # Attackers would be on machines of their own; here they take what others leave of this one.
+    # Real attackers would have their own machines. Here they use only processor time that others leave.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))

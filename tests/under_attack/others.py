@@ -1,4 +1,4 @@
-"""What another user does meanwhile, and how long it takes."""
+"""The commands of another user, and their durations."""
 
 import json
 import threading
@@ -9,8 +9,8 @@ import numpy as np
 KIB, MIB = 1 << 10, 1 << 20
 NUMBERS = np.arange(8 * MIB, dtype="f8")  # 64 MiB
 SMALL = np.random.default_rng(5).bytes(64 * KIB)
-SUM = "35184367894528"  # of all numbers, exactly
-#: Seconds after which a command counts as hung. How long commands take is measured, and not a matter of right and wrong.
+SUM = "35184367894528"  # the sum of all numbers, exactly
+#: Seconds after which a command counts as hung. The durations are measured, but they decide nothing.
 HUNG = 300
 
 
@@ -41,7 +41,7 @@ class Bob(threading.Thread):
 
 
 def all_of(cluster, env):
-    """The threads of a user, one after another command each."""
+    """One thread for each command of the user."""
     total = lambda out: str(json.loads(out)["result"]["sum"]).partition(".")[0] == SUM
     return [
         Bob("ls", cluster, env, ("ls", cluster.url("/")), lambda out: b"small" in out),
@@ -52,7 +52,7 @@ def all_of(cluster, env):
 
 
 def during(cluster, env, seconds):
-    """Runs a user for some seconds. Gives the durations of each command, and what was wrong."""
+    """Runs a user for some seconds. Returns the durations of each command, and a list of what went wrong."""
     users = all_of(cluster, env)
     for user in users:
         user.start()

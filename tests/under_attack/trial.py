@@ -1,4 +1,4 @@
-"""One trial: a cluster, a user alone, the same user while others attack, and the size of the nodes."""
+"""One trial: a cluster, a user alone, the same user during the attacks, and the size of the nodes."""
 
 import os
 import signal
@@ -20,28 +20,28 @@ NODES = 3
 MIB = 1 << 20
 WORDS = b"".join(b"the quick brown fox %07d\n" % n for n in range(400_000))
 LISTED = 5_000
-#: Memory for decoded chunks of a node, as it is told here.
+#: The limit for decoded chunks of a node in this trial.
 CHUNK_MEMORY = 512 * MIB
-#: Attacks that one round of may last longer than a trial.
+#: Attacks of which one round may take longer than a trial.
 LASTING = {"long_kernels", "large_chunks"}
-#: The size that a node stays below with it (docs/administration.md says of what it consists).
+#: The size that a node must stay below with this limit (docs/administration.md lists its parts).
 STATED = CHUNK_MEMORY + 1536 * MIB
-#: What a user may wait for at most: times that of a quiet cluster, and seconds.
+#: How long a user may wait: at most so many times the wait on a quiet cluster, and at most so many seconds.
 TIMES, SECONDS = 10, 2
 
 
 @dataclass
 class Report:
-    """What a user noticed, and what the nodes used."""
+    """The waits of a user, and the largest size of a node."""
 
     quiet: dict
     attacked: dict
     peak: int
-    #: Sentences; none if all is right.
+    #: Sentences that say what went wrong.
     wrong: list[str] = field(default_factory=list)
 
     def slowest(self, name):
-        """The 99th percentile of a command, quiet and attacked, in seconds."""
+        """The 99th percentile of the durations of a command, quiet and attacked, in seconds."""
         return tuple(float(np.percentile(times[name], 99)) if times[name] else float("inf") for times in (self.quiet, self.attacked))
 
     def beyond(self):
@@ -84,7 +84,7 @@ def run(start, folder, seconds, attacks):
 
 
 def fill(cluster, folder, env):
-    """The files of the attacks, which Alice may read, and those of the user."""
+    """Stores the files for the attacks, which Alice may read, and the files of the user."""
     put = lambda path, content, *args: cluster.put(path, content, "--mode", "644", *args, env=env)
     put("/words", WORDS, "--stripe", "64KiB")
     put("/numbers", NUMBERS[: 1 << 20].tobytes(), "--stripe", "64KiB")
@@ -96,7 +96,7 @@ def fill(cluster, folder, env):
         for n in range(4):
             data[n * chunk : (n + 1) * chunk] = np.full(chunk, n + 1.0)
     with h5py.File(folder / "chunks.h5", "w") as file:
-        # Of which none is stored.
+        # None of the chunks is stored.
         file.create_dataset("x", (4 * MIB - 1,), "f8", chunks=(1,))
     for name in ("bomb.h5", "chunks.h5"):
         cluster.grist.ok("put", folder / name, cluster.url(f"/{name}"), "--mode", "644", env=env)
@@ -109,7 +109,7 @@ def fill(cluster, folder, env):
 
 @contextmanager
 def attacked(cluster, attacks):
-    """A time in which attacks run."""
+    """Runs the attacks inside the `with` block."""
     tests = Path(__file__).resolve().parent.parent
     command = [sys.executable, "-m", "under_attack.attacks"]
     env = {**os.environ, "GRISTMILL_BIN": str(binary())}
@@ -127,7 +127,7 @@ def attacked(cluster, attacks):
 
 
 def reached(cluster, name):
-    """Whether an attack came to its end once, or is still under way."""
+    """Whether an attack has finished a round, or may still be in its first round."""
     return (cluster.folder / f"reached-{name}").exists() or name in LASTING
 
 
@@ -141,7 +141,7 @@ def end_group(process):
 
 
 def largest(pid):
-    """The most bytes of memory that a process had."""
+    """The peak memory of a process, in bytes."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     [peak] = [int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM")]
     return peak

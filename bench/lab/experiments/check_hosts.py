@@ -1,7 +1,7 @@
-"""How many hosts this machine carries: TS with 128 MB a rank, more and more pairs of a server and a client.
+"""How many hosts this machine can carry: TS with 128 MB a rank, and more and more pairs of a server and a client.
 
-Nothing is shared between pairs, so all numbers of them must take the same time. They do until what the hosts do together
-is more than this machine can; the largest number before that is the largest honest one.
+The pairs share nothing, so any number of pairs must take the same time. They take longer once all hosts together need more than
+this machine has. The largest number of pairs before that is the largest honest one.
 """
 
 import workload
@@ -42,7 +42,7 @@ PAPER = ""
 
 
 def honest(table):
-    """The largest number of pairs up to which all took as long as one."""
+    """The largest number of pairs up to which all numbers take as long as one pair."""
     times = table["TS"]
     most = 1
     for n in sorted(times):

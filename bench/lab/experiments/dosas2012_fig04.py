@@ -1,14 +1,16 @@
-"""DOSAS 2012, figures 2 and 4: the Gaussian filter by more and more processes at once, 128 MB each, on one storage node.
+"""DOSAS 2012, figures 2 and 4: the Gaussian filter with more and more simultaneous processes, 128 MB each, on one storage node.
 
-The cost of always computing at storage. The filter has the fixed mask of three by three over images of bytes, and a
-filtered image is as long as the image. The paper does not say what becomes of it. Its model gives AS 0.60 of the time of TS
-for one request and 1.48 for many with one core a node and results of no length, which is nearest to its text (0.6 and
-1.27); with two cores and results as long as the data 0.70 and 1.74; with two cores and no results AS never loses. So we
-show several: *AS* and *AS, one core* hand the image to a process on the storage node, which only hashes it, and nothing
-crosses the link, as if it was dropped; *AS, image to the client* is what Gristmill does without
-`--output grist://...`, on two cores: as many bytes come back as a plain read moves, while it filters. TS reads and filters
-block by block. A node's rate has the handing over of the image in it. (Figure 2 has no sizes in the text; we take it for the
-same measurement.)
+This figure shows the cost of always computing at storage. The filter has the fixed mask of three by three over images of bytes,
+and a filtered image is as long as the image. The paper does not say what happens to the filtered image. For one core a node and
+results without size, its model gives AS 0.60 of the time of TS for one request and 1.48 for many. This is nearest to the paper's
+text (0.6 and 1.27). For two cores and results as long as the data it gives 0.70 and 1.74. For two cores and no results AS never
+loses.
+
+So we show several curves. With *AS* and *AS, one core* the node hands the image to a process on the storage node, which only
+hashes it. Nothing crosses the link, as if the image was dropped. *AS, image to the client* is what Gristmill does without
+`--output grist://...`, on two cores: it sends as many bytes as a plain read, while it filters. TS reads and filters block by
+block. The rate of a node includes the time to hand over the image. The text gives no sizes for figure 2, so we take it for the
+same measurement.
 """
 
 import contention

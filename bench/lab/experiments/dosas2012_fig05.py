@@ -1,6 +1,6 @@
 """DOSAS 2012, figure 5: as figure 4, with 512 MB a request.
 
-Up to 32 requests; the paper has 64. What becomes of the filtered image is said at figure 4.
+There are up to 32 requests; the paper has 64. The text at figure 4 says what happens to the filtered image.
 """
 
 import contention

@@ -1,6 +1,6 @@
 """DOSAS 2012, figure 6: SUM, 128 MB a request by TS, AS and DOSAS.
 
-One core of the node is for active requests. TS reads the file into memory and then sums it.
+Active requests have one core of the node. TS reads the file into memory and then sums it.
 """
 
 from decisions import Figure

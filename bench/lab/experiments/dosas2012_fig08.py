@@ -1,6 +1,6 @@
 """DOSAS 2012, figures 8 and 11: Gaussian filter, 256 MB a request by TS, AS and DOSAS.
 
-As figure 7, with 256 MB a request.
+Like figure 7, with 256 MB a request.
 """
 
 from decisions import Figure

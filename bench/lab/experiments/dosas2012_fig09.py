@@ -1,6 +1,6 @@
 """DOSAS 2012, figures 9 and 12: Gaussian filter, 512 MB a request by TS, AS and DOSAS.
 
-As figure 7, with 512 MB a request.
+Like figure 7, with 512 MB a request.
 """
 
 from decisions import Figure

@@ -1,6 +1,6 @@
 """DOSAS 2012, figure 10: Gaussian filter, 1 GB a request by TS, AS and DOSAS.
 
-As figure 7, with 1 GB a request.
+Like figure 7, with 1 GB a request.
 """
 
 from decisions import Figure

@@ -1,7 +1,7 @@
-"""DOSAS 2012, table IV: requests of different kernels and sizes at once, by TS, AS and DOSAS.
+"""DOSAS 2012, table IV: simultaneous requests of different kernels and sizes, by TS, AS and DOSAS.
 
-The paper has one kernel and one size at a time; here are eight mixtures. SUM runs as fast as ours does on a core on which the
-Gaussian filter has the paper's rate.
+The paper has one kernel and one size at a time; here are eight mixtures. On a core of the lab the Gaussian filter has the paper's
+rate, and SUM has the rate of our SUM on such a core.
 """
 
 import decisions
@@ -15,7 +15,7 @@ LOG = False
 SHORTER = 6
 JUDGED = True
 
-# How many of which kernel and of how many MB.
+# How many requests of which kernel, and their size in MB.
 MIXED = {
     "4 Gaussian 128\n4 SUM 128": [(4, "Gaussian", 128), (4, "SUM", 128)],
     "4 Gaussian 128\n4 SUM 512": [(4, "Gaussian", 128), (4, "SUM", 512)],

@@ -1,6 +1,6 @@
 """DOSAS 2012, table IV: SUM, 512 MB a request by TS, AS and DOSAS.
 
-As figure 6, with 512 MB a request.
+Like figure 6, with 512 MB a request.
 """
 
 from decisions import Figure

@@ -1,6 +1,6 @@
 """DOSAS 2012, table IV: SUM, 1 GB a request by TS, AS and DOSAS.
 
-As figure 6, with 1 GB a request.
+Like figure 6, with 1 GB a request.
 """
 
 from decisions import Figure

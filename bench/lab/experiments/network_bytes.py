@@ -1,9 +1,9 @@
-"""What an active request moves: the same SUM over more and more data on four nodes, in bytes that leave any host.
+"""How many bytes an active request moves: the same SUM over more and more data on four nodes, in bytes that leave any host.
 
-The answer has the same size whatever the file's, so all bytes of a request are its answer and the protocol, and those of
-a file four times as long must be the same within 1 %. Heads of packets do not count: how many packets there are is a matter
-of time. (A node at work says so once a second, which is a few bytes, and numbers in requests may have more digits: the
-files compared have lengths of as many digits.)
+The answer has the same size for every file. So all bytes of a request are its answer and the protocol, and a file four times as
+long must need the same number within 1 %. Packet headers do not count, because the number of packets depends on time. (A node that
+works says so once a second, which takes a few bytes. Numbers in requests may have more digits, so the lengths of the compared
+files have the same number of digits.)
 """
 
 import schemes

@@ -1,6 +1,7 @@
 """Every built-in kernel by `--place storage`, `client` and `auto`: one storage node, one request.
 
-Hosts share no processor, so here a client may be the better place: its own core and its link are free while a node is busy.
+The hosts share no processor. So a client may be the better place here, because its core and its link are free while a node is
+busy.
 """
 
 from placing import Figure

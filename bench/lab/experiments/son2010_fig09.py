@@ -1,9 +1,9 @@
-"""Son 2010, figure 9: what part of the time of TS is reading, four clients and four servers.
+"""Son 2010, figure 9: the share of reading in the time of TS, with four clients and four servers.
 
-The client is a parallel program that reads its part into memory and then computes, as Son's figure 4 has it. Reading is
-from the servers' page caches; Son's has the disks in it. VREN is missing. KMEANS makes one iteration (Son's threshold 1.0),
-which takes our kernel three passes: one that looks for the first centres and the largest coordinate, one that moves the
-centres, and one that counts the points of those. Son has one pass.
+The client is a parallel program that reads its part into memory and then computes, as in Son's figure 4. It reads from the
+servers' page caches; in Son's measurement the disks are included. VREN is missing. KMEANS makes one iteration (Son's threshold
+1.0). This takes our kernel three passes: one to find the first centres and the largest coordinate, one to move the centres, and
+one to count the points of the new centres. Son has one pass.
 """
 
 import papers

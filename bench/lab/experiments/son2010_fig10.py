@@ -1,11 +1,11 @@
-"""Son 2010, figure 10: AS against TS on four nodes, for SUM, GREP and KMEANS, by how files lie and where records end.
+"""Son 2010, figure 10: AS compared with TS on four nodes, for SUM, GREP and KMEANS, by the layout of files and the end of records.
 
-Son's files are one piece on each server. The further columns have round-robin stripes of 64 KiB, and records of 80 bytes
-(Son's figure 2), which no stripe of 64 KiB has in whole numbers: the end of each stripe's last record is pulled from the
-next server.
+Son's files are one piece on each server. The other columns have round-robin stripes of 64 KiB and records of 80 bytes (Son's
+figure 2). A stripe of 64 KiB is not a whole number of such records, so a server pulls the end of each stripe's last record from
+the next server.
 
-SUM and GREP fold while they read under TS; KMEANS is a program that reads its part of a million points into memory first
-and makes one iteration there (Son's threshold 1.0), which takes our kernel three passes where Son has one (see figure 9).
+Under TS, SUM and GREP fold while they read. KMEANS is a program that first reads its part of a million points into memory and then
+makes one iteration (Son's threshold 1.0). This takes our kernel three passes, where Son has one (see figure 9).
 """
 
 import papers

@@ -1,6 +1,6 @@
 """Son 2010, figure 11: SUM of 512 MB on more and more nodes.
 
-Son shows SUM only; GREP (2^24 records of 128 bytes) is beside it.
+Son shows only SUM. We add GREP (2^24 records of 128 bytes).
 """
 
 import papers

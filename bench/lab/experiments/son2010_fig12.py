@@ -1,6 +1,6 @@
 """Son 2010, figure 12: SUM of more and more data on four nodes.
 
-Son shows SUM only; GREP is beside it.
+Son shows only SUM. We add GREP.
 """
 
 import papers

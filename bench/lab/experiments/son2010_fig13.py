@@ -1,9 +1,9 @@
-"""Son 2010, figure 13: KMEANS under TS on four nodes, the stricter its threshold the longer; a million points.
+"""Son 2010, figure 13: KMEANS of a million points under TS on four nodes, with stricter and stricter thresholds.
 
-The client is a parallel program that reads its part into memory once and iterates there. Points are drawn about 20 centres
-with a spread of 5 in a cube of 20 (Son's are not described), so how many iterations a threshold takes is a matter of our
-points: the labels say it. Each run makes two passes more than iterations: one before, for the first centres and the
-largest coordinate, and one after, for the counts. Our thresholds between those that the text names are our choice.
+The client is a parallel program that reads its part into memory once and iterates there. The points lie around 20 centres with a
+spread of 5, in a cube of 20 (Son does not describe the points). So the number of iterations for a threshold depends on our points,
+and the labels give it. Each run makes two passes more than iterations: one before, for the first centres and the largest
+coordinate, and one after, for the counts. The text names some thresholds, and we chose those between them.
 """
 
 from statistics import median
@@ -20,7 +20,7 @@ STACKED = "seconds"
 LOG = False
 NODES, QUICK_POINTS = 4, 100_000
 
-# What a run makes besides its iterations.
+# The passes of a run that are not iterations.
 PASSES_MORE = 2
 
 

@@ -1,8 +1,8 @@
 """Son 2010, figure 14: KMEANS of a million points, threshold 0.001, on more and more nodes, without the GPU.
 
-TS is a parallel program that reads its part into memory once and iterates there; its ranks add up over the network after
-each pass. AS makes all passes among the storage nodes. Both make as many iterations over the same points, which are ours
-(see figure 13).
+TS is a parallel program that reads its part into memory once and iterates there. Its ranks add up their results over the network
+after each pass. With AS the storage nodes make all passes among themselves. Both make the same number of iterations over the same
+points, which are ours (see figure 13).
 """
 
 import papers
@@ -38,7 +38,7 @@ def situations(bench, quick):
         def as_(file=file):
             return schemes.active(bench.storage, file, request, bench.clients[0])
 
-        # Those on the most nodes connect all.
+        # The runs on the largest number of nodes make all connections.
         last = n == max(counts(quick))
         yield Situation("TS", n, ts, truth, warm=last)
         yield Situation("AS", n, as_, truth, warm=last)

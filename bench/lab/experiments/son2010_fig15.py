@@ -1,8 +1,8 @@
 """Son 2010, figure 15: KMEANS of more and more points, threshold 0.001, on four nodes, without the GPU.
 
-TS is a parallel program that reads its part into memory once and iterates there; AS makes all passes among the storage
-nodes. How many iterations the threshold takes differs a little with the number of points, which are ours (see figure 13);
-which numbers of points Son had the text does not say.
+TS is a parallel program that reads its part into memory once and iterates there. With AS the storage nodes make all passes among
+themselves. The number of iterations for the threshold varies a little with the number of points, which are ours (see figure 13).
+Son's text does not give its numbers of points.
 """
 
 import schemes

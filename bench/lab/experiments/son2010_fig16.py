@@ -1,6 +1,6 @@
-"""Son 2010, figure 16: SUM on one server, the client elsewhere, beside it, or not needed.
+"""Son 2010, figure 16: SUM on one server. The client is on another machine, on the same one, or not needed.
 
-Son shows SUM only; GREP is beside it.
+Son shows only SUM. We add GREP.
 """
 
 import papers
@@ -12,7 +12,7 @@ MACHINE, SCALE, QUICK_SCALE, REPEATS = "son2010", 1 / 2, 1 / 2, 3
 TITLE = "Son 2010, figure 16: one server"
 X, Y = "MB", "seconds"
 LOG = True
-# Larger ones are not run in the first round, which counts for nothing.
+# Larger files are left out of the first round, which does not count.
 WARM = 64
 
 
