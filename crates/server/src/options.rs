@@ -76,7 +76,7 @@ impl NodeOptions {
             require_identity: false,
             admin: None,
             active_share: 1.0,
-            active_priority: ActivePriority::Auto,
+            active_priority: ActivePriority::Idle,
             link: None,
             chunk_memory: None,
             objective: Objective::Overlap,

@@ -14,10 +14,10 @@ use thread_priority::{
 pub enum ActivePriority {
     /// `Low`, and `Idle` from the moment on in which somebody reads or writes. A lane that is idle stays so: a thread may
     /// not raise its own priority.
-    #[default]
     Auto,
     /// Processor time that no other thread wants (`SCHED_IDLE`). A thread that wakes to serve a read has its core at
     /// once. If other programs take all cores, folds make little progress.
+    #[default]
     Idle,
     /// A tenth of a core that another thread wants too (`nice` 10). Reads may wait some milliseconds for a core.
     Low,
