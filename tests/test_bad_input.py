@@ -122,6 +122,8 @@ COMMANDS = {
     "unknown command": (("rum",), 2, ["rum"]),
     "unknown flag": (("run", "sum", "values", "--typ", "f64"), 2, ["--typ", "--type"]),
     "kernel for a command": (("sum", "values"), 2, ["'sum'", "did you mean 'gristmill run sum FILE'?"]),
+    # clap alone would suggest the command 'man'.
+    "kernel that is like a command": (("min", "values"), 2, ["did you mean 'gristmill run min FILE'?"]),
     "operation for a command": (("std", "values"), 2, ["did you mean 'gristmill run std FILE'?"]),
     "no kernel": (("run",), 2, ["<KERNEL>"]),
     "kernels: unknown": (("kernels", "lokup"), 2, ["lokup", "lookup"]),

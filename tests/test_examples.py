@@ -26,7 +26,7 @@ SHELL = sorted((FOLDER / "shell").glob("*.sh"))
 NOTEBOOKS = sorted((FOLDER / "notebook").glob("*.ipynb"))
 RUST = [ROOT / "crates/client/examples/sum_on_nodes.rs"]
 
-#: What a notebook prints. It has no place for it, because it is stored without outputs.
+#: The output of each notebook. Notebooks are stored without outputs.
 PRINTED = {
     "first_hour": """
         ... bytes on 4 nodes
@@ -58,7 +58,7 @@ def named(path):
 
 
 def says(path) -> str:
-    """What a program says at its top that it prints."""
+    """Returns the output that the comment at the top of a program shows."""
     lines = path.read_text().splitlines()
     plain = "\n".join(re.sub(r"^(#|//!) ?", "", line) for line in lines)
     found = re.search(r"It prints:\n\n((?: {4}.+\n)+)", plain)
@@ -67,7 +67,7 @@ def says(path) -> str:
 
 
 def run(tmp_path, *command, env=None) -> str:
-    """What a program prints. It gets folders of its own, and must leave them empty and no process behind."""
+    """Runs a program in empty folders and returns its output. It must leave the folders empty, and no process."""
     here, temporary, tools = tmp_path / "here", tmp_path / "temporary", tmp_path / "tools"
     for folder in (here, temporary, tools):
         folder.mkdir()

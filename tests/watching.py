@@ -70,7 +70,7 @@ def get(address, path, headers=()):
 
 
 def said(nodes, headers=()):
-    """What the entry node reports about all nodes."""
+    """Returns the report of the entry node about all nodes."""
     status, _, body = get(nodes.entry, "/cluster", headers)
     assert status == 200, (status, body)
     return json.loads(body)

@@ -96,7 +96,7 @@ def fill(cluster, folder, env):
         for n in range(4):
             data[n * chunk : (n + 1) * chunk] = np.full(chunk, n + 1.0)
     with h5py.File(folder / "chunks.h5", "w") as file:
-        # None of the chunks is stored.
+        # The file has no chunk: all elements are fill values.
         file.create_dataset("x", (4 * MIB - 1,), "f8", chunks=(1,))
     for name in ("bomb.h5", "chunks.h5"):
         cluster.grist.ok("put", folder / name, cluster.url(f"/{name}"), "--mode", "644", env=env)

@@ -79,6 +79,8 @@ fn with_kernel_tip(mut error: clap::Error) -> clap::Error {
         }
         _ => return error,
     };
+    // Its own suggestion for 'min' would be 'man'.
+    error.remove(ContextKind::SuggestedSubcommand);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }

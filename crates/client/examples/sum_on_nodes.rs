@@ -34,7 +34,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let how = RemotePut { unit: 64 << 10, record: Some(8), ..RemotePut::default() };
     let file = cluster.put(&source, PATH, &how, &mut |_| ())?.file;
     println!("{} bytes in stripes of {} bytes on {} nodes", file.length, file.unit, file.targets.len());
+    let added = add(&cluster);
+    cluster.remove(PATH)?;
+    added
+}
 
+/// Has the nodes add the numbers of the file, and prints their sum.
+fn add(cluster: &Cluster) -> Result<(), Box<dyn Error>> {
     let question = Question {
         kernel: "sum".into(),
         input: InputSpec::new(&Input::elements(DType::F64), ByteOrder::Little),
@@ -45,10 +51,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let planned = cluster.plan(PATH, question, FoldPlace::Storage, &options)?;
     println!("place: storage ({})", planned.plan.why);
     // `sum` gives no rows, so there is nothing to keep of them.
-    let outcome = cluster.run(&planned, options, &mut Discard, &Control::new());
-    cluster.remove(PATH)?;
-
-    let Outcome::Done(answer) = outcome? else { return Ok(()) };
+    let Outcome::Done(answer) = cluster.run(&planned, options, &mut Discard, &Control::new())? else {
+        return Ok(());
+    };
     if let Some(Value::Float(sum)) = answer.value.get("sum") {
         println!("sum {sum}");
     }

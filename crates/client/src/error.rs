@@ -105,8 +105,3 @@ impl ClientError {
         }
     }
 }
-
-/// The error of a request that was stopped before its answer.
-pub(crate) fn given_up() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
-}

@@ -12,7 +12,6 @@ use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::error::given_up;
 use crate::{ClientError, Cluster, Planned, RemotePut};
 
 /// Bytes of a chunk that the client sends.
@@ -119,7 +118,7 @@ impl Cluster {
         let crew = question.crew(&self.peers, files, max_record, Some(created.grant.clone()))?;
         let outcome = run_on(request, &crew, &mut Discard, control)?;
         if let Outcome::Stopped(_) = outcome {
-            return Err(given_up());
+            return Err(RunError::given_up());
         }
         let receipts = crew.receipts()?;
         let length = receipts.iter().flatten().map(|receipt| receipt.data.unwrap_or(0)).sum();
@@ -155,7 +154,7 @@ impl Cluster {
                         match receiver.recv().await {
                             Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(receiver))),
                             Some(Chunk::End) => None,
-                            None => Some((Err(given_up()), None)),
+                            None => Some((Err(RunError::given_up()), None)),
                         }
                     });
                     self.peers.put_stream(created, source).await

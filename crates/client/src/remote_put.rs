@@ -15,7 +15,6 @@ use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Attempt, Commit, Create, Created, FileInfo, names};
 use tokio::sync::mpsc;
 
-use crate::error::given_up;
 use crate::{ClientError, Cluster};
 
 /// Bytes that are read at once from a source that is not a file.
@@ -180,7 +179,7 @@ impl Cluster {
         let put = self.putting(&create, &mut tick, async |created: &Created| match source.take() {
             Some(source) => {
                 let written = self.peers.put_stream(created, source).await?;
-                if confirm() { Ok(written) } else { Err(given_up()) }
+                if confirm() { Ok(written) } else { Err(RunError::given_up()) }
             }
             None => Err(RunError::Internal { what: "the source of a put was asked for twice" }),
         });

@@ -10,7 +10,6 @@ use gristmill_runtime::{
 };
 use gristmill_wire::FoldPlace;
 
-use crate::error::given_up;
 use crate::own_rates::ClientFold;
 use crate::{ClientError, Cluster};
 
@@ -26,7 +25,7 @@ fn pause(wait: Duration, control: &Control) -> Result<(), RunError> {
     let until = Instant::now() + wait;
     loop {
         if control.stopped() {
-            return Err(given_up());
+            return Err(RunError::given_up());
         }
         match until.saturating_duration_since(Instant::now()) {
             Duration::ZERO => return Ok(()),

@@ -27,7 +27,7 @@ pub enum FormatError {
     /// The name is that of delimited text, and the bytes are not text.
     #[error("this is not delimited text, although its name ends in .csv or .tsv: {why}")]
     NotText {
-        /// What the file is, and what to do.
+        /// A description of the file, and a remedy.
         why: String,
     },
 

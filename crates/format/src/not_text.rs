@@ -18,7 +18,7 @@ const KNOWN: [(&[u8], &str, &str); 6] = [
     (b"\x0e\x03\x13\x01", "an HDF4 file", "convert it to HDF5 or netCDF"),
 ];
 
-/// What a file is whose first bytes are those of a common format that cannot be read here, and what to do with it.
+/// A description and a remedy, if these are the first bytes of a common format that cannot be read here.
 pub(crate) fn known(start: &[u8]) -> Option<String> {
     let found = KNOWN.iter().find(|(magic, _, _)| start.starts_with(magic));
     found.map(|(_, what, remedy)| format!("it is {what}; {remedy}"))

@@ -76,7 +76,7 @@ impl<T: Send + 'static> Answers<T> {
                     self.waiting -= 1;
                     return answer.map(Some);
                 }
-                Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(request_stopped()),
+                Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(RunError::given_up()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(RunError::Internal {
@@ -103,8 +103,4 @@ pub(crate) async fn wait_to_retry(
     tokio::time::sleep(RETRY_PAUSE).await;
     *tries += 1;
     Ok(())
-}
-
-pub(crate) fn request_stopped() -> RunError {
-    RunError::Remote { kind: ErrorKind::Failed, message: "the request was given up before its answer".into() }
 }

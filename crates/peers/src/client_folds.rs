@@ -11,7 +11,6 @@ use gristmill_runtime::{
     RunError, Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
 };
 
-use crate::answers::request_stopped;
 use crate::read_ahead::ReadAhead;
 use crate::{AT_CLIENT, Question, StorageCrew};
 
@@ -162,7 +161,7 @@ impl Drop for ClientUnits<'_> {
 impl UnitSource for ClientUnits<'_> {
     fn next(&mut self) -> Result<UnitEvent, RunError> {
         if self.request_control.stopped() {
-            return Err(request_stopped());
+            return Err(RunError::given_up());
         }
         let ended =
             RunError::Internal { what: "the events of a fold at the client ended before its last unit" };

@@ -296,6 +296,14 @@ impl ErrorKind {
 }
 
 impl RunError {
+    /// The error of a request that was stopped before its answer.
+    pub fn given_up() -> RunError {
+        RunError::Remote {
+            kind: ErrorKind::Failed,
+            message: "the request was given up before its answer".into(),
+        }
+    }
+
     /// The kind of this failure.
     pub fn kind(&self) -> ErrorKind {
         match self {

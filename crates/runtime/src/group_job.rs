@@ -12,7 +12,7 @@ use crate::job::{check_unchanged, is_complete};
 use crate::options::MAX_ROUNDS;
 use crate::pass::Pass;
 use crate::prepare::{Prepared, prepare};
-use crate::{Control, ErrorKind, HandBack, Partial, Request, RunError, ShardEnd, Tally};
+use crate::{Control, HandBack, Partial, Request, RunError, ShardEnd, Tally};
 
 /// Members that fold a request together.
 pub trait Group {
@@ -103,8 +103,7 @@ impl GroupJob {
         for _ in 0..MAX_ROUNDS {
             let mut own = group.fold(&mut || self.pass(&ctx, control))?;
             if control.stopped() {
-                let message = "the request was given up before its answer".into();
-                return Err(RunError::Remote { kind: ErrorKind::Failed, message });
+                return Err(RunError::given_up());
             }
             tally.add(&std::mem::replace(&mut own.tally, Tally::new(0)));
             own.handed_back.extend(group.handed_back());

@@ -12,7 +12,7 @@ use crate::job::check_unchanged;
 use crate::pass::{InterruptedFold, Pass, lock, take_interrupted};
 use crate::prepare::{Prepared, ValueOnly, check_keeps, prepare};
 use crate::rows::{UnitEnd, UnitMessage};
-use crate::{Control, ErrorKind, ExtentSet, Partial, Request, RowCut, RunError, ShardEnd, Tally};
+use crate::{Control, ExtentSet, Partial, Request, RowCut, RunError, ShardEnd, Tally};
 
 /// The part of a pass that one node folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,8 +226,7 @@ impl ShardJob {
         let mut output = MergingOutput { job: self, out, partial };
         let RowsEnd { tally, row_cut } = self.rows(&mut output, control)?;
         if row_cut.is_some() {
-            let message = "the request was given up before its answer".into();
-            return Err(RunError::Remote { kind: ErrorKind::Failed, message });
+            return Err(RunError::given_up());
         }
         Ok(ShardEnd { partial: output.partial, ..ShardEnd::new(self.ctx.round, 0) }.with_tally(tally))
     }

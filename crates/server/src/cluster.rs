@@ -3,6 +3,7 @@
 //! The entry node asks all nodes at once and remembers the answer for a moment, so that many monitors do not multiply
 //! the requests. Administrators see the names of all users, and others only their own.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
+use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::Node;
 use gristmill_wire::{ClusterStatus, FIRST_ID, Grant, MAX_CLUSTER_BYTES, NodeStatus, Rights, TargetPlace};
@@ -27,8 +29,36 @@ use crate::limits::{ASK_ALL_TIME, ASK_TIME, ASKED_AT_ONCE, JOIN_AGE, REMEMBER_CL
 use crate::shared::{Shared, now};
 use crate::status;
 
-/// The last answer and its time. A request that finds it too old makes a new one, and all others wait for it.
-pub(crate) type LastAnswer = Mutex<Option<(Instant, Arc<ClusterStatus>)>>;
+/// Most texts that are kept of one answer: one for each user that asked.
+const MAX_TEXTS: usize = 64;
+
+/// The last answer. A request that finds it too old makes a new one, and all others wait for it.
+pub(crate) type LastAnswer = Mutex<Option<Answered>>;
+
+/// The status of all nodes at one time.
+pub(crate) struct Answered {
+    at: Instant,
+    status: ClusterStatus,
+    /// The text for each user that asked; that for administrators is under `None`.
+    texts: HashMap<Option<Principal>, Bytes>,
+}
+
+impl Answered {
+    /// The status as a user sees it, or as an administrator does.
+    fn text(&mut self, user: Option<Principal>) -> Answer<Bytes> {
+        if let Some(text) = self.texts.get(&user) {
+            return Ok(text.clone());
+        }
+        let text = match &user {
+            None => encode(&self.status)?,
+            Some(user) => encode(&self.status.clone().seen_by(user.as_str()))?,
+        };
+        if self.texts.len() < MAX_TEXTS {
+            self.texts.insert(user, text.clone());
+        }
+        Ok(text)
+    }
+}
 
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -37,21 +67,17 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 
 async fn cluster(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
     let principal = request_principal(request.extensions())?;
-    let sees_all = shared.namespace()?.is_administrator(&principal);
+    let user = if shared.namespace()?.is_administrator(&principal) { None } else { Some(principal) };
     let mut last = shared.last_cluster.lock().await;
-    let status = match &*last {
-        Some((at, status)) if at.elapsed() < REMEMBER_CLUSTER => status.clone(),
+    let answered = match last.take() {
+        Some(answered) if answered.at.elapsed() < REMEMBER_CLUSTER => answered,
         _ => {
-            let status = Arc::new(ask_all(&shared).await?);
-            *last = Some((Instant::now(), status.clone()));
-            status
+            let status = ask_all(&shared).await?;
+            Answered { at: Instant::now(), status, texts: HashMap::new() }
         }
     };
+    let text = last.insert(answered).text(user)?;
     drop(last);
-    let text = match sees_all {
-        true => encode(&status)?,
-        false => encode(&Arc::unwrap_or_clone(status).seen_by(principal.as_str()))?,
-    };
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from(text)).into_response())
 }

@@ -67,8 +67,7 @@ impl Exchange {
                 _ => {}
             }
             if control.stopped() {
-                let message = "the request was given up before its answer".into();
-                return Err(RunError::Remote { kind: ErrorKind::Failed, message });
+                return Err(RunError::given_up());
             }
             match happened.recv_timeout(MEMBER_TICK) {
                 Ok(Event::Arrived(message)) => {

@@ -156,7 +156,7 @@ class Array(ReadingMethods, ScalarMethods, ShapeMethods, ReductionMethods, np.li
             key = key._read("getitem")
         elif isinstance(key, tuple):
             key = tuple(one._read("getitem") if isinstance(one, Array) else one for one in key)
-        node = index(self._node, key, self.dims)
+        node = index(self._node, key, lambda: self.dims)
         mark_groups_of_loop(self._node, node)
         return Array(node)
 

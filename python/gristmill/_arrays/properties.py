@@ -1,4 +1,4 @@
-"""What is known of an array before any element is read."""
+"""Properties of an array. They are known before any element is read."""
 
 from __future__ import annotations
 

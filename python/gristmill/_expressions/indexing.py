@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index as index_of
 from typing import TYPE_CHECKING, Any, Union
 
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 #: The key of an axis of a tree. ``None`` is a new axis.
 Key = Union[int, slice, "NDArray[Any]", None]
 
+#: Returns the names of the axes. Only a message about an error needs them.
+Names = Callable[[], Sequence[str]]
 
-def keys_by_axis(shape: tuple[int, ...], key: Any, dims: Sequence[str] = ()) -> list[Key] | None:
+
+def _no_names() -> Sequence[str]:
+    return ()
+
+
+def keys_by_axis(shape: tuple[int, ...], key: Any, dims: Names = _no_names) -> list[Key] | None:
     """Splits a key of NumPy into one key for each axis, with ``None`` for new axes.
 
     Returns ``None`` for keys that select points. Raises ``IndexError`` as NumPy does; its message names the axis, with its
-    name in ``dims``.
+    name in what ``dims`` returns.
     """
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(one, (bool, np.bool_)) for one in keys):
@@ -66,10 +73,11 @@ def keys_by_axis(shape: tuple[int, ...], key: Any, dims: Sequence[str] = ()) -> 
     return out
 
 
-def _axis_text(axis: int, dims: Sequence[str]) -> str:
+def _axis_text(axis: int, dims: Names) -> str:
     """The number of an axis, and its name if it has one of its own."""
-    if axis < len(dims) and dims[axis] != f"dim_{axis}":
-        return f"axis {axis} ({dims[axis]})"
+    names = dims()
+    if axis < len(names) and names[axis] != f"dim_{axis}":
+        return f"axis {axis} ({names[axis]})"
     return f"axis {axis}"
 
 
@@ -81,7 +89,7 @@ def _axis_of(keys: Sequence[Any], at: int, ndim: int) -> int:
     return ndim - sum(one is not None for one in keys[at:])
 
 
-def _to_indices(given: Any, shape: tuple[int, ...], axis: int, dims: Sequence[str]) -> NDArray[Any] | None:
+def _to_indices(given: Any, shape: tuple[int, ...], axis: int, dims: Names) -> NDArray[Any] | None:
     """Turns a list or an array into indices of an axis. Returns ``None`` for a mask of several axes."""
     array = np.asarray(given)
     if array.dtype != bool:
@@ -96,7 +104,7 @@ def _to_indices(given: Any, shape: tuple[int, ...], axis: int, dims: Sequence[st
     return np.flatnonzero(array)
 
 
-def _check_key(one: Any, length: int, axis: int, dims: Sequence[str]) -> Key:
+def _check_key(one: Any, length: int, axis: int, dims: Names) -> Key:
     if isinstance(one, slice):
         return one
     if isinstance(one, np.ndarray) and one.ndim:
@@ -113,10 +121,10 @@ def _check_key(one: Any, length: int, axis: int, dims: Sequence[str]) -> Key:
     return at % length
 
 
-def index(node: Node, key: Any, dims: Sequence[str] = ()) -> Node:
+def index(node: Node, key: Any, dims: Names = _no_names) -> Node:
     """Returns the node that NumPy's indexing with this key gives.
 
-    Raises ``IndexError`` as NumPy does. Its message has the names of axes in ``dims``.
+    Raises ``IndexError`` as NumPy does. Its message has the name of the axis that ``dims`` returns.
     """
     keys = keys_by_axis(node.shape, key, dims)
     if keys is None or any(isinstance(one, slice) and (one.step or 1) < 0 for one in keys):

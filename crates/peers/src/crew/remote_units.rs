@@ -6,7 +6,7 @@ use gristmill_runtime::{Control, RunError, Tally, UnitEvent, UnitSource};
 use gristmill_wire::Frame;
 use tokio::sync::mpsc;
 
-use crate::answers::{AbortOnDrop, request_stopped};
+use crate::answers::AbortOnDrop;
 use crate::error::unavailable;
 
 /// The units of one node.
@@ -31,7 +31,7 @@ impl UnitSource for RemoteUnits<'_> {
     fn next(&mut self) -> Result<UnitEvent, RunError> {
         loop {
             if self.control.stopped() {
-                return Err(request_stopped());
+                return Err(RunError::given_up());
             }
             let Some((frame, bytes)) = self.ready.pop_front() else {
                 let Some(some) = self.frames.blocking_recv() else {

@@ -30,7 +30,7 @@ pub(super) fn question(args: &RunArgs, variable: &str) -> Result<(ArrayQuestion,
         let numbers = || value.split(',').map(|one| one.trim().parse::<f64>()).collect::<Result<Vec<_>, _>>();
         match name.as_str() {
             _ if !takes_parameter(&args.kernel, name) => {
-                let (kernel, known) = (&args.kernel, parameter_names(&args.kernel));
+                let (kernel, known) = (&args.kernel, parameter_names(&args.kernel).join(", "));
                 return Err(wrong(&format!(
                     "'{kernel}' of a variable takes no such parameter; it takes {known}"
                 )));
@@ -152,22 +152,13 @@ pub(super) fn histogram_between(bins: usize, answers: &[Value]) -> Result<Op, Cl
 }
 
 /// The names of the parameters that an operation on a variable takes.
-fn parameter_names(operation: &str) -> String {
-    let own = operations::find(operation).into_iter().flat_map(|found| found.params);
-    let names: Vec<&str> = own.chain(operations::COMMON).map(|(name, _, _)| *name).collect();
-    names.join(", ")
+fn parameter_names(operation: &str) -> Vec<&'static str> {
+    let found = operations::find(operation).into_iter();
+    found.flat_map(|operation| operation.all_params()).map(|(name, _, _)| *name).collect()
 }
 
-/// Whether an operation on a variable takes a parameter.
+/// Whether an operation on a variable takes a parameter. The two edges of a histogram's `range` may be given one by one.
 fn takes_parameter(operation: &str, parameter: &str) -> bool {
-    match parameter {
-        "keepdims" | "skipna" | "valid" => true,
-        "ddof" => matches!(operation, "var" | "std"),
-        "min_count" => {
-            matches!(operation, "sum" | "mean" | "totals" | "var" | "std" | "min" | "max" | "moments")
-        }
-        "q" => operation == QUANTILE,
-        "bins" | "range" | "low" | "high" | "edges" => operation == HISTOGRAM,
-        _ => false,
-    }
+    parameter_names(operation).contains(&parameter)
+        || operation == HISTOGRAM && matches!(parameter, "low" | "high")
 }
