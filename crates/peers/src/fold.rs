@@ -2,15 +2,11 @@
 
 use std::collections::VecDeque;
 
-use arrow_flight::Ticket;
-use arrow_flight::decode::FlightRecordBatchStream;
-use arrow_flight::error::FlightError;
-use arrow_flight::flight_service_client::FlightServiceClient;
-use futures_util::{StreamExt, TryStreamExt};
+use gristmill_flight::{BatchDecoder, FlightClient, FlightData, Ticket};
 use gristmill_runtime::{ErrorKind, GroupEnd, Partial, RunError, ShardEnd, Tally};
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{Frame, MAX_PARTIAL_BYTES, PASS_HEADER, pass_of};
-use tonic::transport::Channel;
+use tonic::Streaming;
 
 use crate::Peers;
 use crate::answers::NodeRequest;
@@ -32,7 +28,8 @@ pub struct FoldEnd {
 pub struct FrameStream {
     node: String,
     stall: std::time::Duration,
-    batches: FlightRecordBatchStream,
+    messages: Streaming<FlightData>,
+    decoder: BatchDecoder,
     ready: VecDeque<(Frame, usize)>,
 }
 
@@ -51,15 +48,16 @@ impl FrameStream {
             if let Some(frame) = self.ready.pop_front() {
                 return Ok(Some(frame));
             }
-            let batch = match tokio::time::timeout(self.stall, self.batches.next()).await {
+            let message = match tokio::time::timeout(self.stall, self.messages.message()).await {
                 Err(_) => return Err(stalled(&self.node, self.stall)),
-                Ok(None) => return Ok(None),
-                Ok(Some(batch)) => batch.map_err(|error| match error {
-                    FlightError::Tonic(status) => from_status(&self.node, &status),
-                    other => unavailable(&self.node, other),
-                })?,
+                Ok(Err(status)) => return Err(from_status(&self.node, &status)),
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Ok(Some(message))) => message,
             };
-            self.ready.extend(frames_of(&batch)?);
+            let batch = self.decoder.decode(message).map_err(|error| unavailable(&self.node, error))?;
+            if let Some(batch) = batch {
+                self.ready.extend(frames_of(&batch)?);
+            }
         }
     }
 }
@@ -91,7 +89,7 @@ impl Peers {
     async fn fold(
         &self,
         node_request: &NodeRequest,
-        mut client: FlightServiceClient<Channel>,
+        mut client: FlightClient,
     ) -> Result<FrameStream, RunError> {
         let NodeRequest { address: _, node, request } = node_request;
         let ticket = Ticket { ticket: request.encode()?.into() };
@@ -101,14 +99,12 @@ impl Peers {
             ticket_request.metadata_mut().insert(PASS_HEADER, pass);
         }
         let call = client.do_get(ticket_request);
-        let stream = match tokio::time::timeout(self.stall, call).await {
+        let messages = match tokio::time::timeout(self.stall, call).await {
             Err(_) => return Err(stalled(node, self.stall)),
             Ok(answer) => answer.map_err(|status| from_status(node, &status))?.into_inner(),
         };
-        let batches = FlightRecordBatchStream::new_from_flight_data(
-            stream.map_err(|s| FlightError::Tonic(Box::new(s))),
-        );
-        Ok(FrameStream { node: node.to_owned(), stall: self.stall, batches, ready: VecDeque::new() })
+        let (decoder, ready) = (BatchDecoder::default(), VecDeque::new());
+        Ok(FrameStream { node: node.to_owned(), stall: self.stall, messages, decoder, ready })
     }
 
     /// Asks a node for the value of a shard of a file on so many targets. `progress` gets the number of positions that

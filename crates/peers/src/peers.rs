@@ -7,8 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_flight::Action;
-use arrow_flight::flight_service_client::FlightServiceClient;
+use gristmill_flight::{Action, FlightClient};
 use gristmill_runtime::{Allowance, RunError};
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, VERIFY_HEADER, action};
@@ -157,13 +156,13 @@ impl Peers {
     ///
     /// # Errors
     /// It fails if the address is invalid, if it is of another machine and there is no TLS, and outside of a Tokio runtime.
-    pub fn flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
+    pub fn flight(&self, address: &str) -> Result<FlightClient, RunError> {
         let channel = self.dialer.channel(&parse_address(address)?);
         Ok(flight_client(channel.map_err(|e| transport_error(address, &e))?))
     }
 
     /// A Flight client with a connection of its own.
-    pub(crate) fn dedicated_flight(&self, address: &str) -> Result<FlightServiceClient<Channel>, RunError> {
+    pub(crate) fn dedicated_flight(&self, address: &str) -> Result<FlightClient, RunError> {
         let channel = self.dialer.dedicated_channel(&parse_address(address)?);
         Ok(flight_client(channel.map_err(|e| transport_error(address, &e))?))
     }
@@ -242,10 +241,8 @@ impl Peers {
     }
 }
 
-fn flight_client(channel: Channel) -> FlightServiceClient<Channel> {
-    FlightServiceClient::new(channel)
-        .max_decoding_message_size(MAX_FRAME_BYTES + ENVELOPE_BYTES)
-        .max_encoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
+fn flight_client(channel: Channel) -> FlightClient {
+    FlightClient::new(channel, MAX_FRAME_BYTES + ENVELOPE_BYTES, MAX_REQUEST_BYTES + ENVELOPE_BYTES)
 }
 
 /// Parses the text of an address.

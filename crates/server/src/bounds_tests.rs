@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow_flight::{FlightData, Ticket};
 use gristmill_array::{Meaning, Op, Reduction, Request, Selection};
+use gristmill_flight::{FlightData, Ticket};
 use gristmill_format::{ChunkLocations, FileRef, open_raw};
 use gristmill_kernel::{ByteOrder, DType};
 use gristmill_runtime::ErrorKind;
@@ -24,7 +24,7 @@ impl TestNode {
 
     async fn get(&self, ticket: Vec<u8>) -> Result<Streaming<FlightData>, Status> {
         let mut flight = self.shared.peers.flight(&self.address).unwrap();
-        Ok(flight.do_get(Ticket { ticket: ticket.into() }).await?.into_inner())
+        Ok(flight.do_get(tonic::Request::new(Ticket { ticket: ticket.into() })).await?.into_inner())
     }
 
     /// Ticket for the sum of the file.

@@ -1,19 +1,14 @@
 //! Arrow Flight service: folds, requests by path, and management.
 
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::error::FlightError;
-use arrow_flight::flight_descriptor::DescriptorType;
-use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
-use arrow_flight::{
-    Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo,
-    HandshakeRequest, HandshakeResponse, PollInfo, PutResult, Result as ActionResult, SchemaResult, Ticket,
-};
 use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
+use gristmill_flight::{
+    Action, ActionResult, ActionType, Answers, Criteria, DescriptorType, Empty, FlightData, FlightDescriptor,
+    FlightEndpoint, FlightInfo, FlightServer, FlightService, Ticket, encode_batches,
+};
 use gristmill_namespace::Principal;
 use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
@@ -21,7 +16,7 @@ use gristmill_transport::{Origin, Peer};
 use gristmill_wire::action::{self, FileInfo, names};
 use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
 use tokio::sync::{mpsc, oneshot};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 use crate::actions::{ACTIONS, answer};
 use crate::blocking::blocking;
@@ -43,8 +38,6 @@ const ENVELOPE_BYTES: usize = 64 << 10;
 /// Largest number of files in one listing.
 const MAX_LISTED: usize = 10_000;
 
-type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 /// Request in a ticket.
 enum TicketRequest {
     Fold(Box<FoldRequest>),
@@ -52,20 +45,12 @@ enum TicketRequest {
 }
 
 /// Creates the Flight service of a node.
-pub(crate) fn service(shared: Arc<Shared>) -> FlightServiceServer<Flight> {
-    FlightServiceServer::new(Flight(shared))
-        .max_decoding_message_size(MAX_REQUEST_BYTES + ENVELOPE_BYTES)
-        .max_encoding_message_size(usize::MAX)
+pub(crate) fn service(shared: Arc<Shared>) -> FlightServer<Flight> {
+    FlightServer::new(Flight(shared), MAX_REQUEST_BYTES + ENVELOPE_BYTES)
 }
 
 /// Flight service of a node.
 pub(crate) struct Flight(Arc<Shared>);
-
-fn unimplemented<T>(what: &str) -> Result<Response<T>, Status> {
-    Err(Status::unimplemented(format!(
-        "{what} is not supported; ListActions and the documentation list what is"
-    )))
-}
 
 impl Flight {
     async fn fold(
@@ -73,7 +58,7 @@ impl Flight {
         request: FoldRequest,
         from: Option<IpAddr>,
         caller: Caller,
-    ) -> Answer<Boxed<FlightData>> {
+    ) -> Answer<Answers<FlightData>> {
         let shared = self.0.clone();
         let (sender, waiting) = frames();
         let turn = shared.checks.turn(&caller.account).await?;
@@ -107,13 +92,15 @@ impl Flight {
                     Ok(some) => some?,
                 };
                 let batch = match frames {
-                    Ok(frames) => frame_batch(&schema, &frames).map_err(FlightError::from),
-                    Err(refusal) => Err(FlightError::Tonic(Box::new(refusal.into()))),
+                    Ok(frames) => {
+                        frame_batch(&schema, &frames).map_err(|error| Status::internal(error.to_string()))
+                    }
+                    Err(refusal) => Err(refusal.into()),
                 };
                 Some((batch, (waiting, guard)))
             }
         });
-        Ok(encode_batches(batches, Some(schema), &self.0.sent))
+        Ok(messages(batches, Some(schema), &self.0.sent))
     }
 
     async fn run(
@@ -121,7 +108,7 @@ impl Flight {
         principal: Principal,
         request: RunRequest,
         caller: Caller,
-    ) -> Answer<Boxed<FlightData>> {
+    ) -> Answer<Answers<FlightData>> {
         let shared = self.0.clone();
         let account: Arc<str> = principal.as_str().into();
         let permit = shared.permit(&shared.waiting_runs, &account)?;
@@ -160,14 +147,12 @@ impl Flight {
         });
         let batches = stream::unfold((batches, guard), |(mut batches, guard)| async move {
             let batch = batches.recv().await?;
-            let batch = batch.map_err(|refusal: Refusal| FlightError::Tonic(Box::new(refusal.into())));
-            Some((batch, (batches, guard)))
+            Some((batch.map_err(|refusal: Refusal| refusal.into()), (batches, guard)))
         });
         // The last message has only metadata.
-        let report = stream::once(report).filter_map(|report| async move {
-            report.ok().map(|text| Ok(FlightData::new().with_app_metadata(text)))
-        });
-        Ok(Box::pin(encode_batches(batches, schema, &sent).chain(report)))
+        let report = stream::once(report)
+            .filter_map(|report| async move { report.ok().map(|text| Ok(FlightData::of_metadata(text))) });
+        Ok(Box::pin(messages(batches, schema, &sent).chain(report)))
     }
 
     fn describe(&self, principal: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
@@ -178,8 +163,8 @@ impl Flight {
                 // This reports now the errors of a later DoGet.
                 Run::new(&self.0, principal, &request)?;
                 let ticket = Ticket { ticket: descriptor.cmd.clone() };
-                let endpoint = FlightEndpoint::new().with_ticket(ticket);
-                Ok(FlightInfo::new().with_descriptor(descriptor).with_endpoint(endpoint))
+                let endpoint = FlightEndpoint { ticket: Some(ticket), location: Vec::new() };
+                Ok(FlightInfo { endpoint: vec![endpoint], ..FlightInfo::of(descriptor) })
             }
             DescriptorType::Path => {
                 let path = format!("/{}", descriptor.path.join("/").trim_start_matches('/'));
@@ -193,38 +178,25 @@ impl Flight {
 /// Description of a file as a flight: its length, and everything else as JSON in the metadata.
 fn file_info(info: &FileInfo) -> FlightInfo {
     let path = info.file.path.trim_start_matches('/').split('/').map(str::to_owned).collect();
-    let length = i64::try_from(info.file.length).unwrap_or(i64::MAX);
-    FlightInfo::new()
-        .with_descriptor(FlightDescriptor::new_path(path))
-        .with_total_bytes(length)
-        .with_app_metadata(action::encode(info).unwrap_or_default())
+    FlightInfo {
+        total_bytes: i64::try_from(info.file.length).unwrap_or(i64::MAX),
+        app_metadata: action::encode(info).unwrap_or_default().into(),
+        ..FlightInfo::of(FlightDescriptor::of_path(path))
+    }
 }
 
-fn encode_batches(
-    batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
+/// The messages of these batches, which are counted.
+fn messages(
+    batches: impl Stream<Item = Result<RecordBatch, Status>> + Send + 'static,
     schema: Option<arrow_schema::SchemaRef>,
     sent: &Sent,
-) -> Boxed<FlightData> {
+) -> Answers<FlightData> {
     let sent = sent.clone();
-    let mut builder = FlightDataEncoderBuilder::new();
-    if let Some(schema) = schema {
-        builder = builder.with_schema(schema);
-    }
-    let messages = builder.build(batches).inspect_ok(move |data| sent.message(data));
-    Box::pin(messages.map_err(Status::from))
+    Box::pin(encode_batches(schema, batches).inspect_ok(move |data| sent.message(data)))
 }
 
-#[tonic::async_trait]
 impl FlightService for Flight {
-    type HandshakeStream = Boxed<HandshakeResponse>;
-    type ListFlightsStream = Boxed<FlightInfo>;
-    type DoGetStream = Boxed<FlightData>;
-    type DoPutStream = Boxed<PutResult>;
-    type DoExchangeStream = Boxed<FlightData>;
-    type DoActionStream = Boxed<ActionResult>;
-    type ListActionsStream = Boxed<ActionType>;
-
-    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Answers<FlightData>>, Status> {
         let (principal, caller) =
             (request_principal(request.extensions()), Caller::from_extensions(request.extensions())?);
         let from = match request.extensions().get::<Peer>().map(|peer| peer.origin) {
@@ -247,7 +219,7 @@ impl FlightService for Flight {
         Ok(Response::new(stream))
     }
 
-    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+    async fn do_action(&self, request: Request<Action>) -> Result<Response<Answers<ActionResult>>, Status> {
         let (principal, caller) =
             (request_principal(request.extensions()), Caller::from_extensions(request.extensions())?);
         let Action { r#type: name, body } = request.into_inner();
@@ -299,7 +271,7 @@ impl FlightService for Flight {
     async fn list_flights(
         &self,
         request: Request<Criteria>,
-    ) -> Result<Response<Self::ListFlightsStream>, Status> {
+    ) -> Result<Response<Answers<FlightInfo>>, Status> {
         request_principal(request.extensions())?;
         let caller = Caller::from_extensions(request.extensions())?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
@@ -314,36 +286,21 @@ impl FlightService for Flight {
         Ok(Response::new(Box::pin(files.try_flatten().map_err(Status::from))))
     }
 
-    async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+    async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Answers<ActionType>>, Status> {
         let types = ACTIONS.map(|action| {
             Ok(ActionType { r#type: action.name.to_owned(), description: action.what.to_owned() })
         });
         Ok(Response::new(Box::pin(stream::iter(types))))
     }
 
-    async fn handshake(
-        &self,
-        _: Request<Streaming<HandshakeRequest>>,
-    ) -> Result<Response<Self::HandshakeStream>, Status> {
-        unimplemented("Handshake (a token goes in the header 'authorization')")
-    }
-
-    async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
-        unimplemented("PollFlightInfo")
-    }
-
-    async fn get_schema(&self, _: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
-        unimplemented("GetSchema")
-    }
-
-    async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
-        unimplemented("DoPut (files are written with HTTP: PUT /files/PATH)")
-    }
-
-    async fn do_exchange(
-        &self,
-        _: Request<Streaming<FlightData>>,
-    ) -> Result<Response<Self::DoExchangeStream>, Status> {
-        unimplemented("DoExchange")
+    fn unsupported(&self, method: &str) -> Status {
+        let instead = match method {
+            "Handshake" => " (a token goes in the header 'authorization')",
+            "DoPut" => " (files are written with HTTP: PUT /files/PATH)",
+            _ => "",
+        };
+        Status::unimplemented(format!(
+            "{method}{instead} is not supported; ListActions and the documentation list what is"
+        ))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use arrow_flight::FlightData;
 use axum::body::{Body, Bytes};
+use gristmill_flight::FlightData;
 use http_body::{Frame, SizeHint};
 
 /// Counter of the bytes of bodies that are passed to connections. [`BytesStatus`](gristmill_wire::BytesStatus) defines
