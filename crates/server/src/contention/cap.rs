@@ -23,12 +23,18 @@ const REFILL: Duration = Duration::from_millis(10);
 /// Time without a read or a write after which new lanes are not idle, with [`ActivePriority::Auto`].
 const QUIET: Duration = Duration::from_secs(1);
 
+/// Processor time after which a lane lets other threads run: half of a tick of 4 ms. Each time it may wait for time slices of
+/// all other lanes of the machine, so a small request should wait once or twice, and not after each block.
+const YIELD_AFTER: Duration = Duration::from_millis(2);
+
 /// Longest wait of a lane before it checks again.
 pub(super) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// Processor time of this thread that was counted already.
     static COUNTED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// The value of `COUNTED` when this thread last let others run.
+    static YIELDED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// The lane of this thread.
     static LANE: Lane = LANES.fetch_add(1, Ordering::Relaxed);
 }
@@ -180,8 +186,7 @@ impl Cap {
                 }
                 self.count(&turns);
                 drop(turns);
-                // A fair scheduler may owe this thread some time, and would give it a whole time slice.
-                std::thread::yield_now();
+                let_others_run();
                 return;
             }
             turns.asleep.insert(lane, std::thread::current());
@@ -212,6 +217,16 @@ impl Cap {
 
     fn count(&self, turns: &LaneTurns) {
         self.waiting.store(turns.lanes.count(), Ordering::Relaxed);
+    }
+}
+
+/// Lets another thread run on this processor, if the calling thread has worked for [`YIELD_AFTER`]. A fair scheduler may owe
+/// the thread some time, and would give it a whole time slice while a read waits.
+fn let_others_run() {
+    let now = COUNTED.get();
+    if now.saturating_sub(YIELDED.get()) >= YIELD_AFTER {
+        YIELDED.set(now);
+        std::thread::yield_now();
     }
 }
 
