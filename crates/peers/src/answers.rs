@@ -1,7 +1,7 @@
 //! Requests to several nodes at once, and their answers in the order of arrival.
 
 use std::future::Future;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use gristmill_runtime::{Control, ErrorKind, RunError};
@@ -36,9 +36,33 @@ impl Drop for AbortOnDrop {
     }
 }
 
+/// A promised answer. If it is dropped without one, the answer is an error: nobody waits for ever.
+pub(crate) struct Promise<T>(Option<Sender<Result<T, RunError>>>);
+
+impl<T> Promise<T> {
+    /// Gives the answer.
+    pub fn give(mut self, answer: Result<T, RunError>) {
+        if let Some(sender) = self.0.take() {
+            // The receiver is gone once enough is known or one request has failed.
+            let _ = sender.send(answer);
+        }
+    }
+}
+
+impl<T> Drop for Promise<T> {
+    fn drop(&mut self) {
+        if let Some(sender) = self.0.take() {
+            let _ =
+                sender.send(Err(RunError::Internal { what: "a request to a node ended without an answer" }));
+        }
+    }
+}
+
 /// The answers of several nodes, one message each.
 pub(crate) struct Answers<T> {
+    sender: Sender<Result<T, RunError>>,
     receiver: Receiver<Result<T, RunError>>,
+    /// Number of promised answers that did not arrive yet.
     waiting: usize,
     _tasks: AbortOnDrop,
 }
@@ -56,14 +80,17 @@ impl<T: Send + 'static> Answers<T> {
         let (sender, receiver) = channel();
         let waiting = requests.len();
         let task = |request| {
-            let (answer, sender) = (ask(peers.clone(), request), sender.clone());
-            peers.runtime().spawn(async move {
-                // The receiver is gone once enough is known or one request has failed.
-                let _ = sender.send(answer.await);
-            })
+            let (answer, promise) = (ask(peers.clone(), request), Promise(Some(sender.clone())));
+            peers.runtime().spawn(async move { promise.give(answer.await) })
         };
         let tasks = AbortOnDrop(requests.into_iter().map(task).collect());
-        Answers { receiver, waiting, _tasks: tasks }
+        Answers { sender, receiver, waiting, _tasks: tasks }
+    }
+
+    /// Promises one more answer.
+    pub fn promise(&mut self) -> Promise<T> {
+        self.waiting += 1;
+        Promise(Some(self.sender.clone()))
     }
 
     /// The next answer, or `None` after the last. `on_poll` is called at short intervals.
@@ -78,6 +105,7 @@ impl<T: Send + 'static> Answers<T> {
                 }
                 Err(RecvTimeoutError::Timeout) if control.stopped() => return Err(RunError::given_up()),
                 Err(RecvTimeoutError::Timeout) => {}
+                // It cannot happen: a sender is kept here.
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(RunError::Internal {
                         what: "the answers of nodes ended before the last one",
@@ -103,4 +131,22 @@ pub(crate) async fn wait_to_retry(
     tokio::time::sleep(RETRY_PAUSE).await;
     *tries += 1;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_that_is_dropped_is_an_error() {
+        let (sender, receiver) = channel();
+        let mut answers = Answers { sender, receiver, waiting: 0, _tasks: AbortOnDrop(Vec::new()) };
+        let (kept, dropped) = (answers.promise(), answers.promise());
+        kept.give(Ok(7));
+        drop(dropped);
+        let mut next = || answers.next(&Control::new(), &mut || {});
+        assert!(matches!(next(), Ok(Some(7))));
+        assert!(matches!(next(), Err(RunError::Internal { .. })));
+        assert!(matches!(next(), Ok(None)));
+    }
 }

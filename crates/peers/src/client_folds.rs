@@ -30,6 +30,11 @@ impl ClientFolds {
         ClientFolds { options, begun: Instant::now(), share: Mutex::new(share) }
     }
 
+    /// Lanes of the request.
+    pub fn lanes(&self) -> usize {
+        self.options.lanes
+    }
+
     pub fn share(&self) -> ClientShare {
         self.share.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -62,12 +67,13 @@ fn with_read_ahead(mut file: FileParts) -> FileParts {
 }
 
 impl StorageCrew {
-    /// The job that folds the records of these targets at the client.
+    /// The job that folds the records of these targets at the client with so many lanes.
     fn client_shard(
         &self,
         folds: &ClientFolds,
         order: &PassOrder<'_>,
         targets: Vec<u32>,
+        lanes: usize,
     ) -> Result<ShardJob, RunError> {
         let known = self.files.map().targets.len();
         if targets.iter().any(|target| *target as usize >= known) {
@@ -82,7 +88,7 @@ impl StorageCrew {
         }
         let input = input.for_kernel(&kernel.spec());
         let selection = Selection { skip: question.input.skip, range: None };
-        let options = folds.options.clone();
+        let options = Options { lanes, ..folds.options.clone() };
         let chunks = question.array.as_ref().map(|work| work.chunks.clone());
         let request = Request { byte_order, selection, options, chunks, ..Request::new(kernel, input, file) };
         let ctx = order.ctx;
@@ -97,18 +103,21 @@ impl StorageCrew {
         ShardJob::new(request, shard)
     }
 
-    /// Folds the records that a member handed back. Returns the member's end and the client's end, to be joined.
+    /// Folds the records that a member handed back, with so many lanes, until `control` is stopped. Returns the
+    /// member's end and the client's end, to be joined.
     pub(crate) fn finish_at_client(
         &self,
         folds: &ClientFolds,
         order: &PassOrder<'_>,
         mut end: ShardEnd,
+        lanes: usize,
+        control: &Control,
     ) -> Result<[ShardEnd; 2], RunError> {
         let handed_back = std::mem::take(&mut end.handed_back);
         let targets = handed_back.iter().flat_map(|hand_back| hand_back.targets.iter().copied()).collect();
-        let (job, partial) = self.client_shard(folds, order, targets)?.resume_value(end.partial)?;
+        let (job, partial) = self.client_shard(folds, order, targets, lanes)?.resume_value(end.partial)?;
         end.partial = partial;
-        let mut own = job.values(order.control)?;
+        let mut own = job.values(control)?;
         // A node that had folded everything when it stopped left no records.
         if own.tally.read.iter().chain(&own.tally.records).any(|n| *n > 0) {
             handed_back.iter().for_each(|hand_back| folds.note_revision(hand_back));
@@ -125,7 +134,8 @@ impl StorageCrew {
         hand_back: HandBack,
     ) -> Result<ClientUnits<'o>, RunError> {
         folds.note_revision(&hand_back);
-        let job = self.client_shard(folds, order, hand_back.targets)?.resume_rows(hand_back.row_cut);
+        let job =
+            self.client_shard(folds, order, hand_back.targets, folds.lanes())?.resume_rows(hand_back.row_cut);
         let control = Arc::new(Control::new());
         let (sender, events) = sync_channel(EVENTS_AHEAD);
         let folding = control.clone();

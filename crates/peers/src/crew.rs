@@ -1,28 +1,25 @@
 //! Passes folded on the storage nodes of a file.
 
 mod remote_units;
+mod values;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gristmill_kernel::Passes;
 use gristmill_runtime::{
-    ClientShare, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, ShardEnd, TakeShard,
-    UnitSource,
+    ClientShare, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, TakeShard, UnitSource,
 };
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{Asker, FAN_IN, FoldRequest, GroupSpec, NodeShard};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use self::remote_units::RemoteUnits;
-use crate::answers::{AbortOnDrop, Answers, NodeRequest, wait_to_retry};
+use crate::answers::{AbortOnDrop, NodeRequest};
 use crate::bytes::node_name;
 use crate::client_folds::ClientFolds;
 use crate::error::unavailable;
-use crate::fold::FoldEnd;
-use crate::{Files, Peers, RetryBudget, groups};
+use crate::{Files, Peers, groups};
 
 /// Batches of frames that are read ahead from a node.
 const FRAMES_AHEAD: usize = 2;
@@ -164,63 +161,7 @@ impl StorageCrew {
 
 impl Crew for StorageCrew {
     fn values(&self, order: &PassOrder<'_>, take: &mut TakeShard<'_>) -> Result<(), RunError> {
-        let targets = self.files.map().targets.len();
-        let done = Arc::new(AtomicU64::new(0));
-        let retries_busy = self.retries_busy;
-        let mut shown = 0;
-        let mut answers = Answers::ask_all(&self.peers, self.requests(order), |peers, node_request| {
-            let done = done.clone();
-            async move {
-                let mut reported = 0;
-                let mut progress = |now: u64| {
-                    done.fetch_add(now.saturating_sub(reported), Ordering::Relaxed);
-                    reported = reported.max(now);
-                };
-                let (mut tries, mut budget) = (1, retries_busy.then(RetryBudget::default));
-                loop {
-                    let begun = Instant::now();
-                    match peers.fold_value(&node_request, targets, &mut progress).await {
-                        // Nothing is counted twice: an incomplete answer is dropped.
-                        Err(error) => match budget.as_mut().and_then(|one| one.wait_for(&error)) {
-                            Some(wait) => tokio::time::sleep(wait).await,
-                            None => wait_to_retry(error, &mut tries, begun, peers.stall).await?,
-                        },
-                        end => return end,
-                    }
-                }
-            }
-        });
-        let mut on_poll = || {
-            let now = done.load(Ordering::Relaxed);
-            order.control.folded(now - shown);
-            shown = now;
-        };
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        if let (Some(folds), Some(part)) = (&self.client_folds, self.client_part()) {
-            let nothing = ShardEnd::new(order.ctx.round, targets);
-            let end = ShardEnd { handed_back: vec![part.clone()], ..nothing };
-            for end in self.finish_at_client(folds, order, end)? {
-                if !take(end)? {
-                    return Ok(());
-                }
-            }
-        }
-        while let Some(FoldEnd { mut end, received, written }) = answers.next(order.control, &mut on_poll)? {
-            self.written.lock().unwrap_or_else(PoisonError::into_inner).extend(written);
-            end.tally.sent = end.tally.sent.saturating_add(received);
-            let ends = match &self.client_folds {
-                Some(folds) if !end.handed_back.is_empty() => {
-                    self.finish_at_client(folds, order, end)?.into()
-                }
-                _ => vec![end],
-            };
-            for end in ends {
-                if !take(end)? {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
+        self.fold_values(order, take)
     }
 
     fn finish_as_group(&self, order: &PassOrder<'_>) -> Result<Option<GroupEnd>, RunError> {

@@ -69,6 +69,29 @@ fn what_nodes_behind_nodes_hand_back_comes_to_whoever_asked() {
 }
 
 #[test]
+fn records_of_parts_that_were_handed_back_count_once() {
+    let nodes = Nodes::started(NODES, |options| NodeOptions { active_share: 0.0, ..options });
+    nodes.put("/numbers", &mixed(50_000), &stripes(4096));
+    let control = Control::new();
+    nodes.try_movable_with("/numbers", &numbers("sum"), &control).unwrap();
+    assert_eq!(control.progress(), (50_000, 50_000));
+}
+
+#[test]
+fn a_failure_in_a_part_that_was_handed_back_is_the_first_of_the_file() {
+    let nodes = Nodes::started(NODES, |options| NodeOptions { active_share: 0.0, ..options });
+    let mut bytes = mixed(50_000);
+    for index in [40_000usize, 12_345, 33_333] {
+        bytes[8 * index..8 * index + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    }
+    nodes.put("/numbers", &bytes, &stripes(512));
+    let mut question = numbers("min");
+    question.params = vec![("nan".into(), "error".into())];
+    let error = nodes.try_movable("/numbers", &question).unwrap_err();
+    assert!(error.to_string().contains("element 12345 is NaN"), "{error}");
+}
+
+#[test]
 fn passes_of_busy_nodes_go_on_with_whoever_asked() {
     // A share so small that every node wants to hand its passes back.
     let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0005, ..options });

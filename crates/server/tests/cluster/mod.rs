@@ -81,6 +81,15 @@ impl Nodes {
         path: &str,
         question: &Question,
     ) -> Result<(Value, RowBatch, Report), RunError> {
+        self.try_movable_with(path, question, &Control::new())
+    }
+
+    pub fn try_movable_with(
+        &self,
+        path: &str,
+        question: &Question,
+        control: &Control,
+    ) -> Result<(Value, RowBatch, Report), RunError> {
         let runtime = self.runtime.as_ref().unwrap();
         let inside = runtime.enter();
         let dialer = Dialer::new(DialerOptions::default());
@@ -91,7 +100,7 @@ impl Nodes {
         let crew = question.crew(&peers, &opened, options.max_record, None).unwrap();
         let crew = crew.accepting_hand_backs(peers.asker(2, None), options);
         let mut rows = RowBatch::default();
-        match run_on(request, &crew, &mut rows, &Control::new())? {
+        match run_on(request, &crew, &mut rows, control)? {
             Outcome::Done(answer) => Ok((answer.value, rows, answer.report)),
             Outcome::Stopped(_) => panic!("nobody stopped it"),
         }
