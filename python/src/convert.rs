@@ -59,6 +59,13 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
         one.set_item("why", &revision.why)?;
         revisions.append(one)?;
     }
+    let shortages = PyList::empty(py);
+    for shortage in &report.shortages {
+        let one = PyDict::new(py);
+        one.set_item("node", &shortage.node)?;
+        one.set_item("others", shortage.others)?;
+        shortages.append(one)?;
+    }
     let dict = PyDict::new(py);
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     dict.set_item("rounds", report.rounds)?;
@@ -71,5 +78,6 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
     dict.set_item("chunks_settled", report.chunks_settled)?;
     dict.set_item("places", places)?;
     dict.set_item("revisions", revisions)?;
+    dict.set_item("shortages", shortages)?;
     Ok(dict)
 }

@@ -214,6 +214,9 @@ pub fn report(report: &Report, folded_locally: bool, numerics: Numerics, rounded
     for revision in &report.revisions {
         text.push_str(&revision_line(revision));
     }
+    for shortage in &report.shortages {
+        text.push_str(&format!("\nnode {}: {}", shortage.node, placement::shortage(shortage.others)));
+    }
     text
 }
 

@@ -85,6 +85,11 @@ pub fn report(report: &Report, folded_locally: bool) -> Json {
             })
         })
         .collect();
+    let shortages: Vec<Json> = report
+        .shortages
+        .iter()
+        .map(|shortage| json!({ "node": shortage.node, "others": shortage.others }))
+        .collect();
     json!({
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "rounds": report.rounds,
@@ -97,5 +102,6 @@ pub fn report(report: &Report, folded_locally: bool) -> Json {
         "chunks_settled": integer(i128::from(report.chunks_settled)),
         "places": places,
         "revisions": revisions,
+        "shortages": shortages,
     })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gristmill_kernel::{DEFAULT_MAX_RECORD, Output, Passes, RowBatch};
 use gristmill_peers::{AT_CLIENT, Decision, Files, ON_STORAGE, Plan, Question, RetryBudget};
 use gristmill_runtime::{
-    Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, resume, run, run_on,
+    Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Shortage, resume, run, run_on,
 };
 use gristmill_wire::FoldPlace;
 
@@ -62,6 +62,13 @@ pub struct Planned {
     pub decision: Option<Decision>,
     /// Text of the request. A checkpoint can be resumed only by a request with the same text.
     pub identity: String,
+}
+
+/// The nodes that were short of processors when the request began, and folded a part of it.
+fn shortages(planned: &Planned) -> Vec<Shortage> {
+    let nodes = planned.decision.iter().flat_map(|decision| &decision.nodes);
+    let short = nodes.filter(|node| !node.at_client);
+    short.filter_map(|node| Some(Shortage { node: node.node.clone(), others: node.shortage()? })).collect()
 }
 
 impl Cluster {
@@ -156,8 +163,9 @@ impl Cluster {
         control: &Control,
     ) -> Result<Outcome, RunError> {
         let before = self.peers.received().now();
-        let outcome = self.run_where_planned(planned, options, by_parts, rows, control)?;
-        if let Outcome::Done(answer) = &outcome {
+        let mut outcome = self.run_where_planned(planned, options, by_parts, rows, control)?;
+        if let Outcome::Done(answer) = &mut outcome {
+            answer.report.shortages = shortages(planned);
             let (bytes, time) = answer.report.folded_locally;
             let received = self.peers.received().now().since(before);
             let folded = ClientFold { bytes, seconds: time.as_secs_f64(), received };

@@ -36,6 +36,10 @@ const CLEAR_RATIO: f64 = 2.0;
 /// Expected seconds from which a request always asks its nodes for their load.
 const MIN_ASKING_SECONDS: f64 = 1.0;
 
+/// Share of a node's processors from which its folds are slow if other work uses it. Usually folds get what other work
+/// leaves.
+const SHORT_OF_PROCESSORS: f64 = 0.75;
+
 /// Fewest bytes for which a placement is decided. Smaller requests take less time than the decision.
 pub const MIN_DECIDED_BYTES: u64 = 1 << 20;
 
@@ -56,6 +60,9 @@ pub struct NodeDecision {
     pub client_seconds: Option<f64>,
     /// Whether the node runs on the processors of this process.
     pub shares_processors: bool,
+    /// Share of its processors that other work than folds used in the last seconds, 0 to 1, if it reported that. Folds of
+    /// other nodes of the file on the same processors are not counted.
+    pub others: Option<f64>,
     /// The load that the node reported. `None` if it did not answer.
     pub load: Option<NodeLoad>,
 }
@@ -70,6 +77,11 @@ pub struct Decision {
 }
 
 impl NodeDecision {
+    /// The share of its processors that other work than folds used, if it is so large that folds are slow there.
+    pub fn shortage(&self) -> Option<f64> {
+        self.others.filter(|others| *others >= SHORT_OF_PROCESSORS)
+    }
+
     /// Whether the part stays for any length of its node's queue. The node runs on the processors of this process without
     /// a cap, and this process would not be faster on them.
     fn stays_anyway(&self) -> bool {
@@ -160,6 +172,7 @@ impl Peers {
                     storage_seconds: None,
                     client_seconds: None,
                     shares_processors: false,
+                    others: None,
                     load,
                 }
             });
@@ -191,6 +204,7 @@ mod tests {
             storage_seconds,
             client_seconds,
             shares_processors,
+            others: None,
             load,
         };
         Decision { nodes: vec![node], seconds: storage }

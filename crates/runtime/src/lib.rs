@@ -81,7 +81,7 @@ pub use options::{Control, MAX_BLOCK_BYTES, MAX_LANES, MAX_ROUNDS, MemoryGuard, 
 pub use other_variables::reads_per_chunk;
 pub use parts::{FileParts, Part, PartRange, Placement, StorePart, combine_versions};
 pub use prepare::keeps_bytes;
-pub use report::{PlaceReport, Report, RevisionReport};
+pub use report::{PlaceReport, Report, RevisionReport, Shortage};
 pub use rope::{MAX_PIECES, Partial, Piece};
 pub use rows::{Discard, RowOutput, UnitEnd};
 pub use selection::Selection;

@@ -8,7 +8,7 @@ use crate::prepare::Prepared;
 use crate::{ClientShare, Tally};
 
 /// A report about where and how an answer was computed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Wall-clock time from the first read to the answer.
     pub elapsed: Duration,
@@ -35,6 +35,18 @@ pub struct Report {
     pub places: Vec<PlaceReport>,
     /// Decisions that changed while the request ran.
     pub revisions: Vec<RevisionReport>,
+    /// Nodes of which other work than folds used most of the processors in the seconds before the request began. Known only
+    /// if the nodes were asked for their load.
+    pub shortages: Vec<Shortage>,
+}
+
+/// A node that was short of processors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortage {
+    /// The node.
+    pub node: String,
+    /// Share of its processors that other work than folds used, 0 to 1.
+    pub others: f64,
 }
 
 /// A changed decision.
@@ -132,6 +144,7 @@ impl Report {
             ),
             places: all,
             revisions: client_share.revisions.iter().map(revision).collect(),
+            shortages: Vec::new(),
         }
     }
 }

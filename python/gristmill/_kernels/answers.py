@@ -93,8 +93,9 @@ class Answer(Mapping[str, Any]):
     output: NDArray[Any] | None
     #: Where and how the answer was computed: ``elapsed_seconds``, ``rounds``, ``lanes`` (``None`` if storage nodes
     #: computed), ``bytes_read``, ``bytes_moved`` between targets, the number of their ``messages``,
-    #: ``bytes_to_client``, ``bytes_not_moved``, ``chunks_settled`` (known from statistics, without being read), and
-    #: ``places``.
+    #: ``bytes_to_client``, ``bytes_not_moved``, ``chunks_settled`` (known from statistics, without being read),
+    #: ``places``, ``revisions`` (decisions that changed meanwhile), and ``shortages`` (nodes of which other work
+    #: than folds used 75 % of the processors or more before it began, with that share; only with ``place="auto"``).
     report: dict[str, Any]
     #: The guarantee about the bits of the answer: ``exact``, ``fixed`` or ``approximate``.
     numerics: str

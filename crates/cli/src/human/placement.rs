@@ -69,7 +69,8 @@ fn node_decision(node: &NodeDecision) -> String {
         seconds(node.client_seconds)
     );
     let near = if node.shares_processors { ", on the processors of this process" } else { "" };
-    let costs = format!("{costs}{near}");
+    let short = node.shortage().map_or_else(String::new, |others| format!("; {}", shortage(others)));
+    let costs = format!("{costs}{near}{short}");
     let Some(load) = &node.load else { return format!("{costs}; the node did not report its load") };
     let link = if load.link_measured { "measured" } else { "assumed" };
     let known = if load.measured { "measured" } else { "not measured yet" };
@@ -81,6 +82,14 @@ fn node_decision(node: &NodeDecision) -> String {
         load.cores,
         readable(load.rate as u64),
         readable(load.link as u64)
+    )
+}
+
+/// Other work than folds used this share of the processors of a node.
+pub(super) fn shortage(others: f64) -> String {
+    format!(
+        "other work than folds used {:.0} % of its processors lately, so folds are slow there",
+        100.0 * others
     )
 }
 

@@ -39,7 +39,14 @@ pub(super) fn decide(
 ) -> Result<f64, ScheduleError> {
     let loads: Vec<NodeLoad> = parts.iter().map(|part| for_new_reader(expected(part, capacity))).collect();
     let mut cluster = Cluster::default();
-    let machines: Vec<(SharedProcessors<'_>, usize)> = SharedProcessors::group(&loads)
+    let groups = SharedProcessors::group(&loads);
+    for (part, load) in parts.iter_mut().zip(&loads) {
+        let name = load.processors.as_ref().map(|processors| processors.name.as_str());
+        let group = groups.iter().find(|group| Some(group.name) == name);
+        let reported = part.load.as_ref().map(|_| load.others);
+        part.others = reported.map(|others| group.map_or(others, SharedProcessors::used_by_others));
+    }
+    let machines: Vec<(SharedProcessors<'_>, usize)> = groups
         .into_iter()
         .map(|one| {
             let shared = capacity.processors.as_deref() == Some(one.name);

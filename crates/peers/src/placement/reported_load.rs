@@ -108,6 +108,11 @@ impl<'a> SharedProcessors<'a> {
         all
     }
 
+    /// Share of the processors that other programs than these nodes use, 0 to 1.
+    pub fn used_by_others(&self) -> f64 {
+        (1.0 - self.free / self.cores).clamp(0.0, 1.0)
+    }
+
     /// Processors that one of these nodes may use for active work if its neighbours use none.
     pub fn cores_of(&self, load: &NodeLoad) -> f64 {
         match &load.processors {

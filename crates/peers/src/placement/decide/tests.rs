@@ -20,6 +20,7 @@ fn part(bytes: u64, load: Option<NodeLoad>) -> NodeDecision {
         storage_seconds: None,
         client_seconds: None,
         shares_processors: false,
+        others: None,
         load,
     }
 }
@@ -38,6 +39,28 @@ fn an_idle_node_folds_and_a_busy_one_does_not() {
     let seconds = decide(&spec, &mut parts, ExtraWork::default(), &client_apart()).unwrap();
     assert!(parts[0].at_client && seconds < 30.1, "{parts:?}");
     assert!(parts[0].storage_seconds > parts[0].client_seconds);
+}
+
+#[test]
+fn a_node_is_short_of_processors_if_other_programs_use_most_of_them() {
+    let spec = Spec::fixed("sum", 8);
+    let shortages = |loads: &[NodeLoad]| {
+        let mut parts: Vec<_> = loads.iter().map(|load| part(128 << 20, Some(load.clone()))).collect();
+        decide(&spec, &mut parts, ExtraWork::default(), &client_apart()).unwrap();
+        parts.iter().map(|part| part.shortage().map(|others| (100.0 * others).round())).collect::<Vec<_>>()
+    };
+    let busy = |others: f64, used: f64, name: &str| {
+        let processors = Some(Processors { name: name.into(), cores: 2.0, most: 2.0, used });
+        NodeLoad { cores: 2.0 * (1.0 - others), others, processors, ..slow_node(0.0) }
+    };
+    let (one, other) = ("0123456789abcdef", "fedcba9876543210");
+    assert_eq!(shortages(&[busy(0.5, 0.0, one), busy(0.9, 0.0, other)]), [None, Some(90.0)]);
+    // Each of these nodes counts the folds of the other as work of other programs.
+    assert_eq!(shortages(&[busy(0.9, 0.2, one), busy(0.1, 1.8, one)]), [None, None]);
+    assert_eq!(shortages(&[busy(1.0, 0.1, one), busy(0.95, 0.2, one)]), [Some(90.0), Some(90.0)]);
+    let mut silent = [part(128 << 20, None)];
+    decide(&spec, &mut silent, ExtraWork::default(), &client_apart()).unwrap();
+    assert_eq!(silent[0].shortage(), None);
 }
 
 #[test]
