@@ -15,7 +15,7 @@ use crate::{ActivePriority, Node, NodeOptions};
 pub(crate) const THREADS: usize = 4;
 
 /// Time after which a test counts as hanging.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_secs(300);
 
 /// Elements of the file `/numbers`, f64.
 pub(crate) const NUMBERS: u64 = 1000;
