@@ -10,7 +10,6 @@ kernel is that of its report. All other times are from the start of the command 
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ import xarray as xr
 
 import data
 import pairs
-from cluster import GRISTMILL, Nodes, environment
+from cluster import GRISTMILL, Nodes, output_of
 
 SIZE, QUICK_SIZE = 512 * data.MIB, 8 * data.MIB
 NODES = 4
@@ -49,12 +48,7 @@ class Build:
             self.command("put", path, f"{self.url}{name}")
 
     def command(self, *args):
-        done = subprocess.run(
-            [self.binary, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, env=environment()
-        )
-        if done.returncode != 0:
-            raise SystemExit(f"{self.binary} {' '.join(map(str, args))}: {done.stderr.decode()}")
-        return done.stdout
+        return output_of(self.binary, *args)
 
     def kernel(self, kernel, path, *how, params=()):
         """The seconds of a request, and its answer."""

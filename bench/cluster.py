@@ -41,6 +41,15 @@ def environment():
     return {name: value for name, value in os.environ.items() if not name.startswith("GRISTMILL_")}
 
 
+def output_of(binary, *args):
+    """The standard output of a command that must succeed."""
+    command = [str(word) for word in (binary, *args)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment())
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.decode()}")
+    return done.stdout
+
+
 class Nodes:
     """Storage nodes with new, empty targets in their own directory; use with `with`."""
 

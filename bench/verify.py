@@ -7,7 +7,7 @@ import time
 
 import data
 import pairs
-from cluster import GRISTMILL, Nodes, environment
+from cluster import GRISTMILL, Nodes, environment, output_of
 
 SIZE, QUICK_SIZE = 1 << 30, 64 * data.MIB
 NODES = 4
@@ -24,12 +24,7 @@ class Commands:
         self.answers = set()
 
     def run(self, *args):
-        done = subprocess.run(
-            [self.binary, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, env=environment()
-        )
-        if done.returncode != 0:
-            raise SystemExit(f"{self.binary} {' '.join(map(str, args))}: {done.stderr.decode()}")
-        return done.stdout
+        return output_of(self.binary, *args)
 
     def sum(self, *how):
         """The seconds of a sum, as its report says."""

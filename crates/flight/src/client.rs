@@ -32,9 +32,7 @@ impl FlightClient {
         &mut self,
         request: Request<Ticket>,
     ) -> Result<Response<Streaming<FlightData>>, Status> {
-        self.ready().await?;
-        let path = PathAndQuery::from_static(DO_GET);
-        self.inner.server_streaming(request, path, ProstCodec::default()).await
+        self.ask(DO_GET, request).await
     }
 
     /// Asks for an action.
@@ -45,13 +43,22 @@ impl FlightClient {
         &mut self,
         request: Request<Action>,
     ) -> Result<Response<Streaming<ActionResult>>, Status> {
-        self.ready().await?;
-        let path = PathAndQuery::from_static(DO_ACTION);
-        self.inner.server_streaming(request, path, ProstCodec::default()).await
+        self.ask(DO_ACTION, request).await
     }
 
-    async fn ready(&mut self) -> Result<(), Status> {
+    /// Calls a method with a stream of answers.
+    async fn ask<Q, A>(
+        &mut self,
+        path: &'static str,
+        request: Request<Q>,
+    ) -> Result<Response<Streaming<A>>, Status>
+    where
+        Q: prost::Message + 'static,
+        A: prost::Message + Default + 'static,
+    {
         let ready = self.inner.ready().await;
-        ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))
+        ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))?;
+        let path = PathAndQuery::from_static(path);
+        self.inner.server_streaming(request, path, ProstCodec::default()).await
     }
 }

@@ -46,7 +46,7 @@ impl BatchDecoder {
                     let (offset, bytes) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length()));
                     matches!((offset, bytes), (Ok(offset), Ok(bytes)) if offset.saturating_add(bytes) <= length)
                 };
-                if !header.buffers().is_some_and(|buffers| buffers.iter().all(fits)) {
+                if !header.buffers().is_none_or(|buffers| buffers.iter().all(fits)) {
                     return Err(malformed("its buffers do not lie in its body".into()));
                 }
                 let aligned = data.data_body.as_ptr().addr().is_multiple_of(ALIGNMENT);

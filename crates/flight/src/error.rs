@@ -9,7 +9,7 @@ pub enum FlightError {
     /// The header is not a message of Arrow's IPC format.
     #[error("a message has an invalid header: {why}")]
     Header {
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         why: String,
     },
     /// A record batch came before the schema.

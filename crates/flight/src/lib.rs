@@ -4,8 +4,8 @@
 //! [`FlightData`]: first the schema, then record batches in [Arrow's IPC format](https://arrow.apache.org/docs/format/IPC.html).
 //! Any Flight client can ask a node.
 //!
-//! - [`FlightService`] is what a node answers, and [`FlightServer`] serves it.
-//! - [`FlightClient`] asks.
+//! - [`FlightService`] has the methods that a node supports, and [`FlightServer`] serves them.
+//! - [`FlightClient`] asks a node.
 //! - [`encode_batches`] and [`BatchDecoder`] convert record batches to messages and back. Dictionaries are not supported.
 //!
 //! The crate `arrow-flight` does the same and more. It also converts columns between types. The two crates that it needs for that

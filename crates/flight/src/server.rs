@@ -30,7 +30,7 @@ const OTHER_METHODS: [&str; 5] = ["DoExchange", "DoPut", "GetSchema", "Handshake
 /// A stream of answers.
 pub type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// What a Flight service answers. The other methods of Flight are not supported.
+/// The methods that a Flight service supports. It refuses the other methods of Flight.
 pub trait FlightService: Send + Sync + 'static {
     /// The data of a ticket.
     fn do_get(

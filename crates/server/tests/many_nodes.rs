@@ -5,12 +5,23 @@ mod cluster;
 
 use cluster::{Nodes, mixed, numbers, stripes, text};
 use gristmill_kernel::Value;
+use gristmill_peers::Question;
 use gristmill_runtime::Control;
 use gristmill_server::NodeOptions;
 use gristmill_server::limits::MAX_RELAYS;
 use gristmill_wire::{FAN_IN, FoldPlace};
 
 const NODES: usize = FAN_IN + 5;
+
+/// Stores numbers with three NaN, of which element 12345 is the first. Returns a request that fails on them.
+fn put_nans(nodes: &Nodes) -> Question {
+    let mut bytes = mixed(50_000);
+    for index in [40_000usize, 12_345, 33_333] {
+        bytes[8 * index..8 * index + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    }
+    nodes.put("/numbers", &bytes, &stripes(512));
+    Question { params: vec![("nan".into(), "error".into())], ..numbers("min") }
+}
 
 #[test]
 fn answers_are_those_of_one_process() {
@@ -80,13 +91,7 @@ fn records_of_parts_that_were_handed_back_count_once() {
 #[test]
 fn a_failure_in_a_part_that_was_handed_back_is_the_first_of_the_file() {
     let nodes = Nodes::started(NODES, |options| NodeOptions { active_share: 0.0, ..options });
-    let mut bytes = mixed(50_000);
-    for index in [40_000usize, 12_345, 33_333] {
-        bytes[8 * index..8 * index + 8].copy_from_slice(&f64::NAN.to_le_bytes());
-    }
-    nodes.put("/numbers", &bytes, &stripes(512));
-    let mut question = numbers("min");
-    question.params = vec![("nan".into(), "error".into())];
+    let question = put_nans(&nodes);
     let error = nodes.try_movable("/numbers", &question).unwrap_err();
     assert!(error.to_string().contains("element 12345 is NaN"), "{error}");
 }
@@ -151,13 +156,7 @@ fn an_early_answer_ends_the_others() {
 #[test]
 fn a_failure_is_the_first_of_the_file_whoever_met_it() {
     let nodes = Nodes::start(NODES);
-    let mut bytes = mixed(50_000);
-    for index in [40_000usize, 12_345, 33_333] {
-        bytes[8 * index..8 * index + 8].copy_from_slice(&f64::NAN.to_le_bytes());
-    }
-    nodes.put("/numbers", &bytes, &stripes(512));
-    let mut question = numbers("min");
-    question.params = vec![("nan".into(), "error".into())];
+    let question = put_nans(&nodes);
     let error = nodes.ask("/numbers", question, FoldPlace::Storage).unwrap_err();
     assert!(error.to_string().contains("element 12345 is NaN"), "{error}");
 }
@@ -191,8 +190,7 @@ fn thousands_of_requests_share_a_connection() {
     for _ in 0..3000 {
         nodes.cluster.ping().unwrap();
     }
-    let rows =
-        gristmill_peers::Question { params: vec![("where".into(), "> 0".into())], ..numbers("lookup") };
+    let rows = Question { params: vec![("where".into(), "> 0".into())], ..numbers("lookup") };
     for _ in 0..1500 {
         nodes.ask("/one", numbers("sum"), FoldPlace::Storage).unwrap();
         nodes.ask("/one", rows.clone(), FoldPlace::Storage).unwrap();

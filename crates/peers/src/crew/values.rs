@@ -15,14 +15,15 @@ use crate::answers::{Answers, wait_to_retry};
 use crate::client_folds::ClientFolds;
 use crate::fold::FoldEnd;
 
-/// Most parts that the client folds at once. While one waits for bytes of its node another one is folded.
+/// Most parts that the client folds at once. While one waits for bytes of its node another one is folded. The first
+/// has all lanes of the request, and the n-th an n-th of them, but at least one.
 const MAX_PARTS_AT_ONCE: usize = 4;
 
-/// What came to an end.
+/// A part that has ended.
 enum Ended {
-    /// The part of a node.
+    /// A node has folded its part, or has handed the rest of it back.
     Node(Box<FoldEnd>),
-    /// The rest of a part that a node handed back: the end of the node, and the end of the client.
+    /// The client has folded the rest of a part: the end of the node, and the end of the client.
     Client(Vec<ShardEnd>),
 }
 
@@ -77,6 +78,33 @@ impl<'s> ClientParts<'s, '_> {
 }
 
 impl StorageCrew {
+    /// Asks all nodes to fold their parts. Counts the folded positions in `done`.
+    fn ask_nodes(&self, order: &PassOrder<'_>, done: &Arc<AtomicU64>) -> Answers<Ended> {
+        let (targets, retries_busy) = (self.files.map().targets.len(), self.retries_busy);
+        Answers::ask_all(&self.peers, self.requests(order), |peers, node_request| {
+            let done = done.clone();
+            async move {
+                let mut reported = 0;
+                let mut progress = |now: u64| {
+                    done.fetch_add(now.saturating_sub(reported), Ordering::Relaxed);
+                    reported = reported.max(now);
+                };
+                let (mut tries, mut budget) = (1, retries_busy.then(RetryBudget::default));
+                loop {
+                    let begun = Instant::now();
+                    match peers.fold_value(&node_request, targets, &mut progress).await {
+                        // Nothing is counted twice: an incomplete answer is dropped.
+                        Err(error) => match budget.as_mut().and_then(|one| one.wait_for(&error)) {
+                            Some(wait) => tokio::time::sleep(wait).await,
+                            None => wait_to_retry(error, &mut tries, begun, peers.stall).await?,
+                        },
+                        end => return end.map(|end| Ended::Node(Box::new(end))),
+                    }
+                }
+            }
+        })
+    }
+
     pub(super) fn fold_values(
         &self,
         order: &PassOrder<'_>,
@@ -84,33 +112,11 @@ impl StorageCrew {
     ) -> Result<(), RunError> {
         let targets = self.files.map().targets.len();
         let done = Arc::new(AtomicU64::new(0));
-        let retries_busy = self.retries_busy;
         let mut shown = 0;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clear();
         std::thread::scope(|scope| {
             // Dropped before the threads are joined: the nodes stop at once after an error.
-            let mut answers = Answers::ask_all(&self.peers, self.requests(order), |peers, node_request| {
-                let done = done.clone();
-                async move {
-                    let mut reported = 0;
-                    let mut progress = |now: u64| {
-                        done.fetch_add(now.saturating_sub(reported), Ordering::Relaxed);
-                        reported = reported.max(now);
-                    };
-                    let (mut tries, mut budget) = (1, retries_busy.then(RetryBudget::default));
-                    loop {
-                        let begun = Instant::now();
-                        match peers.fold_value(&node_request, targets, &mut progress).await {
-                            // Nothing is counted twice: an incomplete answer is dropped.
-                            Err(error) => match budget.as_mut().and_then(|one| one.wait_for(&error)) {
-                                Some(wait) => tokio::time::sleep(wait).await,
-                                None => wait_to_retry(error, &mut tries, begun, peers.stall).await?,
-                            },
-                            end => return end.map(|end| Ended::Node(Box::new(end))),
-                        }
-                    }
-                }
-            });
+            let mut answers = self.ask_nodes(order, &done);
             let mut parts = ClientParts {
                 crew: self,
                 order,
