@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: a few small, well-formed inputs for each. Run it after a format changed,
-with h5py (tests/requirements.txt)."""
+with h5py and pyarrow (tests/requirements.txt)."""
 
 import gzip
 import io
 import json
-import shutil
 import struct
 import zlib
 from pathlib import Path
+
+import pyarrow
 
 HERE = Path(__file__).resolve().parent / "seeds"
 
@@ -217,7 +218,7 @@ SEEDS["format_open"] = [
 
 # Requests over arrays: numbers as postcard has them; first the grid and type, the pass, and how long the request is.
 def asked(kind, op, expr=b"\0", axes=b"\0", rest=bytes(7), round=0, state=b""):
-    spoken = b"\1" + bytes(7) + expr + op + axes + rest
+    spoken = b"\3\1" + bytes(8) + expr + op + axes + rest
     return bytes([kind, round]) + struct.pack("<H", len(spoken)) + spoken + state
 
 
@@ -232,9 +233,30 @@ SEEDS["array_request"] = [
 ]
 
 
+# Messages of Arrow's IPC format: a header and a body, each after its length.
+def messages(batch):
+    def message(serialized):
+        # After the marker of a message comes the length of its header (u32), then the header.
+        length = struct.unpack_from("<I", serialized, 4)[0]
+        header, body = serialized[8 : 8 + length], serialized[8 + length :]
+        return b"".join(struct.pack("<H", len(part)) + part for part in (header, body))
+
+    return message(batch.schema.serialize().to_pybytes()) + message(batch.serialize().to_pybytes())
+
+
+ROWS = {"offset": pyarrow.array([3, None], "u8"), "row": pyarrow.array([b"flour", b"bran"], "binary"),
+        "name": ["a", None], "cells": [[1.5], [2.5, 3.5]], "true": [True, False]}  # fmt: skip
+SEEDS["flight_data"] = [
+    messages(pyarrow.record_batch({name: ROWS[name] for name in names}))
+    for names in (["offset"], ["row"], ["name", "true"], ["cells"], list(ROWS))
+]
+
+
 for target, seeds in SEEDS.items():
     folder = HERE / target
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Seeds with other names are inputs that once failed.
+    for before in folder.glob("[0-9][0-9]"):
+        before.unlink()
     for number, seed in enumerate(seeds):
         (folder / f"{number:02}").write_bytes(seed)

@@ -211,7 +211,8 @@ def scaled(step, value, x, names, ds):
 
 def squared(step, value, x, names, ds):
     there = x.wide**2
-    return Near(value, there, 2 * abs(x.wide) * x.error + x.error**2 + rounded(value, there))
+    # A missing value with a bound that allows every number keeps that bound.
+    return Near(value, there, finite(2 * abs(x.wide).fillna(0) * x.error) + x.error**2 + rounded(value, there))
 
 
 def apart(step, value, x, names, ds):

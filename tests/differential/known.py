@@ -136,6 +136,12 @@ KNOWN = [
         "infinity: docs/python/numbers.md",
         place_of_missing,
     ),
+    Known(
+        "dates joined with blocks",
+        "variables that are no numbers, as those of booleans, are read when the file is opened, also with chunks; so dates that "
+        "are found by them are in memory, and dask joins no objects in memory with blocks",
+        raised("NotImplementedError", "auto rechunking with object dtype"),
+    ),
 ]
 
 

@@ -24,7 +24,7 @@ use http::header::{self, HeaderName};
 use http::{HeaderMap, Method, StatusCode, Version};
 
 use crate::arriving_body::ArrivingBody;
-use crate::blocking::blocking;
+use crate::checks::Checks;
 use crate::error::{Answer, Refusal};
 use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
@@ -83,13 +83,14 @@ impl Caller {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
     }
 
-    /// Decodes a request of this length with `read`, after taking memory for it. A long request is decoded on another
-    /// thread than those of the network.
+    /// Decodes a request of this length with `read`, after taking memory for it. A long request is decoded on a thread of
+    /// the checks, and not on one of the network.
     ///
     /// # Errors
     /// Returns an error if there is no memory for it, and the errors of `read`.
     pub async fn read<T: Send + 'static>(
         &self,
+        checks: &Checks,
         bytes: usize,
         read: impl FnOnce() -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
@@ -102,7 +103,7 @@ impl Caller {
             held.room.lock().unwrap_or_else(PoisonError::into_inner).shrink(whole - kept);
             Ok(read)
         };
-        if bytes <= READ_AT_ONCE { read() } else { blocking(read).await }
+        if bytes <= READ_AT_ONCE { read() } else { checks.run(&self.account, read).await }
     }
 }
 

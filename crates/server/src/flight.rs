@@ -61,23 +61,16 @@ impl Flight {
     ) -> Answer<Answers<FlightData>> {
         let shared = self.0.clone();
         let (sender, waiting) = frames();
-        let turn = shared.checks.turn(&caller.account).await?;
+        let account = caller.account.clone();
         let control = if request.together.is_some() {
-            let check = move || {
-                // Held until the check ends, also if the client has gone.
-                let _turn = turn;
-                GroupFold::new(&shared, request, from, caller)
-            };
-            let fold = blocking(check).await?;
+            let check = move || GroupFold::new(&shared, request, from, caller);
+            let fold = self.0.checks.run(&account, check).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
         } else {
-            let check = move || {
-                let _turn = turn;
-                Fold::new(&shared, request, from, caller)
-            };
-            let fold = blocking(check).await?;
+            let check = move || Fold::new(&shared, request, from, caller);
+            let fold = self.0.checks.run(&account, check).await?;
             let control = fold.control.clone();
             tokio::spawn(fold.run(sender));
             control
@@ -112,12 +105,8 @@ impl Flight {
         let shared = self.0.clone();
         let account: Arc<str> = principal.as_str().into();
         let permit = shared.permit(&shared.waiting_runs, &account)?;
-        let check = shared.checks.turn(&account).await?;
-        let (run, held) = blocking(move || {
-            let _check = check;
-            Ok::<_, Refusal>((Run::new(&shared, &principal, &request)?, (permit, caller)))
-        })
-        .await?;
+        let check = move || Ok((Run::new(&shared, &principal, &request)?, (permit, caller)));
+        let (run, held) = self.0.checks.run(&account, check).await?;
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
         let (sender, batches) = mpsc::channel(BATCHES_WAITING);
@@ -205,7 +194,7 @@ impl FlightService for Flight {
         };
         let ticket = request.into_inner().ticket;
         let length = ticket.len();
-        let asked = caller.read(length, move || {
+        let asked = caller.read(&self.0.checks, length, move || {
             Ok(match FoldRequest::decode(&ticket)? {
                 Some(fold) => TicketRequest::Fold(Box::new(fold)),
                 None => TicketRequest::Run(RunRequest::decode(&ticket)?),
@@ -260,12 +249,12 @@ impl FlightService for Flight {
             (request_principal(request.extensions())?, Caller::from_extensions(request.extensions())?);
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
         caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
-        let turn = self.0.checks.turn(&caller.account).await.map_err(Refusal::from)?;
+        let account = caller.account.clone();
         let check = move || {
-            let _held = (turn, caller);
+            let _held = caller;
             flight.describe(&principal, descriptor)
         };
-        Ok(Response::new(blocking(check).await?))
+        Ok(Response::new(self.0.checks.run(&account, check).await?))
     }
 
     async fn list_flights(

@@ -32,6 +32,7 @@ mod blocking;
 mod bounds_tests;
 #[cfg(test)]
 mod busy_tests;
+mod checks;
 mod cluster;
 mod collect;
 mod contention;

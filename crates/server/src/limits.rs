@@ -60,7 +60,6 @@ pub(crate) const fn all_places(of_one: usize) -> usize {
 /// kind, and one for each connection, so that one kind of work that waits cannot take the threads of another. Threads
 /// are created when they are needed.
 pub const MAX_BLOCKING_THREADS: usize = gristmill_transport::MAX_CONNECTIONS
-    + MAX_CHECKS
     + MAX_ACTIONS
     + MAX_FOLDS
     + MAX_RELAYS * gristmill_wire::MAX_DEPTH as usize
@@ -143,7 +142,9 @@ pub const DECODE_SHARE: u64 = 8;
 /// Fewest bytes of memory for chunks that folds decode; see [`DECODE_SHARE`].
 pub const MIN_DECODE_MEMORY: usize = 256 << 20;
 
-/// Most folds and requests by path that are checked at once, before they have a turn; more wait, without a thread.
+/// Most folds and requests by path whose checks begin at normal priority at once, before they have a turn; more wait,
+/// without a thread. Checks of low priority are besides, at most one for every two processors and at most as many. Each check has a
+/// thread that is not one of [`MAX_BLOCKING_THREADS`].
 pub const MAX_CHECKS: usize = 8;
 
 /// Most actions that are answered at once; more wait, without a thread.

@@ -14,16 +14,16 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::blocking::blocking;
+use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::collect::WRITABLE;
 use crate::contention::Contention;
 use crate::contention::options::ContentionOptions;
 use crate::identity::Identities;
 use crate::limits::{
-    ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CHECKS, MAX_CONNECTIONS_OF_ONE,
-    MAX_FILE_READS, MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS,
-    MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY,
-    STOP_GRACE,
+    ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CONNECTIONS_OF_ONE, MAX_FILE_READS,
+    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
+    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
 use crate::permit::Permits;
@@ -167,7 +167,7 @@ impl Node {
             answers: Memory::new(ANSWER_MEMORY, "answers"),
             requests: Memory::new(REQUEST_MEMORY, "requests"),
             chunks: Memory::new(chunk_memory(options.chunk_memory), "chunks"),
-            checks: Turns::new(MAX_CHECKS, MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS),
+            checks: Checks::new(MAX_WAITING + MAX_GROUP_WORK + MAX_ROW_FOLDS, contention.clone()),
             actions: Turns::new(MAX_ACTIONS, MAX_WAITING),
             contention,
             heard: Mutex::default(),

@@ -13,6 +13,7 @@ use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::sync::Notify;
 
 use crate::active_uploads::ActiveUploads;
+use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
 use crate::contention::pace::FoldPace;
@@ -84,8 +85,8 @@ pub(crate) struct Shared {
     pub requests: Arc<Memory>,
     /// Memory for chunks that are decoded.
     pub chunks: Arc<Memory>,
-    /// Turns to check a fold or a request by path.
-    pub checks: Arc<Turns>,
+    /// Checks of folds and of requests by path.
+    pub checks: Checks,
     /// Turns of actions.
     pub actions: Arc<Turns>,
     pub contention: Arc<Contention>,

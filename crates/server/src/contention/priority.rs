@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
-use rustix::process::setpriority_process;
+use rustix::process::{Pid, setpriority_process};
+use rustix::thread::gettid;
 use thread_priority::{
-    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
+    NormalThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
 };
 
 /// Scheduling priority of the lanes of active requests.
@@ -56,16 +58,42 @@ impl LanePriority {
 
     /// Gives the calling thread this priority. A thread that may not change its priority keeps the old one.
     pub fn set(self) {
+        self.set_for(&ThreadName::current());
+    }
+
+    /// Gives a thread of this process this priority. The thread must not have ended.
+    pub fn set_for(self, thread: &ThreadName) {
         match self {
             LanePriority::Idle => {
                 let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-                let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+                let _ = set_thread_priority_and_policy(thread.native, ThreadPriority::Min, idle);
             }
             LanePriority::Low => {
-                // On Linux this sets the priority of the thread.
-                let _ = setpriority_process(None, LESS_URGENT);
+                // On Linux this sets the priority of one thread.
+                let _ = setpriority_process(Some(thread.system), LESS_URGENT);
             }
         }
+    }
+}
+
+/// Names of a thread: that of the thread library and that of the system.
+pub(crate) struct ThreadName {
+    native: ThreadId,
+    system: Pid,
+}
+
+impl ThreadName {
+    /// The names of the calling thread.
+    pub fn current() -> ThreadName {
+        ThreadName { native: thread_native_id(), system: gettid() }
+    }
+
+    /// Processor time that the thread has used, if the system tells it.
+    pub fn processor_time(&self) -> Option<Duration> {
+        // The first field is in nanoseconds (Documentation/scheduler/sched-stats.rst of Linux).
+        let path = format!("/proc/self/task/{}/schedstat", self.system.as_raw_nonzero());
+        let nanoseconds = std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanoseconds))
     }
 }
 
