@@ -29,7 +29,7 @@ def bound(step, value, x, names, ds):
         error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
         # The same holds if a product overflows or underflows its type.
         error = xr.where(beyond(far_one, far_two, value.dtype, dims), np.inf, error)
-        # In 80 bits it may be no number, where rounding makes one in 64 bits.
+        # In 80 bits it may be no number, where rounding makes one in 64 bits. Later steps need a number beside the bound.
         there = there.where(there.notnull() | (error < np.inf), wide(value))
     return Near(value, there, finite(error) + rounded(value, there))
 

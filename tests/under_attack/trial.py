@@ -24,7 +24,7 @@ LISTED = 5_000
 CHUNK_MEMORY = 512 * MIB
 #: Attacks of which one round may take longer than a trial.
 LASTING = {"long_kernels", "large_chunks"}
-#: Seconds in which all attacks must have begun.
+#: Seconds in which an attack must have begun.
 BEGINS = 120
 #: The size that a node must stay below with this limit (docs/administration.md lists its parts).
 STATED = CHUNK_MEMORY + 1536 * MIB
@@ -110,7 +110,8 @@ def fill(cluster, folder, env):
 
 @contextmanager
 def attacked(cluster, attacks):
-    """Runs the attacks inside the `with` block, which begins once each has reached a node."""
+    """Runs the attacks inside the `with` block, which begins once each has sent its requests, except for those
+    of which one round lasts longer than a trial."""
     tests = Path(__file__).resolve().parent.parent
     command = [sys.executable, "-m", "under_attack.attacks"]
     env = {**os.environ, "GRISTMILL_BIN": str(binary())}
@@ -120,17 +121,24 @@ def attacked(cluster, attacks):
     ]
     try:
         # Attackers have little processor time once the user works too.
-        until(lambda: all(reached(cluster, name) for name in attacks), "all attacks have begun", BEGINS)
+        for name in attacks:
+            until(lambda name=name: go_on(attacks, processes) and reached(cluster, name), f"the attack {name} has begun", BEGINS)
         yield
-        for name, process in zip(attacks, processes, strict=True):
-            assert process.poll() is None, f"the attack {name} ended by itself"
+        go_on(attacks, processes)
     finally:
         for process in processes:
             end_group(process)
 
 
+def go_on(attacks, processes):
+    """Checks that no attack has ended by itself."""
+    for name, process in zip(attacks, processes, strict=True):
+        assert process.poll() is None, f"the attack {name} ended by itself"
+    return True
+
+
 def reached(cluster, name):
-    """Whether an attack has sent its requests to a node, or may still be in its first round."""
+    """Whether an attack has sent its requests, or may still be in its first round."""
     return (cluster.folder / f"reached-{name}").exists() or name in LASTING
 
 

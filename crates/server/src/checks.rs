@@ -3,33 +3,37 @@
 //! A check may compute for seconds, and the request that causes it may have a few bytes. So checks have turns that go
 //! to principals one after the other, and threads of their own. The checks of a principal get some processor time at
 //! normal priority ([`Allotments`]). After that they have the priority of lanes, and give up their turns at normal
-//! priority. So they delay neither reads nor checks of others. A check of ordinary length ends before.
+//! priority. An ordinary check ends before that.
 
 mod allotment;
+mod loan;
 mod pool;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use gristmill_runtime::{ErrorKind, thread_time, whole_cores};
+use gristmill_runtime::{ErrorKind, thread_time};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use allotment::Allotments;
+use loan::Loan;
 use pool::Pool;
 
 use crate::ServerError;
 use crate::contention::Contention;
 use crate::error::{Answer, Refusal};
-use crate::limits::MAX_CHECKS;
+use crate::limits::{MAX_CHECKS, MAX_LOW_CHECKS, MAX_LOWERED_CHECKS};
 use crate::turns::{Turn, Turns};
 
 /// Least time between two looks at the processor time of a check.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+const LEAST_WAIT: Duration = Duration::from_millis(2);
 
-/// Checks of requests: at most [`MAX_CHECKS`] at normal priority at once, one at low priority for every two processors, and
-/// those that have used their time.
+/// Time between two looks at the priority of a check that has used its time.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Checks of requests.
 pub(crate) struct Checks {
     allotments: Arc<Mutex<Allotments>>,
     normal: Queue,
@@ -50,15 +54,14 @@ impl Queue {
     }
 }
 
+/// What a check sends when it ends: its result, and the processor time that it used.
+type Ended<T> = (Answer<T>, Duration);
+
 impl Checks {
     /// At most `most_waiting` requests of one principal wait. Call it on a thread of the runtime.
     pub fn new(most_waiting: usize, contention: Arc<Contention>) -> Checks {
-        Checks {
-            allotments: Arc::default(),
-            normal: Queue::new(MAX_CHECKS, most_waiting),
-            low: Queue::new((whole_cores() / 2).clamp(1, MAX_CHECKS), most_waiting),
-            contention,
-        }
+        let (normal, low) = (Queue::new(MAX_CHECKS, most_waiting), Queue::new(MAX_LOW_CHECKS, most_waiting));
+        Checks { allotments: Arc::default(), normal, low, contention }
     }
 
     /// Waits for a turn of this principal and runs `check` on a thread of the checks. If the caller stops waiting for
@@ -72,47 +75,38 @@ impl Checks {
         principal: &Arc<str>,
         check: impl FnOnce() -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
+        let mut turn = self.normal.turns.turn(principal).await?;
         let loan = Loan::new(&self.allotments, principal);
-        let (time, low) = (loan.0.time, loan.0.time.is_zero());
-        let queue = if low { &self.low } else { &self.normal };
-        loan.0.lock().turn = Some(queue.turns.turn(principal).await?);
-        let (shared, contention) = (loan.0.clone(), self.contention.clone());
-        let (sender, mut answer) = oneshot::channel();
+        if loan.is_none() {
+            drop(turn);
+            turn = self.low.turns.turn(principal).await?;
+        }
+        let (sender, answer) = oneshot::channel();
+        let lane_priority = loan.is_none().then(|| self.contention.clone());
         let job = move || {
-            if low {
+            if let Some(contention) = lane_priority {
                 contention.cap.priority().set();
             }
-            loan.0.lock().begun = Some(thread_time());
+            let begun = thread_time();
             let checked = check();
-            drop(loan);
-            // Sending fails if the caller is gone.
-            let _ = sender.send(checked);
+            // Sending fails if the runtime ends.
+            let _ = sender.send((checked, thread_time().saturating_sub(begun)));
         };
-        let pool = queue.pool.clone();
+        let pool = if loan.is_some() { &self.normal.pool } else { &self.low.pool };
         let number = pool.begin(Box::new(job)).map_err(|source| {
             Refusal::new(ErrorKind::Unavailable, ServerError::Thread { source }.to_string())
         })?;
-        let contention = self.contention.clone();
-        let waiting = async move {
-            let mut left = Some(time).filter(|_| !low);
-            while let Some(wait) = left {
-                if let Ok(answer) = timeout(wait.max(LEAST_WAIT), &mut answer).await {
-                    return answer;
-                }
-                left = pool.lower_after(number, time, contention.cap.priority());
-                if left.is_none() {
-                    shared.lower();
-                }
-            }
-            answer.await
-        };
-        // A task of its own goes on if the caller is gone.
-        match tokio::spawn(waiting).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) | Err(_) => {
-                let what = "a request panicked".to_owned();
-                Err(ServerError::Internal { what }.into())
-            }
+        let running =
+            Running { pool: pool.clone(), number, turn: Some(turn), contention: self.contention.clone() };
+        // A task of its own goes on if the caller is gone. It returns the turn on a thread of the runtime: a thread of
+        // low priority could keep the lock for long.
+        let ended = tokio::spawn(running.end(loan, answer)).await;
+        let failed = |what: &str| Err(ServerError::Internal { what: what.to_owned() }.into());
+        match ended {
+            Ok(Some(checked)) => checked,
+            Ok(None) => failed("a request panicked"),
+            Err(error) if error.is_cancelled() => failed("the node stopped during a request"),
+            Err(_) => failed("the wait for a check panicked"),
         }
     }
 }
@@ -124,60 +118,59 @@ impl Drop for Checks {
     }
 }
 
-/// Processor time at normal priority that a check has, and its turn. Dropping it returns the rest of the time and the turn.
-struct Loan(Arc<SharedLoan>);
-
-struct SharedLoan {
-    allotments: Arc<Mutex<Allotments>>,
-    principal: Arc<str>,
-    time: Duration,
-    state: Mutex<LoanState>,
-}
-
-#[derive(Default)]
-struct LoanState {
+/// A running check.
+struct Running {
+    pool: Arc<Pool>,
+    number: u64,
     turn: Option<Turn>,
-    /// Processor time of its thread when the check began.
-    begun: Option<Duration>,
-    lowered: bool,
-    ended: bool,
+    contention: Arc<Contention>,
 }
 
-impl Loan {
-    fn new(allotments: &Arc<Mutex<Allotments>>, principal: &Arc<str>) -> Loan {
-        let time = lock(allotments).take(principal, Instant::now());
-        let (allotments, principal, state) = (allotments.clone(), principal.clone(), Mutex::default());
-        Loan(Arc::new(SharedLoan { allotments, principal, time, state }))
-    }
-}
-
-impl SharedLoan {
-    fn lock(&self) -> MutexGuard<'_, LoanState> {
-        lock(&self.state)
-    }
-
-    /// The check has used its time and goes on with low priority. Others need not wait for its turn, unless very many
-    /// checks were lowered.
-    fn lower(&self) {
-        let mut state = self.lock();
-        if state.ended {
-            return;
+impl Running {
+    /// Waits for the end of the check, and lowers its priority once it has used its time. `None` if it panicked.
+    async fn end<T>(
+        mut self,
+        mut loan: Option<Loan>,
+        mut answer: oneshot::Receiver<Ended<T>>,
+    ) -> Option<Answer<T>> {
+        let mut wait = loan.as_ref().map_or(LOOK_EVERY, Loan::time);
+        let ended = loop {
+            if let Ok(ended) = timeout(wait.max(LEAST_WAIT), &mut answer).await {
+                break ended;
+            }
+            wait = match &mut loan {
+                Some(loan) if !loan.is_lowered() => self.lower_after(loan),
+                // With `ActivePriority::Auto` lanes become idle when somebody reads.
+                _ => {
+                    self.pool.lower(self.number, self.contention.cap.priority());
+                    LOOK_EVERY
+                }
+            };
+        };
+        let (checked, used) = ended.ok()?;
+        if let Some(loan) = loan {
+            loan.end(used);
         }
-        state.lowered = true;
-        if lock(&self.allotments).lower(&self.principal, Instant::now()) <= MAX_CHECKS {
-            state.turn = None;
-        }
+        Some(checked)
     }
-}
 
-impl Drop for Loan {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.ended = true;
-        let used = state.begun.map_or(Duration::ZERO, |begun| thread_time().saturating_sub(begun));
-        let rest = self.0.time.saturating_sub(used);
-        lock(&self.0.allotments).give_back(&self.0.principal, rest, state.lowered, Instant::now());
-        state.turn = None;
+    /// Lowers the priority of the check if it has used its time and gets no more. Returns the time to wait.
+    fn lower_after(&mut self, loan: &mut Loan) -> Duration {
+        let used = self.pool.used(self.number).unwrap_or_default();
+        while loan.time() <= used {
+            if loan.extend() {
+                continue;
+            }
+            if !self.pool.lower(self.number, self.contention.cap.priority()) {
+                return LEAST_WAIT;
+            }
+            // Others need not wait for the turn, unless very many checks were lowered.
+            if loan.lower(used) <= MAX_LOWERED_CHECKS {
+                self.turn = None;
+            }
+            return LOOK_EVERY;
+        }
+        loan.time() - used
     }
 }
 

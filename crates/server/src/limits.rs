@@ -142,10 +142,15 @@ pub const DECODE_SHARE: u64 = 8;
 /// Fewest bytes of memory for chunks that folds decode; see [`DECODE_SHARE`].
 pub const MIN_DECODE_MEMORY: usize = 256 << 20;
 
-/// Most folds and requests by path whose checks begin at normal priority at once, before they have a turn; more wait,
-/// without a thread. Checks of low priority are besides, at most one for every two processors and at most as many. Each check has a
-/// thread that is not one of [`MAX_BLOCKING_THREADS`].
+/// Most folds and requests by path that are checked at normal priority at once, before they have a turn; more wait,
+/// without a thread. Each check has a thread that is not one of [`MAX_BLOCKING_THREADS`].
 pub const MAX_CHECKS: usize = 8;
+
+/// Most checks that begin at low priority at once, because their principals have used their time; more wait.
+pub const MAX_LOW_CHECKS: usize = 4;
+
+/// Most checks that go on with low priority without a turn after they have used their time. More keep their turns.
+pub const MAX_LOWERED_CHECKS: usize = 64;
 
 /// Most actions that are answered at once; more wait, without a thread.
 pub const MAX_ACTIONS: usize = 64;

@@ -230,7 +230,10 @@ impl Drop for ForRequest {
     fn drop(&mut self) {
         if lock(&self.kept.book).changed {
             let (books, kept) = (self.books.clone(), self.kept.clone());
-            self.books.threads.spawn_blocking(move || books.write(&kept));
+            // A thread of the runtime starts the writer: a thread that a lane starts has its low priority.
+            self.books
+                .threads
+                .spawn(async move { tokio::task::spawn_blocking(move || books.write(&kept)).await });
         }
     }
 }

@@ -9,8 +9,15 @@ const MAX_TRIED: usize = 8;
 /// Resolves `host`. If `local`, only loopback addresses are returned: a resolver may map `localhost` to another
 /// machine, and bytes must not go there without TLS.
 pub(crate) async fn resolve(host: &str, port: u16, local: bool) -> io::Result<Vec<SocketAddr>> {
-    let found: Vec<_> = tokio::net::lookup_host((host, port))
-        .await?
+    let name = host.to_owned();
+    // A task runs on a thread of the runtime: a thread that a caller of low priority starts has its priority.
+    let lookup = tokio::spawn(async move {
+        tokio::net::lookup_host((name, port)).await.map(|found| found.collect::<Vec<_>>())
+    });
+    let found: Vec<_> = lookup
+        .await
+        .map_err(io::Error::other)??
+        .into_iter()
         .filter(|found| !local || found.ip().to_canonical().is_loopback())
         .take(MAX_TRIED)
         .collect();

@@ -1,11 +1,11 @@
-//! Threads for checks. The priority of a thread can be lowered while it works, and then it ends after its job, because
-//! a thread may not raise its priority again.
+//! Threads for checks. The priority of a thread can be lowered while it works. Such a thread ends after its job, because a
+//! thread may not raise its priority again.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_runtime::thread_time;
 use tokio::runtime::Handle;
@@ -20,7 +20,8 @@ const STACK_BYTES: usize = 2 << 20;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that run jobs. The owner of the pool bounds the number of jobs, and so of threads.
+/// Threads that run jobs. The owner of the pool bounds the number of jobs. There may be a few more threads, which end after
+/// [`IDLE_TIME`].
 pub(super) struct Pool {
     state: Mutex<State>,
     /// Notified when a job waits, or when the pool is closed.
@@ -42,9 +43,9 @@ struct State {
 
 struct Worker {
     thread: ThreadName,
-    /// Processor time of the thread when its job began.
-    begun: Duration,
-    lowered: bool,
+    /// Processor time of the thread when its job began, and the time then.
+    begun: (Duration, Instant),
+    lowered: Option<LanePriority>,
 }
 
 impl Pool {
@@ -73,20 +74,25 @@ impl Pool {
         Ok(number)
     }
 
-    /// Gives the thread of a job a lower priority if the job has used this much processor time. Returns the time that is
-    /// left until then, or `None` if the priority is lower now.
-    pub fn lower_after(&self, number: u64, time: Duration, priority: LanePriority) -> Option<Duration> {
-        let mut state = self.lock();
-        // A job that is not in the map has not begun or has just ended.
-        let Some(worker) = state.working.get_mut(&number) else { return Some(time) };
+    /// Processor time that a job has used, or the time since it began if the system does not tell. `None` if the job has
+    /// not begun, or has ended.
+    pub fn used(&self, number: u64) -> Option<Duration> {
+        let state = self.lock();
+        let worker = state.working.get(&number)?;
+        let (processor, at) = worker.begun;
         // A thread in the map has not ended, because it leaves the map first.
-        let used = worker.thread.processor_time().map(|now| now.saturating_sub(worker.begun));
-        if let Some(left) = used.and_then(|used| time.checked_sub(used)).filter(|left| !left.is_zero()) {
-            return Some(left);
+        let now = worker.thread.processor_time().filter(|now| !now.is_zero());
+        Some(now.map_or(at.elapsed(), |now| now.saturating_sub(processor)))
+    }
+
+    /// Gives the thread of a job a lower priority. Returns whether it has it.
+    pub fn lower(&self, number: u64, priority: LanePriority) -> bool {
+        let mut state = self.lock();
+        let Some(worker) = state.working.get_mut(&number) else { return false };
+        if worker.lowered != Some(priority) && priority.set_for(&worker.thread) {
+            worker.lowered = Some(priority);
         }
-        priority.set_for(&worker.thread);
-        worker.lowered = true;
-        None
+        worker.lowered.is_some()
     }
 
     /// Ends the threads after their jobs.
@@ -103,12 +109,13 @@ impl Pool {
         let _context = self.runtime.enter();
         let mut next = Some((first, job));
         while let Some((number, job)) = next {
-            let worker = Worker { thread: ThreadName::current(), begun: thread_time(), lowered: false };
+            let begun = (thread_time(), Instant::now());
+            let worker = Worker { thread: ThreadName::current(), begun, lowered: None };
             self.lock().working.insert(number, worker);
             // The owner of the job notices a panic by the answer that does not come.
             let _ = catch_unwind(AssertUnwindSafe(job));
             let worker = self.lock().working.remove(&number);
-            if worker.is_none_or(|worker| worker.lowered) {
+            if worker.is_none_or(|worker| worker.lowered.is_some()) {
                 return;
             }
             next = self.wait();

@@ -8,7 +8,7 @@ use super::*;
 use crate::test_node::{TestNode, with_options};
 use crate::{ActivePriority, NodeOptions};
 
-/// The policy of the calling thread and its name, of which field 41 of its stat is 5 for idle threads.
+/// Whether the calling thread is idle: field 41 of its stat is 5.
 fn is_idle() -> bool {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     stat.rsplit(')').next().unwrap().split_whitespace().nth(38) == Some("5")
@@ -41,18 +41,38 @@ fn a_short_check_has_normal_priority() {
 }
 
 #[test]
-fn a_long_check_becomes_idle_and_so_do_the_next_ones_of_this_principal() {
+fn many_short_checks_of_one_principal_at_once_have_normal_priority() {
     with_idle_lanes(async |node| {
         let checks = &node.shared.checks;
-        let long = || {
+        let who = name("who");
+        let idle = (0..50).map(|_| checks.run(&who, || Ok(is_idle())));
+        let idle = futures_util::future::try_join_all(idle).await.unwrap();
+        assert_eq!(idle, [false; 50]);
+    });
+}
+
+#[test]
+fn a_long_check_becomes_idle_and_the_next_ones_begin_idle_until_it_ends() {
+    with_idle_lanes(async |node| {
+        let checks = &node.shared.checks;
+        let who = name("who");
+        let (lowers, lowered) = mpsc::channel();
+        let (ends, end) = mpsc::channel::<()>();
+        let long = checks.run(&who, move || {
             compute_until(is_idle);
+            lowers.send(()).unwrap();
+            end.recv().unwrap();
             Ok(())
+        });
+        let next = async {
+            tokio::task::spawn_blocking(move || lowered.recv().unwrap()).await.unwrap();
+            // The node notes that it has lowered the check just after it did.
+            while !checks.run(&who, || Ok(is_idle())).await.unwrap() {}
+            assert!(!checks.run(&name("other"), || Ok(is_idle())).await.unwrap());
+            ends.send(()).unwrap();
         };
-        // Each ends only once its thread is idle.
-        for _ in 0..3 {
-            checks.run(&name("who"), long).await.unwrap();
-        }
-        assert!(!checks.run(&name("other"), || Ok(is_idle())).await.unwrap());
+        let (long, ()) = tokio::join!(long, next);
+        long.unwrap();
     });
 }
 

@@ -58,22 +58,35 @@ impl LanePriority {
 
     /// Gives the calling thread this priority. A thread that may not change its priority keeps the old one.
     pub fn set(self) {
-        self.set_for(&ThreadName::current());
-    }
-
-    /// Gives a thread of this process this priority. The thread must not have ended.
-    pub fn set_for(self, thread: &ThreadName) {
         match self {
             LanePriority::Idle => {
-                let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-                let _ = set_thread_priority_and_policy(thread.native, ThreadPriority::Min, idle);
+                let _ = set_idle(thread_native_id());
             }
             LanePriority::Low => {
                 // On Linux this sets the priority of one thread.
-                let _ = setpriority_process(Some(thread.system), LESS_URGENT);
+                let _ = setpriority_process(None, LESS_URGENT);
             }
         }
     }
+
+    /// Gives a thread of this process this priority. The thread must not have ended. Returns false if that fails.
+    pub fn set_for(self, thread: &ThreadName) -> bool {
+        match self {
+            // The library also sets the nice value of the thread that calls it. So a thread of its own calls it.
+            LanePriority::Idle => std::thread::scope(|scope| {
+                let native = thread.native;
+                let setter = std::thread::Builder::new().name("priority".into());
+                let set = setter.spawn_scoped(scope, move || set_idle(native));
+                set.is_ok_and(|set| set.join().is_ok_and(|set| set.is_ok()))
+            }),
+            LanePriority::Low => setpriority_process(Some(thread.system), LESS_URGENT).is_ok(),
+        }
+    }
+}
+
+fn set_idle(thread: ThreadId) -> Result<(), thread_priority::Error> {
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread, ThreadPriority::Min, idle)
 }
 
 /// Names of a thread: that of the thread library and that of the system.
@@ -154,6 +167,35 @@ mod tests {
             urgency().1
         });
         assert_eq!(after.join().ok().flatten().as_deref(), Some("5"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn another_thread_can_be_lowered_and_the_caller_stays_as_it_is() {
+        let fields = |task: &str| {
+            let stat = std::fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
+            let fields: Vec<String> =
+                stat.rsplit(')').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
+            (fields.get(16).cloned(), fields.get(38).cloned())
+        };
+        let ((names, named), (ends, end)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+        let other = std::thread::spawn(move || {
+            let _ = names.send(ThreadName::current());
+            let _ = end.recv();
+        });
+        let lowered = std::thread::spawn(move || {
+            let other = named.recv().ok()?;
+            // The caller has a nice value of its own.
+            setpriority_process(None, 5).ok()?;
+            let before = fields("thread-self");
+            let set = LanePriority::Idle.set_for(&other);
+            let task = format!("self/task/{}", other.system.as_raw_nonzero());
+            Some((set, before == fields("thread-self"), before.0, fields(&task).1))
+        })
+        .join();
+        drop(ends);
+        assert_eq!(lowered.ok().flatten(), Some((true, true, Some("5".into()), Some("5".into()))));
+        assert!(other.join().is_ok());
     }
 
     #[test]
