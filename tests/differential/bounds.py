@@ -8,6 +8,7 @@ the addition itself. A number is right if its distance from the value in 80 bits
 number of xarray.
 """
 
+import re
 import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -229,7 +230,7 @@ def divided(step, value, x, names, ds):
     """The step divides by a reduction."""
     by = names[step.more["other"]]
     there = x.wide / by.wide
-    loose = finite(x.error / abs(by.wide)) + abs(there) * finite(by.error / abs(by.wide))
+    loose = finite(x.error / abs(by.wide)) + finite(abs(there) * finite(by.error / abs(by.wide)))
     # The divisor may as well be zero.
     loose = xr.where(2 * by.error >= abs(by.wide), np.inf, 2 * loose)
     return Near(value, there, finite(loose + rounded(value, there)))
@@ -261,7 +262,21 @@ def linear(step, value, x, names, ds):
         # infinities.
         error = error + np.inf
     own = (size_of(x.value) + MORE) * (adding(x.value) + of_weights(step, names, ds)) * added + inner * added
-    return Near(value, there, finite(own + error + rounded(value, there)))
+    # The own error of a missing value is no number. It keeps the bound of the elements.
+    near = Near(value, there, finite(finite(own) + error + rounded(value, there)))
+    return unaffected(step, near, x)
+
+
+def unaffected(step, near, x):
+    """Variables of a data set without the dimension of a resampling keep their values in each group, as in xarray. In 80 bits they
+    are missing in empty groups."""
+    found = re.search(r"\bresample\((\w+)=", step.text)
+    if found and isinstance(near.value, xr.Dataset):
+        for name, one in near.value.data_vars.items():
+            if found[1] not in x.value[name].dims:
+                near.wide[name] = x.wide[name].broadcast_like(one)
+                near.error[name] = x.error[name].broadcast_like(one)
+    return near
 
 
 def spread(step, value, x, names, ds):
@@ -286,7 +301,7 @@ def spread(step, value, x, names, ds):
     if largest(x.error):
         # A deviation is a norm. It changes by at most the norm of the change.
         moved = np.sqrt(evaluated(step.size, ds, x=finite(x.error) ** 2)) * 3
-        error = error + (moved if root else 2 * np.sqrt(variance) * moved + moved**2)
+        error = finite(error) + (moved if root else finite(2 * np.sqrt(variance) * moved) + moved**2)
     # xarray computes the squares in the type of the elements.
     error = error + xr.where(size_of(x.value) * mean > np.sqrt(greatest_of(value)), np.inf, 0.0)
     near = Near(value, there, finite(error + rounded(value, there)))

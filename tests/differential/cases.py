@@ -104,6 +104,8 @@ def compare(case, place, which):
             near[of_blocks] = None
             try:
                 found = bounds.of(case.program, place.theirs, of_blocks)
+                if variables(found.wide) != variables(case.expected):
+                    raise bounds.Unbounded("a bound of other variables")
                 near[of_blocks] = found.wide, found.error
             except bounds.Unbounded as error:
                 case.unbounded = str(error)
@@ -116,6 +118,11 @@ def compare(case, place, which):
         if said and not as_otherwise(case, place, way, got, error, bound_of_way):
             case.found.append(Difference(way, tuple(said), error))
     return case
+
+
+def variables(answer):
+    """The names of the variables of a data set, or None."""
+    return set(answer.data_vars) if isinstance(answer, xr.Dataset) else None
 
 
 def judged(case, got, error, bound):
