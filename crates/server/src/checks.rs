@@ -9,7 +9,7 @@ mod allotment;
 mod loan;
 mod pool;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gristmill_runtime::{ErrorKind, thread_time};
@@ -54,7 +54,7 @@ impl Queue {
     }
 }
 
-/// What a check sends when it ends: its result, and the processor time that it used.
+/// A check sends this when it ends. It is the result of the check and the processor time that it used.
 type Ended<T> = (Answer<T>, Duration);
 
 impl Checks {
@@ -172,10 +172,6 @@ impl Running {
         }
         loan.time() - used
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! The processor time at normal priority that one check has.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::allotment::{Allotments, LOAN};
-use super::lock;
 
 /// Processor time that a check has taken from its principal's. Dropping it settles the account.
 pub(super) struct Loan {
@@ -58,4 +57,8 @@ impl Drop for Loan {
         let used = self.used.unwrap_or(self.time);
         lock(&self.allotments).settle(&self.principal, self.time, used, self.lowered, Instant::now());
     }
+}
+
+fn lock(allotments: &Mutex<Allotments>) -> MutexGuard<'_, Allotments> {
+    allotments.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use super::*;
+use crate::contention::priority::nice_and_policy;
 use crate::test_node::{TestNode, with_options};
 use crate::{ActivePriority, NodeOptions};
 
-/// Whether the calling thread is idle: field 41 of its stat is 5.
 fn is_idle() -> bool {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-    stat.rsplit(')').next().unwrap().split_whitespace().nth(38) == Some("5")
+    nice_and_policy("thread-self")[1] == Some(5)
 }
 
 /// Computes until a condition is true.

@@ -133,6 +133,16 @@ impl FromStr for ActivePriority {
     }
 }
 
+/// The nice value and the policy of a thread: fields 19 and 41 of its stat. The policy of an idle thread is 5. `task` is the
+/// path of the thread below `/proc`.
+#[cfg(test)]
+pub(crate) fn nice_and_policy(task: &str) -> [Option<i32>; 2] {
+    let stat = std::fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
+    // The name of the thread, in parentheses, may have spaces.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    [16, 38].map(|at| fields.get(at)?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,44 +150,27 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_thread_has_the_priority_that_it_was_given() {
-        // Fields 19 and 41 of its stat: the nice value and the policy, which is 5 for idle threads.
-        let urgency = || {
-            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
-            let fields: Vec<String> =
-                stat.rsplit(')').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
-            (fields.get(16).cloned(), fields.get(38).cloned())
-        };
-        let urgency_with = |priority: LanePriority| {
+        let with = |priority: LanePriority| {
             std::thread::spawn(move || {
                 priority.set();
-                urgency()
+                nice_and_policy("thread-self")
             })
             .join()
         };
-        assert_eq!(
-            urgency_with(LanePriority::Idle).ok().and_then(|(_, policy)| policy).as_deref(),
-            Some("5")
-        );
-        let (nice, policy) = urgency_with(LanePriority::Low).unwrap_or_default();
-        assert_eq!((nice.as_deref(), policy.as_deref()), (Some("10"), Some("0")));
+        assert!(matches!(with(LanePriority::Idle), Ok([_, Some(5)])));
+        assert_eq!(with(LanePriority::Low).ok(), Some([Some(10), Some(0)]));
         // A lane of low priority becomes idle at the first read.
         let after = std::thread::spawn(move || {
             LanePriority::Low.set();
             LanePriority::Idle.set();
-            urgency().1
+            nice_and_policy("thread-self")
         });
-        assert_eq!(after.join().ok().flatten().as_deref(), Some("5"));
+        assert!(matches!(after.join(), Ok([_, Some(5)])));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn another_thread_can_be_lowered_and_the_caller_stays_as_it_is() {
-        let fields = |task: &str| {
-            let stat = std::fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
-            let fields: Vec<String> =
-                stat.rsplit(')').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
-            (fields.get(16).cloned(), fields.get(38).cloned())
-        };
         let ((names, named), (ends, end)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
         let other = std::thread::spawn(move || {
             let _ = names.send(ThreadName::current());
@@ -187,14 +180,15 @@ mod tests {
             let other = named.recv().ok()?;
             // The caller has a nice value of its own.
             setpriority_process(None, 5).ok()?;
-            let before = fields("thread-self");
+            let before = nice_and_policy("thread-self");
             let set = LanePriority::Idle.set_for(&other);
             let task = format!("self/task/{}", other.system.as_raw_nonzero());
-            Some((set, before == fields("thread-self"), before.0, fields(&task).1))
+            Some((set, before, nice_and_policy("thread-self"), nice_and_policy(&task)[1]))
         })
         .join();
         drop(ends);
-        assert_eq!(lowered.ok().flatten(), Some((true, true, Some("5".into()), Some("5".into()))));
+        let normal = [Some(5), Some(0)];
+        assert_eq!(lowered.ok().flatten(), Some((true, normal, normal, Some(5))));
         assert!(other.join().is_ok());
     }
 
