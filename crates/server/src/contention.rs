@@ -30,6 +30,7 @@ pub(crate) mod counts;
 pub(crate) mod decide;
 mod decision_budget;
 pub(crate) mod estimator;
+mod lane_allotments;
 mod lane_queue;
 pub(crate) mod links;
 pub(crate) mod normal;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_runtime::thread_time;
 
+use super::lane_allotments::LaneAllotments;
 use super::lane_queue::{self, Lane, LaneQueue};
 use super::normal::NormalCount;
 use super::priority::{ActivePriority, LanePriority};
@@ -51,6 +52,7 @@ pub(crate) struct Cap {
     changed: Condvar,
     normal: NormalCount,
     turns: Mutex<LaneTurns>,
+    allotments: Mutex<LaneAllotments>,
     /// Number of lanes that wait for their turn.
     pub(super) waiting: AtomicUsize,
 }
@@ -77,8 +79,8 @@ struct State {
 impl Cap {
     /// Creates a cap: this share of `cores` processors. A share of 1 or more is no cap.
     pub fn new(share: f64, cores: f64, priority: ActivePriority, normal: NormalCount) -> Cap {
-        let state =
-            State { rate: rate(share, cores), balance: 0.0, at: Instant::now(), refills: false, used: 0.0 };
+        let at = Instant::now();
+        let state = State { rate: rate(share, cores), balance: 0.0, at, refills: false, used: 0.0 };
         let turns = LaneTurns { cores, lanes: LaneQueue::default(), asleep: HashMap::new() };
         Cap {
             share,
@@ -87,6 +89,7 @@ impl Cap {
             changed: Condvar::new(),
             normal,
             turns: Mutex::new(turns),
+            allotments: Mutex::new(LaneAllotments::new(cores, at)),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -95,6 +98,7 @@ impl Cap {
     pub fn set_cores(&self, cores: f64) {
         self.state().rate = rate(self.share, cores);
         self.turns().cores = cores;
+        self.allotments().set_cores(cores);
     }
 
     /// The priority of lanes now.
@@ -113,6 +117,10 @@ impl Cap {
 
     fn turns(&self) -> MutexGuard<'_, LaneTurns> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn allotments(&self) -> MutexGuard<'_, LaneAllotments> {
+        self.allotments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Subtracts the used seconds. Returns the time to wait, if any.
@@ -143,11 +151,8 @@ fn rate(share: f64, cores: f64) -> f64 {
 }
 
 impl Cap {
-    /// Counts the processor time of the calling thread since the last call, and waits until the thread may continue.
-    /// Returns this time.
-    pub(super) fn spend(&self, stopped: &dyn Fn() -> bool) -> Duration {
-        let now = thread_time();
-        let used = COUNTED.with(|counted| now.saturating_sub(counted.replace(now)));
+    /// Counts time that the calling thread used, and waits until the thread may continue.
+    pub(super) fn spend(&self, used: Duration, stopped: &dyn Fn() -> bool) {
         let mut state = self.state();
         let mut wait = self.charge(&mut state, used.as_secs_f64(), Instant::now());
         while let Some(time) = wait {
@@ -158,7 +163,31 @@ impl Cap {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             wait = self.charge(&mut state, 0.0, Instant::now());
         }
-        used
+    }
+
+    /// Counts time that the calling thread used before its lane ended.
+    pub(super) fn spend_last(&self, used: Duration) {
+        self.charge(&mut self.state(), used.as_secs_f64(), Instant::now());
+    }
+
+    /// Whether the lane of the calling thread may begin at normal priority, and without a turn. Nobody may under a cap.
+    pub(super) fn begin_allotment(&self, principal: &Arc<str>) -> bool {
+        self.share >= 1.0 && self.allotments().begin(principal, Instant::now())
+    }
+
+    /// Subtracts time of such a lane from the allotment of its principal. Returns whether the lane may continue at normal
+    /// priority and without a turn.
+    pub(super) fn spend_allotment(&self, principal: &Arc<str>, used: Duration) -> bool {
+        let some_left = self.allotments().spend(principal, used, Instant::now());
+        if some_left {
+            let_others_run();
+        }
+        some_left
+    }
+
+    /// Subtracts the last time of such a lane.
+    pub(super) fn end_allotment(&self, principal: &Arc<str>, used: Duration) {
+        self.allotments().end(principal, used, Instant::now());
     }
 
     /// Waits until the lane of the calling thread may work.
@@ -218,6 +247,12 @@ impl Cap {
     fn count(&self, turns: &LaneTurns) {
         self.waiting.store(turns.lanes.count(), Ordering::Relaxed);
     }
+}
+
+/// Processor time of the calling thread since the last call.
+pub(super) fn time_since_last() -> Duration {
+    let now = thread_time();
+    COUNTED.with(|counted| now.saturating_sub(counted.replace(now)))
 }
 
 /// Lets another thread run on this processor, if the calling thread has worked for [`YIELD_AFTER`]. A fair scheduler may owe

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gristmill_runtime::{MemoryGuard, Pace};
 
-use super::cap::{CHECK_EVERY, Cap};
+use super::cap::{CHECK_EVERY, Cap, time_since_last};
 use super::priority::LanePriority;
 use crate::memory::Memory;
 use crate::turns::Yielding;
@@ -21,7 +21,7 @@ const FIRST_PIECE: u64 = 64;
 const GROWTH: u64 = 8;
 
 thread_local! {
-    /// The priority that this thread was given.
+    /// The priority that this thread was given. `None`: it has the normal one.
     static PRIORITY: Cell<Option<LanePriority>> = const { Cell::new(None) };
 }
 
@@ -38,6 +38,19 @@ fn set_priority(priority: LanePriority) {
     if before != Some(priority) && before != Some(LanePriority::Idle) {
         PRIORITY.set(Some(priority));
         priority.set();
+    }
+}
+
+/// Whether the calling thread has normal priority.
+fn is_normal() -> bool {
+    PRIORITY.get().is_none()
+}
+
+/// Ends the turn of the lane of the calling thread. A lane of normal priority has none, and should not wait for a lock that an idle
+/// lane may hold for long.
+fn end_turn(cap: &Cap) {
+    if !is_normal() {
+        cap.end_turn();
     }
 }
 
@@ -75,8 +88,14 @@ impl FoldPace {
     fn give_turn(&self, stopped: &dyn Fn() -> bool) {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         if let Some(turn) = turn.filter(|turn| turn.is_due()) {
-            turn.at_block(stopped, &|| self.ends());
+            turn.at_block(stopped, &|| end_turn(&self.cap));
         }
+    }
+
+    /// Returns when the lane of the calling thread may continue as one of low priority.
+    fn go_on_low(&self, stopped: &dyn Fn() -> bool) {
+        set_priority(self.cap.priority());
+        self.cap.give_way(&self.principal, stopped);
     }
 
     /// Seconds of processor time that its lanes have used.
@@ -87,8 +106,9 @@ impl FoldPace {
 
 impl Pace for FoldPace {
     fn begins(&self, stopped: &dyn Fn() -> bool) {
-        set_priority(self.cap.priority());
-        self.cap.give_way(&self.principal, stopped);
+        if !(is_normal() && self.cap.begin_allotment(&self.principal)) {
+            self.go_on_low(stopped);
+        }
     }
 
     fn piece(&self) -> u64 {
@@ -96,17 +116,26 @@ impl Pace for FoldPace {
     }
 
     fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool) {
-        let used = self.cap.spend(stopped);
+        let used = time_since_last();
+        let normal = is_normal() && self.cap.spend_allotment(&self.principal, used);
+        self.cap.spend(used, stopped);
         self.piece.store(next_piece(self.piece(), positions, used), Ordering::Relaxed);
         let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
         self.give_turn(stopped);
-        set_priority(self.cap.priority());
-        self.cap.give_way(&self.principal, stopped);
+        if !normal {
+            self.go_on_low(stopped);
+        }
     }
 
     fn ends(&self) {
-        self.cap.end_turn();
+        // A block that failed was not counted yet.
+        let used = time_since_last();
+        self.cap.spend_last(used);
+        if is_normal() {
+            self.cap.end_allotment(&self.principal, used);
+        }
+        end_turn(&self.cap);
     }
 
     fn memory(&self, bytes: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<MemoryGuard> {
@@ -117,7 +146,7 @@ impl Pace for FoldPace {
                 return None;
             }
             // The request that has the memory may wait for this turn.
-            self.ends();
+            end_turn(&self.cap);
             self.give_turn(stopped);
         }
         Some(Box::new(room))

@@ -54,6 +54,9 @@ fn lanes_give_way_to_a_read_and_all_go_on_after_it() {
     let normal = NormalCount::default();
     let cap = Arc::new(Cap::new(1.0, 2.0, ActivePriority::Idle, normal.clone()));
     let read = normal.begin();
+    // Lanes that have an allotment need no turns.
+    let who = Arc::from("who");
+    assert!(cap.begin_allotment(&who) && !cap.spend_allotment(&who, Duration::from_secs(60)));
     let stop = AtomicBool::new(false);
     let blocks: [AtomicUsize; LANES] = Default::default();
     std::thread::scope(|scope| {

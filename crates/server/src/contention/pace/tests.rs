@@ -18,3 +18,39 @@ fn a_piece_takes_as_long_as_other_lanes_may_wait() {
     assert!(next_piece(1 << 40, 32_768, micros(20)) < 1 << 20);
     assert_eq!(next_piece(u64::MAX, 0, micros(200)), 1);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lane_is_idle_once_the_allotment_of_its_principal_is_used() {
+    use gristmill_runtime::thread_time;
+
+    use crate::contention::normal::NormalCount;
+    use crate::contention::priority::{ActivePriority, nice_and_policy};
+
+    const NORMAL: Option<i32> = Some(0);
+    const IDLE: Option<i32> = Some(5);
+
+    // Without processors the allotments do not grow.
+    let cap = Arc::new(Cap::new(1.0, 0.0, ActivePriority::Idle, NormalCount::default()));
+    let lane = |who: &str, milliseconds: u64| {
+        let pace = FoldPace::new(cap.clone(), Memory::new(1 << 20, "tests"), who.into());
+        std::thread::spawn(move || {
+            let policy = || nice_and_policy("thread-self")[1];
+            pace.begins(&|| false);
+            let mut seen = vec![policy()];
+            for millisecond in 1..=milliseconds {
+                while thread_time() < Duration::from_millis(millisecond) {}
+                pace.folded(1, &|| false);
+                seen.push(policy());
+            }
+            pace.ends();
+            seen
+        })
+        .join()
+    };
+    let first = lane("who", 60).unwrap_or_default();
+    assert_eq!((first[0], first[40], first[60]), (NORMAL, NORMAL, IDLE), "{first:?}");
+    // The next lane has none left. That of another principal has.
+    assert!(lane("who", 1).is_ok_and(|seen| seen.iter().all(|policy| *policy == IDLE)));
+    assert!(lane("other", 1).is_ok_and(|seen| seen[0] == NORMAL));
+}
