@@ -4,7 +4,8 @@
 //! objects are created and until they are removed. So an object that no put names, and that still exists in the second
 //! check, belongs to no file. A file that still exists after its object was missing twice has lost the object.
 
-use std::collections::HashMap;
+mod suspects;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +14,15 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use gristmill_layout::Striped;
-use gristmill_namespace::{FileEntry, FileId, Garbage, MAX_NAMED_PAGE, NamedPut};
+use gristmill_namespace::{FileId, Garbage, MAX_NAMED_PAGE, NamedPut};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::{ObjectId, StoreError};
 use gristmill_wire::{
-    FsckResult, FsckStep, Grant, LostObject, MAX_FSCK_STEP_BYTES, OBJECT_PREFIX, ObjectEntry, ObjectPage,
-    ObjectState, Rights, TargetPlace, UnnamedObject,
+    FsckResult, FsckStep, Grant, MAX_FSCK_BYTES, MAX_FSCK_STEP_BYTES, OBJECT_PREFIX, ObjectEntry, ObjectPage,
+    Rights, TargetPlace, UnnamedObject,
 };
 use http::header;
+use suspects::Suspects;
 
 use crate::blocking::blocking;
 use crate::collect;
@@ -37,6 +38,9 @@ const PAGE_TIME: Duration = Duration::from_secs(10);
 /// Largest number of pages that are listed to check one page again. New objects appear between the objects of the page.
 const MAX_PAGES_AGAIN: usize = 4;
 
+/// Most bytes of lost objects in an answer. If there are more, the page ends before them.
+const MAX_LOST_BYTES: usize = MAX_FSCK_BYTES / 2;
+
 /// The route.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/fsck", post(fsck))
@@ -45,12 +49,12 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 async fn fsck(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
     let principal = request_principal(request.extensions())?;
     shared.namespace()?;
-    let _permit = shared.permit(&shared.scrubs, &principal.as_str().into())?;
+    let _permit = shared.permit(&shared.fscks, &principal.as_str().into())?;
     let step = body(request.into_body()).await?;
     if step.remove {
         shared.namespace()?.check_administrator(&principal, "remove objects that no file has")?;
     }
-    let _turn = shared.scrubbing.lock().await;
+    let _turn = shared.comparing.lock().await;
     let text = serde_json::to_vec(&compare(&shared, &step).await?);
     let text = text.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response())
@@ -82,21 +86,24 @@ async fn compare(shared: &Arc<Shared>, step: &FsckStep) -> Answer<FsckResult> {
         page.objects.retain(|object| object.id <= last);
         page.end = Some(last);
     }
-    let suspects = Suspects::find(step.number, &page.objects, &named);
+    let mut suspects = Suspects::find(step.number, &page.objects, &named);
+    if !suspects.is_empty() {
+        let again = objects_to(shared, &place, after.as_str(), page.end.as_deref()).await?;
+        let named = list_named(shared, &after, page.end.as_deref()).await?;
+        suspects = Suspects::find(step.number, &again, &named).also_in(&suspects);
+    }
+    if let Some(last) = suspects.cut(MAX_LOST_BYTES) {
+        page.objects.retain(|object| object.id <= last);
+        page.end = Some(last);
+    }
     let mut found = FsckResult {
         objects: page.objects.len() as u64,
         bytes: page.objects.iter().fold(0, |sum: u64, one| sum.saturating_add(one.state.length())),
-        next: page.end.clone(),
-        ..FsckResult::default()
+        lost: suspects.lost,
+        unnamed: Vec::new(),
+        next: page.end,
     };
-    if suspects.is_empty() {
-        return Ok(found);
-    }
-    let again = objects_to(shared, &place, after.as_str(), page.end.as_deref()).await?;
-    let named = list_named(shared, &after, page.end.as_deref()).await?;
-    let confirmed = Suspects::find(step.number, &again, &named).also_in(&suspects);
-    found.lost = confirmed.lost;
-    for entry in confirmed.unnamed {
+    for entry in suspects.unnamed {
         let removed = step.remove && remove_object(shared, &entry.id, &place).await?;
         let bytes = entry.state.length();
         found.unnamed.push(UnnamedObject { object: format!("{OBJECT_PREFIX}{}", entry.id), bytes, removed });
@@ -170,69 +177,4 @@ async fn objects_to(
 async fn remove_object(shared: &Arc<Shared>, id: &str, place: &TargetPlace) -> Answer<bool> {
     let nobody = Garbage { id: id.parse()?, targets: vec![place.number] };
     collect::clear(shared, &nobody, vec![place.clone()], &std::sync::Mutex::default()).await
-}
-
-/// Differences between the namespace and the objects.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Suspects {
-    lost: Vec<LostObject>,
-    unnamed: Vec<ObjectEntry>,
-}
-
-impl Suspects {
-    /// Compares the objects of a target with the puts in the same range of ids.
-    fn find(number: u32, objects: &[ObjectEntry], named: &[NamedPut]) -> Suspects {
-        let mut left: HashMap<&str, &ObjectEntry> =
-            objects.iter().map(|object| (object.id.as_str(), object)).collect();
-        let mut lost = Vec::new();
-        for put in named.iter().filter(|put| put.targets.contains(&number)) {
-            let object = left.remove(put.id.as_str());
-            let Some(file) = &put.file else { continue };
-            if let Some(why) = fault(file, number, object.map(|object| &object.state)) {
-                let object = format!("{OBJECT_PREFIX}{}", put.id);
-                lost.push(LostObject { path: file.path.to_string(), object, why });
-            }
-        }
-        let unnamed =
-            objects.iter().filter(|object| left.contains_key(object.id.as_str())).cloned().collect();
-        Suspects { lost, unnamed }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lost.is_empty() && self.unnamed.is_empty()
-    }
-
-    /// The suspects that are in `before` too.
-    fn also_in(self, before: &Suspects) -> Suspects {
-        let was_lost = |now: &LostObject| before.lost.iter().any(|then| then.object == now.object);
-        let was_unnamed = |now: &ObjectEntry| before.unnamed.iter().any(|then| then.id == now.id);
-        Suspects {
-            lost: self.lost.into_iter().filter(was_lost).collect(),
-            unnamed: self.unnamed.into_iter().filter(was_unnamed).collect(),
-        }
-    }
-}
-
-/// The fault of a file's object on a target, if there is one.
-fn fault(file: &FileEntry, number: u32, object: Option<&ObjectState>) -> Option<String> {
-    let place = file.targets.iter().position(|target| *target == number)?;
-    let expected = *file.versions.get(place)?;
-    // A target without a byte of the file has no object.
-    if expected == 0 {
-        return None;
-    }
-    let (version, length) = match object {
-        None => return Some("is not there".into()),
-        Some(ObjectState::Incomplete { .. }) => return Some("is not complete".into()),
-        Some(ObjectState::Unreadable(why)) => return Some(format!("cannot be read: {why}")),
-        Some(ObjectState::Complete { version, length }) => (*version, *length),
-    };
-    if version != expected {
-        return Some(format!("has version {version} and should have {expected}"));
-    }
-    // Only the objects of a segments file contain their lengths.
-    let count = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
-    let layout = Striped::new(file.unit, count, file.first).ok().filter(|_| !file.segments)?;
-    let expected = layout.object_len(u32::try_from(place).unwrap_or(u32::MAX), file.length);
-    (length != expected).then(|| format!("has {length} bytes and should have {expected}"))
 }

@@ -79,6 +79,10 @@ pub const MAX_REMOVED: usize = 65_536;
 /// for others.
 pub const MAX_SCRUBS: usize = 64;
 
+/// Most steps of `fsck` of one principal, running or waiting; more are refused as busy. There are a third more places
+/// for others.
+pub const MAX_FSCKS: usize = 64;
+
 /// Most requests of one principal whose passes this node finishes together with other nodes at once; more are refused
 /// as busy, since nodes that waited for places could wait for each other for ever. There are a third more places for
 /// others. Each request has two threads.

@@ -77,6 +77,9 @@ pub(crate) struct Shared {
     pub scrubs: Permits,
     /// Held while a part of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
+    pub fscks: Permits,
+    /// Held while a page of objects is compared with the namespace.
+    pub comparing: tokio::sync::Mutex<()>,
     /// Memory for answers to messages of extents.
     pub extents: Arc<Memory>,
     /// Memory for answers of folds for values.
@@ -179,7 +182,7 @@ impl Shared {
     }
 
     /// The permits for requests of every kind.
-    pub fn permits(&self) -> [&Permits; 9] {
+    pub fn permits(&self) -> [&Permits; 10] {
         [
             &self.connections,
             &self.value_folds,
@@ -190,6 +193,7 @@ impl Shared {
             &self.file_uploads,
             &self.file_reads,
             &self.scrubs,
+            &self.fscks,
         ]
     }
 
