@@ -134,18 +134,20 @@ impl Turns {
 
     /// Gives all free turns to the next requests.
     fn hand_out(self: &Arc<Self>) {
-        // Dropping an unused turn returns it, which needs the lock. So unused turns are dropped after the lock.
-        let mut left = Vec::new();
+        let mut handed = Vec::new();
         let mut state = self.state();
         while let Some((principal, ticket)) = state.queue.next() {
             let turn = Turn { turns: self.clone(), principal, ticket };
-            match state.awaiting.remove(&ticket) {
-                Some(sender) => left.extend(sender.send(turn).err()),
-                None => left.push(turn),
-            }
+            handed.push((state.awaiting.remove(&ticket), turn));
         }
         self.count(&state);
         drop(state);
+        // This needs no lock: sending wakes a task, and a turn that nobody takes returns itself under the lock.
+        for (sender, turn) in handed {
+            if let Some(sender) = sender {
+                drop(sender.send(turn));
+            }
+        }
     }
 
     /// Number of free turns.
