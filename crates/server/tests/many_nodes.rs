@@ -98,8 +98,9 @@ fn a_failure_in_a_part_that_was_handed_back_is_the_first_of_the_file() {
 
 #[test]
 fn passes_of_busy_nodes_go_on_with_whoever_asked() {
-    // A share so small that every node wants to hand its passes back.
-    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.0005, ..options });
+    // A hundredth of a core is so little that every node wants to hand its passes back.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let nodes = Nodes::started(3, |options| NodeOptions { active_share: 0.01 / cores as f64, ..options });
     nodes.put("/numbers", &mixed(450_000), &stripes(64 << 10));
     let mut points = numbers("kmeans");
     points.params = [("dims", "3"), ("k", "4"), ("seed", "2"), ("max_iter", "8"), ("tol", "0")]
