@@ -54,9 +54,8 @@ def of(program, ds, of_blocks=False):
         warnings.simplefilter("ignore")
         try:
             for step in program.steps:
-                # Only bottleneck fills forwards and backwards. Without flox xarray has no `first` of several variables.
-                flox = step.text.endswith((".first()", ".last()"))
-                with xr.set_options(use_bottleneck="fill(" in step.text, use_flox=flox):
+                # Only bottleneck fills forwards and backwards.
+                with xr.set_options(use_bottleneck="fill(" in step.text, use_flox=programs.needs_flox(step)):
                     names[step.name] = fitting(after(step, names, ds))
         except Unbounded:
             raise

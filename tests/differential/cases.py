@@ -154,8 +154,8 @@ def as_otherwise(case, place, way, got, error, bound):
                 continue
             expected = refusal = None
             try:
-                with ways.of_xarray(place.path, given) as ds, xr.set_options(use_flox=flox):
-                    expected = programs.run(case.program.steps, ds).as_numpy()
+                with ways.of_xarray(place.path, given) as ds:
+                    expected = programs.run(case.program.steps, ds, flox=flox).as_numpy()
             except Exception as raised:
                 refusal = raised
             other = Case(case.seed, case.number, case.made, case.program, case.theirs, expected, refusal)

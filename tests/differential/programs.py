@@ -38,16 +38,23 @@ class Program:
         return "\n".join(step.line for step in self.steps)
 
 
-def run(steps, ds, names=None):
-    """The result of a program on a data set. It raises the exceptions of its lines."""
+def run(steps, ds, names=None, flox=True):
+    """The result of a program on a data set. It raises the exceptions of its lines. Without ``flox`` only the steps use it that
+    :func:`needs_flox`."""
     import xarray as xr
 
     names = {"ds": ds, "np": np, "xr": xr} if names is None else names
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for step in steps:
-            names[step.name] = eval(compiled(step.text), names)
+            with xr.set_options(use_flox=flox or needs_flox(step)):
+                names[step.name] = eval(compiled(step.text), names)
     return names["x"]
+
+
+def needs_flox(step):
+    """Whether xarray computes this step only with flox: without it there is no `first` of several variables."""
+    return step.text.endswith((".first()", ".last()"))
 
 
 def compiled(text):
