@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from . import programs
+
 WIDE = np.longdouble
 EPS = float(np.finfo("f8").eps)
 #: A bound that allows every number. Its square is still a number.
