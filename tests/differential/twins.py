@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from .bounds import EPS, MORE, WIDE, Near, evaluated, finite, rounded, size_of, wide
+from .bounds import EPS, MORE, OF_BLOCKS, WIDE, Near, evaluated, finite, rounded, size_of, wide
 
 
 def bound(step, value, x, names, ds):
@@ -24,6 +24,9 @@ def bound(step, value, x, names, ds):
         spread_one, spread_two = np.sqrt((far_one**2).mean(dims)), np.sqrt((far_two**2).mean(dims))
         both = spread_one * spread_two
         loose = ((off_one / spread_one) ** 2 + (off_two / spread_two) ** 2 + 8 * count) * abs(there)
+        if OF_BLOCKS.get():
+            # As for a variance: dask multiplies the rounding error of a mean by the distance of a block's mean.
+            loose = loose + (off_one / spread_one + off_two / spread_two) * abs(there)
         error = 2 * error / both + 4 * loose
         # The correlation of values that do not vary may be anything.
         error = xr.where((spread_one <= 4 * off_one) | (spread_two <= 4 * off_two), np.inf, error)
