@@ -38,16 +38,16 @@ class Program:
         return "\n".join(step.line for step in self.steps)
 
 
-def run(steps, ds, names=None, flox=True):
-    """The result of a program on a data set. It raises the exceptions of its lines. Without ``flox`` only the steps use it that
-    :func:`needs_flox`."""
+def run(steps, ds, names=None, flox=lambda step: True):
+    """The result of a program on a data set. It raises the exceptions of its lines. ``flox`` tells for a step whether xarray uses
+    flox."""
     import xarray as xr
 
     names = {"ds": ds, "np": np, "xr": xr} if names is None else names
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for step in steps:
-            with xr.set_options(use_flox=flox or needs_flox(step)):
+            with xr.set_options(use_flox=flox(step)):
                 names[step.name] = eval(compiled(step.text), names)
     return names["x"]
 
