@@ -9,6 +9,8 @@
 //! The next turn goes to a lane of the principal with the fewest lanes at work. So a small request of one principal
 //! does not wait for all lanes of another.
 //!
+//! Lanes that have an allotment ([`super::lane_allotments`]) take no turns and are not counted here.
+//!
 //! The caller passes the time.
 
 use std::collections::{HashMap, HashSet, VecDeque};
