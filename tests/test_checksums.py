@@ -117,7 +117,7 @@ def test_a_scrub_finds_it(damaged):
     said = done.stdout.decode()
     assert done.returncode == 1, said
     assert f"/data: damaged: bytes {3 * BLOCK} to {4 * BLOCK} of object {path.name} on storage node 1" in said
-    assert "1 block DAMAGED" in said
+    assert "1 range DAMAGED" in said
     report = json.loads(nodes.grist("scrub", nodes.url("/data"), "--json").stdout)
     (found,) = report["damaged"]
     assert (found["start"], found["end"], found["object"]) == (3 * BLOCK, 4 * BLOCK, path.name)
@@ -127,6 +127,20 @@ def test_a_scrub_finds_it(damaged):
     nodes.put("/data", content, "--stripe", STRIPE)
     assert nodes.grist.ok("scrub", nodes.url("/")).endswith(b"none damaged\n")
     assert nodes.get("/data") == content
+
+
+def test_a_scrub_finds_objects_without_their_file_and_goes_on(clusters):
+    up = clusters(Up, nodes=1)
+    for name in ("/a", "/b"):
+        up.put(name, noise(200_000))
+    # The node has both files open.
+    assert up.get("/a") == up.get("/b")
+    up.objects(0)[0].unlink()
+    done = up.grist("scrub", up.url("/"), "--rate", "64MiB")
+    said = done.stdout.decode()
+    assert done.returncode == 1, said
+    assert "damaged: bytes 0 to 200000 of object" in said
+    assert "2 objects" in said and "1 range DAMAGED" in said
 
 
 def test_a_scrub_keeps_to_its_rate_and_is_ended(clusters):
@@ -163,7 +177,7 @@ def test_striped_files_of_this_machine(grist, tmp_path):
         assert done.returncode == 1 and f"bytes {BLOCK} to {2 * BLOCK}" in done.stderr.decode(), done.stderr
     for what in (layout, tmp_path / "t1"):
         done = grist("scrub", what)
-        assert done.returncode == 1 and b"1 block DAMAGED" in done.stdout
+        assert done.returncode == 1 and b"1 range DAMAGED" in done.stdout
     assert grist.ok("scrub", tmp_path / "t0").endswith(b"none damaged\n")
     assert "holds no store" in grist.refuses(1, "scrub", tmp_path)
     assert "plain file, which has no checksums" in grist.refuses(2, "scrub", tmp_path / "source")

@@ -32,7 +32,7 @@ pub struct ScrubReport {
     pub checked: u64,
     /// Bytes without checksums. They get checksums if the store can be written.
     pub learnt: u64,
-    /// The damaged ranges, of at most one block each.
+    /// The damaged ranges, of at most one block each. A lost object is one range.
     pub damaged: Vec<Damage>,
 }
 
@@ -216,6 +216,9 @@ fn scrub_object(
     }
 }
 
+/// Most bytes of one damaged range that count as read. A lost object has one long range, of which nothing was read.
+const MAX_DAMAGE_READ: u64 = 64 * 1024;
+
 /// Adds a step to the report, and returns the bytes that the step read.
 fn add(
     report: &mut ScrubReport,
@@ -227,7 +230,8 @@ fn add(
     report.checked = report.checked.saturating_add(checked);
     report.learnt = report.learnt.saturating_add(learnt);
     let damaged = report.damaged.get(before..).unwrap_or_default();
-    let damaged: u64 = damaged.iter().map(|one| one.bytes.end.saturating_sub(one.bytes.start)).sum();
+    let read = |one: &Damage| one.bytes.end.saturating_sub(one.bytes.start).min(MAX_DAMAGE_READ);
+    let damaged: u64 = damaged.iter().map(read).sum();
     checked.saturating_add(learnt).saturating_add(damaged)
 }
 

@@ -108,7 +108,8 @@ pub struct ScrubResult {
     /// Number of bytes that had no checksums: a release without checksums wrote them, or a process ended while it wrote
     /// them. They are accepted as they are, and checked from now on.
     pub learnt: u64,
-    /// Ranges of bytes that differ from the written bytes, at most one block each.
+    /// Ranges of bytes that differ from the written bytes or cannot be read, at most one block each. If the file of the
+    /// object is missing or has another length, it is the whole rest of the object.
     pub damaged: Vec<Range<u64>>,
 }
 

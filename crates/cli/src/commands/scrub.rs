@@ -75,10 +75,10 @@ fn as_text(path: &Location, report: &ScrubReport) -> String {
     }
     match report.damaged.len() {
         0 => text += ", none damaged",
-        blocks => {
-            let plural = if blocks == 1 { "block" } else { "blocks" };
+        ranges => {
+            let plural = if ranges == 1 { "range" } else { "ranges" };
             text += &format!(
-                ", {blocks} {plural} DAMAGED: write these files again from their source, and check the disks"
+                ", {ranges} {plural} DAMAGED: write these files again from their source, and check the disks"
             );
         }
     }

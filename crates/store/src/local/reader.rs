@@ -11,7 +11,7 @@ use super::committed_rows::CommittedRows;
 use super::files::FileCache;
 use super::meta::{Meta, Row};
 use super::paths::{META_FILE, OBJECTS_DIR, object_path};
-use super::scrub::{scan, step_blocks};
+use super::scrub::{rest_damaged, scan, step_blocks};
 use super::{missing, wrong_length};
 use crate::clock::from_nanos;
 use crate::disk::{DataFile, Disk, read_full};
@@ -114,12 +114,15 @@ impl LocalReader {
     }
 
     fn file(&self, id: &ObjectId, row: &Row) -> Result<Arc<dyn DataFile>> {
-        self.files.get(row.birth, || {
-            let path = object_path(&self.objects, id);
-            self.disk.open_file(&path, false).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => missing(&path),
-                _ => StoreError::io("open", &path, error),
-            })
+        self.files.get(row.birth, || self.open_file(id))
+    }
+
+    /// Opens the data file, even if it is open already.
+    fn open_file(&self, id: &ObjectId) -> Result<Box<dyn DataFile>> {
+        let path = object_path(&self.objects, id);
+        self.disk.open_file(&path, false).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => missing(&path),
+            _ => StoreError::io("open", &path, error),
         })
     }
 }
@@ -270,10 +273,12 @@ impl ObjectStore for LocalReader {
             let Some((number, blocks)) = step_blocks(from, row.length) else {
                 return Ok(ScrubResult::default());
             };
-            let file = self.file(id, row)?;
-            let found = self.with_verified_object(id, row, &*file, true, |subject| {
-                scan(subject, &mut (subject.load)(number)?, blocks)
-            })?;
+            let found = match self.open_file(id) {
+                Err(StoreError::Damaged { .. }) => rest_damaged(from, row.length),
+                file => self.with_verified_object(id, row, &*file?, true, |subject| {
+                    scan(subject, &mut (subject.load)(number)?, blocks)
+                })?,
+            };
             match found.damaged.first() {
                 // The writer may have changed the object meanwhile.
                 Some(_) if *self.rows.get(id)? != *row => Ok(ScrubResult { damaged: Vec::new(), ..found }),

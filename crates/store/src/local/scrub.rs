@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::LocalStore;
 use super::check::{VerifiedObject, is_sound};
 use super::sums::{SumChanges, bytes_in_block, index_in_segment, segment_of};
-use super::{LocalStore, wrong_length};
 use crate::disk::read_full;
 use crate::locks::{lock, read};
 use crate::sums::{BLOCK_BYTES, BlockSum, SEGMENT_BLOCKS, Segment, sum};
@@ -23,7 +23,11 @@ impl LocalStore {
         let Some((number, blocks)) = step_blocks(from, shared.length) else {
             return Ok(ScrubResult::default());
         };
-        let file = self.file(&object, &shared)?;
+        // A file that is open stays readable after its name was removed. So the scrub opens it again.
+        let file = match self.open_file(&object, &shared) {
+            Err(StoreError::Damaged { .. }) => return Ok(rest_damaged(from, shared.length)),
+            file => file?,
+        };
         let (found, segment) = self.with_verified_object(&object, &shared, &*file, true, |subject| {
             let mut segment = (subject.load)(number)?;
             Ok::<_, StoreError>((scan(subject, &mut segment, blocks)?, segment))
@@ -43,6 +47,13 @@ pub(super) fn step_blocks(from: u64, length: u64) -> Option<(u64, Range<u64>)> {
     let number = segment_of(blocks.start);
     let end = blocks.end.min((number + 1) * SEGMENT_BLOCKS).min(blocks.start + STEP_BLOCKS);
     (!blocks.is_empty()).then_some((number, blocks.start..end))
+}
+
+/// The result for an object of `length` bytes whose file is missing or has another length.
+pub(super) fn rest_damaged(from: u64, length: u64) -> ScrubResult {
+    let mut found = ScrubResult::default();
+    found.damaged.push(from..length);
+    found
 }
 
 /// Reads `blocks`, which lie in `segment`, and compares them. Adds the sums of unknown blocks to the segment.
@@ -65,18 +76,19 @@ pub(super) fn scan(
         }
         let (start, len) = (block * BLOCK_BYTES, bytes_in_block(block, subject.length));
         let bytes = buffer.get_mut(..len as usize).unwrap_or_default();
-        let read = read_full(subject.file, bytes, start);
-        let read = read.map_err(|error| StoreError::io("read", &(subject.path)(), error))?;
-        if read < bytes.len() {
-            return Err(wrong_length(&(subject.path)(), start + read as u64, subject.length));
-        }
-        if expected == BlockSum::Unknown {
+        let sound = match read_full(subject.file, bytes, start) {
+            Ok(read) => read == bytes.len() && (expected == BlockSum::Unknown || is_sound(expected, bytes)),
+            // The device cannot read these bytes. The scrub finds all such blocks.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => false,
+            Err(error) => return Err(StoreError::io("read", &(subject.path)(), error)),
+        };
+        if !sound {
+            found.damaged.push(start..start + len);
+        } else if expected == BlockSum::Unknown {
             segment.set(index, BlockSum::Crc(sum(bytes)));
             found.learnt += len;
-        } else if is_sound(expected, bytes) {
-            found.checked += len;
         } else {
-            found.damaged.push(start..start + len);
+            found.checked += len;
         }
     }
     Ok(found)
