@@ -42,6 +42,7 @@ mod group_job;
 mod hand_back;
 mod job;
 mod joined;
+mod lane_threads;
 mod lines;
 mod machine;
 mod options;

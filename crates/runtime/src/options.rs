@@ -74,16 +74,30 @@ impl Options {
 
 /// Slows lanes down and grants them memory, so that other work has its share of a machine.
 pub trait Pace: Send + Sync {
-    /// Begins a lane on the calling thread. Returns when the lane may begin, or soon after `stopped` returns true.
-    fn begins(&self, _stopped: &dyn Fn() -> bool) {}
+    /// Begins a lane on the calling thread. Returns when the lane may begin, or soon after `stopped` returns true. If it
+    /// returns true, the lane must call [`lower`](Pace::lower) first.
+    fn begins(&self, _stopped: &dyn Fn() -> bool) -> bool {
+        false
+    }
 
     /// Most positions (records, or bytes of lines) that a lane should fold before it calls again, at least 1.
     fn piece(&self) -> u64 {
         u64::MAX
     }
 
-    /// Counts positions that a lane has folded. Returns when the lane may go on, or soon after `stopped` returns true.
-    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool);
+    /// Counts positions that a lane has folded. Returns when the lane may go on, or soon after `stopped` returns true. If it
+    /// returns true, the lane must call [`lower`](Pace::lower) first.
+    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool) -> bool;
+
+    /// Lowers the priority of the calling thread, which may be unable to raise it again. Returns when the lane may go on, or
+    /// soon after `stopped` returns true.
+    fn lower(&self, _stopped: &dyn Fn() -> bool) {}
+
+    /// Whether a lane of a new thread should go on in place of the lane of the calling thread, because the new thread would
+    /// have a higher priority.
+    fn may_rise(&self) -> bool {
+        false
+    }
 
     /// Ends the lane on the calling thread.
     fn ends(&self) {}
@@ -155,12 +169,23 @@ impl Control {
         Control { pace: Some(pace), ..self }
     }
 
-    /// Begins a lane on the calling thread. It lasts until the guard is dropped there.
-    pub(crate) fn begin_lane(&self) -> LaneGuard<'_> {
+    /// Begins a lane on the calling thread. It lasts until the guard is dropped there. Returns also whether the lane must
+    /// call [`lower`](Control::lower) first.
+    pub(crate) fn begin_lane(&self) -> (LaneGuard<'_>, bool) {
+        let lowers = self.pace.as_ref().is_some_and(|pace| pace.begins(&|| self.stopped()));
+        (LaneGuard(self.pace.as_deref()), lowers)
+    }
+
+    /// See [`Pace::lower`].
+    pub(crate) fn lower(&self) {
         if let Some(pace) = &self.pace {
-            pace.begins(&|| self.stopped());
+            pace.lower(&|| self.stopped());
         }
-        LaneGuard(self.pace.as_deref())
+    }
+
+    /// See [`Pace::may_rise`].
+    pub(crate) fn may_rise(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.may_rise())
     }
 
     /// Reserves memory for the calling lane until the guard is dropped; see [`Pace::memory`].
@@ -233,6 +258,13 @@ impl Control {
 
     /// Counts folded positions, and stops the request if its budget is used.
     pub fn folded(&self, positions: u64) {
+        if self.count(positions) {
+            self.lower();
+        }
+    }
+
+    /// Does the same for a lane. Returns whether the lane must call [`lower`](Control::lower) next.
+    pub(crate) fn count(&self, positions: u64) -> bool {
         let done = self.done.fetch_add(positions, Ordering::Relaxed).saturating_add(positions);
         self.all.fetch_add(positions, Ordering::Relaxed);
         if self.budget.is_some_and(|budget| done >= budget) {
@@ -241,9 +273,7 @@ impl Control {
         if let Some(parent) = &self.parent {
             parent.folded(positions);
         }
-        if let Some(pace) = &self.pace {
-            pace.folded(positions, &|| self.stopped());
-        }
+        self.pace.as_ref().is_some_and(|pace| pace.folded(positions, &|| self.stopped()))
     }
 
     /// Whether a stop was asked for.

@@ -9,15 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Position};
 use gristmill_layout::TargetIndex;
 
-use crate::chunk_reader;
 use crate::fetch::Tally;
+use crate::lane_threads::run_lanes;
 use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
 use crate::rows::{Delivery, QueuedUnit, RowOutput};
 use crate::units::{CutRule, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
-use crate::{Control, ExtentSet, Partial, RunError, thread_time};
+use crate::{Control, ExtentSet, Partial, RunError};
 
 /// The end of a pass.
 pub(crate) struct PassEnd {
@@ -131,53 +131,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Starts the lanes, runs `meanwhile` on this thread, and adds up the tallies of the lanes.
-    fn lanes<R>(
-        &self,
-        lane: impl Fn() -> Tally + Sync,
-        meanwhile: impl FnOnce() -> R,
-    ) -> Result<(Tally, R), RunError> {
-        let memory = self.job.chunks.as_ref().map_or(0, |owned| chunk_reader::memory(&owned.chunks));
-        let lane = &|number: usize| {
-            let begun = thread_time();
-            // Fewer lanes give the same answer. The first lane waits for memory.
-            let Some(_memory) = self.control.memory(memory, number == 0, &|| self.stopping()) else {
-                return Tally::new(self.job.file.parts.len());
-            };
-            let _lane = self.control.begin_lane();
-            let tally = lane();
-            Tally { lanes: thread_time().saturating_sub(begun), ..tally }
-        };
-        std::thread::scope(|scope| {
-            let mut handles = Vec::new();
-            for number in 0..self.job.options.lanes {
-                let thread = std::thread::Builder::new().name(format!("lane {number}"));
-                match thread.spawn_scoped(scope, move || lane(number)) {
-                    Ok(handle) => handles.push(handle),
-                    // Fewer lanes give the same answer.
-                    Err(_) if !handles.is_empty() => break,
-                    Err(error) => return Err(RunError::Lane(error)),
-                }
-            }
-            let result = meanwhile();
-            let mut tally = Tally::new(self.job.file.parts.len());
-            let mut error = None;
-            for handle in handles {
-                match handle.join() {
-                    Ok(part) => tally.add(&part),
-                    Err(_) => error = Some(RunError::Panicked),
-                }
-            }
-            match error {
-                Some(error) => Err(error),
-                None => Ok((tally, result)),
-            }
-        })
-    }
-
     /// Folds all units into `partial`.
     pub fn values(&self) -> Result<Tally, RunError> {
-        Ok(self.lanes(|| ValueLane::new(self).run(), || ())?.0)
+        Ok(run_lanes(self, &|| ValueLane::new(self), || ())?.0)
     }
 
     fn rows(
@@ -205,7 +161,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Tally, RunError> {
         let (queue, units) = sync_channel(self.job.options.lanes);
         let queue = Mutex::new(Some(queue));
-        let (tally, drained) = self.lanes(|| RowLane::new(self, &queue).run(), || drain(units))?;
+        let (tally, drained) = run_lanes(self, &|| RowLane::new(self, &queue), || drain(units))?;
         drained?;
         Ok(tally)
     }
@@ -240,6 +196,15 @@ impl<'a> Pass<'a> {
         };
         // Windows come in ascending order, so the units that follow are not needed either.
         needed.then_some(unit)
+    }
+
+    /// Whether there may be more units than lanes.
+    pub fn has_more_units_than_lanes(&self) -> bool {
+        let extent = self.ctx.extent.clone();
+        let each = self.job.chunks.as_ref().map_or(1, |owned| owned.bytes);
+        let bytes = self.job.domain.records.as_ref().map_or(extent.clone(), |records| records.bytes(extent));
+        let units = (bytes.end - bytes.start).saturating_mul(each) / self.job.options.unit_bytes.max(1);
+        units >= self.job.options.lanes as u64
     }
 
     /// Whether lanes should stop between two records. A fold that cannot save is not interrupted.

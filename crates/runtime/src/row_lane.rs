@@ -9,6 +9,7 @@ use gristmill_kernel::{DrainOutcome, Fold, RowBuffer, feed, saved};
 
 use crate::RunError;
 use crate::fetch::Tally;
+use crate::lane_threads::{Lane, LaneThread};
 use crate::pass::{Pass, lock};
 use crate::reader::{Flow, Reader};
 use crate::rows::{QueuedUnit, UnitEnd, UnitSender};
@@ -37,38 +38,42 @@ impl<'a, 'p> RowLane<'a, 'p> {
         RowLane { pass, queue }
     }
 
-    pub fn run(self) -> Tally {
-        let mut reader = Reader::new(self.pass.job);
-        let _closing = QueueCloser(self.queue);
-        self.units(&mut reader);
-        reader.tally
-    }
-
-    fn units(&self, reader: &mut Reader<'_>) {
+    /// Folds units. Returns true if another thread should go on.
+    fn units(&self, reader: &mut Reader<'_>, thread: &LaneThread<'_>) -> bool {
         loop {
             // Claiming and queueing are one step, so that units are queued in their order.
             let (unit, sender) = {
                 let queue = lock(self.queue);
-                let Some(queue) = queue.as_ref() else { return };
-                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return };
+                let Some(queue) = queue.as_ref() else { return false };
+                let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return false };
                 let (sender, receiver) = sync_channel(self.pass.job.options.batches_ahead());
                 if queue.send(QueuedUnit { at: unit.window.start, messages: receiver }).is_err() {
-                    return;
+                    return false;
                 }
                 (unit, UnitSender(sender))
             };
             reader.at = self.pass.position(&unit);
-            match self.unit(reader, &unit, &sender) {
+            match self.unit(reader, &unit, &sender, thread) {
+                Ok(true) if thread.ends_here() => return true,
                 Ok(true) => {}
-                Ok(false) => return,
+                Ok(false) => return false,
                 // The unit has no end, so the receiver goes no further than this unit.
-                Err(error) => return self.pass.fail(reader.at, error),
+                Err(error) => {
+                    self.pass.fail(reader.at, error);
+                    return false;
+                }
             }
         }
     }
 
     /// Folds a unit. Returns false if the receiver needs no more.
-    fn unit(&self, reader: &mut Reader<'_>, unit: &Unit, sender: &UnitSender) -> Result<bool, RunError> {
+    fn unit(
+        &self,
+        reader: &mut Reader<'_>,
+        unit: &Unit,
+        sender: &UnitSender,
+        thread: &LaneThread<'_>,
+    ) -> Result<bool, RunError> {
         let pass = self.pass;
         let mut rows = RowBuffer::new(pass.job.options.row_bytes);
         let mut running: Option<(Box<dyn Fold>, Range<u64>)> = None;
@@ -96,7 +101,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
             let took;
             (took, enough) = feed(&pass.job.spec, &mut **fold, &part, &mut rows, send)?;
             range.end = part.first() + took;
-            pass.control.folded(took);
+            thread.folded(took);
             cut = !enough && took < block.count();
             Ok(if enough || cut { Flow::Stop } else { Flow::Go })
         })?;
@@ -109,5 +114,18 @@ impl<'a, 'p> RowLane<'a, 'p> {
         }
         let piece = running.map(|(fold, range)| (range, saved(&*fold)));
         Ok(sender.end(UnitEnd { piece, enough, cut }))
+    }
+}
+
+impl Lane for RowLane<'_, '_> {
+    fn run(self, thread: &LaneThread<'_>) -> (Tally, Option<Self>) {
+        let mut reader = Reader::new(self.pass.job);
+        let closer = QueueCloser(self.queue);
+        let goes_on = self.units(&mut reader, thread);
+        if goes_on {
+            // The queue stays open for the next thread.
+            std::mem::forget(closer);
+        }
+        (reader.tally, goes_on.then_some(self))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use gristmill_kernel::{Block, DrainOutcome, Fold, NoRows, Summary, feed, saved};
 
 use crate::fetch::Tally;
+use crate::lane_threads::{Lane, LaneThread};
 use crate::pass::{Pass, lock};
 use crate::reader::{Flow, Reader};
 use crate::{ExtentSet, Partial, RunError};
@@ -29,29 +30,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         ValueLane { pass, fold: None }
     }
 
-    pub fn run(mut self) -> Tally {
-        let pass = self.pass;
-        let mut reader = Reader::new(pass.job);
-        loop {
-            let unit = pass.claim(&mut lock(&pass.units));
-            let Some(unit) = unit else { break };
-            reader.at = pass.position(&unit);
-            let each = &mut |block: &Block<'_>| {
-                pass.control.in_pieces(&pass.job.spec, block, &mut |piece| self.block(piece))
-            };
-            if let Err(error) = reader.unit(&unit, each) {
-                pass.fail(reader.at, error);
-                // Records before the failure still count: they may fail too, or they may be all that is needed.
-                continue;
-            }
-        }
-        if let Err(error) = self.flush(None) {
-            pass.fail(reader.at, error);
-        }
-        reader.tally
-    }
-
-    fn block(&mut self, block: &Block<'_>) -> Result<Flow, RunError> {
+    fn block(&mut self, block: &Block<'_>, thread: &LaneThread<'_>) -> Result<Flow, RunError> {
         let pass = self.pass;
         let Some(part) = pass.allowed(block) else { return Ok(Flow::Stop) };
         let collapses = pass.job.collapses;
@@ -90,7 +69,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
         if let Summary::Substitute(_) = part.summary() {
             pass.control.settled(took);
         }
-        pass.control.folded(took);
+        thread.folded(took);
         if enough {
             // With an order, no records behind this position are needed. Without an order, no more records are needed.
             let at = if collapses { 0 } else { running.end };
@@ -114,5 +93,31 @@ impl<'a, 'p> ValueLane<'a, 'p> {
             pass.fail(at, error);
         }
         Ok(())
+    }
+}
+
+impl Lane for ValueLane<'_, '_> {
+    fn run(mut self, thread: &LaneThread<'_>) -> (Tally, Option<Self>) {
+        let pass = self.pass;
+        let mut reader = Reader::new(pass.job);
+        loop {
+            let unit = pass.claim(&mut lock(&pass.units));
+            let Some(unit) = unit else { break };
+            reader.at = pass.position(&unit);
+            let each = &mut |block: &Block<'_>| {
+                pass.control.in_pieces(&pass.job.spec, block, &mut |piece| self.block(piece, thread))
+            };
+            if let Err(error) = reader.unit(&unit, each) {
+                // Records before the failure still count: they may fail too, or they may be all that is needed.
+                pass.fail(reader.at, error);
+            }
+            if thread.ends_here() {
+                return (reader.tally, Some(self));
+            }
+        }
+        if let Err(error) = self.flush(None) {
+            pass.fail(reader.at, error);
+        }
+        (reader.tally, None)
     }
 }

@@ -42,6 +42,7 @@ pub(crate) mod priority;
 pub(crate) mod queue;
 pub(crate) mod sample;
 mod sending;
-pub(crate) mod thread;
+pub(crate) mod starvation;
+mod thread;
 
 pub(crate) use estimator::Contention;

@@ -108,8 +108,8 @@ pub struct NodeArgs {
     /// Share of the processors that active requests may use, 0 to 1; with 0 they are handed back to their clients
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value_t = 1.0)]
     pub active_share: f64,
-    /// Priority of active requests after their first 50 ms: 'idle' uses only cores that are otherwise idle, 'low' a tenth of a
-    /// busy core, 'auto' is low while nobody reads or writes
+    /// Priority of active requests after their first 50 ms: 'idle' uses cores that are otherwise idle, and a tenth of the
+    /// processors if none is; 'low' uses a tenth of a busy core; 'auto' is low while nobody reads or writes
     #[arg(long, value_name = "HOW", default_value_t = ActivePriority::Idle)]
     pub active_priority: ActivePriority,
     /// Upper bound of the link to clients in bytes per second, for example 125MB for 1 Gbit/s [default: as measured; 10

@@ -13,6 +13,7 @@ use super::lane_allotments::LaneAllotments;
 use super::lane_queue::{self, Lane, LaneQueue};
 use super::normal::NormalCount;
 use super::priority::{ActivePriority, LanePriority};
+use super::starvation::Starvation;
 
 /// Time whose unused share of the processors may be used later.
 const SAVED: Duration = Duration::from_millis(20);
@@ -55,6 +56,8 @@ pub(crate) struct Cap {
     allotments: Mutex<LaneAllotments>,
     /// Number of lanes that wait for their turn.
     pub(super) waiting: AtomicUsize,
+    /// What idle lanes found lately.
+    pub(super) starvation: Starvation,
 }
 
 /// Turns of lanes during reads and writes and under a cap.
@@ -91,6 +94,7 @@ impl Cap {
             turns: Mutex::new(turns),
             allotments: Mutex::new(LaneAllotments::new(cores, at)),
             waiting: AtomicUsize::new(0),
+            starvation: Starvation::new(at),
         }
     }
 
@@ -172,7 +176,22 @@ impl Cap {
 
     /// Whether the lane of the calling thread may begin at normal priority, and without a turn. Nobody may under a cap.
     pub(super) fn begin_allotment(&self, principal: &Arc<str>) -> bool {
-        self.share >= 1.0 && self.allotments().begin(principal, Instant::now())
+        self.has_allotments() && self.allotments().begin(principal, Instant::now())
+    }
+
+    /// Whether there are allotments.
+    pub(super) fn has_allotments(&self) -> bool {
+        self.share >= 1.0
+    }
+
+    /// Whether lanes get idle priority now and would hardly advance with it.
+    pub(super) fn idle_lanes_starve(&self) -> bool {
+        self.priority() == LanePriority::Idle && self.starvation.is_known(Instant::now())
+    }
+
+    /// Whether a lane of low priority should end, so that a lane of normal priority goes on in its place.
+    pub(super) fn may_rise(&self, principal: &Arc<str>) -> bool {
+        self.has_allotments() && self.allotments().may_rise(principal, Instant::now())
     }
 
     /// Subtracts time of such a lane from the allotment of its principal. Returns whether the lane may continue at normal

@@ -60,12 +60,24 @@ impl LaneAllotments {
         if self.of.len() >= MAX_PRINCIPALS && !self.of.contains_key(principal) {
             return false;
         }
-        let most = self.cores.ceil().max(1.0) as usize;
+        let most = self.most_lanes();
         let whole = Allotment { whole_at: self.grown, lanes: 0 };
         let allotment = self.of.entry(principal.clone()).or_insert(whole);
         let may = allotment.lanes < most && allotment.has_some(self.grown);
         allotment.lanes += usize::from(may);
         may
+    }
+
+    /// Whether a lane of this principal should rise to normal priority: half of the allotment has grown again.
+    pub fn may_rise(&mut self, principal: &Arc<str>, now: Instant) -> bool {
+        self.grow(now);
+        let Some(allotment) = self.of.get(principal) else { return self.of.len() < MAX_PRINCIPALS };
+        allotment.lanes < self.most_lanes() && allotment.whole_at - self.grown < WHOLE.as_secs_f64() / 2.0
+    }
+
+    /// Most lanes of a principal at normal priority.
+    fn most_lanes(&self) -> usize {
+        self.cores.ceil().max(1.0) as usize
     }
 
     /// Subtracts processor time that such a lane used. Returns whether it may continue at normal priority.
@@ -159,6 +171,19 @@ mod tests {
             }
             allotments.end(&who, MS, now);
         }
+    }
+
+    #[test]
+    fn a_long_fold_rises_once_half_of_the_allotment_has_grown() {
+        let begun = Instant::now();
+        let (mut allotments, who) = (LaneAllotments::new(2.0, begun), name("who"));
+        assert!(allotments.may_rise(&who, begun));
+        assert!(allotments.begin(&who, begun) && !allotments.spend(&who, WHOLE, begun));
+        let half = begun + (WHOLE / 2).mul_f64(1.0 / (2.0 * SHARE));
+        assert!(!allotments.may_rise(&who, half - MS) && allotments.may_rise(&who, half + MS));
+        // Both lanes of two processors have risen.
+        assert!(allotments.begin(&who, half + MS) && allotments.begin(&who, half + MS));
+        assert!(!allotments.may_rise(&who, half + MS));
     }
 
     #[test]

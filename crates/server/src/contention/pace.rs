@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_runtime::{MemoryGuard, Pace};
 
 use super::cap::{CHECK_EVERY, Cap, time_since_last};
 use super::priority::LanePriority;
+use super::starvation::{Finding, ThreadTimes};
 use crate::memory::Memory;
 use crate::turns::Yielding;
 
@@ -20,9 +21,20 @@ const PIECE_TIME: Duration = Duration::from_micros(200);
 const FIRST_PIECE: u64 = 64;
 const GROWTH: u64 = 8;
 
+/// Time between two checks whether an idle lane starves. A check takes some microseconds.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
+
+/// Longest time that a lane waits for an allotment before it goes on at low priority.
+const MAX_ALLOTMENT_WAIT: Duration = Duration::from_secs(1);
+
+/// Time between two looks of a lane that waits for an allotment.
+const ALLOTMENT_TICK: Duration = Duration::from_millis(5);
+
 thread_local! {
     /// The priority that this thread was given. `None`: it has the normal one.
     static PRIORITY: Cell<Option<LanePriority>> = const { Cell::new(None) };
+    /// Times of this thread when it was last checked whether it starves, and when that was. `None`: it was not since it began.
+    static CHECKED: Cell<(Option<Instant>, ThreadTimes)> = const { Cell::new((None, ThreadTimes::NONE)) };
 }
 
 /// Positions of the next piece, if the last `positions` took the time `used`.
@@ -92,6 +104,34 @@ impl FoldPace {
         }
     }
 
+    /// Measures whether other programs keep the lane of the calling thread from working.
+    fn check_starvation(&self) -> Option<Finding> {
+        let now = ThreadTimes::now()?;
+        let before = CHECKED.replace((Some(Instant::now()), now)).1;
+        let finding = now.finding_since(before)?;
+        self.cap.starvation.note(finding, Instant::now());
+        Some(finding)
+    }
+
+    /// Whether the lane of the calling thread, which has normal priority, would hardly advance at idle priority.
+    fn would_starve(&self) -> bool {
+        self.cap.idle_lanes_starve() && self.check_starvation() != Some(Finding::Works)
+    }
+
+    /// Waits until the lane of the calling thread, which has normal priority, may fold with it again. Returns false after
+    /// [`MAX_ALLOTMENT_WAIT`], or soon after `stopped` returns true.
+    fn wait_for_allotment(&self, stopped: &dyn Fn() -> bool) -> bool {
+        let begun = Instant::now();
+        while !stopped() && begun.elapsed() < MAX_ALLOTMENT_WAIT {
+            if self.cap.may_rise(&self.principal) && self.cap.begin_allotment(&self.principal) {
+                return true;
+            }
+            self.give_turn(stopped);
+            std::thread::sleep(ALLOTMENT_TICK);
+        }
+        false
+    }
+
     /// Returns when the lane of the calling thread may continue as one of low priority.
     fn go_on_low(&self, stopped: &dyn Fn() -> bool) {
         set_priority(self.cap.priority());
@@ -105,27 +145,46 @@ impl FoldPace {
 }
 
 impl Pace for FoldPace {
-    fn begins(&self, stopped: &dyn Fn() -> bool) {
-        if !(is_normal() && self.cap.begin_allotment(&self.principal)) {
-            self.go_on_low(stopped);
+    fn begins(&self, stopped: &dyn Fn() -> bool) -> bool {
+        if is_normal() && self.cap.has_allotments() {
+            let begins = self.cap.begin_allotment(&self.principal)
+                || self.cap.idle_lanes_starve() && self.wait_for_allotment(stopped);
+            return !begins;
         }
+        self.go_on_low(stopped);
+        false
     }
 
     fn piece(&self) -> u64 {
         self.piece.load(Ordering::Relaxed)
     }
 
-    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool) {
+    fn folded(&self, positions: u64, stopped: &dyn Fn() -> bool) -> bool {
         let used = time_since_last();
-        let normal = is_normal() && self.cap.spend_allotment(&self.principal, used);
+        let was_normal = is_normal();
+        let normal = was_normal && self.cap.spend_allotment(&self.principal, used);
         self.cap.spend(used, stopped);
         self.piece.store(next_piece(self.piece(), positions, used), Ordering::Relaxed);
         let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(used, Ordering::Relaxed);
         self.give_turn(stopped);
-        if !normal {
+        if !was_normal {
+            if CHECKED.get().0.is_none_or(|at| at.elapsed() >= BETWEEN_CHECKS) {
+                self.check_starvation();
+            }
             self.go_on_low(stopped);
         }
+        // A lane that would hardly advance at low priority waits instead.
+        was_normal && !normal && !(self.would_starve() && self.wait_for_allotment(stopped))
+    }
+
+    fn lower(&self, stopped: &dyn Fn() -> bool) {
+        CHECKED.set((Some(Instant::now()), ThreadTimes::now().unwrap_or(ThreadTimes::NONE)));
+        self.go_on_low(stopped);
+    }
+
+    fn may_rise(&self) -> bool {
+        !is_normal() && self.cap.idle_lanes_starve() && self.cap.may_rise(&self.principal)
     }
 
     fn ends(&self) {

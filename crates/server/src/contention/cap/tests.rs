@@ -65,7 +65,9 @@ fn lanes_give_way_to_a_read_and_all_go_on_after_it() {
             scope.spawn(move || {
                 let pace = FoldPace::for_tests(cap);
                 let stopped = || stop.load(Ordering::Relaxed);
-                pace.begins(&stopped);
+                if pace.begins(&stopped) {
+                    pace.lower(&stopped);
+                }
                 while !stopped() {
                     count.fetch_add(1, Ordering::Relaxed);
                     std::thread::yield_now();

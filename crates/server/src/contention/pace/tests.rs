@@ -36,11 +36,16 @@ fn a_lane_is_idle_once_the_allotment_of_its_principal_is_used() {
         let pace = FoldPace::new(cap.clone(), Memory::new(1 << 20, "tests"), who.into());
         std::thread::spawn(move || {
             let policy = || nice_and_policy("thread-self")[1];
-            pace.begins(&|| false);
+            let go_on = |lowers| {
+                if lowers {
+                    pace.lower(&|| false);
+                }
+            };
+            go_on(pace.begins(&|| false));
             let mut seen = vec![policy()];
             for millisecond in 1..=milliseconds {
                 while thread_time() < Duration::from_millis(millisecond) {}
-                pace.folded(1, &|| false);
+                go_on(pace.folded(1, &|| false));
                 seen.push(policy());
             }
             pace.ends();
@@ -53,4 +58,32 @@ fn a_lane_is_idle_once_the_allotment_of_its_principal_is_used() {
     // The next lane has none left. That of another principal has.
     assert!(lane("who", 1).is_ok_and(|seen| seen.iter().all(|policy| *policy == IDLE)));
     assert!(lane("other", 1).is_ok_and(|seen| seen[0] == NORMAL));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lane_without_an_allotment_waits_for_it_if_other_programs_take_the_processors() {
+    use crate::contention::normal::NormalCount;
+    use crate::contention::priority::ActivePriority;
+
+    let begins = |spent: Duration, starved: bool, stopped: bool| {
+        let cap = Cap::new(1.0, 2.0, ActivePriority::Idle, NormalCount::default());
+        if starved {
+            cap.starvation.note(Finding::Starves, Instant::now());
+        }
+        let who = Arc::from("who");
+        assert!(cap.begin_allotment(&who) && !cap.spend_allotment(&who, spent));
+        let pace = FoldPace::new(Arc::new(cap), Memory::new(1 << 20, "tests"), who);
+        std::thread::spawn(move || {
+            let lowers = pace.begins(&|| stopped);
+            (lowers, is_normal())
+        })
+        .join()
+        .ok()
+    };
+    let (little, much) = (Duration::from_millis(60), Duration::from_secs(60));
+    assert_eq!(begins(much, false, false), Some((true, true)), "it would not starve at low priority");
+    assert_eq!(begins(little, true, false), Some((false, true)), "it has an allotment again");
+    assert_eq!(begins(much, true, true), Some((true, true)), "it was stopped");
+    assert_eq!(begins(much, true, false), Some((true, true)), "it waited too long");
 }
