@@ -13,39 +13,39 @@ use std::thread::Scope;
 use crate::fetch::Tally;
 use crate::options::MemoryGuard;
 use crate::pass::{Pass, lock};
-use crate::{Control, RunError, chunk_reader, thread_time};
+use crate::{RunError, chunk_reader, thread_time};
 
 /// A lane, which may go on in another thread between two units.
 pub(crate) trait Lane: Send + Sized {
     /// Folds units until no more are needed, or until [`LaneThread::ends_here`] returns true after a unit. Returns the cost,
     /// and the lane if another thread should go on with it.
-    fn run(self, thread: &LaneThread<'_>) -> (Tally, Option<Self>);
+    fn run(self, thread: &LaneThread<'_, '_>) -> (Tally, Option<Self>);
 }
 
 /// The thread of a lane.
-pub(crate) struct LaneThread<'l> {
-    control: &'l Control,
+pub(crate) struct LaneThread<'l, 'a> {
+    pass: &'l Pass<'a>,
     /// Starts a successor, unless there is one.
     start_successor: &'l dyn Fn(),
     has_successor: &'l dyn Fn() -> bool,
 }
 
-impl LaneThread<'_> {
+impl LaneThread<'_, '_> {
     /// Counts folded positions. Returns when the lane may go on.
     pub fn folded(&self, positions: u64) {
-        if self.control.count(positions) {
+        if self.pass.control.count(positions) {
             self.lower();
         }
     }
 
     /// Whether the successor should go on with the lane.
     pub fn ends_here(&self) -> bool {
-        (self.has_successor)() && self.control.may_rise()
+        (self.has_successor)() && self.pass.has_units() && self.pass.control.may_rise()
     }
 
     fn lower(&self) {
         (self.start_successor)();
-        self.control.lower();
+        self.pass.control.lower();
     }
 }
 
@@ -119,11 +119,13 @@ fn start<'scope, L: Lane + 'scope>(
     thread.spawn_scoped(scope, run).map(|_| ())
 }
 
-/// A new lane. `None` if it should not begin, for lack of memory. The first lane waits for memory.
+/// A new lane. `None` if it should not begin, for lack of memory. The first lane waits for memory, until the request stops.
 fn new_lane<L: Lane>(shared: &Shared<'_, '_, L>, number: usize) -> Option<Handed<L>> {
     let pass = shared.pass;
+    // If the first lane does not begin, it is dropped, which ends the pass.
+    let first = (number == 0).then(|| (shared.new)());
     let memory = pass.control.memory(shared.memory, number == 0, &|| pass.stopping())?;
-    Some(((shared.new)(), memory))
+    Some((first.unwrap_or_else(shared.new), memory))
 }
 
 /// Runs a lane on the calling thread, and hands it to the successor if it should go on.
@@ -133,7 +135,7 @@ fn run_lane<'scope, L: Lane + 'scope>(
     number: usize,
     (lane, memory): Handed<L>,
 ) -> Result<(), RunError> {
-    let control = shared.pass.control;
+    let pass = shared.pass;
     let successor: RefCell<Option<SyncSender<Handed<L>>>> = RefCell::new(None);
     let start_successor = || {
         if shared.long && successor.borrow().is_none() {
@@ -145,10 +147,11 @@ fn run_lane<'scope, L: Lane + 'scope>(
         }
     };
     let has_successor = || successor.borrow().is_some();
-    let thread = LaneThread { control, start_successor: &start_successor, has_successor: &has_successor };
+    let thread = LaneThread { pass, start_successor: &start_successor, has_successor: &has_successor };
     let begun = thread_time();
     let (tally, rest) = {
-        let (_lane, lowers) = control.begin_lane();
+        // A lane does not wait for its beginning if others have folded all units.
+        let (_lane, lowers) = pass.control.begin_lane(&|| pass.control.stopped() || !pass.has_units());
         if lowers {
             thread.lower();
         }

@@ -169,10 +169,10 @@ impl Control {
         Control { pace: Some(pace), ..self }
     }
 
-    /// Begins a lane on the calling thread. It lasts until the guard is dropped there. Returns also whether the lane must
-    /// call [`lower`](Control::lower) first.
-    pub(crate) fn begin_lane(&self) -> (LaneGuard<'_>, bool) {
-        let lowers = self.pace.as_ref().is_some_and(|pace| pace.begins(&|| self.stopped()));
+    /// Begins a lane on the calling thread. It lasts until the guard is dropped there. Waits no longer once `stopped` returns
+    /// true. Returns also whether the lane must call [`lower`](Control::lower) first.
+    pub(crate) fn begin_lane(&self, stopped: &dyn Fn() -> bool) -> (LaneGuard<'_>, bool) {
+        let lowers = self.pace.as_ref().is_some_and(|pace| pace.begins(stopped));
         (LaneGuard(self.pace.as_deref()), lowers)
     }
 

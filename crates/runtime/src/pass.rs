@@ -1,6 +1,7 @@
 //! One pass over the records of a request. Lanes take units and fold their blocks, and the states of the folds are joined.
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -29,7 +30,7 @@ pub(crate) struct PassEnd {
 /// An interrupted fold: the records that it covers, and its state after them.
 pub(crate) type InterruptedFold = (Range<u64>, Vec<u8>);
 
-pub(crate) type Units<'a> = Box<dyn Iterator<Item = Unit> + Send + 'a>;
+pub(crate) type Units<'a> = Peekable<Box<dyn Iterator<Item = Unit> + Send + 'a>>;
 
 /// A pass that is running. Its lanes share it.
 pub(crate) struct Pass<'a> {
@@ -47,7 +48,7 @@ pub(crate) struct Pass<'a> {
     failure: Mutex<Option<(u64, RunError)>>,
 }
 
-/// Takes a lock, even if its holder panicked. The panic itself is reported when its lane is joined.
+/// Takes a lock, even if its holder panicked. The thread of the lane reports the panic itself.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -123,7 +124,7 @@ impl<'a> Pass<'a> {
             job,
             ctx,
             control,
-            units: Mutex::new(units),
+            units: Mutex::new(units.peekable()),
             resumed: Mutex::default(),
             partial: Mutex::new(partial),
             enough: AtomicU64::new(u64::MAX),
@@ -180,6 +181,11 @@ impl<'a> Pass<'a> {
             partial.join(&*self.job.kernel, self.ctx, piece, &mut NoRows)?;
         }
         Ok(partial)
+    }
+
+    /// Whether lanes have not begun all units.
+    pub fn has_units(&self) -> bool {
+        lock(&self.units).peek().is_some()
     }
 
     /// The next unit that is still needed.

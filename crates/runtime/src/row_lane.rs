@@ -18,7 +18,7 @@ use crate::units::Unit;
 /// The queue of the units that lanes have begun; `None` once no more units will come.
 pub(crate) type Queue = Mutex<Option<SyncSender<QueuedUnit>>>;
 
-/// Ends the queue when a lane ends, also by a panic. Then there are no more units, or no more are needed.
+/// Ends the queue when a lane is dropped, also by a panic. Then there are no more units, or no more are needed.
 struct QueueCloser<'q>(&'q Queue);
 
 impl Drop for QueueCloser<'_> {
@@ -30,20 +30,20 @@ impl Drop for QueueCloser<'_> {
 /// A lane of a kernel that gives rows or bytes.
 pub(crate) struct RowLane<'a, 'p> {
     pass: &'p Pass<'a>,
-    queue: &'p Queue,
+    queue: QueueCloser<'p>,
 }
 
 impl<'a, 'p> RowLane<'a, 'p> {
     pub fn new(pass: &'p Pass<'a>, queue: &'p Queue) -> Self {
-        RowLane { pass, queue }
+        RowLane { pass, queue: QueueCloser(queue) }
     }
 
     /// Folds units. Returns true if another thread should go on.
-    fn units(&self, reader: &mut Reader<'_>, thread: &LaneThread<'_>) -> bool {
+    fn units(&self, reader: &mut Reader<'_>, thread: &LaneThread<'_, '_>) -> bool {
         loop {
             // Claiming and queueing are one step, so that units are queued in their order.
             let (unit, sender) = {
-                let queue = lock(self.queue);
+                let queue = lock(self.queue.0);
                 let Some(queue) = queue.as_ref() else { return false };
                 let Some(unit) = self.pass.claim(&mut lock(&self.pass.units)) else { return false };
                 let (sender, receiver) = sync_channel(self.pass.job.options.batches_ahead());
@@ -72,7 +72,7 @@ impl<'a, 'p> RowLane<'a, 'p> {
         reader: &mut Reader<'_>,
         unit: &Unit,
         sender: &UnitSender,
-        thread: &LaneThread<'_>,
+        thread: &LaneThread<'_, '_>,
     ) -> Result<bool, RunError> {
         let pass = self.pass;
         let mut rows = RowBuffer::new(pass.job.options.row_bytes);
@@ -118,14 +118,9 @@ impl<'a, 'p> RowLane<'a, 'p> {
 }
 
 impl Lane for RowLane<'_, '_> {
-    fn run(self, thread: &LaneThread<'_>) -> (Tally, Option<Self>) {
+    fn run(self, thread: &LaneThread<'_, '_>) -> (Tally, Option<Self>) {
         let mut reader = Reader::new(self.pass.job);
-        let closer = QueueCloser(self.queue);
         let goes_on = self.units(&mut reader, thread);
-        if goes_on {
-            // The queue stays open for the next thread.
-            std::mem::forget(closer);
-        }
         (reader.tally, goes_on.then_some(self))
     }
 }

@@ -14,6 +14,8 @@ use crate::{ExtentSet, Partial, RunError};
 pub(crate) struct ValueLane<'a, 'p> {
     pass: &'p Pass<'a>,
     fold: Option<RunningFold>,
+    /// Position up to which it has read.
+    at: u64,
 }
 
 /// Most ranges of the covered set of a fold before a lane joins its state.
@@ -27,10 +29,10 @@ struct RunningFold {
 
 impl<'a, 'p> ValueLane<'a, 'p> {
     pub fn new(pass: &'p Pass<'a>) -> Self {
-        ValueLane { pass, fold: None }
+        ValueLane { pass, fold: None, at: 0 }
     }
 
-    fn block(&mut self, block: &Block<'_>, thread: &LaneThread<'_>) -> Result<Flow, RunError> {
+    fn block(&mut self, block: &Block<'_>, thread: &LaneThread<'_, '_>) -> Result<Flow, RunError> {
         let pass = self.pass;
         let Some(part) = pass.allowed(block) else { return Ok(Flow::Stop) };
         let collapses = pass.job.collapses;
@@ -97,7 +99,7 @@ impl<'a, 'p> ValueLane<'a, 'p> {
 }
 
 impl Lane for ValueLane<'_, '_> {
-    fn run(mut self, thread: &LaneThread<'_>) -> (Tally, Option<Self>) {
+    fn run(mut self, thread: &LaneThread<'_, '_>) -> (Tally, Option<Self>) {
         let pass = self.pass;
         let mut reader = Reader::new(pass.job);
         loop {
@@ -111,12 +113,13 @@ impl Lane for ValueLane<'_, '_> {
                 // Records before the failure still count: they may fail too, or they may be all that is needed.
                 pass.fail(reader.at, error);
             }
+            self.at = reader.at;
             if thread.ends_here() {
                 return (reader.tally, Some(self));
             }
         }
         if let Err(error) = self.flush(None) {
-            pass.fail(reader.at, error);
+            pass.fail(self.at, error);
         }
         (reader.tally, None)
     }

@@ -8,11 +8,14 @@ use gristmill_array::{
     ArrayReduce, EdgeChunks, Grid, Meaning, Op, Reduction, Request as ArrayRequest, Selection,
 };
 use gristmill_format::{Array, ChunkLocation, ChunkLocations, ChunkTable, Edges, FileRef};
-use gristmill_kernel::{ByteOrder, DType, Input, Value};
+use gristmill_kernel::{
+    Block, ByteOrder, Ctx, DType, Fold, Input, Kernel, KernelError, Next, Order, Output, Sink, Spec, Step,
+    Value,
+};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{
-    Checkpoint, Chunks, Control, Discard, FileParts, Options, Outcome, Part, Placement, Request, RunError,
-    Statistics, resume, run,
+    Checkpoint, Chunks, Control, Discard, FileParts, MemoryGuard, Options, Outcome, Pace, Part, Placement,
+    Request, RunError, Statistics, resume, run,
 };
 use proptest::prelude::*;
 
@@ -340,4 +343,58 @@ fn the_place_of_a_chunk_is_part_of_its_identity() {
         assert_eq!(same, number != moved && number != gone, "{number}");
     }
     assert_eq!(chunks.identity(world.table.array.chunks()), None);
+}
+
+/// A kernel that could give bytes, but gives none.
+struct NoBytes(u64);
+struct NoBytesFold;
+
+impl Kernel for NoBytes {
+    fn spec(&self) -> Spec {
+        Spec { output: Output::Bytes, order: Order::Any, ..Spec::fixed("no bytes", self.0) }
+    }
+    fn begin(&self, _: &Ctx) -> Result<Box<dyn Fold>, KernelError> {
+        Ok(Box::new(NoBytesFold))
+    }
+    fn advance(&self, _: &Ctx, _: &[u8]) -> Result<Next, KernelError> {
+        Ok(Next::Done(Value::Int(0)))
+    }
+}
+
+impl Fold for NoBytesFold {
+    fn update(&mut self, block: &Block<'_>, _: &mut dyn Sink) -> Result<Step, KernelError> {
+        Ok(Step::Took(block.count()))
+    }
+    fn save(&self, _: &mut Vec<u8>) {}
+    fn merge(&mut self, _: &[u8], _: &mut dyn Sink) -> Result<(), KernelError> {
+        Ok(())
+    }
+}
+
+/// A pace that never has memory. The first lane waits for it until the request stops.
+struct NoMemory;
+
+impl Pace for NoMemory {
+    fn folded(&self, _: u64, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
+    fn memory(&self, _: u64, waits: bool, stopped: &dyn Fn() -> bool) -> Option<MemoryGuard> {
+        while waits && !stopped() {
+            std::thread::yield_now();
+        }
+        None
+    }
+}
+
+#[test]
+fn a_request_for_bytes_without_memory_ends_when_it_is_stopped() {
+    let world = world(&[8, 8], &[4, 4], 0, 5);
+    let chunks = Chunks::new(world.table.clone(), (0..4).collect()).unwrap();
+    let file = striped(&world.bytes, 100, 2);
+    let mut request = Request::new(Arc::new(NoBytes(4 * 4 * 8)), Input::elements(DType::F64), file);
+    request.chunks = Some(chunks);
+    request.options = Options { lanes: 3, ..Options::default() };
+    let control = Control::new().with_pace(Arc::new(NoMemory));
+    control.stop();
+    assert!(matches!(run(request, &mut Discard, &control), Ok(Outcome::Stopped(_))));
 }

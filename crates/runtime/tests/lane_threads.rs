@@ -118,6 +118,7 @@ fn a_stopped_request_resumes() {
     let params = [("where", "> 20.5")];
     let mut whole = RowBatch::default();
     let expected = done(run(request(dir.path(), "lookup", &params), &mut whole, &Control::new()).unwrap());
+    let mut stops = 0;
     for after in (100..1000).step_by(300) {
         let mut rows = RowBatch::default();
         let restless = |control: Control| control.with_pace(Arc::new(Restless::default()));
@@ -126,6 +127,7 @@ fn a_stopped_request_resumes() {
         let value = match first.unwrap() {
             Outcome::Done(answer) => answer.value,
             Outcome::Stopped(checkpoint) => {
+                stops += 1;
                 let checkpoint = Checkpoint::decode(&checkpoint.encode()).unwrap();
                 let request = request(dir.path(), "lookup", &params);
                 done(resume(request, checkpoint, &mut rows, &restless(Control::new())).unwrap())
@@ -133,6 +135,7 @@ fn a_stopped_request_resumes() {
         };
         assert_eq!((&value, &rows), (&expected, &whole), "stopped after {after}");
     }
+    assert!(stops > 0);
 }
 
 #[test]

@@ -150,6 +150,35 @@ fn damaged_data_files_are_named_and_removable() {
 }
 
 #[test]
+fn a_scrub_lists_objects_whose_file_is_missing_or_cut_off() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("store");
+    make(&dir);
+    let writer = LocalStore::open(&dir).unwrap();
+    let reader = LocalStore::open_read_only(&dir).unwrap();
+    let stores: [&dyn ObjectStore; 2] = [&writer, &reader];
+    let check = |name: &str, damaged: &[std::ops::Range<u64>]| {
+        for store in stores {
+            let found = store.scrub(&id(name), 0).unwrap();
+            assert_eq!((found.next, found.damaged.as_slice()), (None, damaged), "{name}");
+            assert_eq!(found.checked, if damaged.is_empty() { 100 } else { 0 }, "{name}");
+        }
+    };
+    // Both stores have the files open.
+    for name in ["object1", "object2", "object3"] {
+        for store in stores {
+            store.read_at(&id(name), 0, &mut [0; 100], ReadOptions::default()).unwrap();
+        }
+    }
+    fs::remove_file(data_file(&dir, "object1")).unwrap();
+    fs::write(data_file(&dir, "object2"), [2; 99]).unwrap();
+    let all = 0..100;
+    check("object1", std::slice::from_ref(&all));
+    check("object2", std::slice::from_ref(&all));
+    check("object3", &[]);
+}
+
+#[test]
 fn recovery_reports_its_progress() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("store");

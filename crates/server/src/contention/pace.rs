@@ -24,8 +24,9 @@ const GROWTH: u64 = 8;
 /// Time between two checks whether an idle lane starves. A check takes some microseconds.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
-/// Longest time that a lane waits for an allotment before it goes on at low priority.
-const MAX_ALLOTMENT_WAIT: Duration = Duration::from_secs(1);
+/// Longest time that a lane waits for an allotment before it goes on at low priority. On two processors half an allotment grows in
+/// an eighth of a second for each principal.
+const MAX_ALLOTMENT_WAIT: Duration = Duration::from_secs(10);
 
 /// Time between two looks of a lane that waits for an allotment.
 const ALLOTMENT_TICK: Duration = Duration::from_millis(5);
@@ -33,7 +34,7 @@ const ALLOTMENT_TICK: Duration = Duration::from_millis(5);
 thread_local! {
     /// The priority that this thread was given. `None`: it has the normal one.
     static PRIORITY: Cell<Option<LanePriority>> = const { Cell::new(None) };
-    /// Times of this thread when it was last checked whether it starves, and when that was. `None`: it was not since it began.
+    /// Times of this thread when it was last checked whether it starves, and when that was. `None`: it was not checked yet.
     static CHECKED: Cell<(Option<Instant>, ThreadTimes)> = const { Cell::new((None, ThreadTimes::NONE)) };
 }
 
@@ -122,14 +123,16 @@ impl FoldPace {
     /// [`MAX_ALLOTMENT_WAIT`], or soon after `stopped` returns true.
     fn wait_for_allotment(&self, stopped: &dyn Fn() -> bool) -> bool {
         let begun = Instant::now();
-        while !stopped() && begun.elapsed() < MAX_ALLOTMENT_WAIT {
+        loop {
             if self.cap.may_rise(&self.principal) && self.cap.begin_allotment(&self.principal) {
                 return true;
+            }
+            if stopped() || begun.elapsed() >= MAX_ALLOTMENT_WAIT {
+                return false;
             }
             self.give_turn(stopped);
             std::thread::sleep(ALLOTMENT_TICK);
         }
-        false
     }
 
     /// Returns when the lane of the calling thread may continue as one of low priority.

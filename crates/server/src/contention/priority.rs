@@ -14,11 +14,11 @@ use thread_priority::{
 /// Scheduling priority of the lanes of active requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActivePriority {
-    /// `Low`, and `Idle` from the moment on in which somebody reads or writes. A lane that is idle stays so: a thread may
-    /// not raise its own priority.
+    /// `Low`, and `Idle` from the moment on in which somebody reads or writes. An idle thread stays idle: it may not
+    /// raise its own priority.
     Auto,
     /// Processor time that no other thread wants (`SCHED_IDLE`). A thread that wakes to serve a read has its core at
-    /// once. If other programs take all cores, folds make little progress.
+    /// once. If other programs take all cores, folds get about a tenth of the processors.
     #[default]
     Idle,
     /// A tenth of a core that another thread wants too (`nice` 10). Reads may wait some milliseconds for a core.

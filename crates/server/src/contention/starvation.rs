@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// Times in which a thread has waited or worked, from which nothing can be concluded because they are short.
 const LEAST: Duration = Duration::from_millis(20);
 
-/// A lane of idle priority starves if it waits so many times longer than it works. Twenty other idle lanes for each processor
-/// would have the same effect.
+/// A lane of idle priority starves if it waits so many times longer than it works. It does not if it works so many times longer
+/// than it waits. Twenty other idle lanes for each processor would have the same effect.
 const STARVES: u32 = 20;
 
 /// Time for which a measurement of an idle lane holds. After that a lane becomes idle again, to measure.
@@ -27,9 +27,9 @@ pub(super) struct ThreadTimes {
 /// What a thread found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// It had a processor for most of the time in which it wanted one.
+    /// It nearly always had a processor when it wanted one.
     Works,
-    /// It waited for a third of the time or longer.
+    /// It waited for a processor now and then.
     Waits,
     /// It hardly worked.
     Starves,
@@ -56,7 +56,7 @@ impl ThreadTimes {
         }
         Some(match () {
             () if waited > worked * STARVES => Finding::Starves,
-            () if waited > worked / 2 => Finding::Waits,
+            () if waited > worked / STARVES => Finding::Waits,
             () => Finding::Works,
         })
     }
@@ -118,8 +118,8 @@ mod tests {
         assert_eq!(finding(0, 30), Some(Finding::Starves));
         assert_eq!(finding(10, 201), Some(Finding::Starves));
         assert_eq!(finding(10, 199), Some(Finding::Waits));
-        assert_eq!(finding(20, 11), Some(Finding::Waits));
-        assert_eq!(finding(20, 10), Some(Finding::Works));
+        assert_eq!(finding(20, 2), Some(Finding::Waits));
+        assert_eq!(finding(20, 1), Some(Finding::Works));
     }
 
     #[test]

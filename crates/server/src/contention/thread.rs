@@ -61,7 +61,7 @@ impl Contention {
                 let Allowance { quota, processors } = Allowance::now();
                 let now = usable(self.cores, quota);
                 self.cap.set_cores(now);
-                self.cap.starvation.set_limited(now < self.cores as f64);
+                self.cap.starvation.set_limited(quota.is_some());
                 *lock(&self.usable) = now;
                 *lock(&self.processors) = processors;
                 quota_read = Some(Instant::now());

@@ -11,7 +11,7 @@ use super::committed_rows::CommittedRows;
 use super::files::FileCache;
 use super::meta::{Meta, Row};
 use super::paths::{META_FILE, OBJECTS_DIR, object_path};
-use super::scrub::{rest_damaged, scan, step_blocks};
+use super::scrub::{is_unreadable, rest_damaged, scan, step_blocks};
 use super::{missing, wrong_length};
 use crate::clock::from_nanos;
 use crate::disk::{DataFile, Disk, read_full};
@@ -115,6 +115,15 @@ impl LocalReader {
 
     fn file(&self, id: &ObjectId, row: &Row) -> Result<Arc<dyn DataFile>> {
         self.files.get(row.birth, || self.open_file(id))
+    }
+
+    /// Does the same as [`open_file`](Self::open_file), and checks that no bytes are cut off.
+    fn open_whole_file(&self, id: &ObjectId, row: &Row) -> Result<Box<dyn DataFile>> {
+        let (path, file) = (object_path(&self.objects, id), self.open_file(id)?);
+        match file.len().map_err(|error| StoreError::io("look at", &path, error))? {
+            found if found < row.length => Err(wrong_length(&path, found, row.length)),
+            _ => Ok(file),
+        }
     }
 
     /// Opens the data file, even if it is open already.
@@ -273,8 +282,11 @@ impl ObjectStore for LocalReader {
             let Some((number, blocks)) = step_blocks(from, row.length) else {
                 return Ok(ScrubResult::default());
             };
-            let found = match self.open_file(id) {
-                Err(StoreError::Damaged { .. }) => rest_damaged(from, row.length),
+            let found = match self.open_whole_file(id, row) {
+                // If the writer changed the object meanwhile, the scrub begins again.
+                Err(error) if is_unreadable(&error) && *self.rows.get(id)? == *row => {
+                    return Ok(rest_damaged(from, row.length));
+                }
                 file => self.with_verified_object(id, row, &*file?, true, |subject| {
                     scan(subject, &mut (subject.load)(number)?, blocks)
                 })?,

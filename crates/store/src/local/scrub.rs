@@ -25,7 +25,7 @@ impl LocalStore {
         };
         // A file that is open stays readable after its name was removed. So the scrub opens it again.
         let file = match self.open_file(&object, &shared) {
-            Err(StoreError::Damaged { .. }) => return Ok(rest_damaged(from, shared.length)),
+            Err(error) if is_unreadable(&error) => return Ok(rest_damaged(from, shared.length)),
             file => file?,
         };
         let (found, segment) = self.with_verified_object(&object, &shared, &*file, true, |subject| {
@@ -49,7 +49,16 @@ pub(super) fn step_blocks(from: u64, length: u64) -> Option<(u64, Range<u64>)> {
     (!blocks.is_empty()).then_some((number, blocks.start..end))
 }
 
-/// The result for an object of `length` bytes whose file is missing or has another length.
+/// Whether an error of an open file means that the bytes of an object are missing, cut off or unreadable.
+pub(super) fn is_unreadable(error: &StoreError) -> bool {
+    match error {
+        StoreError::Damaged { .. } => true,
+        StoreError::Io { source, .. } => source.raw_os_error() == Some(libc::EIO),
+        _ => false,
+    }
+}
+
+/// The result for an object of `length` bytes whose file is missing, cannot be opened or has another length.
 pub(super) fn rest_damaged(from: u64, length: u64) -> ScrubResult {
     let mut found = ScrubResult::default();
     found.damaged.push(from..length);

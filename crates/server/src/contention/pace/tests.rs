@@ -85,5 +85,37 @@ fn a_lane_without_an_allotment_waits_for_it_if_other_programs_take_the_processor
     assert_eq!(begins(much, false, false), Some((true, true)), "it would not starve at low priority");
     assert_eq!(begins(little, true, false), Some((false, true)), "it has an allotment again");
     assert_eq!(begins(much, true, true), Some((true, true)), "it was stopped");
-    assert_eq!(begins(much, true, false), Some((true, true)), "it waited too long");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_idle_lane_rises_if_it_starves_and_the_allotment_has_grown() {
+    use crate::contention::normal::NormalCount;
+    use crate::contention::priority::ActivePriority;
+
+    let may_rise = |lowered: bool, starved: bool, limited: bool, spent: Duration| {
+        let cap = Cap::new(1.0, 2.0, ActivePriority::Idle, NormalCount::default());
+        if starved {
+            cap.starvation.note(Finding::Starves, Instant::now());
+        }
+        cap.starvation.set_limited(limited);
+        let who = Arc::from("who");
+        assert!(cap.begin_allotment(&who));
+        cap.end_allotment(&who, spent);
+        let pace = FoldPace::new(Arc::new(cap), Memory::new(1 << 20, "tests"), who);
+        std::thread::spawn(move || {
+            if lowered {
+                pace.lower(&|| false);
+            }
+            pace.may_rise()
+        })
+        .join()
+        .ok()
+    };
+    let (little, much) = (Duration::from_millis(1), Duration::from_secs(60));
+    assert_eq!(may_rise(true, true, false, little), Some(true));
+    assert_eq!(may_rise(false, true, false, little), Some(false), "it has normal priority");
+    assert_eq!(may_rise(true, false, false, little), Some(false), "it does not starve");
+    assert_eq!(may_rise(true, true, true, little), Some(false), "it may wait for its quota");
+    assert_eq!(may_rise(true, true, false, much), Some(false), "its allotment is used");
 }
