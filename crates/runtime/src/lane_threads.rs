@@ -52,7 +52,7 @@ impl LaneThread<'_, '_> {
 /// A lane and its memory, on the way to the next thread.
 type Handed<L> = (L, MemoryGuard);
 
-/// What the threads of a pass share.
+/// The data that all threads of a pass use.
 struct Shared<'s, 'a, L> {
     pass: &'s Pass<'a>,
     new: &'s (dyn Fn() -> L + Sync),

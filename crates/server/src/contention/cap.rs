@@ -56,7 +56,7 @@ pub(crate) struct Cap {
     allotments: Mutex<LaneAllotments>,
     /// Number of lanes that wait for their turn.
     pub(super) waiting: AtomicUsize,
-    /// What idle lanes found lately.
+    /// The last findings of idle lanes.
     pub(super) starvation: Starvation,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! If other programs keep all processors busy, a lane of idle priority gets a few thousandths of a processor, or of the
 //! part of the control group or session of the node. Lanes measure that, because nothing else tells it: a thread that
-//! wants little time gets it also then.
+//! needs little time gets it even then.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(super) struct ThreadTimes {
     waited: Duration,
 }
 
-/// What a thread found.
+/// The finding of a thread about its own times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// It nearly always had a processor when it wanted one.
@@ -47,7 +47,7 @@ impl ThreadTimes {
         Some(ThreadTimes { worked: fields.next()??, waited: fields.next()?? })
     }
 
-    /// What these times tell about the time since `before`; `None` if that was short.
+    /// The finding about the time since `before`. `None` if that time is too short.
     pub fn finding_since(self, before: ThreadTimes) -> Option<Finding> {
         let worked = self.worked.saturating_sub(before.worked);
         let waited = self.waited.saturating_sub(before.waited);
@@ -62,7 +62,7 @@ impl ThreadTimes {
     }
 }
 
-/// What idle lanes of a node found lately.
+/// The last findings of the idle lanes of a node.
 #[derive(Debug)]
 pub(super) struct Starvation {
     begun: Instant,

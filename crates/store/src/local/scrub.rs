@@ -49,7 +49,7 @@ pub(super) fn step_blocks(from: u64, length: u64) -> Option<(u64, Range<u64>)> {
     (!blocks.is_empty()).then_some((number, blocks.start..end))
 }
 
-/// Whether an error of an open file means that the bytes of an object are missing, cut off or unreadable.
+/// Whether an error from opening a file means that the bytes of an object are missing, cut off or unreadable.
 pub(super) fn is_unreadable(error: &StoreError) -> bool {
     match error {
         StoreError::Damaged { .. } => true,
