@@ -77,11 +77,11 @@ impl RowOutput for Collected {
             return Ok(());
         };
         for at in batch.positions() {
-            self.positions.extend_from_slice(&shape.display_number(*at).to_ne_bytes());
+            self.positions.extend_from_slice(&shape.display_number(at).to_ne_bytes());
         }
         if shape.value == RowValue::Line {
             let before = self.bytes.len();
-            self.ends.extend(batch.ends().iter().map(|end| before + end));
+            self.ends.extend(batch.ends().map(|end| before + end));
         }
         self.bytes.extend_from_slice(batch.bytes());
         Ok(())

@@ -52,33 +52,19 @@ impl RowOutput for Kept {
 }
 
 /// Positions and bytes of rows, as two arrays.
-#[derive(Default)]
 pub struct Columns {
     index: Vec<u64>,
     values: Vec<u8>,
 }
 
 impl Columns {
-    /// Room for so many bytes, in huge pages where the machine has them: NumPy asks for the same for its arrays.
-    #[allow(unsafe_code)]
+    /// Room for so many bytes of elements, and for as many positions.
     fn with_room(bytes: usize) -> Columns {
-        let mut values: Vec<u8> = Vec::with_capacity(bytes);
-        let room = values.spare_capacity_mut();
-        let skip = room.as_ptr().align_offset(PAGE);
-        let len = room.len().saturating_sub(skip);
-        if len > 0 {
-            // SAFETY: the range begins at a page and lies within memory that this vector owns, and the advice changes
-            // nothing of what is in it. That a machine has no huge pages is no failure.
-            let _ = unsafe {
-                let start = room.as_mut_ptr().add(skip).cast();
-                rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxHugepage)
-            };
-        }
-        Columns { values, ..Columns::default() }
+        Columns { index: in_huge_pages(bytes / size_of::<u64>()), values: in_huge_pages(bytes) }
     }
 
     fn take(&mut self, batch: &RowBatch) {
-        self.index.extend(batch.positions().iter().map(|at| at.record));
+        self.index.extend_from_slice(batch.records());
         self.values.extend_from_slice(batch.bytes());
     }
 
@@ -94,6 +80,24 @@ impl Columns {
             pairs: pairs.to_string(),
         }
     }
+}
+
+/// An empty vector with room for `capacity` numbers, in huge pages if the machine has them. NumPy requests the same for its
+/// arrays.
+#[allow(unsafe_code)]
+fn in_huge_pages<T: Copy>(capacity: usize) -> Vec<T> {
+    let mut vector: Vec<T> = Vec::with_capacity(capacity);
+    let room = vector.spare_capacity_mut();
+    let start = room.as_mut_ptr().cast::<u8>();
+    let skip = start.align_offset(PAGE);
+    let length = std::mem::size_of_val(room).saturating_sub(skip);
+    if length > 0 {
+        // SAFETY: the range begins at a page and lies within memory that this vector owns. The advice does not change its
+        // content. It is no failure if a machine has no huge pages.
+        let _ =
+            unsafe { rustix::mm::madvise(start.add(skip).cast(), length, rustix::mm::Advice::LinuxHugepage) };
+    }
+    vector
 }
 
 /// Number and hash of bytes in their order, however they come in pieces; the bytes are not kept.

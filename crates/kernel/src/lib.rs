@@ -89,6 +89,7 @@ mod lines;
 mod nan;
 mod other_names;
 mod params;
+mod row_batch;
 mod sink;
 mod spec;
 mod tree;
@@ -104,7 +105,8 @@ pub use fold::{Ctx, DrainOutcome, Fold, Kernel, MAX_FULL_WITHOUT_PROGRESS, Next,
 pub use input::{ByteOrder, DType, Input, RecordRule};
 pub use lines::{Lines, check_lines};
 pub use params::{MAX_FILE_PARAM, ParamDecl, ParamKind, Params, inline_files};
-pub use sink::{Full, NoRows, Position, RowBatch, RowBuffer, Sink};
+pub use row_batch::{RowBatch, RowEnds};
+pub use sink::{Full, NoRows, Position, RowBuffer, Sink};
 pub use spec::{Numerics, Order, Output, Passes, Record, RowShape, RowValue, Spec};
 pub use tree::Tree;
 pub use value::{Array, ArrayType, Value};

@@ -127,7 +127,7 @@ impl Delivery<'_> {
             let why = format!("a merge emitted {} rows; at most {MAX_MERGE_ROWS} are allowed", seam.len());
             return Err(KernelError::Contract { kernel, why }.into());
         }
-        if seam.positions().first().zip(self.delivered).is_some_and(|(at, last)| *at <= last) {
+        if seam.first().zip(self.delivered).is_some_and(|(at, last)| at <= last) {
             let why = "a merge emitted a row that belongs before rows already delivered".into();
             return Err(KernelError::Contract { kernel, why }.into());
         }
@@ -136,14 +136,13 @@ impl Delivery<'_> {
 
     /// Delivers a batch without the rows that were delivered before, because folds may emit a row twice.
     pub fn deliver(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        let Some(last) = batch.positions().last().copied() else { return Ok(()) };
-        if !batch.positions().is_sorted_by(|a, b| a < b) {
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
+        if !batch.ascends() {
             let kernel = self.kernel.spec().name;
             let why = "it emitted rows that are not in ascending order of position".into();
             return Err(KernelError::Contract { kernel, why }.into());
         }
-        let fresh = |at: &Position| self.delivered.is_none_or(|delivered| *at > delivered);
-        if batch.positions().first().is_some_and(fresh) {
+        if self.delivered.is_none_or(|delivered| first > delivered) {
             self.output.rows(&batch).map_err(RunError::Rows)?;
             self.delivered = Some(last);
             return Ok(());

@@ -58,7 +58,7 @@ impl UnitOutput for Taken {
         self.note(format!("unit {at}"))
     }
     fn rows(&mut self, batch: RowBatch) -> Result<(), RunError> {
-        batch.positions().iter().try_for_each(|at| self.note(format!("row {}", at.record)))
+        batch.positions().try_for_each(|at| self.note(format!("row {}", at.record)))
     }
     fn end(&mut self, _: UnitEnd) -> Result<(), RunError> {
         self.note("end".into())

@@ -126,7 +126,7 @@ pub(crate) fn row_batch(
     rows: &RowBatch,
 ) -> Result<RecordBatch, ArrowError> {
     let mut positions = UInt64Builder::with_capacity(rows.len());
-    rows.positions().iter().for_each(|at| positions.append_value(shape.display_number(*at)));
+    rows.positions().for_each(|at| positions.append_value(shape.display_number(at)));
     let values: ArrayRef = match shape.value {
         RowValue::Element(dtype) => elements(dtype, rows.bytes()),
         RowValue::Line => {

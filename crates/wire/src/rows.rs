@@ -1,7 +1,7 @@
 //! Encoding of batches of rows. Positions are encoded as differences, and sizes only if they differ, both in LEB128. So
 //! a row of eight bytes takes nine or ten.
 
-use gristmill_kernel::{Position, RowBatch};
+use gristmill_kernel::{RowBatch, RowEnds};
 
 /// All rows have the same size.
 const SAME_SIZE: u8 = 1;
@@ -17,16 +17,13 @@ const MAX_VARINT: usize = 10;
 
 /// Appends a batch: flags, count, size of all rows (or 0), the differences of the records, parts, sizes, bytes.
 pub(crate) fn encode(batch: &RowBatch, out: &mut Vec<u8>) {
-    let starts = std::iter::once(0).chain(batch.ends().iter().copied());
-    let sizes = starts.zip(batch.ends()).map(|(start, end)| end - start);
-    let first = sizes.clone().next().unwrap_or(0);
-    let same = sizes.clone().all(|size| size == first);
-    let whole = batch.positions().iter().all(|at| at.part == 0);
+    let whole = batch.parts().is_empty();
+    let same = batch.row_size();
     out.reserve(batch.bytes().len() + 4 * batch.len() + 2 * MAX_VARINT);
-    out.push(if same { SAME_SIZE } else { 0 } | if whole { WHOLE_RECORDS } else { 0 });
+    out.push(if same.is_some() { SAME_SIZE } else { 0 } | if whole { WHOLE_RECORDS } else { 0 });
     put_leb(out, batch.len() as u64);
-    if same {
-        put_leb(out, first as u64);
+    if let Some(size) = same {
+        put_leb(out, size as u64);
     }
     let mut last = 0u64;
     for at in batch.positions() {
@@ -36,8 +33,9 @@ pub(crate) fn encode(batch: &RowBatch, out: &mut Vec<u8>) {
             put_leb(out, at.part);
         }
     }
-    if !same {
-        sizes.for_each(|size| put_leb(out, size as u64));
+    if same.is_none() {
+        let mut start = 0;
+        batch.ends().for_each(|end| put_leb(out, (end - std::mem::replace(&mut start, end)) as u64));
     }
     out.extend_from_slice(batch.bytes());
 }
@@ -53,24 +51,30 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<RowBatch> {
         return None;
     }
     let same = if flags & SAME_SIZE != 0 { Some(usize::try_from(take_leb(&mut bytes)?).ok()?) } else { None };
-    let mut positions = Vec::with_capacity(count);
+    let whole = flags & WHOLE_RECORDS != 0;
+    let mut records = Vec::with_capacity(count);
+    let mut parts = Vec::with_capacity(if whole { 0 } else { count });
     let mut last = 0u64;
     for _ in 0..count {
         last = last.wrapping_add(take_leb(&mut bytes)?);
-        let part = if flags & WHOLE_RECORDS != 0 { 0 } else { take_leb(&mut bytes)? };
-        positions.push(Position { record: last, part });
+        records.push(last);
+        if !whole {
+            parts.push(take_leb(&mut bytes)?);
+        }
     }
-    let mut ends = Vec::with_capacity(count);
-    let mut end = 0usize;
-    for _ in 0..count {
-        let size = match same {
-            Some(size) => size,
-            None => usize::try_from(take_leb(&mut bytes)?).ok()?,
-        };
-        end = end.checked_add(size)?;
-        ends.push(end);
-    }
-    RowBatch::from_parts(positions, ends, bytes.to_vec())
+    let ends = match same {
+        Some(size) => RowEnds::Every(size),
+        None => {
+            let mut end = 0usize;
+            let mut ends = Vec::with_capacity(count);
+            for _ in 0..count {
+                end = end.checked_add(usize::try_from(take_leb(&mut bytes)?).ok()?)?;
+                ends.push(end);
+            }
+            RowEnds::At(ends)
+        }
+    };
+    RowBatch::from_parts(records, parts, ends, bytes.to_vec())
 }
 
 fn put_leb(out: &mut Vec<u8>, mut n: u64) {

@@ -11,7 +11,7 @@ use crate::element::with_element;
 use crate::state::{StateReader, StateWriter};
 use crate::{
     Block, Ctx, Fold, Input, Kernel, KernelError, Next, Numerics, Order, Output, ParamDecl, ParamKind,
-    Params, Position, RowShape, RowValue, Sink, Spec, Step, Value,
+    Params, RowShape, RowValue, Sink, Spec, Step, Value,
 };
 
 const NAME: &str = "lookup";
@@ -121,17 +121,41 @@ fn count_within<T: Bounded>(low: T, high: T, data: &[u8]) -> u64 {
     count
 }
 
-/// Elements that are tested together. They are tested one by one only if one of them matches.
+/// Elements that are tested together. They are tested one by one only if one of them matches. It is a power of two.
 const GROUP: usize = 256;
 
-/// Writes the places of the elements that meet the condition, and returns their number.
+/// Bytes of the widest element.
+const WIDEST: usize = size_of::<u64>();
+
+/// The elements of a group that meet the condition.
+struct Found {
+    /// The record of each.
+    records: [u64; GROUP],
+    /// The number of each in its record, if records have several elements.
+    parts: [u64; GROUP],
+    /// Their bytes, one element after the other, and room for the rest of the last write.
+    values: [u8; GROUP * WIDEST + WIDEST],
+}
+
+impl Default for Found {
+    fn default() -> Found {
+        Found { records: [0; GROUP], parts: [0; GROUP], values: [0; GROUP * WIDEST + WIDEST] }
+    }
+}
+
+impl Found {
+    /// Replaces numbers of elements by numbers of records, from `first`, and parts.
+    fn number_in_records(&mut self, count: usize, first: u64, per_record: u64) {
+        for (record, part) in self.records.iter_mut().zip(&mut self.parts).take(count) {
+            (*record, *part) = (first + *record / per_record, *record % per_record);
+        }
+    }
+}
+
+/// Finds the elements that meet the condition, and returns how many. The record of the n-th element is `first` + n.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
-fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]) -> usize {
-    let Some((low, high)) = bounds.within else {
-        let all = if bounds.negate { group.len() / T::SIZE } else { 0 };
-        places.iter_mut().take(all).zip(0..).for_each(|(place, i)| *place = i);
-        return drop_excluded(bounds, group, places, all);
-    };
+fn select<T: Bounded>(bounds: Bounds<T>, first: u64, group: &[u8], found: &mut Found) -> usize {
+    let (low, high) = bounds.within.unwrap_or((T::ALL.1, T::ALL.0));
     let mut any = false;
     for x in group.chunks_exact(T::SIZE) {
         let x = T::read(x);
@@ -140,29 +164,29 @@ fn select<T: Bounded>(bounds: Bounds<T>, group: &[u8], places: &mut [u16; GROUP]
     if !any {
         return 0;
     }
-    // This loop has no branch, because the processor could not predict it.
+    // This loop has no branch, because the processor could not predict it. It writes each element, and the next one in
+    // its place if it does not meet the condition.
     let mut count = 0;
-    for (i, x) in group.chunks_exact(T::SIZE).enumerate() {
+    for (record, x) in (first..).zip(group.chunks_exact(T::SIZE)) {
         let x = T::read(x);
-        places[count.min(GROUP - 1)] = i as u16;
+        let at = count % GROUP;
+        found.records[at] = record;
+        found.values[at * T::SIZE..at * T::SIZE + WIDEST].copy_from_slice(&x.bits().to_le_bytes());
         count += usize::from(((x >= low) & (x <= high)) != bounds.negate);
     }
-    drop_excluded(bounds, group, places, count)
+    drop_excluded(bounds, found, count)
 }
 
-/// Drops the places of excluded values, and returns the number of the other places.
-fn drop_excluded<T: Bounded>(
-    bounds: Bounds<T>,
-    group: &[u8],
-    places: &mut [u16; GROUP],
-    mut count: usize,
-) -> usize {
+/// Drops excluded values, and returns the number of the others.
+fn drop_excluded<T: Bounded>(bounds: Bounds<T>, found: &mut Found, mut count: usize) -> usize {
     for value in bounds.excluded() {
         let mut kept = 0;
         for n in 0..count {
-            let at = usize::from(places[n]) * T::SIZE;
-            places[kept] = places[n];
-            kept += usize::from(T::read(&group[at..at + T::SIZE]) != value);
+            let bytes = n * T::SIZE..(n + 1) * T::SIZE;
+            let excluded = T::read(&found.values[bytes.clone()]) == value;
+            found.records[kept] = found.records[n];
+            found.values.copy_within(bytes, kept * T::SIZE);
+            kept += usize::from(!excluded);
         }
         count = kept;
     }
@@ -187,32 +211,26 @@ impl<T: Bounded> Fold for LookupFold<T> {
             return Ok(Step::Took(block.count()));
         }
         let per_record = self.kernel.per_record;
-        let skip = std::mem::take(&mut self.cursor) as usize;
         let elements = data.len() / T::SIZE;
-        let mut at = skip.min(elements);
-        let mut positions = [Position::default(); GROUP];
-        let mut rows = [0; GROUP * size_of::<u64>()];
+        let mut at = (std::mem::take(&mut self.cursor) as usize).min(elements);
+        let mut found = Found::default();
         while at < elements {
             let end = (at + GROUP).min(elements);
             let group = &data[at * T::SIZE..end * T::SIZE];
-            let mut found = [0u16; GROUP];
-            let count = select(self.kernel.bounds, group, &mut found);
-            for (n, place) in found[..count].iter().enumerate() {
-                let place = usize::from(*place);
-                let element = (at + place) as u64;
-                // Most records have one element, and a division is slow.
-                let (record, part) =
-                    if per_record == 1 { (element, 0) } else { (element / per_record, element % per_record) };
-                positions[n] = Position { record: block.first() + record, part };
-                rows[n * T::SIZE..(n + 1) * T::SIZE]
-                    .copy_from_slice(&group[place * T::SIZE..(place + 1) * T::SIZE]);
-            }
-            let taken = sink.put_rows(&positions[..count], &rows[..count * T::SIZE]);
+            // Most records have one element, and a division is slow.
+            let (count, parts) = if per_record == 1 {
+                (select(self.kernel.bounds, block.first() + at as u64, group, &mut found), 0)
+            } else {
+                let count = select(self.kernel.bounds, at as u64, group, &mut found);
+                found.number_in_records(count, block.first(), per_record);
+                (count, count)
+            };
+            let (records, parts) = (&found.records[..count], &found.parts[..parts]);
+            let taken = sink.put_rows(records, parts, &found.values[..count * T::SIZE]);
             self.count += taken as u64;
-            if taken < count {
-                let element = (at + usize::from(found[taken])) as u64;
-                self.cursor = element % per_record;
-                return Ok(Step::Full(element / per_record));
+            if let Some(record) = records.get(taken) {
+                self.cursor = parts.get(taken).copied().unwrap_or(0);
+                return Ok(Step::Full(record - block.first()));
             }
             at = end;
         }
