@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use multiversion::multiversion;
+
 use super::BUCKETS;
 use crate::element::Element;
 use crate::kernels::order::key;
 use crate::nan::NanRule;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Fold, KernelError, Sink, Step};
+
+/// Elements that are counted together. Most groups have no element with a known prefix, which is seen without branches.
+const GROUP: usize = 64;
 
 /// A map from the number of a table to its pairs (bucket, count), ascending.
 pub(super) type Tables = BTreeMap<u64, Vec<(u64, u64)>>;
@@ -56,6 +61,34 @@ impl<T: Element> QuantileFold<T> {
         }
         table
     }
+
+    /// Counts elements with these keys. All tables have room.
+    fn count_keys(&mut self, keys: &[u64]) {
+        self.count += keys.len() as u64;
+        let whole = self.prefix_shift == 8 * T::SIZE as u32;
+        for (prefix, table) in self.prefixes.iter().zip(&mut self.tables) {
+            let Some(table) = table.first_chunk_mut::<BUCKETS>() else { continue };
+            let mut add = |key: u64| table[(key >> self.bucket_shift) as usize % BUCKETS] += 1;
+            let has = |key: u64| key >> self.prefix_shift == *prefix;
+            if whole {
+                keys.iter().for_each(|key| add(*key));
+            } else if keys.iter().fold(false, |any, key| any | has(*key)) {
+                keys.iter().filter(|key| has(**key)).for_each(|key| add(*key));
+            }
+        }
+    }
+}
+
+/// Writes the keys of elements. Returns false if one of the elements is NaN.
+#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
+fn write_keys<T: Element>(elements: &[u8], keys: &mut [u64; GROUP]) -> bool {
+    let mut nan = false;
+    for (out, x) in keys.iter_mut().zip(elements.chunks_exact(T::SIZE)) {
+        let x = T::read(x);
+        nan |= x.is_nan();
+        *out = key(x);
+    }
+    !nan
 }
 
 impl<T: Element> Fold for QuantileFold<T> {
@@ -63,24 +96,23 @@ impl<T: Element> Fold for QuantileFold<T> {
         for at in 0..self.prefixes.len() {
             self.table(at);
         }
-        let whole = self.prefix_shift == 8 * T::SIZE as u32;
-        let mask = BUCKETS as u64 - 1;
-        for (at, x) in block.data().chunks_exact(T::SIZE).map(T::read).enumerate() {
-            if x.is_nan() {
-                self.nan.check(Some(block.first() * self.per_record + at as u64))?;
-                self.nans += 1;
-                continue;
+        let mut first = block.first() * self.per_record;
+        for group in block.data().chunks(GROUP * T::SIZE) {
+            let count = group.len() / T::SIZE;
+            let mut keys = [0; GROUP];
+            if write_keys::<T>(group, &mut keys) {
+                self.count_keys(&keys[..count]);
+            } else {
+                for (index, x) in (first..).zip(group.chunks_exact(T::SIZE).map(T::read)) {
+                    if x.is_nan() {
+                        self.nan.check(Some(index))?;
+                        self.nans += 1;
+                    } else {
+                        self.count_keys(&[key(x)]);
+                    }
+                }
             }
-            self.count += 1;
-            let key = key(x);
-            let bucket = (key >> self.bucket_shift & mask) as usize;
-            if whole {
-                self.tables[0][bucket] += 1;
-            } else if let Some(at) =
-                self.prefixes.iter().position(|prefix| *prefix == key >> self.prefix_shift)
-            {
-                self.tables[at][bucket] += 1;
-            }
+            first += count as u64;
         }
         Ok(Step::Took(block.count()))
     }
