@@ -164,6 +164,10 @@ impl Active {
     }
 }
 
+fn any_movable(list: &BTreeMap<u64, Arc<Active>>) -> bool {
+    list.values().any(|active| active.work.asker.is_some())
+}
+
 /// All active requests of a node.
 #[derive(Default)]
 pub(crate) struct ActiveList {
@@ -193,8 +197,16 @@ impl ActiveList {
         active
     }
 
-    pub fn remove(&self, number: u64) {
-        self.list().remove(&number);
+    /// Removes a request. Returns whether a request that may be handed back is left.
+    pub fn remove(&self, number: u64) -> bool {
+        let mut list = self.list();
+        list.remove(&number);
+        any_movable(&list)
+    }
+
+    /// Whether there is a request that may be handed back. Without one there is nothing to decide.
+    pub fn has_movable(&self) -> bool {
+        any_movable(&self.list())
     }
 
     /// All requests, in the order of their arrival.

@@ -47,9 +47,11 @@ impl Drop for Admitted {
         let mut counts = lock(&self.contention.counts);
         counts.count_ended(&self.active);
         // The same lock, so that a reader sees the request exactly once.
-        self.contention.active.remove(self.active.number);
+        let must_decide = self.contention.active.remove(self.active.number);
         drop(counts);
-        self.contention.wake();
+        if must_decide {
+            self.contention.wake();
+        }
     }
 }
 
@@ -72,7 +74,9 @@ impl Contention {
             work.asker = None;
         }
         let active = self.active.add(work, hand_off, self.now());
-        self.wake();
+        if self.active.has_movable() {
+            self.wake();
+        }
         Ok(Admitted { contention: self.clone(), active })
     }
 
