@@ -142,6 +142,7 @@ impl Rule {
         const BINNED: u64 = BinnedCells::CELL_BYTES as u64;
         const SQUARES: u64 = SquareCells::CELL_BYTES as u64;
         const PAIRS: u64 = comoments::PairCells::CELL_BYTES as u64;
+        const SUMS: u64 = comoments::SUMS as u64;
         let saved = |short: usize, long: usize| if self.long { long as u64 } else { short as u64 };
         let binned = saved(BinnedCells::SHORT_STATE_BYTES, BinnedCells::LONG_STATE_BYTES);
         let squares = saved(SquareCells::SHORT_STATE_BYTES, SquareCells::LONG_STATE_BYTES);
@@ -163,7 +164,7 @@ impl Rule {
             Op::Any | Op::All => (1, 1),
             Op::Moments if self.single => (42 + exact, 42 + 4 * exact),
             Op::Moments => (42 + binned + squares, 50 + BINNED + SQUARES),
-            Op::Comoments => (8 + 3 * pairs, 8 + 3 * PAIRS),
+            Op::Comoments => (8 + SUMS * pairs, 8 + SUMS * PAIRS),
             Op::Quantile(shares) => rank::cell_bytes(shares.len() as u64, self.digit),
             Op::Histogram(edges) => (8 * (edges.len() as u64 - 1), 8 * (edges.len() as u64 - 1)),
         }
@@ -210,6 +211,8 @@ impl Rule {
                 part("y", F64),
                 part("y_low", F64),
                 part("xy", F64),
+                part("x_m2", F64),
+                part("y_m2", F64),
             ],
             Op::Quantile(shares) => vec![AnswerArray { name, dtype: F64, extra: Extra::First(shares.len()) }],
             Op::Histogram(edges) => {

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._expressions.nodes import Const, Node, apply, cast
-from .canonical import canonical
+from .._expressions.nodes import Const, Node
 from .error_free import distance
-from .moments import Moments, ask_comoments
+from .moments import Moments
 from .not_pushed import NotPushed
+from .pairs import are_pair, find_comoments
 from .patterns import keeps_numbers, match_call
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-F64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -79,20 +77,41 @@ def products_of_anomalies(node: Node, axes: tuple[int, ...]) -> Sums:
 
     Raises :class:`NotPushed` for other nodes.
     """
-    args = match_call(_drop_neutral_operations(node), "multiply")
-    factors = args if args and len(args) == 2 else ()
-    parts = [_match_distance(_drop_neutral_operations(arg), axes) for arg in factors] or [None]
-    first, second = parts[0], parts[-1]
-    if first is None or second is None:
+    distances = _match_product(node, axes)
+    if distances is None:
         raise NotPushed("it is no product of distances from numbers of each cell")
-    (a, at_a), (b, at_b) = first, second
-    have = ask_comoments(canonical(apply("multiply", np.multiply, [cast(a, F64), cast(b, F64)])), axes, node.shape)
+    (a, at_a), (b, at_b) = distances
+    have = find_comoments(a, b, axes, node.shape)
     n = np.where(np.isnan(at_a) | np.isnan(at_b), 0, have.n)
     if not np.isfinite(np.where(n > 0, have.xy + have.x + have.y, 0.0)).all():
         raise NotPushed("there are infinities")
     with np.errstate(all="ignore"):
         apart = distance(have.x, have.x_low, have.n, at_a) * (distance(have.y, have.y_low, have.n, at_b) / have.n)
     return Sums(n, np.where(n > 0, have.xy + apart, 0.0), have.size)
+
+
+def products_of_pair(node: Node, axes: tuple[int, ...]) -> Sums | None:
+    """Returns :func:`products_of_anomalies` for the members of a pair, whose comoments are probably in the cache.
+
+    The result is ``None`` for other nodes, and if storage nodes cannot compute it.
+    """
+    distances = _match_product(node, axes)
+    if distances is None or not are_pair(distances[0][0], distances[1][0]):
+        return None
+    try:
+        return products_of_anomalies(node, axes)
+    except NotPushed:
+        return None
+
+
+def _match_product(node: Node, axes: tuple[int, ...]) -> list[tuple[Node, NDArray[Any]]] | None:
+    """Returns ``A``, ``a``, ``B`` and ``b`` of ``(A - a) * (B - b)``, as :func:`_match_distance` does, or ``None``."""
+    args = match_call(_drop_neutral_operations(node), "multiply")
+    if not args or len(args) != 2:
+        return None
+    found = [_match_distance(_drop_neutral_operations(arg), axes) for arg in args]
+    distances = [distance for distance in found if distance is not None]
+    return distances if len(distances) == 2 else None
 
 
 def _drop_neutral_operations(node: Node) -> Node:

@@ -13,6 +13,7 @@ from . import anomalies
 from .canonical import canonical
 from .moments import Moments, ask_moments
 from .not_pushed import NotPushed
+from .pairs import moments_of_member
 from .patterns import match_call
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def find_moments(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> 
 
     Moments in the cache serve for totals, too. Raises :class:`NotPushed` if storage nodes cannot compute them.
     """
+    if (of_pair := moments_of_member(node, axes)) is not None:
+        return of_pair
     try:
         return _find_moments(node, axes, spread)
     except NotPushed as error:
@@ -74,6 +77,8 @@ def ask_all_moments(node: Node, axes: tuple[int, ...], *, remembered: bool) -> M
 
 def find_sums(node: Node, axes: tuple[int, ...]) -> Moments | anomalies.Sums:
     """Returns the number of elements that are not missing, and their sum."""
+    if (of_pair := anomalies.products_of_pair(node, axes)) is not None:
+        return of_pair
     try:
         return find_moments(node, axes)
     except NotPushed as error:

@@ -72,15 +72,30 @@ class Comoments:
     y: NDArray[Any]
     y_low: NDArray[Any]
     xy: NDArray[Any]
+    x_m2: NDArray[Any]
+    y_m2: NDArray[Any]
+
+    def swapped(self) -> Comoments:
+        """Returns the comoments of y and x."""
+        x, y = (self.x, self.x_low), (self.y, self.y_low)
+        return Comoments(self.size, self.n, *y, *x, self.xy, self.y_m2, self.x_m2)
 
 
-def ask_comoments(what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...]) -> Comoments:
-    """Returns the comoments of the two factors of a node of this shape over some of its axes."""
+def ask_comoments(
+    what: Canonical, axes: tuple[int, ...], shape: tuple[int, ...], *, remembered: bool = False
+) -> Comoments | None:
+    """Returns the comoments of the two factors of a node of this shape over some of its axes.
+
+    With ``remembered`` nothing is sent; the result is ``None`` if the answer is not in the cache.
+    """
     reduced, windows = reduced_axes(what, axes)
-    found = _clear_masked_cells(what, ask(what, "comoments", reduced, windows), reduced)
-    return Comoments(
-        prod(shape[axis] for axis in axes), *(found[name] for name in ("n", "x", "x_low", "y", "y_low", "xy"))
-    )
+    op = "comoments"
+    found = ask_memory(what, op, reduced, windows) if remembered else ask(what, op, reduced, windows)
+    if found is None:
+        return None
+    found = _clear_masked_cells(what, found, reduced)
+    names = ("n", "x", "x_low", "y", "y_low", "xy", "x_m2", "y_m2")
+    return Comoments(prod(shape[axis] for axis in axes), *(found[name] for name in names))
 
 
 def _clear_masked_cells(what: Canonical, found: dict[str, NDArray[Any]], reduced: set[int]) -> dict[str, NDArray[Any]]:

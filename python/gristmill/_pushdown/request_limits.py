@@ -4,7 +4,7 @@
 MAX_STATE = 60 << 20
 
 #: Most bytes of the state of one cell: by operation, and for all other operations.
-CELL_BYTES = {"comoments": 270}
+CELL_BYTES = {"comoments": 450}
 MAX_CELL_BYTES = 170
 
 #: Most elements along axes that are cut into windows in one request, as ``array::MAX_LABELS``.

@@ -14,6 +14,7 @@ from .asking import ask, reduced_axes
 from .canonical import canonical
 from .found_moments import find_moments, find_sums, nan_where
 from .not_pushed import NotPushed
+from .pairs import remembered_count
 from .patterns import match_filled, match_isnan, match_notnan, match_squared_distance
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 def reduce_sum(node: Node, axes: tuple[int, ...], skipna: bool, _: float = 0) -> NDArray[Any]:
     if (of := match_notnan(node)) is not None:
         return _count(of, axes)[0]
+    if (count := remembered_count(node, axes)) is not None:
+        return count
     if (of := match_isnan(node)) is not None:
         n, size = _count(of, axes)
         return np.asarray(size - n)

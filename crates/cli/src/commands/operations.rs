@@ -111,7 +111,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "the parts of covariances, for an expression that is a product",
         details: "For --expr 'x * y' and --with y=OTHER: n, the number of pairs in which neither is missing; the \
                   sums x and y, and their rounding errors, x_low and y_low; xy, the sum of (x - mean of x) * (y - \
-                  mean of y). xy / n is the covariance.",
+                  mean of y); x_m2 and y_m2, the sums of squared distances of x and y from their means. xy / n \
+                  is the covariance, and xy / sqrt(x_m2 * y_m2) the correlation.",
         params: &[],
     },
     Operation { name: "median", summary: "the median", details: "f64. Takes a few passes.", params: &[] },
