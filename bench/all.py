@@ -19,7 +19,7 @@ PROGRAMS = {
     "points": ["probe"],
     "image": ["probe"],
     "schedule": [],
-    **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify"), ["gristmill"]),
+    **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy"), ["gristmill"]),
     "python_fields": [],
     "python_blocks": [],
     **dict.fromkeys(
