@@ -91,12 +91,13 @@ def tasks(files, folder):
     found["ls"] = lambda build: (build.timed("ls", build.url), None)
 
     def tiny(build):
-        """The seconds of requests about a small file on each node. A request to the node that also opens the file is faster."""
+        """The seconds of requests about a small file on each node. The node that opens the file answers faster than the others, so one
+        file would compare its places."""
         how = ("--type", "u8", "--place", "storage")
         each = [build.kernel("count", f"{build.url}tiny{number}", *how) for number in range(NODES)]
         return sum(seconds for seconds, _ in each), [answer for _, answer in each]
 
-    found["count of 8 bytes, nodes"] = tiny
+    found["count of 8 bytes on each node"] = tiny
     return found
 
 
@@ -109,7 +110,7 @@ def bytes_of(name, files):
         return files["field.nc"].stat().st_size
     if kernel in NUMBERS or name in ("put", "get"):
         return files["numbers"].stat().st_size
-    return SMALL_FILES * SMALL_BYTES if name == "put of a folder" else 8
+    return SMALL_FILES * SMALL_BYTES if name == "put of a folder" else 8 * NODES
 
 
 def field(path, size):

@@ -58,7 +58,8 @@ pub enum Op {
     Totals,
     /// Sums over pairs of f64: the two factors of an expression that is a product, `x * y`. `n` counts the pairs
     /// without a missing element. `x` and `y` are the sums of the factors, and `x_low` and `y_low` their rounding
-    /// errors. `xy` is the sum of `(x - mean of x) * (y - mean of y)`.
+    /// errors. `xy` is the sum of `(x - mean of x) * (y - mean of y)`, and `x_m2` and `y_m2` are the sums of the squares of
+    /// these distances.
     Comoments,
 }
 

@@ -84,6 +84,8 @@ fn choices(kernel: &str, dtype: Option<DType>) -> Vec<Params> {
         "lookup" => vec![
             params(&[("where", "> 3")]),
             params(&[("where", "!= 0")]),
+            params(&[("where", "> -3 and != 0")]),
+            params(&[("where", "!= 0 and != 1")]),
             params(&[("where", "-2..=2"), ("count_only", "true")]),
         ],
         "histogram" => vec![
@@ -138,6 +140,19 @@ fn over_records_of_several_elements() {
             let input = Input::typed_records(dtype, 3 * dtype.size() as u64).unwrap();
             for params in choices(decl.name, Some(dtype)) {
                 check_kernel(decl.name, &params, input, elements(dtype, 48, 6));
+            }
+        }
+    }
+}
+
+/// These kernels look at elements in groups of up to 256.
+#[test]
+fn over_more_elements_than_a_group() {
+    for kernel in ["lookup", "quantile"] {
+        for (dtype, each) in [(DType::F64, 1), (DType::F32, 3), (DType::I16, 1), (DType::U8, 2)] {
+            let input = Input::typed_records(dtype, each * dtype.size() as u64).unwrap();
+            for params in choices(kernel, Some(dtype)) {
+                check_kernel(kernel, &params, input, elements(dtype, 600, 7));
             }
         }
     }

@@ -177,11 +177,7 @@ impl RowBatch {
             RowEnds::Every(size) => (*size, None),
             RowEnds::At(ends) => (0, Some(ends)),
         };
-        // The ends are as many as the rows, so the index is never out of their range.
-        (0..self.len()).map(move |n| match ends {
-            Some(ends) => ends.get(n).copied().unwrap_or(self.bytes.len()),
-            None => (n + 1) * size,
-        })
+        (0..self.len()).map(move |n| ends.map_or((n + 1) * size, |ends| ends[n]))
     }
 
     /// The bytes of all rows, one after the other.
@@ -212,12 +208,11 @@ mod tests {
     fn rows() -> impl Strategy<Value = Vec<(Position, Vec<u8>)>> {
         let same = (0usize..4).prop_map(|size| size..=size);
         let size = prop_oneof![same, Just(0..=3usize)];
-        let row = size.prop_flat_map(|size| {
+        size.prop_flat_map(|size| {
             let position = (0u64..9, prop_oneof![4 => Just(0), 1 => 0u64..3])
                 .prop_map(|(record, part)| Position { record, part });
             prop::collection::vec((position, prop::collection::vec(any::<u8>(), size)), 0..9)
-        });
-        row.boxed()
+        })
     }
 
     fn batch(rows: &[(Position, Vec<u8>)]) -> RowBatch {

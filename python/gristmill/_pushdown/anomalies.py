@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._errors import DataError
 from .._expressions.nodes import Const, Node
 from .error_free import distance
 from .moments import Moments
 from .not_pushed import NotPushed
-from .pairs import are_pair, find_comoments
+from .pairs import are_pair, find_comoments, has_pair_cells
 from .patterns import keeps_numbers, match_call
 
 if TYPE_CHECKING:
@@ -96,11 +97,11 @@ def products_of_pair(node: Node, axes: tuple[int, ...]) -> Sums | None:
     The result is ``None`` for other nodes, and if storage nodes cannot compute it.
     """
     distances = _match_product(node, axes)
-    if distances is None or not are_pair(distances[0][0], distances[1][0]):
+    if distances is None or not are_pair(distances[0][0], distances[1][0]) or not has_pair_cells(node, axes):
         return None
     try:
         return products_of_anomalies(node, axes)
-    except NotPushed:
+    except (NotPushed, DataError):
         return None
 
 

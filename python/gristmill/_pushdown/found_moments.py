@@ -13,7 +13,7 @@ from . import anomalies
 from .canonical import canonical
 from .moments import Moments, ask_moments
 from .not_pushed import NotPushed
-from .pairs import moments_of_member
+from .pairs import match_member, moments_of_member
 from .patterns import match_call
 
 if TYPE_CHECKING:
@@ -39,13 +39,16 @@ def drop_widening(node: Node) -> Node:
     return args[0] if args and node.dtype == np.float64 and args[0].dtype == np.float32 else node
 
 
-def find_moments(node: Node, axes: tuple[int, ...], *, spread: bool = False) -> Moments:
+def find_moments(node: Node, axes: tuple[int, ...], *, spread: bool = False, with_ends: bool = False) -> Moments:
     """Returns the totals of a node, or with ``spread`` all its moments, which cost more.
 
-    Moments in the cache serve for totals, too. Raises :class:`NotPushed` if storage nodes cannot compute them.
+    Moments in the cache serve for totals, too. Only with ``with_ends`` the moments certainly have the minimum and the maximum.
+    Raises :class:`NotPushed` if storage nodes cannot compute them.
     """
-    if (of_pair := moments_of_member(node, axes)) is not None:
-        return of_pair
+    if not with_ends and match_member(node) is not None:
+        found = _remembered_moments(node, axes) or moments_of_member(node, axes)
+        if found is not None:
+            return found
     try:
         return _find_moments(node, axes, spread)
     except NotPushed as error:
@@ -68,6 +71,13 @@ def _find_moments(node: Node, axes: tuple[int, ...], spread: bool) -> Moments:
     have = have or ask_moments(what, "totals", axes, node.shape)
     assert have is not None
     return have
+
+
+def _remembered_moments(node: Node, axes: tuple[int, ...]) -> Moments | None:
+    try:
+        return ask_all_moments(node, axes, remembered=True)
+    except NotPushed:
+        return None
 
 
 def ask_all_moments(node: Node, axes: tuple[int, ...], *, remembered: bool) -> Moments | None:

@@ -1,26 +1,30 @@
 """Pairs of arrays in which an element is missing in both if it is missing in one, as in ``cov`` and ``corr`` of xarray.
 
 xarray computes the mean and the standard deviation of each array and the mean of their products by one reduction after
-the other. The first of them requests the comoments of the pair. They answer the others, too.
+the other. The first of them requests the comoments of the pair. They answer the others, too. This is only done for several
+cells. A single number is exact, which comoments are not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._errors import DataError
 from .._expressions.nodes import Const, Node, apply, cast
-from .canonical import canonical
+from .canonical import Canonical, canonical
 from .moments import Comoments, Moments, ask_comoments
 from .not_pushed import NotPushed
 from .patterns import keeps_numbers, match_call, match_notnan
+from .request_limits import most_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-F64 = np.dtype(np.float64)
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ def match_both(node: Node) -> tuple[Node, Node] | None:
 
 def match_member(node: Node) -> Member | None:
     """Returns the member of a pair that a node is, without casts that change no number, or ``None``."""
+    if node.dtype not in (F32, F64):
+        return None
     while (wider := match_call(node, "cast")) and keeps_numbers(wider[0].dtype, node.dtype):
         node = wider[0]
     args = match_call(node, "where")
@@ -82,14 +88,15 @@ def find_comoments(x: Node, y: Node, axes: tuple[int, ...], shape: tuple[int, ..
 def moments_of_member(node: Node, axes: tuple[int, ...]) -> Moments | None:
     """Returns the moments of a member of a pair, by a request for the comoments of the pair.
 
-    The result is ``None`` for other nodes, and if storage nodes cannot compute the comoments.
+    The result is ``None`` for other nodes, and if there is no such request: for a single number, for more cells than one request
+    may have, and for elements that are too large to be squared.
     """
     member = match_member(node)
-    if member is None:
+    if member is None or not has_pair_cells(node, axes):
         return None
     try:
         found = _ask(member.a, member.b, axes, node.shape)
-    except NotPushed:
+    except (NotPushed, DataError):
         return None
     found = found.swapped() if member.is_b else found
     return Moments(found.size, found.n, found.x, found.x_m2, sum_low=found.x_low)
@@ -98,13 +105,26 @@ def moments_of_member(node: Node, axes: tuple[int, ...]) -> Moments | None:
 def remembered_count(node: Node, axes: tuple[int, ...]) -> NDArray[Any] | None:
     """Returns the number of true elements of ``~isnan(A) & ~isnan(B)`` if the comoments of the pair are in the cache."""
     pair = match_both(node)
-    try:
-        found = pair and _ask(*pair, axes, node.shape, remembered=True)
-    except NotPushed:
+    if pair is None or not has_pair_cells(node, axes):
         return None
-    return found.n if found else None
+    try:
+        found = ask_comoments(_product(*pair), axes, node.shape, remembered=True)
+    except (NotPushed, DataError):
+        return None
+    return None if found is None else found.n
 
 
-def _ask(a: Node, b: Node, axes: tuple[int, ...], shape: tuple[int, ...], *, remembered: bool = False) -> Any:
-    product = apply("multiply", np.multiply, [cast(a, F64), cast(b, F64)])
-    return ask_comoments(canonical(product), axes, shape, remembered=remembered)
+def has_pair_cells(node: Node, axes: tuple[int, ...]) -> bool:
+    """Returns whether the reduction has several cells, and no more than one request for comoments may have."""
+    cells = prod(length for axis, length in enumerate(node.shape) if axis not in axes)
+    return 1 < cells <= most_cells("comoments")
+
+
+def _ask(a: Node, b: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Comoments:
+    found = ask_comoments(_product(a, b), axes, shape)
+    assert found is not None
+    return found
+
+
+def _product(a: Node, b: Node) -> Canonical:
+    return canonical(apply("multiply", np.multiply, [cast(a, F64), cast(b, F64)]))

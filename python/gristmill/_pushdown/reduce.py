@@ -96,7 +96,7 @@ def stats(node: Node, names: list[str], axis: Any, ddof: float = 0) -> dict[str,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         if len({_OPERATIONS.get(name, name) for name in names}) > 1:
-            find_moments(node, axes, spread=True)
+            find_moments(node, axes, spread=True, with_ends=True)
         for name in names:
             if name == "count":
                 out[name] = np.array(find_moments(node, axes).n)[()]

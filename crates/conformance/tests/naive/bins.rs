@@ -79,12 +79,15 @@ pub fn lookup(request: &NaiveRequest<'_>) -> Answer {
     let meets: fn(Number) -> bool = match request.param("where").unwrap() {
         "> 3" => |x| compare(x, 3.0).is_gt(),
         "!= 0" => |x| compare(x, 0.0).is_ne(),
+        "> -3 and != 0" => |x| compare(x, -3.0).is_gt() && compare(x, 0.0).is_ne(),
+        "!= 0 and != 1" => |x| compare(x, 0.0).is_ne() && compare(x, 1.0).is_ne(),
         "-2..=2" => |x| compare(x, -2.0).is_ge() && compare(x, 2.0).is_le(),
         other => panic!("the condition '{other}' has no reference"),
     };
     let mut found: Vec<u64> =
         request.numbers.iter().filter(|(_, x)| meets(*x)).map(|(index, _)| *index).collect();
-    if request.param("where") == Some("!= 0") {
+    // A NaN meets only conditions without a bound.
+    if request.param("where").is_some_and(|condition| condition.starts_with("!=")) {
         found.extend(&request.nans);
         found.sort_unstable();
     }

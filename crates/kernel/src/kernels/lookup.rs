@@ -133,13 +133,13 @@ struct Found {
     records: [u64; GROUP],
     /// The number of each in its record, if records have several elements.
     parts: [u64; GROUP],
-    /// Their bytes, one element after the other, and room for the rest of the last write.
-    values: [u8; GROUP * WIDEST + WIDEST],
+    /// Their bytes, one element after the other.
+    values: [u8; GROUP * WIDEST],
 }
 
 impl Default for Found {
     fn default() -> Found {
-        Found { records: [0; GROUP], parts: [0; GROUP], values: [0; GROUP * WIDEST + WIDEST] }
+        Found { records: [0; GROUP], parts: [0; GROUP], values: [0; GROUP * WIDEST] }
     }
 }
 
@@ -152,7 +152,8 @@ impl Found {
     }
 }
 
-/// Finds the elements that meet the condition, and returns how many. The record of the n-th element is `first` + n.
+/// Finds the elements that meet the condition, and returns how many. The n-th element gets the number `first` + n. This is its
+/// record if records have one element.
 #[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2", "x86_64+sse4.2"))]
 fn select<T: Bounded>(bounds: Bounds<T>, first: u64, group: &[u8], found: &mut Found) -> usize {
     let (low, high) = bounds.within.unwrap_or((T::ALL.1, T::ALL.0));

@@ -164,6 +164,7 @@ impl Active {
     }
 }
 
+/// Whether a request of the list may be handed back.
 fn any_movable(list: &BTreeMap<u64, Arc<Active>>) -> bool {
     list.values().any(|active| active.work.asker.is_some())
 }
@@ -225,23 +226,42 @@ mod tests {
     use crate::contention::normal::NormalCount;
     use crate::contention::pace::FoldPace;
 
-    #[test]
-    fn speeds_are_learned_from_all_passes() {
-        let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
-        let hand_off = Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::for_tests(&cap)));
-        let work = Work {
+    fn work(asker: Option<Asker>) -> Work {
+        Work {
             kernel: "median".into(),
             principal: "anonymous".into(),
             client_name: None,
-            asker: None,
+            asker,
             from: None,
             bytes: 8000,
             result_bytes: 8,
             record: 8,
             several_passes: true,
             extra_seconds: 0.0,
-        };
-        let active = ActiveList::default().add(work, hand_off, 0.0);
+        }
+    }
+
+    fn hand_off() -> Arc<HandOff> {
+        let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
+        Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::for_tests(&cap)))
+    }
+
+    #[test]
+    fn there_is_something_to_decide_while_a_request_may_be_handed_back() {
+        let name = "asker".to_owned();
+        let asker = Asker { name, lanes: 1, millicores: None, rate: None, link: None, processors: None };
+        let list = ActiveList::default();
+        let stays = list.add(work(None), hand_off(), 0.0);
+        assert!(!list.has_movable());
+        let moves = list.add(work(Some(asker)), hand_off(), 0.0);
+        assert!(list.has_movable());
+        assert!(list.remove(stays.number));
+        assert!(!list.remove(moves.number));
+    }
+
+    #[test]
+    fn speeds_are_learned_from_all_passes() {
+        let active = ActiveList::default().add(work(None), hand_off(), 0.0);
         for _ in 0..3 {
             active.hand_off.own.begin_pass(0, 1000);
             for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! The thread that takes samples of a node and decides after each change.
+//! The thread that takes samples of a node. It decides after each change while a request may be handed back.
 
 use std::collections::HashSet;
 use std::path::Path;

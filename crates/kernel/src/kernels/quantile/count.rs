@@ -11,7 +11,7 @@ use crate::nan::NanRule;
 use crate::state::{StateReader, StateWriter};
 use crate::{Block, Fold, KernelError, Sink, Step};
 
-/// Elements that are counted together. Most groups have no element with a known prefix, which is seen without branches.
+/// Elements that are counted together. A group without an element of a known prefix is passed over at once.
 const GROUP: usize = 64;
 
 /// A map from the number of a table to its pairs (bucket, count), ascending.
@@ -100,18 +100,20 @@ impl<T: Element> Fold for QuantileFold<T> {
         for group in block.data().chunks(GROUP * T::SIZE) {
             let count = group.len() / T::SIZE;
             let mut keys = [0; GROUP];
-            if write_keys::<T>(group, &mut keys) {
-                self.count_keys(&keys[..count]);
-            } else {
+            let mut kept = count;
+            if !write_keys::<T>(group, &mut keys) {
+                kept = 0;
                 for (index, x) in (first..).zip(group.chunks_exact(T::SIZE).map(T::read)) {
                     if x.is_nan() {
                         self.nan.check(Some(index))?;
                         self.nans += 1;
                     } else {
-                        self.count_keys(&[key(x)]);
+                        keys[kept] = key(x);
+                        kept += 1;
                     }
                 }
             }
+            self.count_keys(&keys[..kept]);
             first += count as u64;
         }
         Ok(Step::Took(block.count()))
