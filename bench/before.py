@@ -91,8 +91,8 @@ def tasks(files, folder):
     found["ls"] = lambda build: (build.timed("ls", build.url), None)
 
     def tiny(build):
-        """The seconds of requests about a small file on each node. The node that opens the file answers faster than the others, so one
-        file would compare its places."""
+        """The seconds of requests about a small file on each node. The node that opens files answers faster than the others. With one
+        file, the node that has it would decide the ratio."""
         how = ("--type", "u8", "--place", "storage")
         each = [build.kernel("count", f"{build.url}tiny{number}", *how) for number in range(NODES)]
         return sum(seconds for seconds, _ in each), [answer for _, answer in each]
