@@ -100,6 +100,27 @@ impl Work {
     }
 }
 
+#[cfg(test)]
+impl Work {
+    /// A request of so many bytes that may be handed back to a client on a machine of its own.
+    pub fn for_tests(bytes: u64) -> Work {
+        let name = "asker".to_owned();
+        let asker = Asker { name, lanes: 1, millicores: None, rate: None, link: None, processors: None };
+        Work {
+            kernel: "kmeans".into(),
+            principal: "anonymous".into(),
+            client_name: None,
+            asker: Some(asker),
+            from: None,
+            bytes,
+            extra_seconds: 0.0,
+            result_bytes: 64,
+            record: 1,
+            several_passes: false,
+        }
+    }
+}
+
 /// An active request on this node.
 pub(crate) struct Active {
     pub number: u64,
@@ -226,21 +247,6 @@ mod tests {
     use crate::contention::normal::NormalCount;
     use crate::contention::pace::FoldPace;
 
-    fn work(asker: Option<Asker>) -> Work {
-        Work {
-            kernel: "median".into(),
-            principal: "anonymous".into(),
-            client_name: None,
-            asker,
-            from: None,
-            bytes: 8000,
-            result_bytes: 8,
-            record: 8,
-            several_passes: true,
-            extra_seconds: 0.0,
-        }
-    }
-
     fn hand_off() -> Arc<HandOff> {
         let cap = Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default()));
         Arc::new(HandOff::at_passes(&Arc::new(Control::new()), FoldPace::for_tests(&cap)))
@@ -248,12 +254,10 @@ mod tests {
 
     #[test]
     fn there_is_something_to_decide_while_a_request_may_be_handed_back() {
-        let name = "asker".to_owned();
-        let asker = Asker { name, lanes: 1, millicores: None, rate: None, link: None, processors: None };
         let list = ActiveList::default();
-        let stays = list.add(work(None), hand_off(), 0.0);
+        let stays = list.add(Work { asker: None, ..Work::for_tests(8000) }, hand_off(), 0.0);
         assert!(!list.has_movable());
-        let moves = list.add(work(Some(asker)), hand_off(), 0.0);
+        let moves = list.add(Work::for_tests(8000), hand_off(), 0.0);
         assert!(list.has_movable());
         assert!(list.remove(stays.number));
         assert!(!list.remove(moves.number));
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn speeds_are_learned_from_all_passes() {
-        let active = ActiveList::default().add(work(None), hand_off(), 0.0);
+        let active = ActiveList::default().add(Work { record: 8, ..Work::for_tests(8000) }, hand_off(), 0.0);
         for _ in 0..3 {
             active.hand_off.own.begin_pass(0, 1000);
             for _ in 0..2 {

@@ -107,20 +107,9 @@ mod tests {
     use crate::contention::options::ContentionOptions;
 
     fn work(bytes: u64, processors: Option<String>) -> Work {
-        let name = "asker".to_owned();
-        let asker = Asker { name, lanes: 1, millicores: None, rate: None, link: None, processors };
-        Work {
-            kernel: "kmeans".into(),
-            principal: "anonymous".into(),
-            client_name: None,
-            asker: Some(asker),
-            from: None,
-            bytes,
-            result_bytes: 64,
-            record: 8,
-            several_passes: false,
-            extra_seconds: 0.0,
-        }
+        let work = Work::for_tests(bytes);
+        let asker = work.asker.map(|asker| Asker { processors, ..asker });
+        Work { asker, ..work }
     }
 
     #[test]

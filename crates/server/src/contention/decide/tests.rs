@@ -31,26 +31,10 @@ fn staying(
     let (list, cap) =
         (ActiveList::default(), Arc::new(Cap::new(1.0, 1.0, ActivePriority::Idle, NormalCount::default())));
     for number in 0..count {
-        let asker = Asker {
-            name: format!("{number}"),
-            lanes: 1,
-            millicores: None,
-            rate: None,
-            link: None,
-            processors: None,
-        };
-        let mut work = Work {
-            kernel: "filter".into(),
-            principal: "anonymous".into(),
-            client_name: None,
-            asker: Some(asker),
-            from: Some(IpAddr::from([10, 0, 0, 1])),
-            bytes: 128 << 20,
-            result_bytes: 64,
-            record: 1,
-            several_passes: false,
-            extra_seconds: 0.0,
-        };
+        let work = Work::for_tests(128 << 20);
+        let asker = work.asker.map(|asker| Asker { name: format!("{number}"), ..asker });
+        let mut work =
+            Work { kernel: "filter".into(), asker, from: Some(IpAddr::from([10, 0, 0, 1])), ..work };
         change(number, &mut work);
         list.add(work, Arc::new(HandOff::new(&Arc::new(Control::new()), FoldPace::for_tests(&cap))), 0.0);
     }
