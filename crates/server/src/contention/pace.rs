@@ -120,14 +120,14 @@ impl FoldPace {
     }
 
     /// Waits until the lane of the calling thread, which has normal priority, may fold with it again. Returns false after
-    /// [`MAX_ALLOTMENT_WAIT`], or soon after `stopped` returns true.
+    /// [`MAX_ALLOTMENT_WAIT`], or soon after `stopped` returns true or idle lanes no longer starve.
     fn wait_for_allotment(&self, stopped: &dyn Fn() -> bool) -> bool {
         let begun = Instant::now();
         loop {
             if self.cap.may_rise(&self.principal) && self.cap.begin_allotment(&self.principal) {
                 return true;
             }
-            if stopped() || begun.elapsed() >= MAX_ALLOTMENT_WAIT {
+            if stopped() || begun.elapsed() >= MAX_ALLOTMENT_WAIT || !self.cap.idle_lanes_starve() {
                 return false;
             }
             self.give_turn(stopped);

@@ -20,6 +20,17 @@ pub(crate) struct Sample {
     pub memory: Option<(u64, u64)>,
     /// Share of the last ten seconds in which a thread waited for I/O, 0 to 1.
     pub io: Option<f64>,
+    /// Number of processors of the machine, as far as the system lists them; 0 without a sample before.
+    pub processors: usize,
+}
+
+impl Sample {
+    /// Whether a processor was free, so that a thread of idle priority would have got it. False if this process may use only
+    /// some of the machine's processors, because the sample is of all. `own`: processors that this process may use.
+    pub fn has_free_processor(&self, own: usize) -> bool {
+        let all = self.processors as f64;
+        self.processors == own && own > 0 && (1.0 - self.cpu) * all >= (all / 2.0).min(1.0)
+    }
 }
 
 /// Takes samples.
@@ -35,18 +46,21 @@ impl Sampler {
     }
 
     pub fn sample(&mut self) -> Sample {
-        let ticks = self.text("stat").as_deref().and_then(ticks);
-        let cpu = match (self.ticks, ticks) {
+        let stat = self.text("stat");
+        let ticks = stat.as_deref().and_then(ticks);
+        let (mut cpu, mut listed) = (0.0, 0);
+        match (self.ticks, ticks) {
             // Counters of sleeping processors may run backwards.
             (Some((used, all)), Some((used_now, all_now))) if all_now > all => {
-                (used_now.saturating_sub(used) as f64 / (all_now - all) as f64).min(1.0)
+                cpu = (used_now.saturating_sub(used) as f64 / (all_now - all) as f64).min(1.0);
+                listed = stat.as_deref().map_or(0, processors);
             }
-            _ => 0.0,
-        };
+            _ => {}
+        }
         self.ticks = ticks.or(self.ticks);
         let memory = self.text("meminfo").as_deref().and_then(memory);
         let io = self.text("pressure/io").as_deref().and_then(pressure);
-        Sample { cpu, others: cpu, ours: 0.0, memory, io }
+        Sample { cpu, others: cpu, ours: 0.0, memory, io, processors: listed }
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -64,6 +78,14 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     let all = fields.get(..8)?.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
     let idle = fields.get(3)?.saturating_add(*fields.get(4)?);
     Some((all.saturating_sub(idle), all))
+}
+
+/// The number of lines `cpu0 ...`, `cpu1 ...` and so on.
+fn processors(stat: &str) -> usize {
+    let is_one = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()))
+    };
+    stat.lines().filter(is_one).count()
 }
 
 fn memory(meminfo: &str) -> Option<(u64, u64)> {
@@ -107,8 +129,17 @@ mod tests {
             first,
             Sample { memory: Some((512_000, 2_048_000)), io: Some(0.125), ..Sample::default() }
         );
-        fs::write(proc.path().join("stat"), "cpu  40 0 20 130 10 0 0 0 0 0\n").unwrap();
-        assert_eq!(sampler.sample().cpu, 0.4);
+        assert!(!first.has_free_processor(1));
+        fs::write(proc.path().join("stat"), "cpu  40 0 20 130 10 0 0 0 0 0\ncpu0 1 1\ncpu1 1 1\nintr 1\n")
+            .unwrap();
+        let second = sampler.sample();
+        assert_eq!((second.cpu, second.processors), (0.4, 2));
+        assert!(second.has_free_processor(2));
+        // The free time may belong to processors that this process may not use.
+        assert!(!second.has_free_processor(1) && !second.has_free_processor(3));
+        let busy = Sample { cpu: 0.6, ..second };
+        assert!(!busy.has_free_processor(2));
+        assert!(Sample { cpu: 0.5, processors: 1, ..second }.has_free_processor(1));
         // A counter that runs backwards says nothing.
         fs::write(proc.path().join("stat"), "cpu  1 0 1 1 1 0 0 0 0 0\n").unwrap();
         assert_eq!(sampler.sample().cpu, 0.0);

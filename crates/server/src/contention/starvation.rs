@@ -14,7 +14,8 @@ const LEAST: Duration = Duration::from_millis(20);
 /// than it waits. Twenty other idle lanes for each processor would have the same effect.
 const STARVES: u32 = 20;
 
-/// Time for which a measurement of an idle lane holds. After that a lane becomes idle again, to measure.
+/// Time for which a measurement of an idle lane holds, unless a sample of the machine shows a free processor before. After that a
+/// lane becomes idle again, to measure.
 const HOLDS: Duration = Duration::from_secs(30);
 
 /// How long a thread worked, and how long it waited for a processor, since its beginning.
@@ -96,6 +97,11 @@ impl Starvation {
         }
     }
 
+    /// Notes that a processor of the machine was free, which an idle lane would have got.
+    pub fn note_free_processor(&self) {
+        self.until.store(0, Ordering::Relaxed);
+    }
+
     /// Whether lanes of idle priority starve, as far as it is known.
     pub fn is_known(&self, now: Instant) -> bool {
         !self.limited.load(Ordering::Relaxed) && self.milliseconds(now) < self.until.load(Ordering::Relaxed)
@@ -134,6 +140,9 @@ mod tests {
         assert!(!starvation.is_known(begun));
         starvation.set_limited(false);
         starvation.note(Finding::Works, begun);
+        assert!(!starvation.is_known(begun));
+        starvation.note(Finding::Starves, begun);
+        starvation.note_free_processor();
         assert!(!starvation.is_known(begun));
     }
 

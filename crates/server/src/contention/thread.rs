@@ -37,6 +37,9 @@ impl Contention {
             if due {
                 let lasted = sampled.map_or(0.0, |at| at.elapsed().as_secs_f64());
                 let sample = sampler.sample();
+                if sample.has_free_processor(self.cores) {
+                    self.cap.starvation.note_free_processor();
+                }
                 let ours = self.cap.used();
                 let share = (ours - std::mem::replace(&mut used, ours)) / (lasted * self.cores as f64);
                 let others = if lasted > 0.0 { (sample.cpu - share).clamp(0.0, 1.0) } else { 0.0 };

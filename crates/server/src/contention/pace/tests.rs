@@ -89,6 +89,28 @@ fn a_lane_without_an_allotment_waits_for_it_if_other_programs_take_the_processor
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_lane_does_not_wait_for_an_allotment_after_a_processor_was_free() {
+    use std::sync::atomic::AtomicU64;
+
+    use crate::contention::normal::NormalCount;
+    use crate::contention::priority::ActivePriority;
+
+    let cap = Arc::new(Cap::new(1.0, 2.0, ActivePriority::Idle, NormalCount::default()));
+    cap.starvation.note(Finding::Starves, Instant::now());
+    let who = Arc::from("who");
+    assert!(cap.begin_allotment(&who) && !cap.spend_allotment(&who, Duration::from_secs(60)));
+    let pace = FoldPace::new(cap.clone(), Memory::new(1 << 20, "tests"), who);
+    let asked = AtomicU64::new(0);
+    let lowers = pace.begins(&|| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        cap.starvation.note_free_processor();
+        false
+    });
+    assert!(lowers && asked.load(Ordering::Relaxed) == 1, "{asked:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn an_idle_lane_rises_if_it_starves_and_the_allotment_has_grown() {
     use crate::contention::normal::NormalCount;
     use crate::contention::priority::ActivePriority;
