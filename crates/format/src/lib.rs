@@ -45,8 +45,8 @@
 //! ```
 //!
 //! # Where things are
-//! [`open_path`], [`open`], [`open_tree`] and [`open_raw`] return a [`Dataset`]. [`Dataset::table`] returns a
-//! [`ChunkTable`]. [`wire`] encodes the table in pages. The crate `hdf5-reader` parses HDF5 files, and `netcdf-reader`
+//! [`open_path`], [`open`], [`open_tree`] and [`open_raw`] return a [`Dataset`]. [`join`] makes one of several files whose
+//! variables continue one another. [`Dataset::table`] returns a [`ChunkTable`]. [`wire`] encodes the table in pages. The crate `hdf5-reader` parses HDF5 files, and `netcdf-reader`
 //! the headers of classic netCDF; `tests/test_format_*.py` compares them with the C libraries.
 
 mod array;
@@ -58,6 +58,7 @@ mod decode;
 mod error;
 mod filter;
 mod hdf5;
+mod joined;
 mod not_text;
 mod npy;
 mod open;
@@ -76,6 +77,7 @@ pub use dataset::{Dataset, Dimension, Format, Kind, Storage, Variable, is_named}
 pub use decode::Decoder;
 pub use error::FormatError;
 pub use filter::{Column, Filter};
+pub use joined::{join, join_tables};
 pub use open::{is_self_describing, open, open_path, open_tree};
 pub use raw::open_raw;
 pub use rows::Rows;

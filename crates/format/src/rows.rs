@@ -64,6 +64,11 @@ impl Rows {
         stored.iter().skip(1).fold(size, |all, length| all.saturating_mul(*length))
     }
 
+    /// Whether other variables lie between two indices of the first stored axis.
+    pub(crate) fn has_gap(&self, array: &Array) -> bool {
+        self.stride != Rows::row_bytes(array)
+    }
+
     /// Returns the offset of a chunk and its length, in bytes.
     pub(crate) fn location(&self, array: &Array, number: u64) -> Option<(u64, u64)> {
         let extent = array.extent(number)?;
