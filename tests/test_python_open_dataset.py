@@ -266,7 +266,7 @@ def test_several_files_as_xarray_combines_them(several, months, how):
             with gm.trace() as trace:
                 total = found.t.mean().compute()
             # An outer join moves elements to new labels in memory.
-            assert "join" in how or (trace.requests == 3 and trace.fallbacks == [])
+            assert "join" in how or (trace.requests == 1 and trace.fallbacks == [])
             np.testing.assert_allclose(total.values, wanted.t.mean().values, rtol=1e-12)
         with gm.open_mfdataset([f"{several}/{name}" for name in names], **ours) as found:
             xr.testing.assert_identical(found, wanted)

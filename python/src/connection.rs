@@ -11,11 +11,11 @@ use crate::fork_guard::ForkGuard;
 /// A connection to a cluster. The Python side keeps a few of them.
 #[pyclass(frozen, module = "gristmill._gristmill")]
 pub struct Connection {
-    cluster: ForkGuard<Cluster>,
+    cluster: ForkGuard<Arc<Cluster>>,
 }
 
 impl Connection {
-    pub fn cluster(&self) -> Result<Cluster, Failure> {
+    pub fn cluster(&self) -> Result<Arc<Cluster>, Failure> {
         Ok(self.cluster.get()?.clone())
     }
 }
@@ -29,7 +29,7 @@ impl Connection {
             let options = ClusterOptions::from_env(entry.as_deref())?;
             Cluster::connect(options).map_err(Failure::from)
         });
-        Ok(Connection { cluster: ForkGuard::new(made?) })
+        Ok(Connection { cluster: ForkGuard::new(Arc::new(made?)) })
     }
 
     /// Address of the entry node.
@@ -41,7 +41,7 @@ impl Connection {
 
 /// The cluster of a connection that may not be there.
 pub fn cluster_of(connection: Option<&Bound<'_, Connection>>) -> PyResult<Option<Arc<Cluster>>> {
-    Ok(connection.map(|connection| connection.get().cluster()).transpose()?.map(Arc::new))
+    Ok(connection.map(|connection| connection.get().cluster()).transpose()?)
 }
 
 /// Entry address (or `None` for that of the environment) and path of a URL; `None` for a path of this machine.

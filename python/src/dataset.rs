@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use gristmill_array::{Meaning, Selection, Take};
 use gristmill_client::{
-    Cluster, Folder, ReductionPlan, RemoteDataset, empty_file, meaning_of, plan_reduction, read_dataset,
-    read_slab,
+    Cluster, Folder, ReductionPlan, RemoteDataset, empty_file, joined_files, joined_parts, meaning_of,
+    plan_reduction, read_dataset, read_slab,
 };
 use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
+use gristmill_peers::Files;
 use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
 use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ use crate::convert;
 use crate::errors::Failure;
 use crate::files::{given_up, remote};
 use crate::fork_guard::ForkGuard;
+use crate::joined_files::JoinedFiles;
 use crate::reduction::Reduce;
 use crate::rows::Collected;
 use crate::variable_location::VariableLocation;
@@ -60,6 +62,13 @@ pub enum Where {
     File(FileParts),
     Folder(Folder),
     Cluster { cluster: Arc<Cluster>, remote: Box<RemoteDataset>, path: String },
+    Joined(JoinedFiles),
+}
+
+/// The files of a request.
+enum Asked<'a> {
+    Here(FileParts),
+    Cluster(&'a Arc<Cluster>, Files),
 }
 
 impl Found {
@@ -93,23 +102,18 @@ impl Found {
         let others = plan.chunks.other_tables().map(|table| table.stored_bytes());
         let bytes = plan.chunks.table().stored_bytes() + others.sum::<u64>();
         let mut none = Collected::new(plan.kernel.spec().output);
-        let here = |file: FileParts, none: &mut Collected| {
-            told.begins(named(FoldPlace::Client), bytes);
-            let request = Request { options: options.clone(), ..plan.request(file) };
-            run(request, none, control)
-        };
-        let (outcome, folded_here) = match &self.place {
-            Where::File(file) => (here(file.clone(), &mut none)?, true),
-            Where::Folder(folder) => (here(folder.parts(plan.files())?, &mut none)?, true),
-            Where::Cluster { cluster, remote, path } => match remote.files(plan.files())? {
-                None => (here(empty_file(path)?, &mut none)?, true),
-                Some(files) => {
-                    let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
-                    told.begins(named(planned.plan.place), bytes);
-                    let outcome = cluster.run(&planned, options.clone(), &mut none, control)?;
-                    (outcome, planned.plan.place == FoldPlace::Client)
-                }
-            },
+        let (outcome, folded_here) = match self.asked(plan)? {
+            Asked::Here(file) => {
+                told.begins(named(FoldPlace::Client), bytes);
+                let request = Request { options: options.clone(), ..plan.request(file) };
+                (run(request, &mut none, control)?, true)
+            }
+            Asked::Cluster(cluster, files) => {
+                let planned = cluster.plan_files(files, plan.question()?, place, &options)?;
+                told.begins(named(planned.plan.place), bytes);
+                let outcome = cluster.run(&planned, options.clone(), &mut none, control)?;
+                (outcome, planned.plan.place == FoldPlace::Client)
+            }
         };
         match outcome {
             Outcome::Done(answer) => Ok((answer.value, answer.report, folded_here)),
@@ -117,10 +121,35 @@ impl Found {
         }
     }
 
+    /// The files that a request needs. Without a stored chunk it is an empty file here.
+    fn asked(&self, plan: &ReductionPlan) -> Result<Asked<'_>, Failure> {
+        let (cluster, files, path) = match &self.place {
+            Where::File(file) => return Ok(Asked::Here(file.clone())),
+            Where::Folder(folder) => return Ok(Asked::Here(folder.parts(plan.files())?)),
+            Where::Joined(JoinedFiles::Here(files)) => {
+                let files: Vec<&FileParts> = files.iter().collect();
+                return Ok(Asked::Here(joined_parts(&files, plan.files())?));
+            }
+            Where::Cluster { cluster, remote, path } => (cluster, remote.files(plan.files())?, path.as_str()),
+            Where::Joined(JoinedFiles::Cluster { cluster, opened }) => {
+                let first = opened.first().map_or("", |one| &one.info.file.path);
+                (cluster, joined_files(&opened.iter().collect::<Vec<_>>(), plan.files())?, first)
+            }
+        };
+        Ok(match files {
+            Some(files) => Asked::Cluster(cluster, files),
+            None => Asked::Here(empty_file(path)?),
+        })
+    }
+
     /// Whether the file is still the one whose description was read, as far as that can be told.
     fn unchanged(&self) -> Result<(), Failure> {
         match &self.place {
             Where::File(file) => Ok(file.parts.iter().try_for_each(|part| part.unchanged())?),
+            Where::Joined(JoinedFiles::Here(files)) => {
+                let mut parts = files.iter().flat_map(|file| &file.parts);
+                Ok(parts.try_for_each(|part| part.unchanged())?)
+            }
             _ => Ok(()),
         }
     }
@@ -136,6 +165,15 @@ impl Dataset {
         Ok(Dataset { found: ForkGuard::new(Arc::new(found)) })
     }
 
+    /// Several opened files as one, along a dimension. It has the variables that all files have alike.
+    #[staticmethod]
+    fn join(py: Python<'_>, parts: Vec<Py<Dataset>>, dimension: String) -> PyResult<Dataset> {
+        let parts =
+            parts.iter().map(|part| Ok(part.get().found.get()?.clone())).collect::<PyResult<Vec<_>>>()?;
+        let found = wait(py, &Arc::new(Control::new()), None, move || JoinedFiles::open(&parts, &dimension))?;
+        Ok(Dataset { found: ForkGuard::new(Arc::new(found)) })
+    }
+
     /// The name of its format.
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
@@ -147,6 +185,7 @@ impl Dataset {
     fn id(&self) -> PyResult<Option<String>> {
         Ok(match &self.found.get()?.place {
             Where::Cluster { remote, .. } => remote.opened.as_ref().map(|opened| opened.info.file.id.clone()),
+            Where::Joined(joined) => joined.id(),
             _ => None,
         })
     }
@@ -175,6 +214,15 @@ impl Dataset {
             list.append(described(py, parsed, variable)?)?;
         }
         Ok(list)
+    }
+
+    /// One variable, as in [`variables`](Dataset::variables); `None` if there is none of this name.
+    fn variable<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = self.found.get()?.clone();
+        match found.parsed.variable(name) {
+            Ok(variable) => described(py, &found.parsed, variable).map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
     /// The location of a variable: its file or folder, and the share of each target.

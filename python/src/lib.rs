@@ -11,6 +11,7 @@ mod dataset;
 mod errors;
 mod files;
 mod fork_guard;
+mod joined_files;
 mod program;
 mod quantiles;
 mod reader;

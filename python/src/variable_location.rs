@@ -1,12 +1,14 @@
 //! The location of variables, for descriptions of arrays.
 
-use gristmill_client::{Share, shares};
+use gristmill_client::{Share, joined_files, shares};
 use gristmill_layout::Layout;
+use gristmill_wire::TargetPlace;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::dataset::{Found, Where};
 use crate::errors::Failure;
+use crate::joined_files::JoinedFiles;
 
 /// The files and targets that store a variable.
 pub struct VariableLocation {
@@ -30,7 +32,14 @@ impl VariableLocation {
             bytes: table.stored_bytes(),
         };
         let (unit, targets) = match &found.place {
-            Where::Folder(_) => (None, Some(vec![(None, "this machine".to_owned(), whole)])),
+            Where::Folder(_) | Where::Joined(JoinedFiles::Here(_)) => {
+                (None, Some(vec![(None, "this machine".to_owned(), whole)]))
+            }
+            Where::Joined(JoinedFiles::Cluster { cluster, opened }) => {
+                let files = joined_files(&opened.iter().collect::<Vec<_>>(), &table.files)?;
+                let held = files.map(|files| cluster.shares_of(&files, &table)).transpose()?.flatten();
+                (None, held.map(by_node))
+            }
             Where::File(file) => {
                 let unit = match &file.layout {
                     Layout::Striped(striped) if file.parts.len() > 1 => Some(striped.unit()),
@@ -47,11 +56,7 @@ impl VariableLocation {
             Where::Cluster { remote, .. } => {
                 let unit = remote.opened.as_ref().map(|opened| &opened.info.file);
                 let unit = unit.filter(|file| !file.segments).map(|file| file.unit);
-                let targets = remote.shares(&table)?.map(|held| {
-                    let each = held.into_iter();
-                    each.map(|(place, share)| (Some(place.number), place.address, share)).collect()
-                });
-                (unit, targets)
+                (unit, remote.shares(&table)?.map(by_node))
             }
         };
         Ok(VariableLocation {
@@ -78,4 +83,9 @@ impl VariableLocation {
         dict.set_item("targets", list.transpose()?)?;
         Ok(dict)
     }
+}
+
+/// Shares with the numbers and addresses of their nodes.
+fn by_node(shares: Vec<(TargetPlace, Share)>) -> Vec<(Option<u32>, String, Share)> {
+    shares.into_iter().map(|(place, share)| (Some(place.number), place.address, share)).collect()
 }

@@ -11,6 +11,7 @@ mod dates;
 mod folder;
 mod group;
 mod inputs;
+mod joined;
 mod labels;
 mod mapped;
 mod meaning;
@@ -45,6 +46,7 @@ use inputs::{BoundReduction, Input, ReductionSpec, bind};
 
 pub use calendar::{Calendar, Date};
 pub use folder::{Folder, empty_file};
+pub use joined::{joined_files, joined_parts};
 pub use labels::{AxisCoordinate, Labels};
 pub use mapped::Mapping;
 pub use output::ArrayFile;

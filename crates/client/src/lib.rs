@@ -57,8 +57,8 @@ mod staged_folder;
 pub use array::{
     AnswerAxis, ArrayFile, ArrayPlan, ArrayQuestion, AxisCoordinate, AxisSelection, COSINE_OF_LATITUDE,
     Calendar, Date, Folder, Frequency, Instant, Labels, MAX_SLAB_BYTES, Mapping, Operands, PartialDate,
-    ReductionPlan, Share, Slab, TimeUnits, VariableError, empty_file, meaning_of, plan_array, plan_dataset,
-    plan_reduction, read_dataset, read_slab, shares, write_variable,
+    ReductionPlan, Share, Slab, TimeUnits, VariableError, empty_file, joined_files, joined_parts, meaning_of,
+    plan_array, plan_dataset, plan_reduction, read_dataset, read_slab, shares, write_variable,
 };
 pub use chunk_unit::chunk_unit;
 pub use cluster::Cluster;

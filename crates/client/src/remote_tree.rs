@@ -76,16 +76,10 @@ impl RemoteDataset {
         if self.opened.is_none() && table.files.len() > MAX_BATCH {
             return Ok(None);
         }
-        let Some(files) = self.files(&table.files)? else { return Ok(None) };
-        let layout = files.layout(&self.cluster.peers)?;
-        let mut begins = Vec::new();
-        let mut end = 0u64;
-        for (map, _) in files.each() {
-            begins.push(end);
-            end = end.saturating_add(map.length);
+        match self.files(&table.files)? {
+            Some(files) => self.cluster.shares_of(&files, table),
+            None => Ok(None),
         }
-        let targets = files.map().targets.iter().cloned();
-        Ok(shares(table, &layout, &begins).map(|shares| targets.zip(shares).collect()))
     }
 }
 
@@ -119,6 +113,26 @@ impl Cluster {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the part of a variable on each target of its files. Returns `None` if there are too many chunks.
+    ///
+    /// # Errors
+    /// Returns an error if the layout of a file cannot be read.
+    pub fn shares_of(
+        &self,
+        files: &Files,
+        table: &ChunkTable,
+    ) -> Result<Option<Vec<(TargetPlace, Share)>>, ClientError> {
+        let layout = files.layout(&self.peers)?;
+        let mut begins = Vec::new();
+        let mut end = 0u64;
+        for (map, _) in files.each() {
+            begins.push(end);
+            end = end.saturating_add(map.length);
+        }
+        let targets = files.map().targets.iter().cloned();
+        Ok(shares(table, &layout, &begins).map(|shares| targets.zip(shares).collect()))
     }
 
     pub(crate) fn is_zarr(&self, path: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::{FormatError, MAX_FILES, VIRTUAL_CHUNK_BYTES};
 
 /// Fewest bytes of a chunk of data without an index, if it is cut smaller than in the files so that all files have the same chunks.
 /// Smaller chunks cost more than a request to each file.
-const MIN_CUT_CHUNK_BYTES: u64 = 4 << 10;
+const MIN_CUT_CHUNK_BYTES: u64 = 1 << 10;
 
 /// Attributes that decide what the elements of a variable mean.
 const DECODING_ATTRIBUTES: [&str; 10] = [

@@ -67,17 +67,24 @@ class WholeArray(_Dask, metaclass=_DaskArrayType):  # type: ignore[misc]
     Pickled copies and persisted arrays have the blocks only.
     """
 
-    #: The expression, and the name of the array of dask that it belongs to.
-    _whole: tuple[Array, str]
+    #: The expression, or the function that makes it, and the name of the array of dask that it belongs to.
+    _whole: tuple[Array | Callable[[], Array | None] | None, str]
 
     @classmethod
     def wrap(cls, blocks: Any, whole: Array) -> Any:
         """Adds the expression ``whole`` to blocks that are cut from it.
 
-        Returns ``blocks`` if there is only one, or if the expression does not fit.
+        Returns ``blocks`` if the expression does not fit.
         """
-        if blocks.npartitions < 2 or blocks.shape != whole.shape or blocks.dtype != whole.dtype:
-            return blocks
+        return cls._made(blocks, whole) if _fits(blocks, whole) else blocks
+
+    @classmethod
+    def wrap_later(cls, blocks: Any, make: Callable[[], Array | None]) -> Any:
+        """Adds the expression that ``make`` returns when it is needed for the first time."""
+        return cls._made(blocks, make)
+
+    @classmethod
+    def _made(cls, blocks: Any, whole: Array | Callable[[], Array | None]) -> Any:
         made = cls(blocks.dask, blocks.name, blocks.chunks, meta=blocks._meta)
         made._whole = whole, made._name
         return made
@@ -88,7 +95,13 @@ class WholeArray(_Dask, metaclass=_DaskArrayType):  # type: ignore[misc]
         Returns ``None`` after a write into the array, which changes the name of an array of dask.
         """
         whole, name = self._whole
-        return whole if name == self._name and whole._node.depth < MAX_DEPTH else None
+        if name != self._name:
+            return None
+        if whole is not None and not isinstance(whole, Array):
+            made = whole()
+            whole = made if made is not None and _fits(self, made) else None
+            self._whole = whole, name
+        return whole if whole is not None and whole._node.depth < MAX_DEPTH else None
 
     def _elementwise(self, blocks: Any, function: Callable[..., Any], given: Sequence[Any]) -> Any:
         """Adds an expression to the blocks of a result, if all its operands have one. ``function`` computes it."""
@@ -173,6 +186,10 @@ class WholeArray(_Dask, metaclass=_DaskArrayType):  # type: ignore[misc]
             return None
         asked = delayed(ReductionTask.__call__, name=f"{name}-gristmill", pure=False)(question)
         return da.from_delayed(asked, shape, meta=np.empty((0,) * len(shape), question.dtype)).rechunk(chunks)
+
+
+def _fits(blocks: Any, whole: Array) -> bool:
+    return bool(blocks.shape == whole.shape and blocks.dtype == whole.dtype)
 
 
 def _without_empty(blocks: Any) -> Any:

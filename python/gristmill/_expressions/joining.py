@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Optional
 
 import numpy as np
 
 from .nodes import Apply, Const, Leaf, Node
 from .takes import IndexList, Take
 
+#: Joins leaves along an axis. Returns ``None`` if that is not possible.
+JoinLeaves = Callable[[list[Leaf], int], Optional[Leaf]]
 
-def join(parts: Sequence[Node], axis: int) -> Node | None:
+
+def join(parts: Sequence[Node], axis: int, join_leaves: JoinLeaves | None = None) -> Node | None:
     """Returns the node that consists of these parts along an axis.
 
-    Returns ``None`` if the parts do not come from one array by the same operations.
+    ``join_leaves`` joins parts of variables; by default they are parts of one variable. Returns ``None`` if the parts do not
+    come from one array by the same operations.
     """
     first = parts[0]
     if any(type(part) is not type(first) or part.ndim != first.ndim or part.dtype != first.dtype for part in parts):
         return None
     if isinstance(first, Leaf):
-        return _leaf([part for part in parts if isinstance(part, Leaf)], axis)
+        return (join_leaves or _leaf)([part for part in parts if isinstance(part, Leaf)], axis)
     if isinstance(first, Const):
         return _const([part for part in parts if isinstance(part, Const)], axis)
     if not isinstance(first, Apply):
@@ -35,7 +40,8 @@ def join(parts: Sequence[Node], axis: int) -> Node | None:
         if at < 0 or (same and several[0].shape[at] == 1):
             one = several[0] if same else None
         else:
-            one = join([_repeated(arg, at, node.shape[axis]) for arg, node in zip(several, nodes)], at)
+            wide = [_repeated(arg, at, node.shape[axis]) for arg, node in zip(several, nodes)]
+            one = join(wide, at, join_leaves)
         if one is None:
             return None
         args.append(one)

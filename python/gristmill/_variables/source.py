@@ -46,11 +46,19 @@ class Source:
         try:
             return question(opened)
         except Denied:
-            again = _gristmill.Dataset(*locate(self.url))
-            if again.id != opened.id or again.variables() != opened.variables():
-                raise Stale(f"{self.url} was replaced while it was used; open it again") from None
-            self._opened = again
-            return question(again)
+            self.reopen()
+            return question(self.opened)
+
+    def reopen(self) -> None:
+        """Opens the file again, for new grants.
+
+        Raises :class:`Stale` if the file was replaced.
+        """
+        opened = self.opened
+        again = _gristmill.Dataset(*locate(self.url))
+        if again.id != opened.id or again.variables() != opened.variables():
+            raise Stale(f"{self.url} was replaced while it was used; open it again") from None
+        self._opened = again
 
     @property
     def opened(self) -> _gristmill.Dataset:

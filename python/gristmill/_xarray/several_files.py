@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._errors import NotFound, Usage
 from .._requests.locations import Location
 from .datasets import check_keywords, open_dataset
+from .joined_variables import add_joined
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,6 +40,9 @@ def open_mfdataset(
     **more: Any,
 ) -> xr.Dataset:
     """Opens several files as one :class:`xarray.Dataset` of arrays of dask. By default each file is one block.
+
+    If the files continue one another along one dimension, a reduction is one request to each storage node, whatever the
+    number of files. Then it has the same bits as over one file.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("first.npy", np.arange(4.0))
@@ -95,6 +99,8 @@ def open_mfdataset(
             combined: xr.Dataset = xr.combine_nested(_nested(names, iter(parts)), concat_dim=concat_dim, **how)
         else:
             combined = cast("xr.Dataset", xr.combine_by_coords(parts, **how))
+        if combine == "by_coords" or not any(isinstance(name, list) for name in names):
+            combined = add_joined(combined, parts, _one_dim(concat_dim) if combine == "nested" else None)
     except BaseException:
         for close in closing:
             close()
@@ -111,6 +117,11 @@ def open_mfdataset(
 
     combined.set_close(close_all)
     return combined
+
+
+def _one_dim(given: Any) -> Any:
+    """Returns the only dimension of ``concat_dim``, which may be in a list."""
+    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
 
 
 def _names(urls: Any) -> list[Any]:

@@ -1,0 +1,146 @@
+"""Variables of several files as variables of one file, so that a reduction over all files is one request."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from .._arrays.array import Array
+from .._errors import GristmillError
+from .._expressions.joining import join
+from .._expressions.nodes import Leaf, Node
+from .._expressions.takes import IndexList
+from .._variables.joined_source import JoinedSource
+from .._variables.source import Source
+from .._variables.variable import Variable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def add_joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable | None) -> xr.Dataset:
+    """Returns ``combined`` with the expressions of the variables that its parts continue along a dimension.
+
+    ``dim`` is the dimension, for parts that are in order. ``None`` looks for the dimension by whose labels
+    :func:`xarray.combine_by_coords` sorts the parts. Nothing else changes. Variables that the parts do not continue alike
+    stay as they are.
+    """
+    groups: dict[frozenset[Hashable], list[xr.Dataset]] = {}
+    for part in parts:
+        groups.setdefault(frozenset(part.data_vars) if dim is None else frozenset(), []).append(part)
+    found: dict[Hashable, xr.Variable] = {}
+    for group in groups.values():
+        along = dim if dim is not None else _sorted_dim(group)
+        if along is None or len(group) < 2:
+            continue
+        ordered = group if dim is not None else sorted(group, key=lambda part: part.indexes[along][0])
+        if _is_concatenation(combined, ordered, along):
+            found |= _joined(combined, ordered, along)
+    data = {name: one for name, one in found.items() if name in combined.data_vars}
+    return combined.assign(data).assign_coords({name: one for name, one in found.items() if name not in data})
+
+
+def _sorted_dim(parts: Sequence[xr.Dataset]) -> Hashable | None:
+    """Returns the only dimension with different labels in the parts, if the labels have an order."""
+    first = parts[0]
+    different = []
+    for name, labels in first.indexes.items():
+        others = [part.indexes.get(name) for part in parts[1:]]
+        if any(other is None for other in others):
+            return None
+        if any(not labels.equals(other) for other in others):
+            different.append(name)
+    if len(different) != 1:
+        return None
+    begins = [part.indexes[different[0]][:1].tolist() for part in parts]
+    if not all(begins):
+        return None
+    try:
+        ascending = sorted(begin[0] for begin in begins)
+        return different[0] if all(one < other for one, other in pairwise(ascending)) else None
+    except TypeError:
+        return None
+
+
+def _is_concatenation(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable) -> bool:
+    """Returns whether all labels of the combined dataset are those of the parts, one part after the other."""
+    for name, labels in combined.indexes.items():
+        of_parts = [part.indexes[name] for part in parts if name in part.indexes]
+        if len(of_parts) < len(parts):
+            continue
+        if name == dim:
+            if len(labels) != sum(map(len, of_parts)) or not labels.equals(of_parts[0].append(of_parts[1:])):
+                return False
+        elif any(not labels.equals(one) for one in of_parts):
+            return False
+    return True
+
+
+def _joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable) -> dict[Hashable, xr.Variable]:
+    """Returns the variables of the combined dataset that have expressions of the files as one."""
+    from .._dask.whole_arrays import WholeArray
+
+    sources: dict[Hashable, JoinedSource] = {}
+    found = {}
+    for name, one in combined.variables.items():
+        of_parts = [part.variables.get(name) for part in parts]
+        if dim not in one.dims or one.chunks is None:
+            continue
+        arrays: list[Any] = [part._data for part in of_parts if part is not None and part.dims == one.dims]
+        if len(arrays) < len(parts) or not all(isinstance(array, WholeArray) for array in arrays):
+            continue
+        axis = one.dims.index(dim)
+        data = WholeArray.wrap_later(one._data, partial(_expression, arrays, axis, sources))
+        found[name] = type(one)(one.dims, data, one.attrs, one.encoding)
+    return found
+
+
+def _expression(arrays: Sequence[Any], axis: int, sources: dict[Hashable, JoinedSource]) -> Array | None:
+    """Returns the expression of arrays of dask as one array along an axis."""
+    nodes: list[Node] = []
+    for array in arrays:
+        whole = array._expression()
+        if whole is None:
+            return None
+        nodes.append(whole._node)
+    try:
+        node = join(nodes, axis, partial(_join_leaves, sources))
+    except GristmillError:
+        # The files are not in one cluster, or one of them was replaced. A read of its block says so.
+        return None
+    return None if node is None else Array(node)
+
+
+def _join_leaves(sources: dict[Hashable, JoinedSource], leaves: list[Leaf], axis: int) -> Leaf | None:
+    """Returns variables of several files as a variable of the files as one."""
+    first = leaves[0]
+    of_file = first.axes[axis]
+    if of_file is None:
+        return None
+
+    def rest(leaf: Leaf) -> Hashable:
+        takes = [take.key if isinstance(take, IndexList) else take for at, take in enumerate(leaf.takes) if at != of_file]
+        return leaf.axes, leaf.variable.name, leaf.variable.dims, leaf.variable.decoded, tuple(takes)
+
+    whole = all(leaf.takes[of_file] == (0, leaf.variable.shape[of_file], 1) for leaf in leaves)
+    if not whole or any(rest(leaf) != rest(first) for leaf in leaves):
+        return None
+    source = _source(sources, [leaf.variable.source for leaf in leaves], first.variable.dims[of_file])
+    about = source.opened.variable(first.variable.name)
+    if about is None or about["refused"] or about["dtype"] is None or about["decoded"] is None:
+        return None
+    variable = Variable(source, about, first.variable.decoded)
+    length = sum(leaf.variable.shape[of_file] for leaf in leaves)
+    if variable.dtype != first.dtype or variable.shape[of_file] != length:
+        return None
+    takes = list(first.takes)
+    takes[of_file] = (0, length, 1)
+    return Leaf(variable, takes, first.axes)
+
+
+def _source(sources: dict[Hashable, JoinedSource], parts: Sequence[Source], dimension: str) -> JoinedSource:
+    """Returns the files as one. Variables of the same files share it, so that one request can read several of them."""
+    key = (dimension, *map(id, parts))
+    return sources.setdefault(key, JoinedSource(parts, dimension))
