@@ -38,22 +38,40 @@ impl Shared {
     /// Opens a file for a principal.
     pub fn open(&self, principal: &Principal, path: &str) -> Answer<Opened> {
         self.ready()?;
-        let info = self.stat(principal, path)?;
+        self.open_at(principal, path, &self.addresses()?)
+    }
+
+    /// Opens many files, each with its own outcome.
+    pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
+        self.ready()?;
+        let addresses = self.addresses()?;
+        let opened = many.each.iter().map(|open| self.open_at(principal, &open.path, &addresses));
+        Ok(Batch { each: opened.map(outcome).collect() })
+    }
+
+    /// Opens a file whose targets have these addresses.
+    fn open_at(&self, principal: &Principal, path: &str, addresses: &HashMap<u32, String>) -> Answer<Opened> {
+        let mut info = self.stat_at(principal, path, addresses)?;
+        // A small file lies on few targets. Every node that gets the grant reads only these.
+        info.file = info.file.without_empty_targets();
         let (principal, file) = (principal.to_string(), info.file.clone());
         let grant = Grant { principal, rights: Rights::Read, file, expires: now() + GRANT_SECONDS };
         Ok(Opened { info, grant: self.key.seal(&grant)? })
     }
 
-    /// Opens many files, each with its own outcome.
-    pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
-        let opened = many.each.iter().map(|open| self.open(principal, &open.path));
-        Ok(Batch { each: opened.map(outcome).collect() })
-    }
-
     /// Information about a file that the principal may read.
     pub fn stat(&self, principal: &Principal, path: &str) -> Answer<FileInfo> {
+        self.stat_at(principal, path, &self.addresses()?)
+    }
+
+    fn stat_at(
+        &self,
+        principal: &Principal,
+        path: &str,
+        addresses: &HashMap<u32, String>,
+    ) -> Answer<FileInfo> {
         let entry = self.namespace()?.lookup(principal, &FilePath::parse(path)?, Access::Read)?;
-        Ok(info(&entry, &self.addresses()?))
+        Ok(info(&entry, addresses))
     }
 
     /// Renews the lease of a put.

@@ -67,6 +67,21 @@ impl FileMap {
         format!("{OBJECT_PREFIX}{}", self.id)
     }
 
+    /// The same file without the targets that hold none of its bytes. An empty file keeps one target, and a segments file all.
+    pub fn without_empty_targets(mut self) -> FileMap {
+        let stripes = self.length.checked_div(self.unit).map_or(u64::MAX, |whole| {
+            whole.saturating_add(u64::from(!self.length.is_multiple_of(self.unit))).max(1)
+        });
+        let count = usize::try_from(stripes).unwrap_or(usize::MAX);
+        let first = self.first as usize;
+        if !self.segments && count < self.targets.len() && first < self.targets.len() {
+            self.targets.rotate_left(first);
+            self.targets.truncate(count);
+            self.first = 0;
+        }
+        self
+    }
+
     /// Joins several files into one, with their bytes one after the other. The joined file has all targets in the order
     /// of their numbers, without versions, and no stripes. A single file is returned unchanged. Without files it is
     /// `None`.
@@ -112,5 +127,63 @@ impl FileMap {
             return bad(format!("its length of {} bytes is too large", self.length));
         }
         self.stripes().map(|_| ()).or_else(|error| bad(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_layout::Layout;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn map(length: u64, unit: u64, targets: u32, first: u32) -> FileMap {
+        let place =
+            |number| TargetPlace { number: 10 + number, address: format!("node{number}"), version: 7 };
+        FileMap {
+            id: "0".repeat(32),
+            path: "/file".into(),
+            length,
+            unit,
+            first,
+            record: None,
+            segments: false,
+            targets: (0..targets).map(place).collect(),
+        }
+    }
+
+    /// The target, and the place in its object, of each run of bytes.
+    fn runs(map: &FileMap) -> Vec<(u32, u64, std::ops::Range<u64>)> {
+        let layout: Layout = map.striped().unwrap().into();
+        let extents = layout.extents(0..map.length);
+        extents.map(|one| (map.targets[one.target as usize].number, one.object_offset, one.file)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_stay_where_they_are_without_empty_targets(
+            length in 0u64..400,
+            unit in 1u64..50,
+            targets in 1u32..9,
+            first in 0u32..9,
+        ) {
+            let whole = map(length, unit, targets, first % targets);
+            let trimmed = whole.clone().without_empty_targets();
+            prop_assert_eq!(runs(&trimmed), runs(&whole));
+            let used = length.div_ceil(unit).clamp(1, u64::from(targets));
+            prop_assert_eq!(trimmed.targets.len() as u64, used);
+            prop_assert!(trimmed.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn maps_that_cannot_be_cut_stay_as_they_are() {
+        let segments = FileMap { segments: true, ..map(5, 10, 4, 2) };
+        let impossible = [segments, map(5, 0, 4, 2), map(5, 10, 4, 9), map(u64::MAX, 1, 4, 1)];
+        for one in impossible {
+            assert_eq!(one.clone().without_empty_targets(), one);
+        }
     }
 }
