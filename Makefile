@@ -13,6 +13,8 @@ VENV := .venv
 # The package as 'pip install .' builds it, but without optimisation and with what is built already.
 PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
+# Files of tests that run at once. Many tests wait for processes, so there is one more than there are processors.
+TESTS_AT_ONCE := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 8 ? n : 8)))
 
 .PHONY: run check test docs bench figures audit build clean
 
@@ -35,7 +37,8 @@ test: $(VENV)/ready $(RG)
 	$(CARGO) build --workspace --all-features --bins --tests
 	$(PYTHON_DOOR)
 	scripts/browser
-	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q tests bench
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs \
+	    -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder tests bench
 	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 	$(VENV)/bin/python bench/lab run son2010_fig10 dosas2012_fig06 --quick \

@@ -173,6 +173,26 @@ def real_data():
     return folder
 
 
+#: Files whose longest test takes a minute or more. They begin first, so that the last process does not end long after the others.
+LONG_FILES = (
+    "test_differential.py",
+    "test_under_attack.py",
+    "test_random_faults.py",
+    "test_cluster_load.py",
+    "test_extremes.py",
+    "test_interruption.py",
+    "test_attacks.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        name = item.path.name
+        return LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES)
+
+    items.sort(key=place)
+
+
 def pytest_report_header():
     free = shutil.disk_usage(tempfile.gettempdir()).free >> 30
     return f"gristmill: {binary()} on {sys.platform}, {free} GiB free for the files of tests"

@@ -124,7 +124,8 @@ def test_the_report_to_a_person_tells_of_lanes_or_targets(up, pair):
     for content, args, targets in (
         (bytes(80_000), ("--stripe", "1KiB"), "4 targets, 0 B between targets"),
         (bytes(80_000), ("--on", "2"), "1 target, "),
-        (b"", (), "4 targets"),
+        (bytes(80_000), ("--stripe", "64KiB"), "2 targets, 0 B between targets"),
+        (b"", (), "1 target"),
     ):
         _, url = pair.store(content, *args)
         for place in ("storage", "client"):

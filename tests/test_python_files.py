@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 from datetime import datetime, timezone
 
@@ -9,6 +10,11 @@ import h5py
 import numpy as np
 import pytest
 from python_package import TIMEOUT, cluster, gm, huge, place, python  # noqa: F401
+
+
+def described(value):
+    """The id of a test, the same in every process."""
+    return re.sub(r" at 0x\w+", "", repr(value))
 
 
 def test_an_open_file_is_read_as_python_reads_files(place):
@@ -71,7 +77,7 @@ def test_a_file_replaced_while_it_is_open_is_stale(cluster):
         io.BytesIO(bytes(range(256)) * 5000),
         b"",
     ],
-    ids=repr,
+    ids=described,
 )
 def test_whatever_holds_bytes_can_be_put(cluster, source):
     if isinstance(source, io.BytesIO):
@@ -83,7 +89,7 @@ def test_whatever_holds_bytes_can_be_put(cluster, source):
     assert gm.get(cluster.path("held")) == wanted
 
 
-@pytest.mark.parametrize("source", [np.array([object()]), 7, None, io.StringIO("text")], ids=repr)
+@pytest.mark.parametrize("source", [np.array([object()]), 7, None, io.StringIO("text")], ids=described)
 def test_what_holds_no_bytes_is_refused(cluster, source):
     with pytest.raises((gm.Usage, TypeError)):
         gm.put(source, cluster.path("refused"))
