@@ -81,9 +81,9 @@ pub use joined::{join, join_tables};
 pub use open::{is_self_describing, open, open_path, open_tree};
 pub use raw::open_raw;
 pub use rows::Rows;
-pub use source::{FileSource, Source};
+pub use source::{ObjectSource, Source};
 pub use table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef, FoundChunk, MAX_CHUNKS};
-pub use tree::{FolderTree, MemoryTree, Tree};
+pub use tree::{BackendTree, MemoryTree, Tree};
 
 /// Most dimensions of a variable; HDF5's own bound.
 pub const MAX_DIMENSIONS: usize = 32;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::dataset::Dataset;
-use crate::source::{self, FileSource, Source};
-use crate::tree::{FolderTree, Tree};
+use crate::source::{self, ObjectSource, Source, io_error};
+use crate::tree::{BackendTree, Tree};
 use crate::{FormatError, classic, hdf5, not_text, npy, text, zarr};
 
 /// Bytes by which a format is recognised.
@@ -34,10 +34,12 @@ pub fn is_self_describing(name: &Path) -> bool {
 /// text, [`FormatError::Io`] if the file cannot be read, and another [`FormatError`] if it cannot be parsed.
 pub fn open_path(path: &Path) -> Result<Dataset, FormatError> {
     if path.is_dir() {
-        return open_tree(Arc::new(FolderTree::new(path)));
+        return open_tree(Arc::new(BackendTree::of_folder(path)?));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    open(Arc::new(FileSource::open(path)?), &name)
+    let failed = |error| FormatError::io(path.display().to_string(), io_error(error));
+    let object = gristmill_backend::open_file(path).map_err(failed)?;
+    open(Arc::new(ObjectSource::new(object)), &name)
 }
 
 /// Opens a file and recognises its format by its first bytes. Delimited text is recognised by the ending of `name`:

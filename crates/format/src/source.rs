@@ -1,8 +1,9 @@
 //! Sources of the bytes of one file.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::io;
+use std::sync::Arc;
+
+use gristmill_backend::{BackendError, Object};
 
 use crate::FormatError;
 
@@ -51,38 +52,38 @@ fn past_end(offset: u64, bytes: u64, len: u64) -> FormatError {
     )
 }
 
-/// A local file.
-#[derive(Debug)]
-pub struct FileSource {
-    file: File,
-    len: u64,
-}
+/// An opened object of a backend.
+pub struct ObjectSource(Arc<dyn Object>);
 
-impl FileSource {
-    /// Opens a file to read it.
-    ///
-    /// # Errors
-    /// Returns [`FormatError::Io`] if the file cannot be opened, or is not a regular file.
-    pub fn open(path: &Path) -> Result<FileSource, FormatError> {
-        let failed = |source| FormatError::io(path.display().to_string(), source);
-        let file = File::open(path).map_err(failed)?;
-        let meta = file.metadata().map_err(failed)?;
-        if !meta.is_file() {
-            let no_file = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
-            return Err(failed(no_file));
-        }
-        Ok(FileSource { file, len: meta.len() })
+impl ObjectSource {
+    /// The bytes of an object.
+    pub fn new(object: Arc<dyn Object>) -> ObjectSource {
+        ObjectSource(object)
     }
 }
 
-impl Source for FileSource {
+impl Source for ObjectSource {
     fn len(&self) -> u64 {
-        self.len
+        self.0.found().length
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
         let what = format!("{} bytes at {offset}", into.len());
-        self.file.read_exact_at(into, offset).map_err(|source| FormatError::io(what, source))
+        self.0.read_at(offset, into).map_err(|error| FormatError::io(what, io_error(error)))
+    }
+}
+
+/// The error of a backend as one of the system, of the same kind.
+pub(crate) fn io_error(error: BackendError) -> io::Error {
+    match error {
+        BackendError::Io { source, .. } => source,
+        BackendError::NotFound { .. } => io::ErrorKind::NotFound.into(),
+        BackendError::Denied { .. } => io::Error::new(io::ErrorKind::PermissionDenied, error),
+        BackendError::Short { .. } => io::Error::new(io::ErrorKind::UnexpectedEof, error),
+        BackendError::WrongKind { .. } | BackendError::InvalidKey { .. } => {
+            io::Error::new(io::ErrorKind::InvalidInput, error)
+        }
+        error => io::Error::other(error),
     }
 }
 

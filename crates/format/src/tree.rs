@@ -1,11 +1,12 @@
 //! Trees of files, for formats that have many files.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::source::{FileSource, Source};
+use gristmill_backend::{Backend, BackendError, Found, Key, MAX_LIST_PAGE, Mount, MountOptions, Object};
+
+use crate::source::{ObjectSource, Source, io_error};
 use crate::{FormatError, MAX_FILES};
 
 /// Most levels of folders below a root.
@@ -28,72 +29,107 @@ pub trait Tree: Send + Sync {
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError>;
 }
 
-/// A folder of this machine.
-#[derive(Debug)]
-pub struct FolderTree {
-    root: PathBuf,
+/// All files of a backend, or those below one of its folders.
+#[derive(Clone)]
+pub struct BackendTree {
+    backend: Arc<dyn Backend>,
 }
 
-impl FolderTree {
-    /// The tree below this folder.
-    pub fn new(root: impl Into<PathBuf>) -> FolderTree {
-        FolderTree { root: root.into() }
+impl BackendTree {
+    /// The tree of a backend.
+    pub fn new(backend: Arc<dyn Backend>) -> BackendTree {
+        BackendTree { backend }
     }
 
-    /// Returns the path of a key. Keys come from files, so a key must not name anything above the root.
-    fn path(&self, key: &str) -> Result<PathBuf, FormatError> {
-        let whole = key.is_empty() || key.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        if !whole || key.contains('\0') {
-            return Err(FormatError::damaged("Zarr", format!("it names a file {key:?}")));
-        }
-        Ok(self.root.join(key))
+    /// The tree below a folder of this machine, of the user who runs the process.
+    ///
+    /// # Errors
+    /// Returns [`FormatError::Io`] if the folder cannot be opened.
+    pub fn of_folder(root: &Path) -> Result<BackendTree, FormatError> {
+        let options = MountOptions { without_change_time: true, follows_links_out: true };
+        let mount =
+            Mount::open_with(root, options).map_err(|error| failed(root.display().to_string(), error))?;
+        Ok(BackendTree::new(Arc::new(mount)))
     }
 
-    fn walk(
-        &self,
-        folder: &Path,
-        key: &str,
-        depth: usize,
-        found: &mut Vec<(String, u64)>,
-    ) -> Result<(), FormatError> {
+    /// The state of a file; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Returns [`FormatError::Io`] if that cannot be found out.
+    pub fn stat(&self, key: &str) -> Result<Option<Found>, FormatError> {
+        known(key, self.backend.stat(&checked(key)?))
+    }
+
+    /// Opens a file; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Returns [`FormatError::Io`] if the file cannot be opened.
+    pub fn object(&self, key: &str) -> Result<Option<Arc<dyn Object>>, FormatError> {
+        known(key, self.backend.open(&checked(key)?))
+    }
+
+    /// All files below a folder, as [`Tree::list`] returns them, with their states.
+    ///
+    /// # Errors
+    /// It fails as [`Tree::list`] does.
+    pub fn files(&self, folder: &str) -> Result<Vec<(String, Found)>, FormatError> {
+        let mut found = Vec::new();
+        self.walk(&checked(folder)?, 0, &mut found)?;
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
+    }
+
+    fn walk(&self, folder: &Key, depth: usize, found: &mut Vec<(String, Found)>) -> Result<(), FormatError> {
         FormatError::limit("levels of folders", depth as u64, MAX_DEPTH as u64)?;
-        let failed = |source| FormatError::io(folder.display().to_string(), source);
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound) => return Ok(()),
-            Err(error) => return Err(failed(error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            // Keys are UTF-8, so other names belong to no array.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let below = if key.is_empty() { name } else { format!("{key}/{name}") };
-            let meta = fs::metadata(entry.path()).map_err(failed)?;
-            if meta.is_dir() {
-                self.walk(&entry.path(), &below, depth + 1, found)?;
-            } else if meta.is_file() {
-                FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
-                found.push((below, meta.len()));
+        let mut after: Option<String> = None;
+        loop {
+            let page = match self.backend.list(folder, after.as_deref(), MAX_LIST_PAGE) {
+                Ok(page) => page,
+                Err(BackendError::NotFound { .. }) => return Ok(()),
+                Err(error) => return Err(failed(folder.to_string(), error)),
+            };
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.name.clone());
+            for entry in page {
+                let key = folder.join(&entry.name).map_err(|error| failed(entry.name.clone(), error))?;
+                match entry.found {
+                    None => self.walk(&key, depth + 1, found)?,
+                    Some(state) => {
+                        FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
+                        found.push((key.to_string(), state));
+                    }
+                }
             }
         }
-        Ok(())
     }
 }
 
-impl Tree for FolderTree {
+/// Keys come from files, so a key must not name anything above the root.
+fn checked(key: &str) -> Result<Key, FormatError> {
+    Key::new(key).map_err(|_| FormatError::damaged("Zarr", format!("it names a file {key:?}")))
+}
+
+fn failed(what: String, error: BackendError) -> FormatError {
+    FormatError::io(what, io_error(error))
+}
+
+/// `None` for what does not exist or is not a file.
+fn known<T>(key: &str, found: gristmill_backend::Result<T>) -> Result<Option<T>, FormatError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => Ok(None),
+        Err(error) => Err(failed(key.to_owned(), error)),
+    }
+}
+
+impl Tree for BackendTree {
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
-        let path = self.path(key)?;
-        if !path.is_file() {
-            return Ok(None);
-        }
-        Ok(Some(Arc::new(FileSource::open(&path)?)))
+        let object = self.object(key)?;
+        Ok(object.map(|object| Arc::new(ObjectSource::new(object)) as Arc<dyn Source>))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        let mut found = Vec::new();
-        self.walk(&self.path(folder)?, folder, 0, &mut found)?;
-        found.sort_unstable();
-        Ok(found)
+        Ok(self.files(folder)?.into_iter().map(|(key, found)| (key, found.length)).collect())
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use gristmill_backend::BackendError;
 use gristmill_format::FormatError;
 use gristmill_kernel::KernelError;
 use gristmill_layout::LayoutError;
@@ -39,6 +40,9 @@ pub enum RunError {
     /// The store that holds a target's part failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The storage of others that holds a file failed.
+    #[error(transparent)]
+    Backend(BackendError),
     /// A file could not be opened.
     #[error("cannot open {}: {why}", path.display())]
     Open {
@@ -277,6 +281,18 @@ impl ErrorKind {
         ErrorKind::NAMES.iter().find(|(_, known)| *known == name).map_or(ErrorKind::Failed, |(kind, _)| *kind)
     }
 
+    /// The kind of a backend's failure.
+    pub fn of_backend(error: &BackendError) -> ErrorKind {
+        match error {
+            BackendError::NotFound { .. } => ErrorKind::NotFound,
+            BackendError::WrongKind { .. } | BackendError::InvalidKey { .. } => ErrorKind::Usage,
+            BackendError::Denied { .. } => ErrorKind::Denied,
+            BackendError::Changed { .. } | BackendError::Short { .. } => ErrorKind::Stale,
+            BackendError::Unavailable { .. } => ErrorKind::Unavailable,
+            BackendError::Io { .. } | BackendError::Internal { .. } => ErrorKind::Failed,
+        }
+    }
+
     /// The kind of a store's failure.
     pub fn of_store(error: &StoreError) -> ErrorKind {
         match error {
@@ -291,6 +307,16 @@ impl ErrorKind {
             | StoreError::Invalid { .. }
             | StoreError::TooLarge { .. } => ErrorKind::Usage,
             _ => ErrorKind::Failed,
+        }
+    }
+}
+
+impl From<BackendError> for RunError {
+    fn from(error: BackendError) -> RunError {
+        match error {
+            BackendError::Changed { name } => RunError::Changed { name },
+            BackendError::Internal { what } => RunError::Internal { what },
+            error => RunError::Backend(error),
         }
     }
 }
@@ -310,6 +336,7 @@ impl RunError {
             RunError::Remote { kind, .. } => *kind,
             RunError::Busy { .. } => ErrorKind::Busy,
             RunError::Store(error) => ErrorKind::of_store(error),
+            RunError::Backend(error) => ErrorKind::of_backend(error),
             RunError::Changed { .. } | RunError::ChangedSince { .. } | RunError::Truncated { .. } => {
                 ErrorKind::Stale
             }
@@ -337,6 +364,9 @@ impl RunError {
             RunError::Kernel(error) => error.is_usage(),
             RunError::Open { usage, .. } => *usage,
             RunError::Remote { kind, .. } => matches!(kind, ErrorKind::Usage | ErrorKind::NotFound),
+            RunError::Backend(error) => {
+                matches!(ErrorKind::of_backend(error), ErrorKind::Usage | ErrorKind::NotFound)
+            }
             RunError::Layout(_)
             | RunError::OutOfFile { .. }
             | RunError::Ragged { .. }

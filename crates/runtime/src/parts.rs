@@ -1,12 +1,8 @@
 //! Files as the runtime reads them: a layout, and one part for each target.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_layout::{Layout, Striped, TargetIndex};
+use gristmill_layout::{Layout, TargetIndex};
 use gristmill_store::{ObjectId, ObjectStore, ReadOptions, StoreError, Version};
 
 use crate::RunError;
@@ -89,113 +85,6 @@ pub struct Placement {
 pub fn combine_versions(versions: impl Iterator<Item = u64>) -> u64 {
     let step = |hash: u64, version: u64| (hash ^ version).wrapping_mul(0x0000_0100_0000_01b3);
     versions.fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-impl FileParts {
-    /// Opens a plain file of this machine.
-    ///
-    /// # Errors
-    /// The error is [`RunError::Open`] if there is no such file, if it is not a regular file, if it has bytes but its
-    /// length is 0, or if it cannot be opened.
-    pub fn plain(path: &Path) -> Result<FileParts, RunError> {
-        let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
-        let failed = |e: io::Error| match e.kind() {
-            io::ErrorKind::NotFound => refuse("there is no such file; check the path", true),
-            io::ErrorKind::PermissionDenied => {
-                refuse("permission denied; ask its owner for read access or run as a user who has it", false)
-            }
-            _ => refuse(&e.to_string(), false),
-        };
-        // The type is checked by name first, because opening a pipe would wait for its writer.
-        let kind = std::fs::metadata(path).map_err(failed)?.file_type();
-        if kind.is_dir() {
-            return Err(refuse("it is a directory; name a regular file", true));
-        }
-        if !kind.is_file() {
-            return Err(refuse("it is not a regular file; copy its bytes into a regular file first", true));
-        }
-        let file = File::open(path).map_err(failed)?;
-        let meta = file.metadata().map_err(failed)?;
-        // Files in /proc and similar folders have length 0.
-        if meta.len() == 0 && file.read_at(&mut [0], 0).is_ok_and(|read| read > 0) {
-            return Err(refuse(
-                "its length is 0 although it has bytes; copy them into a regular file first",
-                true,
-            ));
-        }
-        // An error is ignored: this is a hint to the page cache.
-        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
-        let state = PlainState::from_metadata(&meta);
-        let part = PlainPart { name: path.display().to_string(), file, state };
-        let length = part.state.length;
-        Ok(FileParts {
-            name: part.name.clone(),
-            length,
-            layout: Layout::Striped(Striped::new(length.max(1), 1, 0)?),
-            parts: vec![Arc::new(part)],
-            place: Placement {
-                place: "client",
-                why: "a plain file of this machine is folded by the process that asks",
-                remote: false,
-            },
-        })
-    }
-}
-
-/// The length and the time of change (seconds, nanoseconds) of a plain file. They tell one state from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PlainState {
-    length: u64,
-    modified: (i64, i64),
-}
-
-impl PlainState {
-    fn from_metadata(meta: &std::fs::Metadata) -> PlainState {
-        PlainState { length: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
-    }
-}
-
-struct PlainPart {
-    name: String,
-    file: File,
-    state: PlainState,
-}
-
-impl Part for PlainPart {
-    fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = offset + done as u64;
-            match self.file.read_at(&mut buffer[done..], at) {
-                Ok(0) => {
-                    let length = self.state.length;
-                    return Err(RunError::Truncated { name: self.name.clone(), offset: at, length });
-                }
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(RunError::Read { name: self.name.clone(), offset: at, source }),
-            }
-        }
-        Ok(())
-    }
-
-    fn unchanged(&self) -> Result<(), RunError> {
-        let meta = self.file.metadata();
-        let meta = meta.map_err(|source| RunError::Read { name: self.name.clone(), offset: 0, source })?;
-        if PlainState::from_metadata(&meta) == self.state {
-            return Ok(());
-        }
-        Err(RunError::Changed { name: self.name.clone() })
-    }
-
-    fn version(&self) -> u64 {
-        let (seconds, nanoseconds) = self.state.modified;
-        (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds as u64) ^ self.state.length
-    }
-
-    fn describe(&self) -> String {
-        "this process".to_owned()
-    }
 }
 
 /// One target's object in an object store, at one version.

@@ -1,14 +1,11 @@
-//! The chunks of a folder of this machine as one file. Chunk files are opened only when they are read, so their number
-//! is not limited by open files.
+//! The chunks of a folder of this machine as one file. Only some of the chunk files stay open, so their number is not limited.
 
-use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_format::{Dataset, FileRef, FolderTree, FormatError, Source, Tree, open_tree};
-use gristmill_layout::{Layout, Striped};
-use gristmill_runtime::{FileParts, Part, Placement, RunError};
+use gristmill_backend::Found;
+use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, ObjectSource, Source, Tree, open_tree};
+use gristmill_runtime::{FileParts, Placement, RunError};
 
 use crate::ClientError;
 use crate::file_states::FileStates;
@@ -20,91 +17,33 @@ const CLIENT: Placement = Placement {
     remote: false,
 };
 
-/// One file, in the state that it had when the request was made.
-struct FolderPart {
-    path: PathBuf,
-    state: State,
-}
-
-/// Length in bytes, and time of the last change in seconds and nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct State(u64, i64, i64);
-
-impl State {
-    fn of(meta: &std::fs::Metadata) -> State {
-        State(meta.len(), meta.mtime(), meta.mtime_nsec())
-    }
-}
-
-impl FolderPart {
-    fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-}
-
-impl Part for FolderPart {
-    fn read(&self, _: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                RunError::Truncated { name: self.name(), offset, length: self.state.0 }
-            }
-            _ => RunError::Read { name: self.name(), offset, source },
-        };
-        File::open(&self.path).and_then(|file| file.read_exact_at(buffer, offset)).map_err(failed)
-    }
-
-    fn unchanged(&self) -> Result<(), RunError> {
-        match std::fs::metadata(&self.path) {
-            Ok(meta) if State::of(&meta) == self.state => Ok(()),
-            _ => Err(RunError::Changed { name: self.name() }),
-        }
-    }
-
-    fn version(&self) -> u64 {
-        let State(length, seconds, nanoseconds) = self.state;
-        (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds as u64) ^ length
-    }
-
-    fn describe(&self) -> String {
-        "this process".to_owned()
-    }
-}
-
 /// A Zarr folder of this machine, with one state of each of its files.
 pub struct Folder {
     /// The variables of the folder.
     pub dataset: Arc<Dataset>,
     root: PathBuf,
-    states: FileStates<State>,
+    tree: BackendTree,
+    states: FileStates<Found>,
 }
 
 /// A folder that notes the state of each file when it is first used.
 struct WatchedTree {
-    tree: FolderTree,
-    root: PathBuf,
-    states: FileStates<State>,
-}
-
-impl WatchedTree {
-    fn check(&self, key: &str) -> Result<(), FormatError> {
-        let failed = |source| FormatError::Io { what: key.to_owned(), source };
-        self.states.check(key, State::of(&std::fs::metadata(self.root.join(key)).map_err(failed)?))
-    }
+    tree: BackendTree,
+    states: FileStates<Found>,
 }
 
 impl Tree for WatchedTree {
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
-        let found = self.tree.open(key)?;
-        if found.is_some() {
-            self.check(key)?;
-        }
-        Ok(found)
+        let Some(object) = self.tree.object(key)? else { return Ok(None) };
+        self.states.check(key, object.found().clone())?;
+        Ok(Some(Arc::new(ObjectSource::new(object))))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        let found = self.tree.list(folder)?;
-        found.iter().try_for_each(|(key, _)| self.check(key))?;
-        Ok(found)
+        let files = self.tree.files(folder)?.into_iter();
+        files
+            .map(|(key, found)| self.states.check(&key, found.clone()).map(|()| (key, found.length)))
+            .collect()
     }
 }
 
@@ -114,28 +53,25 @@ impl Folder {
     /// # Errors
     /// Returns an error if the metadata cannot be read or parsed.
     pub fn open(root: &Path) -> Result<Folder, FormatError> {
-        let states = FileStates::default();
-        let tree = WatchedTree { tree: FolderTree::new(root), root: root.to_owned(), states: states.clone() };
-        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(tree))?), root: root.to_owned(), states })
+        let (tree, states) = (BackendTree::of_folder(root)?, FileStates::default());
+        let watched = WatchedTree { tree: tree.clone(), states: states.clone() };
+        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(watched))?), root: root.to_owned(), tree, states })
     }
 
     /// Returns some files of the folder as one, one after the other.
     ///
     /// # Errors
-    /// Returns [`ClientError::Io`] if a file cannot be read, and [`RunError::Changed`] if it was changed after the
-    /// folder was opened.
+    /// Returns [`FormatError::Io`] if a file cannot be opened, and [`RunError::Changed`] if it was changed after the folder was
+    /// opened.
     pub fn parts(&self, files: &[FileRef]) -> Result<FileParts, ClientError> {
         let part = |file: &FileRef| {
-            let path = self.root.join(&file.name);
-            let meta = std::fs::metadata(&path);
-            let meta = meta.map_err(|source| ClientError::Io { verb: "read", path: path.clone(), source })?;
-            let (state, length, name) = (State::of(&meta), meta.len(), path.display().to_string());
-            if length != file.length || self.states.check(&file.name, state).is_err() {
-                return Err(RunError::Changed { name }.into());
+            let changed = || RunError::Changed { name: self.root.join(&file.name).display().to_string() };
+            let object = self.tree.object(&file.name)?.ok_or_else(changed)?;
+            let found = object.found().clone();
+            if found.length != file.length || self.states.check(&file.name, found).is_err() {
+                return Err(changed().into());
             }
-            let layout: Layout = Striped::new(length.max(1), 1, 0).map_err(RunError::from)?.into();
-            let parts = vec![Arc::new(FolderPart { path, state }) as Arc<dyn Part>];
-            Ok((FileParts { name, length, layout, parts, place: CLIENT }, vec![0]))
+            Ok((FileParts::of_object(object, "this process", CLIENT)?, vec![0]))
         };
         let files = files.iter().map(part).collect::<Result<Vec<_>, ClientError>>()?;
         Ok(FileParts::joined(self.root.display().to_string(), files, 1, CLIENT)?)

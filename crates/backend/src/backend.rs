@@ -1,0 +1,161 @@
+//! The traits that every backend has.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{BackendError, Key, MAX_LIST_PAGE, Result};
+
+/// Most bytes of a stamp.
+const MAX_STAMP_BYTES: usize = 1_024;
+
+/// A text that differs between two versions of an object: an ETag, or length and times of a file. Every node that reads the same
+/// object gets the same stamp.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp(String);
+
+impl Stamp {
+    /// A stamp of at most 1,024 bytes; `None` for a longer text.
+    pub fn new(text: impl Into<String>) -> Option<Stamp> {
+        let text = text.into();
+        (text.len() <= MAX_STAMP_BYTES).then_some(Stamp(text))
+    }
+
+    /// A stamp of a few numbers.
+    pub(crate) fn of_numbers(text: String) -> Stamp {
+        debug_assert!(text.len() <= MAX_STAMP_BYTES, "{} bytes", text.len());
+        Stamp(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A number that differs between stamps: the FNV-1a hash of the text.
+    pub fn number(&self) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.0.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The state of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Bytes of the object.
+    pub length: u64,
+    /// The version.
+    pub stamp: Stamp,
+}
+
+/// A name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name in the folder, without a `/`.
+    pub name: String,
+    /// The state of a file; `None` for a folder.
+    pub found: Option<Found>,
+}
+
+/// Storage with files in folders.
+pub trait Backend: Send + Sync {
+    /// The name of the root in messages, as its user gave it: `/lustre/era5`, `s3://bucket/prefix`.
+    fn name(&self) -> String;
+
+    /// Lists up to `limit` names (at most [`MAX_LIST_PAGE`]) of one level of a folder after the name `after`, in the order of their
+    /// bytes. An empty answer is the end. Names that are neither files nor folders, or not UTF-8, are left out.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::NotFound`] or [`BackendError::WrongKind`] if there is no such folder, and
+    /// [`BackendError::Denied`] if it may not be read. It also fails if the storage fails.
+    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>>;
+
+    /// The state of a file now.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::WrongKind`] if it is not a file, and
+    /// [`BackendError::Denied`] if it may not be read. It also fails if the storage fails.
+    fn stat(&self, key: &Key) -> Result<Found>;
+
+    /// Opens a file in its state now.
+    ///
+    /// # Errors
+    /// It fails as [`stat`](Backend::stat) does.
+    fn open(&self, key: &Key) -> Result<Arc<dyn Object>>;
+
+    /// Opens a file in the state that was found before.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Changed`] if it has another state. It also fails as [`open`](Backend::open) does.
+    fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
+        let object = self.open(key)?;
+        if object.found() == found { Ok(object) } else { Err(BackendError::Changed { name: object.name() }) }
+    }
+}
+
+/// A file of a backend, opened in one state.
+pub trait Object: Send + Sync {
+    /// The name of the object in messages.
+    fn name(&self) -> String;
+
+    /// The state in which it was opened.
+    fn found(&self) -> &Found;
+
+    /// Reads ranges, packed into `out` in their order. They may overlap, and have any order. The length of `out` is the sum of
+    /// their lengths.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Short`] if a range ends after the end of the object, [`BackendError::Changed`] if the object is
+    /// known to have another state, and [`BackendError::NotFound`] if it was removed. It also fails if the storage fails. The content
+    /// of `out` is unspecified then.
+    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()>;
+
+    /// Fills `out` from an offset.
+    ///
+    /// # Errors
+    /// It fails as [`read`](Object::read) does.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let range = offset..offset.saturating_add(out.len() as u64);
+        self.read(std::slice::from_ref(&range), out)
+    }
+
+    /// Checks that all bytes that were read so far were of the state in which the object was opened.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Changed`] if they may not have been. It also fails if the storage does not tell.
+    fn unchanged(&self) -> Result<()>;
+}
+
+/// Checks the arguments of [`Object::read`] for an object with this name and length.
+///
+/// # Errors
+/// The error is [`BackendError::Short`] if a range ends after the end of the object, and [`BackendError::Internal`] if a range is
+/// reversed or `out` has another length.
+pub fn check_ranges(name: impl Fn() -> String, length: u64, ranges: &[Range<u64>], out: usize) -> Result<()> {
+    let mut all = 0u64;
+    for range in ranges {
+        let bytes = range.end.checked_sub(range.start);
+        let bytes = bytes.ok_or(BackendError::Internal { what: "a range to read ends before it begins" })?;
+        if range.end > length && bytes > 0 {
+            return Err(BackendError::Short { name: name(), end: range.end, length });
+        }
+        all = all.saturating_add(bytes);
+    }
+    if all == out as u64 {
+        Ok(())
+    } else {
+        Err(BackendError::Internal { what: "the buffer of a read has another length than its ranges" })
+    }
+}
+
+/// The page of a sorted list of all names of a folder.
+pub(crate) fn page(names: impl Iterator<Item = Entry>, after: Option<&str>, limit: usize) -> Vec<Entry> {
+    let later = names.filter(|entry| after.is_none_or(|after| entry.name.as_str() > after));
+    later.take(limit.min(MAX_LIST_PAGE)).collect()
+}

@@ -1,0 +1,102 @@
+//! Errors of backends.
+
+use std::io;
+
+/// The reason why an object or a folder of a backend cannot be read. `name` is the object as a user knows it: the path on a mount,
+/// or the URL.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// There is no such file or folder.
+    #[error("there is no {name}; check the path")]
+    NotFound {
+        /// The file or folder.
+        name: String,
+    },
+    /// A folder, a pipe or a device instead of a file, or a file instead of a folder.
+    #[error("{name} is {what}; name {wanted}")]
+    WrongKind {
+        /// The file or folder.
+        name: String,
+        /// What it is.
+        what: &'static str,
+        /// What is needed.
+        wanted: &'static str,
+    },
+    /// The user or the node may not read it.
+    #[error("{name} may not be read: {why}")]
+    Denied {
+        /// The file or folder.
+        name: String,
+        /// The reason, and what to do.
+        why: String,
+    },
+    /// It has another version than the one that was opened.
+    #[error("{name} was changed while it was read; repeat the request when nothing writes to it")]
+    Changed {
+        /// The file.
+        name: String,
+    },
+    /// It ends before the bytes that were asked for.
+    #[error("{name} has {length} bytes, and bytes up to {end} were asked for; it is cut off, or was changed")]
+    Short {
+        /// The file.
+        name: String,
+        /// The end of the range that was asked for.
+        end: u64,
+        /// Bytes of the file.
+        length: u64,
+    },
+    /// The name cannot be that of a file in a backend.
+    #[error("the name {key:?} is not allowed: {why}")]
+    InvalidKey {
+        /// The name.
+        key: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// The storage does not answer now.
+    #[error("{name} cannot be reached: {why}")]
+    Unavailable {
+        /// The file or folder.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// The system failed.
+    #[error("cannot {verb} {name}: {source}")]
+    Io {
+        /// What was tried: `open`, `read` or `list`.
+        verb: &'static str,
+        /// The file or folder.
+        name: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The caller broke a rule of the trait.
+    #[error("internal error: {what}; please report it")]
+    Internal {
+        /// The rule.
+        what: &'static str,
+    },
+}
+
+impl BackendError {
+    /// The error of a system call on a file.
+    pub(crate) fn io(verb: &'static str, name: impl Into<String>, source: io::Error) -> BackendError {
+        let name = name.into();
+        match source.kind() {
+            io::ErrorKind::NotFound => BackendError::NotFound { name },
+            io::ErrorKind::PermissionDenied => {
+                let why = "permission denied; ask its owner for read access, or run as a user who has it";
+                BackendError::Denied { name, why: why.to_owned() }
+            }
+            io::ErrorKind::IsADirectory => {
+                BackendError::WrongKind { name, what: "a directory", wanted: "a file" }
+            }
+            io::ErrorKind::NotADirectory => {
+                BackendError::WrongKind { name, what: "below a file", wanted: "a path of folders and a file" }
+            }
+            _ => BackendError::Io { verb, name, source },
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Storage that Gristmill reads and that belongs to others: one small trait for all of it, and the mounted file systems behind it.
+//!
+//! A [`Backend`] lists folders, tells the length and the version of a file, and opens it. An opened [`Object`] reads ranges of one
+//! version. Mounts, object stores and HTTP servers can all do that. What only our own targets can do (append, attributes,
+//! compare-and-swap, leases) is in `gristmill_store::ObjectStore`.
+//!
+//! # Rules
+//! - A read gives the bytes of the version that was opened, or an error. Whoever reads several ranges calls
+//!   [`Object::unchanged`] after the last one. Then all bytes were of one version.
+//! - What is missing, short or unreadable is an error that names the object. It never reads as zeros.
+//! - Lengths and offsets are in bytes. Names are UTF-8, and lists are in the order of their bytes.
+//! - Every method blocks, and may be called from many threads at once.
+//!
+//! # Example
+//! ```
+//! use gristmill_backend::{Backend, BackendError, Key, Mount};
+//!
+//! let folder = tempfile::tempdir()?;
+//! std::fs::create_dir(folder.path().join("2001"))?;
+//! std::fs::write(folder.path().join("2001/tas.f64"), [1, 2, 3, 4])?;
+//!
+//! let mount = Mount::open(folder.path())?;
+//! let names: Vec<String> = mount.list(&Key::ROOT, None, 100)?.into_iter().map(|entry| entry.name).collect();
+//! assert_eq!(names, ["2001"]);
+//!
+//! let object = mount.open(&Key::new("2001/tas.f64")?)?;
+//! assert_eq!(object.found().length, 4);
+//! let mut bytes = [0; 3];
+//! object.read(&[1..3, 0..1], &mut bytes)?;
+//! object.unchanged()?;
+//! assert_eq!(bytes, [2, 3, 1]);
+//! assert!(matches!(object.read_at(3, &mut [0; 2]), Err(BackendError::Short { length: 4, .. })));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
+//! `backend.rs` has the traits and `error.rs` the errors. [`Mount`] is a folder of a mounted file system, [`MemoryBackend`] is for
+//! tests. The feature `suite` has the tests of every backend ([`backend_suite!`]).
+
+mod backend;
+mod error;
+mod key;
+mod memory;
+mod mount;
+#[cfg(feature = "suite")]
+pub mod suite;
+
+pub use backend::{Backend, Entry, Found, Object, Stamp, check_ranges};
+pub use error::BackendError;
+pub use key::{Key, MAX_KEY_BYTES};
+pub use memory::MemoryBackend;
+pub use mount::{MAX_HELD_FILES, Mount, MountOptions, open_file};
+
+/// Result of an operation on a backend.
+pub type Result<T> = std::result::Result<T, BackendError>;
+
+/// Most entries that one call of [`Backend::list`] returns.
+pub const MAX_LIST_PAGE: usize = 1_000;

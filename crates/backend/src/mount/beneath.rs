@@ -1,0 +1,83 @@
+//! Opening of paths that stay below a folder, whatever links and renames there are (`openat2(2)`, `RESOLVE_BENEATH`).
+
+use std::fs::File;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::{BackendError, Key};
+
+/// Tries of one call. The kernel asks for another if a folder above was renamed meanwhile.
+#[cfg(target_os = "linux")]
+const MAX_TRIES: usize = 32;
+
+/// Where symbolic links may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resolve {
+    /// Not out of the folder.
+    Beneath,
+    /// Anywhere.
+    Anywhere,
+}
+
+impl Resolve {
+    /// Opens what a key names below a folder.
+    pub fn open(self, folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+        if self == Resolve::Beneath {
+            return open_beneath(folder, key, flags);
+        }
+        let path = if key.is_root() { "." } else { key.as_str() };
+        Ok(rustix::fs::openat(folder, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    let path = if key.is_root() { "." } else { key.as_str() };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 1;
+    loop {
+        match openat2(folder, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Ok(opened) => return Ok(opened.into()),
+            Err(Errno::AGAIN) if tries < MAX_TRIES => tries += 1,
+            // A kernel before 5.6, or a sandbox that does not know the call.
+            Err(Errno::NOSYS | Errno::PERM) => return open_without_links(folder, key, flags),
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+    open_without_links(folder, key, flags)
+}
+
+/// Opens part after part, and follows no link.
+fn open_without_links(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+    use rustix::fs::openat;
+
+    let parts: Vec<&str> = key.as_str().split('/').collect();
+    let Some((last, above)) = parts.split_last().filter(|_| !key.is_root()) else {
+        return Ok(openat(folder, ".", flags | OFlags::CLOEXEC, Mode::empty())?.into());
+    };
+    let mut at: Option<File> = None;
+    for part in above {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        at = Some(openat(at.as_ref().unwrap_or(folder), *part, flags, Mode::empty())?.into());
+    }
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(at.as_ref().unwrap_or(folder), *last, flags, Mode::empty())?.into())
+}
+
+/// The error of a path that cannot be opened.
+pub(super) fn explain(verb: &'static str, name: String, errno: Errno) -> BackendError {
+    match errno {
+        Errno::XDEV | Errno::LOOP => {
+            let why = "a symbolic link leads out of the tree, or in a circle; copy what it names, or attach that folder, too";
+            BackendError::Denied { name, why: why.to_owned() }
+        }
+        errno => BackendError::io(verb, name, errno.into()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Files of a file system: their states, and reads at an offset.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+
+use crate::{BackendError, Found, Result, Stamp};
+
+/// The times that a version has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Times {
+    /// The time of modification.
+    Modified,
+    /// The times of modification and of change. A program can set the first, but not the second.
+    Changed,
+}
+
+/// Seconds and nanoseconds.
+type Time = (i64, i64);
+
+/// The state of a file of a file system.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileState {
+    kind: Kind,
+    /// Device and inode.
+    identity: (u64, u64),
+    links: u64,
+    length: u64,
+    modified: Time,
+    changed: Time,
+    times: Times,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+    Other(&'static str),
+}
+
+impl PartialEq for FileState {
+    fn eq(&self, other: &FileState) -> bool {
+        self.identity == other.identity && self.found() == other.found()
+    }
+}
+
+impl FileState {
+    /// The state of an opened file.
+    pub fn of(file: &File, times: Times) -> io::Result<FileState> {
+        let meta = file.metadata()?;
+        let kind = match meta.file_type() {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Folder,
+            kind if kind.is_fifo() => Kind::Other("a pipe"),
+            kind if kind.is_socket() => Kind::Other("a socket"),
+            _ => Kind::Other("a device"),
+        };
+        Ok(FileState {
+            kind,
+            identity: (meta.dev(), meta.ino()),
+            links: meta.nlink(),
+            length: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+            times,
+        })
+    }
+
+    pub fn is_folder(&self) -> bool {
+        self.kind == Kind::Folder
+    }
+
+    /// Checks that it is a regular file.
+    pub fn check_kind(&self, name: impl Fn() -> String) -> Result<()> {
+        let what = match self.kind {
+            Kind::File => return Ok(()),
+            Kind::Folder => "a directory",
+            Kind::Other(what) => what,
+        };
+        Err(BackendError::WrongKind { name: name(), what, wanted: "a regular file" })
+    }
+
+    /// Length and version. They do not name device and inode, which may differ between nodes.
+    pub fn found(&self) -> Found {
+        let time = |(seconds, nanoseconds): Time| format!("{seconds}.{nanoseconds:09}");
+        let mut text = format!("{}-{}", self.length, time(self.modified));
+        if self.times == Times::Changed {
+            text = format!("{text}-{}", time(self.changed));
+        }
+        Found { length: self.length, stamp: Stamp::of_numbers(text) }
+    }
+
+    /// Checks that an opened file has the content of this state.
+    pub fn check_same(&self, file: &File, name: impl Fn() -> String) -> Result<()> {
+        let now =
+            FileState::of(file, self.times).map_err(|source| BackendError::io("read", name(), source))?;
+        let same = (now.length, now.modified) == (self.length, self.modified);
+        // A file that gets or loses a name has a new time of change, too, for example if another file takes its name.
+        let same_times =
+            self.times == Times::Modified || now.changed == self.changed || now.links != self.links;
+        if same && same_times { Ok(()) } else { Err(BackendError::Changed { name: name() }) }
+    }
+}
+
+/// Fills `buffer` from an offset of a file.
+pub(super) fn read_range(
+    file: &File,
+    name: impl Fn() -> String,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => {
+                let (end, length) = (offset + buffer.len() as u64, offset + done as u64);
+                return Err(BackendError::Short { name: name(), end, length });
+            }
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(BackendError::io("read", name(), source)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! What only a mounted file system has: links, pipes, permissions, and files that are written in place.
+#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+
+use std::fs;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+
+use gristmill_backend::{Backend, BackendError, Key, MAX_HELD_FILES, Mount, MountOptions, Object, open_file};
+
+const BY_MODIFICATION: MountOptions = MountOptions { without_change_time: true, follows_links_out: false };
+
+fn key(text: &str) -> Key {
+    Key::new(text).unwrap()
+}
+
+fn bytes(object: &Arc<dyn Object>) -> Vec<u8> {
+    let mut out = vec![0; object.found().length as usize];
+    object.read(&[0..out.len() as u64], &mut out).unwrap();
+    object.unchanged().unwrap();
+    out
+}
+
+#[test]
+fn links_stay_within_the_tree() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), b"secret").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("a")).unwrap();
+    fs::write(at("a/file"), b"inside").unwrap();
+    symlink("file", at("a/link")).unwrap();
+    symlink("../a", at("a/up")).unwrap();
+    symlink(outside.path().join("secret"), at("absolute")).unwrap();
+    symlink(outside.path(), at("folder")).unwrap();
+    symlink("../../etc/passwd", at("a/above")).unwrap();
+    symlink("circle", at("circle")).unwrap();
+    symlink("nothing", at("broken")).unwrap();
+    symlink("/proc/self/fd/0", at("magic")).unwrap();
+    let mount = Mount::open(folder.path()).unwrap();
+    for name in ["a/file", "a/link", "a/up/file"] {
+        assert_eq!(bytes(&mount.open(&key(name)).unwrap()), b"inside", "{name}");
+    }
+    for name in ["absolute", "folder/secret", "a/above", "circle", "magic"] {
+        for error in [mount.open(&key(name)).err().unwrap(), mount.stat(&key(name)).unwrap_err()] {
+            assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
+    }
+    assert!(matches!(mount.open(&key("broken")), Err(BackendError::NotFound { .. })));
+    // Folders of the user who runs the process have links that lead anywhere.
+    let options = MountOptions { follows_links_out: true, ..MountOptions::default() };
+    let own = Mount::open_with(folder.path(), options).unwrap();
+    for name in ["absolute", "folder/secret"] {
+        assert_eq!(bytes(&own.open(&key(name)).unwrap()), b"secret");
+    }
+    // A list has only what can be read.
+    let names: Vec<String> =
+        mount.list(&Key::ROOT, None, 100).unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["a"]);
+    let names: Vec<String> =
+        mount.list(&key("a"), None, 1).unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["file"]);
+}
+
+#[test]
+fn pipes_and_devices_are_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).unwrap();
+    let mount = Mount::open(folder.path()).unwrap();
+    for error in [mount.open(&key("pipe")).err().unwrap(), mount.stat(&key("pipe")).unwrap_err()] {
+        assert!(matches!(error, BackendError::WrongKind { what: "a pipe", .. }), "{error:?}");
+    }
+    assert_eq!(mount.list(&Key::ROOT, None, 10).unwrap(), []);
+    let error = open_file(Path::new("/dev/null")).err().unwrap();
+    assert!(matches!(error, BackendError::WrongKind { what: "a device", .. }), "{error:?}");
+}
+
+#[test]
+fn a_mount_is_a_folder_that_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), b"").unwrap();
+    assert!(matches!(Mount::open(folder.path().join("file")), Err(BackendError::WrongKind { .. })));
+    assert!(matches!(Mount::open(folder.path().join("nothing")), Err(BackendError::NotFound { .. })));
+}
+
+#[test]
+fn a_file_that_is_written_in_place_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mount = Mount::open(folder.path()).unwrap();
+    for open in
+        [&|| mount.open(&key("file")) as gristmill_backend::Result<Arc<dyn Object>>, &|| open_file(&path)]
+            as [&dyn Fn() -> gristmill_backend::Result<Arc<dyn Object>>; 2]
+    {
+        fs::write(&path, vec![1; 1000]).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        let old = fs::metadata(&path).unwrap().modified().unwrap() - std::time::Duration::from_secs(60);
+        file.set_modified(old).unwrap();
+        let object = open().unwrap();
+        file.write_at(&[2; 10], 500).unwrap();
+        assert!(matches!(object.unchanged(), Err(BackendError::Changed { .. })));
+        let object = open().unwrap();
+        file.set_len(700).unwrap();
+        let error = object.read(&[600..900], &mut [0; 300]).unwrap_err();
+        assert!(matches!(error, BackendError::Short { length: 700, .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_time_that_a_program_set_back_does_not_hide_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, b"old").unwrap();
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let (mount, coarse) =
+        (Mount::open(folder.path()).unwrap(), Mount::open_with(folder.path(), BY_MODIFICATION).unwrap());
+    let (found, coarsely) = (mount.stat(&key("file")).unwrap(), coarse.stat(&key("file")).unwrap());
+    fs::write(&path, b"new").unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    // The clock of the file system may stand still for some milliseconds.
+    while mount.stat(&key("file")).unwrap() == found {
+        file.set_modified(time).unwrap();
+    }
+    file.set_modified(time).unwrap();
+    assert!(matches!(mount.open_at(&key("file"), &found), Err(BackendError::Changed { .. })));
+    // The documented limit of the coarse version.
+    assert!(coarse.open_at(&key("file"), &coarsely).is_ok());
+}
+
+#[test]
+fn more_files_than_stay_open_are_read_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = Mount::open(folder.path()).unwrap();
+    let count = MAX_HELD_FILES + 40;
+    let mut objects = Vec::new();
+    for n in 0..count {
+        fs::write(folder.path().join(format!("{n}")), n.to_string()).unwrap();
+        objects.push(mount.open(&key(&n.to_string())).unwrap());
+    }
+    for (n, object) in objects.iter().enumerate() {
+        assert_eq!(bytes(object), n.to_string().as_bytes());
+    }
+    // A file that does not stay open is opened by its name again, so another file of this name is noticed.
+    fs::write(folder.path().join("other"), b"x".repeat(3)).unwrap();
+    fs::rename(folder.path().join("other"), folder.path().join(format!("{}", count - 1))).unwrap();
+    let error = objects[count - 1].read(&[0..1], &mut [0]).unwrap_err();
+    assert!(matches!(error, BackendError::Changed { .. }), "{error:?}");
+    // Files that are dropped make room for others.
+    objects.clear();
+    let first = mount.open(&key("0")).unwrap();
+    fs::remove_file(folder.path().join("0")).unwrap();
+    assert_eq!(bytes(&first), b"0");
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_left_out() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff")), b"").unwrap();
+    fs::write(folder.path().join("a"), b"").unwrap();
+    let list = Mount::open(folder.path()).unwrap().list(&Key::ROOT, None, 10).unwrap();
+    assert_eq!(list.len(), 1);
+}
