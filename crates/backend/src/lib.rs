@@ -35,7 +35,7 @@
 //!
 //! # Where things are
 //! `backend.rs` has the traits and `error.rs` the errors. [`Mount`] is a folder of a mounted file system, [`MemoryBackend`] is for
-//! tests. The feature `suite` has the tests of every backend ([`backend_suite!`]).
+//! tests. The feature `suite` has the tests of every backend (`backend_suite!`).
 
 mod backend;
 mod error;
