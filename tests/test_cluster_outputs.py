@@ -63,7 +63,9 @@ def test_what_is_kept_is_what_one_process_makes(nodes, content, kernel, args, on
     # The pieces lie on the nodes that made them.
     told = nodes.stat("/out/made")
     assert told["length"] == len(expected) and told["pieces"] >= 1 and told["stripe_unit"] is None
-    assert {t["target"] for t in told["targets"]} <= {int(n) for n in on.split(",")}
+    # A source with fewer stripes than targets lies on some of them, and so does what is made of it.
+    targets = [t["target"] for t in told["targets"]]
+    assert set(targets) <= {int(n) for n in on.split(",")} and len(set(targets)) == len(targets) >= 1
     assert sum(t["bytes"] for t in told["targets"]) == len(expected)
     assert b"pieces on the nodes that made them" in nodes.grist.ok("stat", nodes.url("/out/made"))
 

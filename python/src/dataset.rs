@@ -8,7 +8,7 @@ use gristmill_client::{
     Cluster, Folder, ReductionPlan, RemoteDataset, empty_file, joined_files, joined_parts, meaning_of,
     plan_reduction, read_dataset, read_slab,
 };
-use gristmill_format::{Attribute, AttributeValue, Dataset as Parsed, Variable};
+use gristmill_format::{Attribute, AttributeValue, ChunkTable, Dataset as Parsed, FormatError, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
 use gristmill_peers::Files;
 use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
@@ -211,7 +211,7 @@ impl Dataset {
         let parsed = &self.found.get()?.parsed;
         let list = PyList::empty(py);
         for variable in &parsed.variables {
-            list.append(described(py, parsed, variable)?)?;
+            list.append(described(py, variable, &parsed.table(&variable.path))?)?;
         }
         Ok(list)
     }
@@ -219,10 +219,14 @@ impl Dataset {
     /// One variable, as in [`variables`](Dataset::variables); `None` if there is none of this name.
     fn variable<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = self.found.get()?.clone();
-        match found.parsed.variable(name) {
-            Ok(variable) => described(py, &found.parsed, variable).map(Some),
-            Err(_) => Ok(None),
-        }
+        let Ok(variable) = found.parsed.variable(name).cloned() else { return Ok(None) };
+        let path = variable.path.clone();
+        // The table of many files takes long to make.
+        let table = wait(py, &Arc::new(Control::new()), None, {
+            let found = found.clone();
+            move || Ok(found.parsed.table(&path))
+        })?;
+        described(py, &variable, &table).map(Some)
     }
 
     /// The location of a variable: its file or folder, and the share of each target.
@@ -301,7 +305,11 @@ fn decode(meaning: &Meaning, raw: Vec<u8>) -> Result<Vec<u8>, Failure> {
     Ok(out)
 }
 
-fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py>(
+    py: Python<'py>,
+    variable: &Variable,
+    table: &Result<ChunkTable, FormatError>,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &variable.path)?;
     dict.set_item("dims", &variable.dimensions)?;
@@ -313,9 +321,8 @@ fn described<'py>(py: Python<'py>, parsed: &Parsed, variable: &Variable) -> PyRe
     dict.set_item("dtype", variable.dtype().ok().map(|dtype| dtype.name()))?;
     let decoded = meaning_of(variable, true).map(|meaning| meaning.decoded().name());
     dict.set_item("decoded", decoded.as_ref().ok())?;
-    let table = parsed.table(&variable.path);
     dict.set_item("refused", table.as_ref().err().map(ToString::to_string))?;
-    if let Ok(table) = &table {
+    if let Ok(table) = table {
         dict.set_item("chunks", &table.array.chunk)?;
         dict.set_item("stored_bytes", table.stored_bytes())?;
     }

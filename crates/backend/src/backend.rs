@@ -59,8 +59,23 @@ pub struct Found {
 pub struct Entry {
     /// The name in the folder, without a `/`.
     pub name: String,
-    /// The state of a file; `None` for a folder.
-    pub found: Option<Found>,
+    /// What has this name.
+    pub content: Content,
+}
+
+/// What a name in a folder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A folder.
+    Folder,
+    /// A file in this state.
+    File(Found),
+    /// Something that cannot be read: a link that leads nowhere, a file without permission, a pipe. Whoever needs the names of all
+    /// files of a folder must report it, because it may stand for a file.
+    Unreadable {
+        /// The whole message.
+        why: String,
+    },
 }
 
 /// Storage with files in folders.
@@ -69,12 +84,30 @@ pub trait Backend: Send + Sync {
     fn name(&self) -> String;
 
     /// Lists up to `limit` names (at most [`MAX_LIST_PAGE`]) of one level of a folder after the name `after`, in the order of their
-    /// bytes. An empty answer is the end. Names that are neither files nor folders, or not UTF-8, are left out.
+    /// bytes. An empty answer is the end. Names that are not UTF-8 are left out.
     ///
     /// # Errors
     /// The error is [`BackendError::NotFound`] or [`BackendError::WrongKind`] if there is no such folder, and
     /// [`BackendError::Denied`] if it may not be read. It also fails if the storage fails.
     fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>>;
+
+    /// Lists all names of one level of a folder, at most `most`, in the order of their bytes.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::TooMany`] if there are more. It also fails as [`list`](Backend::list) does.
+    fn list_all(&self, folder: &Key, most: usize) -> Result<Vec<Entry>> {
+        let mut all: Vec<Entry> = Vec::new();
+        loop {
+            let page = self.list(folder, all.last().map(|entry| entry.name.as_str()), MAX_LIST_PAGE)?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+            if all.len() > most {
+                return Err(BackendError::TooMany { name: format!("{}/{folder}", self.name()), most });
+            }
+        }
+    }
 
     /// The state of a file now.
     ///
@@ -112,7 +145,7 @@ pub trait Object: Send + Sync {
     ///
     /// # Errors
     /// The error is [`BackendError::Short`] if a range ends after the end of the object, [`BackendError::Changed`] if the object is
-    /// known to have another state, and [`BackendError::NotFound`] if it was removed. It also fails if the storage fails. The content
+    /// known to have another state or was removed. It also fails if the storage fails. The content
     /// of `out` is unspecified then.
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()>;
 
@@ -123,6 +156,11 @@ pub trait Object: Send + Sync {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let range = offset..offset.saturating_add(out.len() as u64);
         self.read(std::slice::from_ref(&range), out)
+    }
+
+    /// A number that differs between states of the object, for checkpoints.
+    fn version(&self) -> u64 {
+        self.found().stamp.number()
     }
 
     /// Checks that all bytes that were read so far were of the state in which the object was opened.

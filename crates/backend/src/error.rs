@@ -54,6 +54,14 @@ pub enum BackendError {
         /// The reason.
         why: &'static str,
     },
+    /// A folder has more names than its reader takes.
+    #[error("{name} has more than {most} files and folders; use fewer, for example with larger chunks")]
+    TooMany {
+        /// The folder.
+        name: String,
+        /// The bound.
+        most: usize,
+    },
     /// The storage does not answer now.
     #[error("{name} cannot be reached: {why}")]
     Unavailable {

@@ -1,4 +1,4 @@
-//! Storage that Gristmill reads and that belongs to others: one small trait for all of it, and the mounted file systems behind it.
+//! Reads storage that belongs to others. There is one small trait for all of it. Mounted file systems are the first to have it.
 //!
 //! A [`Backend`] lists folders, tells the length and the version of a file, and opens it. An opened [`Object`] reads ranges of one
 //! version. Mounts, object stores and HTTP servers can all do that. What only our own targets can do (append, attributes,
@@ -7,7 +7,8 @@
 //! # Rules
 //! - A read gives the bytes of the version that was opened, or an error. Whoever reads several ranges calls
 //!   [`Object::unchanged`] after the last one. Then all bytes were of one version.
-//! - What is missing, short or unreadable is an error that names the object. It never reads as zeros.
+//! - An object that is missing, too short or not readable gives an error that names it. It never reads as zeros. A list names what cannot
+//!   be read, too ([`Content::Unreadable`]), so that nobody takes it for a file that does not exist.
 //! - Lengths and offsets are in bytes. Names are UTF-8, and lists are in the order of their bytes.
 //! - Every method blocks, and may be called from many threads at once.
 //!
@@ -45,7 +46,7 @@ mod mount;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use backend::{Backend, Entry, Found, Object, Stamp, check_ranges};
+pub use backend::{Backend, Content, Entry, Found, Object, Stamp, check_ranges};
 pub use error::BackendError;
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::backend::page;
-use crate::{Backend, BackendError, Entry, Found, Key, Object, Result, Stamp, check_ranges};
+use crate::{Backend, BackendError, Content, Entry, Found, Key, Object, Result, Stamp, check_ranges};
 
 /// Files in memory. A file that is written again has a new version. Clones share their files.
 #[derive(Clone, Debug, Default)]
@@ -73,11 +73,11 @@ impl Backend for MemoryBackend {
 
     fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        let mut names: BTreeMap<String, Option<Found>> = BTreeMap::new();
+        let mut names: BTreeMap<String, Content> = BTreeMap::new();
         for (name, found) in files.below(folder) {
             match name.split_once('/') {
-                Some((below, _)) => names.insert(below.to_owned(), None),
-                None => names.insert(name.to_owned(), Some(found)),
+                Some((below, _)) => names.insert(below.to_owned(), Content::Folder),
+                None => names.insert(name.to_owned(), Content::File(found)),
             };
         }
         if names.is_empty() && files.by_key.contains_key(folder.as_str()) {
@@ -90,7 +90,7 @@ impl Backend for MemoryBackend {
         if names.is_empty() && !folder.is_root() {
             return Err(BackendError::NotFound { name: self.name_of(folder) });
         }
-        Ok(page(names.into_iter().map(|(name, found)| Entry { name, found }), after, limit))
+        Ok(page(names.into_iter().map(|(name, content)| Entry { name, content }), after, limit))
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {

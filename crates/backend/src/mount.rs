@@ -2,22 +2,25 @@
 
 mod beneath;
 mod file;
+mod held;
+mod plain;
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::fs::{Dir, FileType, OFlags};
+use rustix::fs::{Dir, Mode, OFlags};
+use rustix::io::Errno;
 
 use self::beneath::Resolve;
-use self::file::{FileState, Times, read_range};
-use crate::{Backend, BackendError, Entry, Found, Key, MAX_LIST_PAGE, Object, Result, check_ranges};
+use self::file::{FileState, Times, read_ranges};
+use self::held::{HeldFile, hold};
+use crate::{Backend, BackendError, Content, Entry, Found, Key, MAX_LIST_PAGE, Object, Result, check_ranges};
 
-/// Most files of a mount that stay open between reads. Further files are opened for each read.
-pub const MAX_HELD_FILES: usize = 256;
+pub use self::held::MAX_HELD_FILES;
+pub use self::plain::open_file;
 
 /// A folder of a mounted file system. Names and symbolic links do not lead out of it, unless its options allow links to.
 #[derive(Clone, Debug)]
@@ -28,11 +31,8 @@ pub struct Mount {
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
-    /// The folder, opened for the resolution of paths only.
-    folder: File,
     times: Times,
     resolve: Resolve,
-    held: AtomicUsize,
 }
 
 /// How a mount is read.
@@ -46,11 +46,11 @@ pub struct MountOptions {
 }
 
 impl Mount {
-    /// Opens a folder.
+    /// Opens a folder. The path is resolved again for each file, so a folder that takes its name later is read from then on.
     ///
     /// # Errors
-    /// The error is [`BackendError::NotFound`], [`BackendError::WrongKind`] or [`BackendError::Denied`] if there is no such folder
-    /// or it may not be searched. It also fails if the system fails.
+    /// The error is [`BackendError::NotFound`] or [`BackendError::WrongKind`] if there is no such folder, and
+    /// [`BackendError::Denied`] if the folders above it may not be searched. It also fails if the system fails.
     pub fn open(path: impl Into<PathBuf>) -> Result<Mount> {
         Mount::open_with(path, MountOptions::default())
     }
@@ -60,19 +60,10 @@ impl Mount {
     /// # Errors
     /// It fails as [`open`](Mount::open) does.
     pub fn open_with(path: impl Into<PathBuf>, options: MountOptions) -> Result<Mount> {
-        let path = path.into();
-        let name = || path.display().to_string();
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder =
-            rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(|errno| match errno {
-                rustix::io::Errno::NOTDIR => {
-                    BackendError::WrongKind { name: name(), what: "a file", wanted: "a directory" }
-                }
-                errno => BackendError::io("open", name(), errno.into()),
-            })?;
         let times = if options.without_change_time { Times::Modified } else { Times::Changed };
         let resolve = if options.follows_links_out { Resolve::Anywhere } else { Resolve::Beneath };
-        let root = Root { folder: folder.into(), path, times, resolve, held: AtomicUsize::new(0) };
+        let root = Root { path: path.into(), times, resolve };
+        root.folder()?;
         Ok(Mount { root: Arc::new(root) })
     }
 }
@@ -82,127 +73,79 @@ impl Root {
         self.path.join(key.as_str()).display().to_string()
     }
 
+    /// The folder, opened for the resolution of paths only.
+    fn folder(&self) -> Result<File> {
+        let name = || self.path.display().to_string();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(&self.path, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::NOTDIR => BackendError::WrongKind { name: name(), what: "a file", wanted: "a directory" },
+            errno => BackendError::io("open", name(), errno.into()),
+        })?;
+        Ok(folder.into())
+    }
+
+    /// Opens what has a key.
+    fn open(&self, verb: &'static str, key: &Key, flags: OFlags) -> Result<File> {
+        let opened = self.resolve.open(&self.folder()?, key, flags);
+        opened.map_err(|errno| beneath::explain(verb, self.name_of(key), errno))
+    }
+
+    fn state_of(&self, key: &Key, file: &File) -> Result<FileState> {
+        FileState::of(file, self.times).map_err(|source| BackendError::io("read", self.name_of(key), source))
+    }
+
     /// Opens a regular file, and its state.
     fn open_file(&self, key: &Key) -> Result<(File, FileState)> {
-        let name = || self.name_of(key);
-        // Without the flag, opening a pipe waits for its writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self
-            .resolve
-            .open(&self.folder, key, flags)
-            .map_err(|errno| beneath::explain("open", name(), errno))?;
-        let state =
-            FileState::of(&file, self.times).map_err(|source| BackendError::io("read", name(), source))?;
-        state.check_kind(name)?;
+        // Opening a device or a pipe does something to it, so the kind is looked up first.
+        if self.look(key)?.is_none() {
+            return Err(self.is_folder(key));
+        }
+        // Something else may have the name since. With the flag, opening a pipe does not wait for its writer.
+        let flags = OFlags::RDONLY | OFlags::NOCTTY;
+        let opened = self.resolve.open(&self.folder()?, key, flags | OFlags::NONBLOCK);
+        let opened = match opened {
+            // Another machine or process has a lease on the file and must give it back first.
+            Err(Errno::AGAIN) => self.resolve.open(&self.folder()?, key, flags),
+            opened => opened,
+        };
+        let file = opened.map_err(|errno| beneath::explain("open", self.name_of(key), errno))?;
+        let state = self.state_of(key, &file)?;
+        state.check_kind(|| self.name_of(key))?;
+        file::wait_for_reads(&file).map_err(|source| BackendError::io("open", self.name_of(key), source))?;
         Ok((file, state))
     }
 
     /// The state of a file, or `None` for a folder.
     fn look(&self, key: &Key) -> Result<Option<FileState>> {
-        let name = || self.name_of(key);
-        let found = self
-            .resolve
-            .open(&self.folder, key, OFlags::PATH)
-            .map_err(|errno| beneath::explain("open", name(), errno))?;
-        let state =
-            FileState::of(&found, self.times).map_err(|source| BackendError::io("read", name(), source))?;
+        let state = self.state_of(key, &self.open("open", key, OFlags::PATH)?)?;
         if state.is_folder() {
             return Ok(None);
         }
-        state.check_kind(name)?;
+        state.check_kind(|| self.name_of(key))?;
         Ok(Some(state))
     }
-}
 
-impl Backend for Mount {
-    fn name(&self) -> String {
-        self.root.path.display().to_string()
+    fn is_folder(&self, key: &Key) -> BackendError {
+        BackendError::WrongKind { name: self.name_of(key), what: "a directory", wanted: "a file" }
     }
 
-    /// Reads all names of the folder, whatever the page. It keeps those of one page in memory.
-    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
-        let limit = limit.clamp(1, MAX_LIST_PAGE);
-        let mut after = after.map(str::to_owned);
-        loop {
-            let names = self.names(folder, after.as_deref(), limit)?;
-            let Some(last) = names.last().cloned() else { return Ok(Vec::new()) };
-            let mut entries = Vec::with_capacity(names.len());
-            for name in names {
-                match self.root.look(&folder.join(&name)?) {
-                    Ok(state) => entries.push(Entry { name, found: state.map(|state| state.found()) }),
-                    // It was removed meanwhile, is a pipe or a device, or a link that leads nowhere or out of the tree.
-                    Err(
-                        BackendError::NotFound { .. }
-                        | BackendError::WrongKind { .. }
-                        | BackendError::Denied { .. },
-                    ) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            if !entries.is_empty() {
-                return Ok(entries);
-            }
-            after = Some(last);
-        }
-    }
-
-    fn stat(&self, key: &Key) -> Result<Found> {
-        let state = self.root.look(key)?;
-        state.map(|state| state.found()).ok_or_else(|| BackendError::WrongKind {
-            name: self.root.name_of(key),
-            what: "a directory",
-            wanted: "a file",
-        })
-    }
-
-    fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
-        let (file, state) = self.root.open_file(key)?;
-        let is_held = self.root.held.fetch_add(1, Ordering::Relaxed) < MAX_HELD_FILES;
-        if !is_held {
-            self.root.held.fetch_sub(1, Ordering::Relaxed);
-        }
-        let file = is_held.then_some(file);
-        Ok(Arc::new(MountedFile {
-            root: self.root.clone(),
-            key: key.clone(),
-            found: state.found(),
-            state,
-            file,
-        }))
-    }
-}
-
-impl Mount {
     /// The first `limit` names of a folder after a name.
     fn names(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<BTreeSet<String>> {
-        let name = || self.root.name_of(folder);
-        let failed = |errno: rustix::io::Errno| match errno {
-            rustix::io::Errno::NOTDIR => {
-                BackendError::WrongKind { name: name(), what: "a file", wanted: "a directory" }
+        let failed = |errno: Errno| match errno {
+            Errno::NOTDIR => {
+                let name = self.name_of(folder);
+                BackendError::WrongKind { name, what: "a file", wanted: "a directory" }
             }
-            errno => beneath::explain("list", name(), errno),
+            errno => beneath::explain("list", self.name_of(folder), errno),
         };
-        let opened = self
-            .root
-            .resolve
-            .open(&self.root.folder, folder, OFlags::RDONLY | OFlags::DIRECTORY)
-            .map_err(failed)?;
+        let opened = self.resolve.open(&self.folder()?, folder, OFlags::RDONLY | OFlags::DIRECTORY);
         let mut names = BTreeSet::new();
-        for entry in Dir::new(opened).map_err(failed)? {
+        for entry in Dir::new(opened.map_err(failed)?).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let Ok(name) = entry.file_name().to_str() else { continue };
-            let kind = entry.file_type();
-            let may_count = matches!(
-                kind,
-                FileType::RegularFile | FileType::Directory | FileType::Symlink | FileType::Unknown
-            );
             let is_in_page =
                 names.len() < limit || names.last().is_some_and(|last: &String| name < last.as_str());
-            if matches!(name, "." | "..")
-                || !may_count
-                || !is_in_page
-                || after.is_some_and(|after| name <= after)
-            {
+            if matches!(name, "." | "..") || !is_in_page || after.is_some_and(|after| name <= after) {
                 continue;
             }
             names.insert(name.to_owned());
@@ -211,6 +154,82 @@ impl Mount {
             }
         }
         Ok(names)
+    }
+
+    /// What has a name that was listed; `None` if it was removed meanwhile.
+    fn entry(&self, folder: &Key, name: String) -> Result<Option<Entry>> {
+        let key = folder.join(&name)?;
+        let content = match self.look(&key) {
+            Ok(None) => Content::Folder,
+            Ok(Some(state)) => Content::File(state.found()),
+            Err(BackendError::NotFound { .. }) if !self.has_name(folder, &name)? => return Ok(None),
+            Err(BackendError::NotFound { name }) => Content::Unreadable {
+                why: format!("{name} is a symbolic link to a file that does not exist"),
+            },
+            Err(error @ (BackendError::WrongKind { .. } | BackendError::Denied { .. })) => {
+                Content::Unreadable { why: error.to_string() }
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Entry { name, content }))
+    }
+
+    /// Whether a folder has a name, whatever it leads to.
+    fn has_name(&self, folder: &Key, name: &str) -> Result<bool> {
+        let folder = self.open("open", folder, OFlags::PATH)?;
+        Ok(rustix::fs::statat(&folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    }
+
+    fn entries(&self, folder: &Key, names: BTreeSet<String>) -> Result<Vec<Entry>> {
+        let entries = names.into_iter().map(|name| self.entry(folder, name));
+        entries.filter_map(Result::transpose).collect()
+    }
+}
+
+impl Backend for Mount {
+    fn name(&self) -> String {
+        self.root.path.display().to_string()
+    }
+
+    /// Reads all names of the folder for each page, because file systems do not sort them. It keeps those of one page in memory.
+    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+        let limit = limit.clamp(1, MAX_LIST_PAGE);
+        let mut after = after.map(str::to_owned);
+        loop {
+            let names = self.root.names(folder, after.as_deref(), limit)?;
+            let Some(last) = names.last().cloned() else { return Ok(Vec::new()) };
+            let entries = self.root.entries(folder, names)?;
+            // All of them may have been removed meanwhile.
+            if !entries.is_empty() {
+                return Ok(entries);
+            }
+            after = Some(last);
+        }
+    }
+
+    /// Reads the names of the folder once.
+    fn list_all(&self, folder: &Key, most: usize) -> Result<Vec<Entry>> {
+        let names = self.root.names(folder, None, most.saturating_add(1))?;
+        if names.len() > most {
+            return Err(BackendError::TooMany { name: self.root.name_of(folder), most });
+        }
+        self.root.entries(folder, names)
+    }
+
+    fn stat(&self, key: &Key) -> Result<Found> {
+        self.root.look(key)?.map(|state| state.found()).ok_or_else(|| self.root.is_folder(key))
+    }
+
+    fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
+        let (file, state) = self.root.open_file(key)?;
+        let found = state.found();
+        Ok(Arc::new(MountedFile {
+            root: self.root.clone(),
+            key: key.clone(),
+            found,
+            state,
+            file: hold(file),
+        }))
     }
 }
 
@@ -221,18 +240,22 @@ struct MountedFile {
     found: Found,
     state: FileState,
     /// The file, if it stays open.
-    file: Option<File>,
+    file: Option<HeldFile>,
 }
 
 impl MountedFile {
     /// Calls `with` with the file in the state in which it was opened.
     fn with_file<T>(&self, with: impl FnOnce(&File) -> Result<T>) -> Result<T> {
         if let Some(file) = &self.file {
-            return with(file);
+            return with(file.file());
         }
-        let (file, state) = self.root.open_file(&self.key)?;
+        let changed = || BackendError::Changed { name: self.name() };
+        let (file, state) = self.root.open_file(&self.key).map_err(|error| match error {
+            BackendError::NotFound { .. } | BackendError::WrongKind { .. } => changed(),
+            error => error,
+        })?;
         if state != self.state {
-            return Err(BackendError::Changed { name: self.name() });
+            return Err(changed());
         }
         with(&file)
     }
@@ -254,74 +277,5 @@ impl Object for MountedFile {
 
     fn unchanged(&self) -> Result<()> {
         self.with_file(|file| self.state.check_same(file, || self.name()))
-    }
-}
-
-impl Drop for MountedFile {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            self.root.held.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn read_ranges(
-    file: &File,
-    name: impl Fn() -> String + Copy,
-    ranges: &[Range<u64>],
-    out: &mut [u8],
-) -> Result<()> {
-    let mut rest = out;
-    for range in ranges {
-        let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
-        read_range(file, name, range.start, now)?;
-        rest = later;
-    }
-    Ok(())
-}
-
-/// Opens a file of this machine by its path, which may lead anywhere. Its version has no time of change, so it stays the same if the
-/// file is renamed.
-///
-/// # Errors
-/// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::WrongKind`] if it is not a regular file, and
-/// [`BackendError::Denied`] if it may not be read. It also fails if the system fails.
-pub fn open_file(path: &Path) -> Result<Arc<dyn Object>> {
-    let name = || path.display().to_string();
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, rustix::fs::Mode::empty());
-    let file: File = opened.map_err(|errno| BackendError::io("open", name(), errno.into()))?.into();
-    let state =
-        FileState::of(&file, Times::Modified).map_err(|source| BackendError::io("read", name(), source))?;
-    state.check_kind(name)?;
-    // An error is ignored: this is a hint to the page cache.
-    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
-    Ok(Arc::new(PlainFile { name: name(), found: state.found(), state, file }))
-}
-
-/// A file that was opened by its path.
-struct PlainFile {
-    name: String,
-    found: Found,
-    state: FileState,
-    file: File,
-}
-
-impl Object for PlainFile {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn found(&self) -> &Found {
-        &self.found
-    }
-
-    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
-        check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
-        read_ranges(&self.file, || self.name(), ranges, out)
-    }
-
-    fn unchanged(&self) -> Result<()> {
-        self.state.check_same(&self.file, || self.name())
     }
 }

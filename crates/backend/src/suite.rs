@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::{Backend, BackendError, Entry, Key, MAX_LIST_PAGE};
+use crate::{Backend, BackendError, Content, Entry, Key, MAX_LIST_PAGE};
 
 /// A backend, and a way to change its files from outside.
 pub trait Fixture {
@@ -74,8 +74,13 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(step).collect()
 }
 
+/// The names and the lengths of files.
 fn names(entries: &[Entry]) -> Vec<(&str, Option<u64>)> {
-    entries.iter().map(|one| (one.name.as_str(), one.found.as_ref().map(|found| found.length))).collect()
+    let length = |entry: &Entry| match &entry.content {
+        Content::File(found) => Some(found.length),
+        _ => None,
+    };
+    entries.iter().map(|one| (one.name.as_str(), length(one))).collect()
 }
 
 /// Ranges may overlap, be empty and have any order.
@@ -188,9 +193,14 @@ pub fn lists_have_one_level_in_the_order_of_bytes(fixture: &dyn Fixture) {
     ];
     assert_eq!(names(&root), wanted);
     assert_eq!(names(&backend.list(&key("c"), None, 100).unwrap()), [("1", Some(1)), ("d", None)]);
-    for entry in root.iter().filter(|entry| entry.found.is_some()) {
-        assert_eq!(backend.stat(&key(&entry.name)).ok(), entry.found, "{}", entry.name);
+    for entry in &root {
+        match &entry.content {
+            Content::File(found) => assert_eq!(backend.stat(&key(&entry.name)).unwrap(), *found),
+            content => assert_eq!(*content, Content::Folder, "{}", entry.name),
+        }
     }
+    assert_eq!(backend.list_all(&Key::ROOT, 7).unwrap(), root);
+    assert!(matches!(backend.list_all(&Key::ROOT, 6), Err(BackendError::TooMany { most: 6, .. })));
 }
 
 /// Pages of any size give all names once.

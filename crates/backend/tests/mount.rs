@@ -6,7 +6,9 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Key, MAX_HELD_FILES, Mount, MountOptions, Object, open_file};
+use gristmill_backend::{
+    Backend, BackendError, Content, Key, MAX_HELD_FILES, Mount, MountOptions, Object, open_file,
+};
 
 const BY_MODIFICATION: MountOptions = MountOptions { without_change_time: true, follows_links_out: false };
 
@@ -54,13 +56,33 @@ fn links_stay_within_the_tree() {
     for name in ["absolute", "folder/secret"] {
         assert_eq!(bytes(&own.open(&key(name)).unwrap()), b"secret");
     }
-    // A list has only what can be read.
-    let names: Vec<String> =
-        mount.list(&Key::ROOT, None, 100).unwrap().into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["a"]);
-    let names: Vec<String> =
-        mount.list(&key("a"), None, 1).unwrap().into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["file"]);
+    // A list says what cannot be read, so that nobody takes it for missing.
+    let list = mount.list(&Key::ROOT, None, 100).unwrap();
+    let readable: Vec<bool> =
+        list.iter().map(|entry| !matches!(entry.content, Content::Unreadable { .. })).collect();
+    let names: Vec<&str> = list.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["a", "absolute", "broken", "circle", "folder", "magic"]);
+    assert_eq!(readable, [true, false, false, false, false, false]);
+    assert_eq!(mount.list_all(&Key::ROOT, 6).unwrap(), list);
+    let Content::Unreadable { why } = &list[2].content else { panic!("{list:?}") };
+    assert!(why.contains("broken is a symbolic link to a file that does not exist"), "{why}");
+}
+
+#[test]
+fn a_folder_that_is_made_anew_is_read_anew() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), b"old").unwrap();
+    let mount = Mount::open(&folder).unwrap();
+    let found = mount.stat(&key("file")).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(matches!(mount.list(&Key::ROOT, None, 10), Err(BackendError::NotFound { .. })));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), b"newer").unwrap();
+    assert_eq!(bytes(&mount.open(&key("file")).unwrap()), b"newer");
+    assert!(matches!(mount.open_at(&key("file"), &found), Err(BackendError::Changed { .. })));
+    assert_eq!(mount.list(&Key::ROOT, None, 10).unwrap().len(), 1);
 }
 
 #[test]
@@ -71,7 +93,12 @@ fn pipes_and_devices_are_no_files() {
     for error in [mount.open(&key("pipe")).err().unwrap(), mount.stat(&key("pipe")).unwrap_err()] {
         assert!(matches!(error, BackendError::WrongKind { what: "a pipe", .. }), "{error:?}");
     }
-    assert_eq!(mount.list(&Key::ROOT, None, 10).unwrap(), []);
+    let list = mount.list(&Key::ROOT, None, 10).unwrap();
+    assert!(matches!(&list[0].content, Content::Unreadable { why } if why.contains("is a pipe")), "{list:?}");
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let error = open_file(&socket).err().unwrap();
+    assert!(matches!(error, BackendError::WrongKind { what: "a socket", .. }), "{error:?}");
     let error = open_file(Path::new("/dev/null")).err().unwrap();
     assert!(matches!(error, BackendError::WrongKind { what: "a device", .. }), "{error:?}");
 }

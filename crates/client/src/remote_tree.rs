@@ -230,9 +230,13 @@ impl Tree for ClusterTree {
         match self.cluster.walk(&self.root, folder, 0, &self.states) {
             Ok(mut found) => {
                 found.sort_unstable();
+                self.states.check_listed(folder, found.iter().map(|(key, _)| key.as_str()))?;
                 Ok(found)
             }
-            Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => {
+                self.states.check_listed(folder, std::iter::empty())?;
+                Ok(Vec::new())
+            }
             Err(error) => Err(failed(&join(&self.root, folder), error)),
         }
     }

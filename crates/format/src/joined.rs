@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use crate::array::{Array, Edges, bytes_of};
-use crate::dataset::{Dataset, Tables, Variable};
+use crate::dataset::{Dataset, Format, Tables, Variable};
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef, MAX_CHUNKS};
 use crate::{FormatError, MAX_FILES, VIRTUAL_CHUNK_BYTES};
 
-/// Fewest bytes of a chunk of data without an index, if it is cut smaller than in the files so that all files have the same chunks.
-/// Smaller chunks cost more than a request to each file.
+/// Fewest bytes of a chunk of data without an index. All joined files need the same chunks, so their chunks may have to be cut. Smaller
+/// chunks cost more than a request to each file.
 const MIN_CUT_CHUNK_BYTES: u64 = 1 << 10;
 
 /// Attributes that decide what the elements of a variable mean.
@@ -35,11 +35,14 @@ const DECODING_ATTRIBUTES: [&str; 10] = [
 /// out. In the tables of the result a file has its number as name: `0`, `1` and so on.
 ///
 /// # Errors
-/// Returns [`FormatError::Limit`] for more than [`MAX_FILES`] files, and [`FormatError::Table`] for none. The table of a variable
+/// Returns [`FormatError::Limit`] for more than [`MAX_FILES`] files, and [`FormatError::Table`] for none and for folders of Zarr. The table of a variable
 /// has the errors of [`join_tables`].
 pub fn join(parts: Vec<Arc<Dataset>>, dimension: &str) -> Result<Dataset, FormatError> {
     FormatError::limit("files", parts.len() as u64, MAX_FILES as u64)?;
     let Some(first) = parts.first().cloned() else { return Err(FormatError::table("it has no file")) };
+    if parts.iter().any(|part| matches!(part.format, Format::Zarr2 | Format::Zarr3)) {
+        return Err(FormatError::table("a folder of Zarr has several files already"));
+    }
     let variables =
         first.variables.iter().filter_map(|variable| joined_variable(&parts, variable, dimension));
     let variables: Vec<Variable> = variables.collect();

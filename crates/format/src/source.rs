@@ -80,7 +80,7 @@ pub(crate) fn io_error(error: BackendError) -> io::Error {
         BackendError::NotFound { .. } => io::ErrorKind::NotFound.into(),
         BackendError::Denied { .. } => io::Error::new(io::ErrorKind::PermissionDenied, error),
         BackendError::Short { .. } => io::Error::new(io::ErrorKind::UnexpectedEof, error),
-        BackendError::WrongKind { .. } | BackendError::InvalidKey { .. } => {
+        BackendError::WrongKind { .. } | BackendError::InvalidKey { .. } | BackendError::TooMany { .. } => {
             io::Error::new(io::ErrorKind::InvalidInput, error)
         }
         error => io::Error::other(error),

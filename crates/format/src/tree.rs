@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Found, Key, MAX_LIST_PAGE, Mount, MountOptions, Object};
+use gristmill_backend::{Backend, BackendError, Content, Found, Key, Mount, MountOptions, Object};
 
 use crate::source::{ObjectSource, Source, io_error};
 use crate::{FormatError, MAX_FILES};
@@ -41,7 +41,7 @@ impl BackendTree {
         BackendTree { backend }
     }
 
-    /// The tree below a folder of this machine, of the user who runs the process.
+    /// The tree below a folder of this machine. Symbolic links may lead anywhere, so the folder is one of the user who runs the process.
     ///
     /// # Errors
     /// Returns [`FormatError::Io`] if the folder cannot be opened.
@@ -81,26 +81,26 @@ impl BackendTree {
 
     fn walk(&self, folder: &Key, depth: usize, found: &mut Vec<(String, Found)>) -> Result<(), FormatError> {
         FormatError::limit("levels of folders", depth as u64, MAX_DEPTH as u64)?;
-        let mut after: Option<String> = None;
-        loop {
-            let page = match self.backend.list(folder, after.as_deref(), MAX_LIST_PAGE) {
-                Ok(page) => page,
-                Err(BackendError::NotFound { .. }) => return Ok(()),
-                Err(error) => return Err(failed(folder.to_string(), error)),
-            };
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.name.clone());
-            for entry in page {
-                let key = folder.join(&entry.name).map_err(|error| failed(entry.name.clone(), error))?;
-                match entry.found {
-                    None => self.walk(&key, depth + 1, found)?,
-                    Some(state) => {
-                        FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
-                        found.push((key.to_string(), state));
-                    }
+        let entries = match self.backend.list_all(folder, MAX_FILES - found.len().min(MAX_FILES)) {
+            Ok(entries) => entries,
+            Err(BackendError::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(failed(folder.to_string(), error)),
+        };
+        for entry in entries {
+            let key = folder.join(&entry.name).map_err(|error| failed(entry.name.clone(), error))?;
+            match entry.content {
+                Content::Folder => self.walk(&key, depth + 1, found)?,
+                Content::File(state) => {
+                    FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
+                    found.push((key.to_string(), state));
+                }
+                // Without it a chunk would count as not stored, and read as the fill value.
+                Content::Unreadable { why } => {
+                    return Err(FormatError::io(key.to_string(), std::io::Error::other(why)));
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -113,11 +113,14 @@ fn failed(what: String, error: BackendError) -> FormatError {
     FormatError::io(what, io_error(error))
 }
 
-/// `None` for what does not exist or is not a file.
+/// `None` for what does not exist, and for a folder.
 fn known<T>(key: &str, found: gristmill_backend::Result<T>) -> Result<Option<T>, FormatError> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => Ok(None),
+        Err(
+            BackendError::NotFound { .. }
+            | BackendError::WrongKind { what: "a directory" | "below a file", .. },
+        ) => Ok(None),
         Err(error) => Err(failed(key.to_owned(), error)),
     }
 }

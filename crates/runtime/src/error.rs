@@ -285,7 +285,9 @@ impl ErrorKind {
     pub fn of_backend(error: &BackendError) -> ErrorKind {
         match error {
             BackendError::NotFound { .. } => ErrorKind::NotFound,
-            BackendError::WrongKind { .. } | BackendError::InvalidKey { .. } => ErrorKind::Usage,
+            BackendError::WrongKind { .. }
+            | BackendError::InvalidKey { .. }
+            | BackendError::TooMany { .. } => ErrorKind::Usage,
             BackendError::Denied { .. } => ErrorKind::Denied,
             BackendError::Changed { .. } | BackendError::Short { .. } => ErrorKind::Stale,
             BackendError::Unavailable { .. } => ErrorKind::Unavailable,

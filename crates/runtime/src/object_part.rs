@@ -28,6 +28,10 @@ impl ObjectPart {
                 RunError::Truncated { name, offset: length, length: self.object.found().length }
             }
             BackendError::Io { name, source, .. } => RunError::Read { name, offset, source },
+            // It was there when it was opened.
+            BackendError::NotFound { name } | BackendError::WrongKind { name, .. } => {
+                RunError::Changed { name }
+            }
             error => error.into(),
         }
     }
@@ -50,7 +54,7 @@ impl Part for ObjectPart {
     }
 
     fn version(&self) -> u64 {
-        self.object.found().stamp.number()
+        self.object.version()
     }
 
     fn describe(&self) -> String {
@@ -79,8 +83,14 @@ impl FileParts {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
         let object = open_file(path).map_err(|error| match error {
             BackendError::NotFound { .. } => refuse("there is no such file; check the path", true),
-            BackendError::WrongKind { what: what @ "a directory", .. } => {
-                refuse(&format!("it is {what}; name a regular file"), true)
+            BackendError::WrongKind { what: "a directory", .. } => {
+                refuse("it is a directory; name a regular file", true)
+            }
+            BackendError::WrongKind { what: "below a file", .. } => {
+                refuse("a part of the path is a file and not a directory; check the path", true)
+            }
+            BackendError::WrongKind { what: "a file with bytes and the length 0", .. } => {
+                refuse("its length is 0 although it has bytes; copy them into a regular file first", true)
             }
             BackendError::WrongKind { .. } => {
                 refuse("it is not a regular file; copy its bytes into a regular file first", true)
@@ -89,13 +99,6 @@ impl FileParts {
             BackendError::Io { source, .. } => refuse(&source.to_string(), false),
             error => error.into(),
         })?;
-        // Files in /proc and similar folders have length 0.
-        if object.found().length == 0 && has_bytes(path) {
-            return Err(refuse(
-                "its length is 0 although it has bytes; copy them into a regular file first",
-                true,
-            ));
-        }
         let place = Placement {
             place: "client",
             why: "a plain file of this machine is folded by the process that asks",
@@ -103,9 +106,4 @@ impl FileParts {
         };
         FileParts::of_object(object, "this process", place)
     }
-}
-
-fn has_bytes(path: &Path) -> bool {
-    use std::io::Read;
-    std::fs::File::open(path).and_then(|mut file| file.read(&mut [0])).is_ok_and(|read| read > 0)
 }

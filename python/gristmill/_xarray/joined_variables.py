@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._arrays.array import Array
 from .._errors import GristmillError
 from .._expressions.joining import join
@@ -20,12 +22,33 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def add_joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable | None) -> xr.Dataset:
+class JoinedSources:
+    """The files of an opened dataset as one file, for each dimension and each choice of files."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, JoinedSource] = {}
+
+    def of(self, parts: Sequence[Source], dimension: str) -> JoinedSource:
+        """Returns the files as one. Variables of the same files share it, so that one request can read several of them."""
+        key = (dimension, *map(id, parts))
+        if key not in self._made:
+            self._made[key] = JoinedSource(parts, dimension)
+        return self._made[key]
+
+    def close(self) -> None:
+        """Closes all files."""
+        for made in self._made.values():
+            made.close()
+
+
+def add_joined(
+    combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable | None, sources: JoinedSources
+) -> xr.Dataset:
     """Returns ``combined`` with the expressions of the variables that its parts continue along a dimension.
 
     ``dim`` is the dimension, for parts that are in order. ``None`` looks for the dimension by whose labels
-    :func:`xarray.combine_by_coords` sorts the parts. Nothing else changes. Variables that the parts do not continue alike
-    stay as they are.
+    :func:`xarray.combine_by_coords` sorts the parts. The blocks stay as they are. Variables that the parts do not continue alike
+    get no expression.
     """
     groups: dict[frozenset[Hashable], list[xr.Dataset]] = {}
     for part in parts:
@@ -37,7 +60,7 @@ def add_joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable 
             continue
         ordered = group if dim is not None else sorted(group, key=lambda part: part.indexes[along][0])
         if _is_concatenation(combined, ordered, along):
-            found |= _joined(combined, ordered, along)
+            found |= _joined(combined, ordered, along, sources)
     data = {name: one for name, one in found.items() if name in combined.data_vars}
     return combined.assign(data).assign_coords({name: one for name, one in found.items() if name not in data})
 
@@ -78,11 +101,12 @@ def _is_concatenation(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Ha
     return True
 
 
-def _joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable) -> dict[Hashable, xr.Variable]:
+def _joined(
+    combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable, sources: JoinedSources
+) -> dict[Hashable, xr.Variable]:
     """Returns the variables of the combined dataset that have expressions of the files as one."""
     from .._dask.whole_arrays import WholeArray
 
-    sources: dict[Hashable, JoinedSource] = {}
     found = {}
     for name, one in combined.variables.items():
         of_parts = [part.variables.get(name) for part in parts]
@@ -92,12 +116,33 @@ def _joined(combined: xr.Dataset, parts: Sequence[xr.Dataset], dim: Hashable) ->
         if len(arrays) < len(parts) or not all(isinstance(array, WholeArray) for array in arrays):
             continue
         axis = one.dims.index(dim)
-        data = WholeArray.wrap_later(one._data, partial(_expression, arrays, axis, sources))
-        found[name] = type(one)(one.dims, data, one.attrs, one.encoding)
+        if _are_blocks_of(one._data, arrays, axis):
+            data = WholeArray.wrap_later(one._data, partial(_expression, arrays, axis, sources))
+            found[name] = type(one)(one.dims, data, one.attrs, one.encoding)
     return found
 
 
-def _expression(arrays: Sequence[Any], axis: int, sources: dict[Hashable, JoinedSource]) -> Array | None:
+def _are_blocks_of(blocks: Any, arrays: Sequence[Any], axis: int) -> bool:
+    """Returns whether blocks of dask are those of the arrays, one array after the other along an axis.
+
+    xarray may also have chosen, filled or compared the values of several files.
+    """
+    layer = blocks.dask.layers.get(blocks.name)
+    if layer is None or blocks.numblocks[axis] != sum(array.numblocks[axis] for array in arrays):
+        return False
+    for place in np.ndindex(*blocks.numblocks):
+        at, number = place[axis], 0
+        while at >= arrays[number].numblocks[axis]:
+            at, number = at - arrays[number].numblocks[axis], number + 1
+        wanted = (arrays[number].name, *place[:axis], at, *place[axis + 1 :])
+        task = layer.get((blocks.name, *place))
+        # Newer versions of dask have an object that names the other block, older ones its key.
+        if getattr(task, "target", task) != wanted:
+            return False
+    return True
+
+
+def _expression(arrays: Sequence[Any], axis: int, sources: JoinedSources) -> Array | None:
     """Returns the expression of arrays of dask as one array along an axis."""
     nodes: list[Node] = []
     for array in arrays:
@@ -113,7 +158,7 @@ def _expression(arrays: Sequence[Any], axis: int, sources: dict[Hashable, Joined
     return None if node is None else Array(node)
 
 
-def _join_leaves(sources: dict[Hashable, JoinedSource], leaves: list[Leaf], axis: int) -> Leaf | None:
+def _join_leaves(sources: JoinedSources, leaves: list[Leaf], axis: int) -> Leaf | None:
     """Returns variables of several files as a variable of the files as one."""
     first = leaves[0]
     of_file = first.axes[axis]
@@ -127,7 +172,7 @@ def _join_leaves(sources: dict[Hashable, JoinedSource], leaves: list[Leaf], axis
     whole = all(leaf.takes[of_file] == (0, leaf.variable.shape[of_file], 1) for leaf in leaves)
     if not whole or any(rest(leaf) != rest(first) for leaf in leaves):
         return None
-    source = _source(sources, [leaf.variable.source for leaf in leaves], first.variable.dims[of_file])
+    source = sources.of([leaf.variable.source for leaf in leaves], first.variable.dims[of_file])
     about = source.opened.variable(first.variable.name)
     if about is None or about["refused"] or about["dtype"] is None or about["decoded"] is None:
         return None
@@ -138,9 +183,3 @@ def _join_leaves(sources: dict[Hashable, JoinedSource], leaves: list[Leaf], axis
     takes = list(first.takes)
     takes[of_file] = (0, length, 1)
     return Leaf(variable, takes, first.axes)
-
-
-def _source(sources: dict[Hashable, JoinedSource], parts: Sequence[Source], dimension: str) -> JoinedSource:
-    """Returns the files as one. Variables of the same files share it, so that one request can read several of them."""
-    key = (dimension, *map(id, parts))
-    return sources.setdefault(key, JoinedSource(parts, dimension))

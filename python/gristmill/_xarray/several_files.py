@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._errors import NotFound, Usage
 from .._requests.locations import Location
 from .datasets import check_keywords, open_dataset
-from .joined_variables import add_joined
+from .joined_variables import JoinedSources, add_joined
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +42,7 @@ def open_mfdataset(
     """Opens several files as one :class:`xarray.Dataset` of arrays of dask. By default each file is one block.
 
     If the files continue one another along one dimension, a reduction is one request to each storage node, whatever the
-    number of files. Then it has the same bits as over one file.
+    number of files. The result then has the bits of a reduction of one file.
 
     >>> import gristmill as gm, numpy as np
     >>> np.save("first.npy", np.arange(4.0))
@@ -88,7 +88,8 @@ def open_mfdataset(
             parts = list(pool.map(opened, flat))
     else:
         parts = [opened(name) for name in flat]
-    closing = [part.close for part in parts]
+    joined = JoinedSources()
+    closing = [*(part.close for part in parts), joined.close]
     try:
         if preprocess is not None:
             parts = [preprocess(part) for part in parts]
@@ -99,8 +100,9 @@ def open_mfdataset(
             combined: xr.Dataset = xr.combine_nested(_nested(names, iter(parts)), concat_dim=concat_dim, **how)
         else:
             combined = cast("xr.Dataset", xr.combine_by_coords(parts, **how))
-        if combine == "by_coords" or not any(isinstance(name, list) for name in names):
-            combined = add_joined(combined, parts, _one_dim(concat_dim) if combine == "nested" else None)
+        along = _one_dim(concat_dim)
+        if combine == "by_coords" or (isinstance(along, str) and not any(isinstance(name, list) for name in names)):
+            combined = add_joined(combined, parts, along, joined)
     except BaseException:
         for close in closing:
             close()

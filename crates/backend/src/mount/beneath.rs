@@ -54,30 +54,63 @@ fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> 
     open_without_links(folder, key, flags)
 }
 
-/// Opens part after part, and follows no link.
+/// Opens part after part, and follows no link. The error is [`Errno::LOOP`] if a part is a link.
 fn open_without_links(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
-    use rustix::fs::openat;
+    use rustix::fs::{AtFlags, FileType, openat, statat};
 
+    let open = |at: &File, part: &str, flags: OFlags| {
+        let found = statat(at, part, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+        // If a link takes the name now, it is opened itself or refused.
+        openat(at, part, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map(File::from)
+    };
     let parts: Vec<&str> = key.as_str().split('/').collect();
     let Some((last, above)) = parts.split_last().filter(|_| !key.is_root()) else {
         return Ok(openat(folder, ".", flags | OFlags::CLOEXEC, Mode::empty())?.into());
     };
     let mut at: Option<File> = None;
     for part in above {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        at = Some(openat(at.as_ref().unwrap_or(folder), *part, flags, Mode::empty())?.into());
+        at = Some(open(at.as_ref().unwrap_or(folder), part, OFlags::PATH | OFlags::DIRECTORY)?);
     }
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(at.as_ref().unwrap_or(folder), *last, flags, Mode::empty())?.into())
+    open(at.as_ref().unwrap_or(folder), last, flags)
 }
 
 /// The error of a path that cannot be opened.
 pub(super) fn explain(verb: &'static str, name: String, errno: Errno) -> BackendError {
     match errno {
         Errno::XDEV | Errno::LOOP => {
-            let why = "a symbolic link leads out of the tree, or in a circle; copy what it names, or attach that folder, too";
+            let why = "a symbolic link on the way leads out of the tree or in a circle, or this system follows none; put the file itself there";
             BackendError::Denied { name, why: why.to_owned() }
         }
         errno => BackendError::io(verb, name, errno.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn without_the_call_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/file"), b"1").unwrap();
+        std::os::unix::fs::symlink("file", dir.path().join("a/link")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        for flags in [OFlags::RDONLY, OFlags::PATH] {
+            let open = |key: &str| open_without_links(&folder, &Key::new(key).unwrap(), flags);
+            assert_eq!(open("a/file").unwrap().metadata().unwrap().len(), 1);
+            assert!(open("").unwrap().metadata().unwrap().is_dir());
+            for link in ["a/link", "b/file", "b"] {
+                assert_eq!(open(link).err(), Some(Errno::LOOP), "{link}");
+            }
+            assert_eq!(open("a/nothing").err(), Some(Errno::NOENT));
+            assert_eq!(open("a/file/x").err(), Some(Errno::NOTDIR));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 
 use crate::{BackendError, Found, Result, Stamp};
@@ -52,6 +53,7 @@ impl FileState {
             kind if kind.is_file() => Kind::File,
             kind if kind.is_dir() => Kind::Folder,
             kind if kind.is_fifo() => Kind::Other("a pipe"),
+            kind if kind.is_symlink() => Kind::Other("a symbolic link"),
             kind if kind.is_socket() => Kind::Other("a socket"),
             _ => Kind::Other("a device"),
         };
@@ -90,6 +92,12 @@ impl FileState {
         Found { length: self.length, stamp: Stamp::of_numbers(text) }
     }
 
+    /// A number of the time of modification and the length.
+    pub fn modified_and_length(&self) -> u64 {
+        let (seconds, nanoseconds) = self.modified;
+        (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds as u64) ^ self.length
+    }
+
     /// Checks that an opened file has the content of this state.
     pub fn check_same(&self, file: &File, name: impl Fn() -> String) -> Result<()> {
         let now =
@@ -102,13 +110,29 @@ impl FileState {
     }
 }
 
-/// Fills `buffer` from an offset of a file.
-pub(super) fn read_range(
+/// Makes reads of a file wait, which was opened without waiting.
+pub(super) fn wait_for_reads(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::empty())?)
+}
+
+/// Reads ranges of a file, packed into `out`.
+pub(super) fn read_ranges(
     file: &File,
-    name: impl Fn() -> String,
-    offset: u64,
-    buffer: &mut [u8],
+    name: impl Fn() -> String + Copy,
+    ranges: &[Range<u64>],
+    out: &mut [u8],
 ) -> Result<()> {
+    let mut rest = out;
+    for range in ranges {
+        let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
+        read_range(file, name, range.start, now)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Fills `buffer` from an offset of a file.
+fn read_range(file: &File, name: impl Fn() -> String, offset: u64, buffer: &mut [u8]) -> Result<()> {
     let mut done = 0;
     while done < buffer.len() {
         match file.read_at(&mut buffer[done..], offset + done as u64) {

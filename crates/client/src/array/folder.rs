@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gristmill_backend::Found;
-use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, ObjectSource, Source, Tree, open_tree};
+use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, Source, Tree, open_tree};
 use gristmill_runtime::{FileParts, Placement, RunError};
 
 use crate::ClientError;
+use crate::array::PartsSource;
 use crate::file_states::FileStates;
 
 /// Placement of requests over files of this machine.
@@ -16,6 +17,9 @@ const CLIENT: Placement = Placement {
     why: "the files of a folder of this machine are folded by the client",
     remote: false,
 };
+
+/// The reader of the files, in reports.
+const READER: &str = "this process";
 
 /// A Zarr folder of this machine, with one state of each of its files.
 pub struct Folder {
@@ -36,14 +40,16 @@ impl Tree for WatchedTree {
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let Some(object) = self.tree.object(key)? else { return Ok(None) };
         self.states.check(key, object.found().clone())?;
-        Ok(Some(Arc::new(ObjectSource::new(object))))
+        let failed = |error| FormatError::Io { what: key.to_owned(), source: std::io::Error::other(error) };
+        let parts = FileParts::of_object(object, READER, CLIENT).map_err(failed)?;
+        Ok(Some(Arc::new(PartsSource::new(parts))))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        let files = self.tree.files(folder)?.into_iter();
-        files
-            .map(|(key, found)| self.states.check(&key, found.clone()).map(|()| (key, found.length)))
-            .collect()
+        let files = self.tree.files(folder)?;
+        files.iter().try_for_each(|(key, found)| self.states.check(key, found.clone()))?;
+        self.states.check_listed(folder, files.iter().map(|(key, _)| key.as_str()))?;
+        Ok(files.into_iter().map(|(key, found)| (key, found.length)).collect())
     }
 }
 
@@ -71,7 +77,7 @@ impl Folder {
             if found.length != file.length || self.states.check(&file.name, found).is_err() {
                 return Err(changed().into());
             }
-            Ok((FileParts::of_object(object, "this process", CLIENT)?, vec![0]))
+            Ok((FileParts::of_object(object, READER, CLIENT)?, vec![0]))
         };
         let files = files.iter().map(part).collect::<Result<Vec<_>, ClientError>>()?;
         Ok(FileParts::joined(self.root.display().to_string(), files, 1, CLIENT)?)
@@ -115,5 +121,43 @@ mod tests {
         std::fs::rename(dir.path().join("new"), dir.path().join("0")).unwrap();
         assert!(matches!(folder.parts(&table.files), Err(ClientError::Run(RunError::Changed { .. }))));
         assert!(folder.dataset.table(&name).is_err());
+    }
+
+    /// A folder of Zarr with the chunks 0 and 1 of the array `v`.
+    fn made(root: &Path) {
+        let about = r#"{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "compressor": null,
+            "filters": null, "fill_value": 0, "order": "C"}"#;
+        std::fs::create_dir_all(root.join("v")).unwrap();
+        std::fs::write(root.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+        std::fs::write(root.join("v/.zarray"), about).unwrap();
+        std::fs::write(root.join("v/0"), [1, 0, 2, 0]).unwrap();
+        std::fs::write(root.join("v/1"), [3, 0, 4, 0]).unwrap();
+    }
+
+    #[test]
+    fn a_chunk_that_cannot_be_read_is_not_the_fill_value() {
+        let dir = tempfile::tempdir().unwrap();
+        made(dir.path());
+        assert_eq!(Folder::open(dir.path()).unwrap().dataset.table("v").unwrap().files.len(), 2);
+        std::fs::remove_file(dir.path().join("v/1")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/annexed", dir.path().join("v/1")).unwrap();
+        let table = Folder::open(dir.path()).unwrap().dataset.table("v");
+        assert!(table.is_err_and(|error| error.to_string().contains("v/1")));
+        // A chunk that no file stands for is the fill value.
+        std::fs::remove_file(dir.path().join("v/1")).unwrap();
+        assert_eq!(Folder::open(dir.path()).unwrap().dataset.table("v").unwrap().stored_chunks(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_was_made_anew_is_not_the_fill_value() {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().join("folder");
+        made(&root);
+        let folder = Folder::open(&root).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(folder.dataset.table("v").is_err());
+        made(&root);
+        std::fs::rename(root.join("v"), root.join("w")).unwrap();
+        assert!(folder.dataset.table("v").is_err());
     }
 }

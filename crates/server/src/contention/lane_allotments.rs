@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const WHOLE: Duration = Duration::from_millis(50);
 
 /// Share of the processors by which all allotments together grow.
-const SHARE: f64 = 0.1;
+pub(super) const SHARE: f64 = 0.1;
 
 /// Most used time that is remembered for a principal. A single block may take long.
 const MOST_REMEMBERED: Duration = Duration::from_secs(60);

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file of `/proc` that are read. The needed lines are at its beginning.
-const MAX_BYTES: u64 = 16 << 10;
+use super::lane_allotments::SHARE;
+
+/// Bytes of a file of `/proc` that are read. The needed lines are at its beginning, and there is a line for each processor.
+const MAX_BYTES: u64 = 256 << 10;
 
 /// Load of the machine since the sample before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,11 +27,13 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Whether a processor was free, so that a thread of idle priority would have got it. False if this process may use only
-    /// some of the machine's processors, because the sample is of all. `own`: processors that this process may use.
+    /// Whether lanes of idle priority would have got as many processors as starving lanes get: a tenth of all, and at least one, or
+    /// half of the only one. False if this process may use only some of the machine's processors, because the sample is of all.
+    /// `own`: processors that this process may use.
     pub fn has_free_processor(&self, own: usize) -> bool {
         let all = self.processors as f64;
-        self.processors == own && own > 0 && (1.0 - self.cpu) * all >= (all / 2.0).min(1.0)
+        let needed = (all / 2.0).min((all * SHARE).max(1.0));
+        self.processors == own && own > 0 && (1.0 - self.cpu) * all >= needed
     }
 }
 
@@ -140,6 +144,9 @@ mod tests {
         let busy = Sample { cpu: 0.6, ..second };
         assert!(!busy.has_free_processor(2));
         assert!(Sample { cpu: 0.5, processors: 1, ..second }.has_free_processor(1));
+        // Starving lanes get a tenth of 64 processors. One free processor is no reason to take that from them.
+        assert!(!Sample { cpu: 0.95, processors: 64, ..second }.has_free_processor(64));
+        assert!(Sample { cpu: 0.85, processors: 64, ..second }.has_free_processor(64));
         // A counter that runs backwards says nothing.
         fs::write(proc.path().join("stat"), "cpu  1 0 1 1 1 0 0 0 0 0\n").unwrap();
         assert_eq!(sampler.sample().cpu, 0.0);

@@ -1,0 +1,79 @@
+//! Plain files, opened by their paths.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::file::{FileState, Times, read_ranges, wait_for_reads};
+use crate::{BackendError, Found, Object, Result, check_ranges};
+
+/// Opens a file of this machine by its path, which may lead anywhere. Its version has no time of change, so it stays the same if the
+/// file is renamed.
+///
+/// # Errors
+/// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::WrongKind`] if it is not a regular file or if it
+/// has bytes although its length is 0, and [`BackendError::Denied`] if it may not be read. It also fails if the system fails.
+pub fn open_file(path: &Path) -> Result<Arc<dyn Object>> {
+    let name = || path.display().to_string();
+    let open = |flags: OFlags| {
+        let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
+        opened.map(File::from).map_err(|errno| BackendError::io("open", name(), errno.into()))
+    };
+    let state_of = |file: &File| {
+        let state = FileState::of(file, Times::Modified)
+            .map_err(|source| BackendError::io("read", name(), source))?;
+        state.check_kind(name)?;
+        Ok::<FileState, BackendError>(state)
+    };
+    // Opening a device or a pipe does something to it, so the kind is looked up first.
+    state_of(&open(OFlags::PATH)?)?;
+    let file = open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+    let state = state_of(&file)?;
+    wait_for_reads(&file).map_err(|source| BackendError::io("open", name(), source))?;
+    let found = state.found();
+    // Files in /proc and similar folders have length 0.
+    if found.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|read| read > 0) {
+        let (what, wanted) =
+            ("a file with bytes and the length 0", "a regular file, to which you copy the bytes");
+        return Err(BackendError::WrongKind { name: name(), what, wanted });
+    }
+    // An error is ignored: this is a hint to the page cache.
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
+    Ok(Arc::new(PlainFile { name: name(), found, state, file }))
+}
+
+/// A file that was opened by its path.
+struct PlainFile {
+    name: String,
+    found: Found,
+    state: FileState,
+    file: File,
+}
+
+impl Object for PlainFile {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn found(&self) -> &Found {
+        &self.found
+    }
+
+    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
+        check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
+        read_ranges(&self.file, || self.name(), ranges, out)
+    }
+
+    fn unchanged(&self) -> Result<()> {
+        self.state.check_same(&self.file, || self.name())
+    }
+
+    /// The number that checkpoints of earlier versions have, too.
+    fn version(&self) -> u64 {
+        self.state.modified_and_length()
+    }
+}
