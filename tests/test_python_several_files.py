@@ -304,6 +304,18 @@ def test_a_task_for_another_process_sees_that_a_file_grew(tmp_path):
             pickle.loads(task).compute()
 
 
+def test_a_task_for_another_process_sees_that_a_file_was_replaced(tmp_path):
+    for n in range(2):
+        write(tmp_path / f"{n}.nc", 4 * n, np.full((4, 50), 1.0 + n))
+    with gm.open_mfdataset([tmp_path / "0.nc", tmp_path / "1.nc"]) as ours:
+        task = pickle.dumps(ours.v.mean())
+        write(tmp_path / "new.nc", 0, np.full((4, 50), 7.0))
+        os.utime(tmp_path / "new.nc", (1e9, 1e9))
+        (tmp_path / "new.nc").rename(tmp_path / "0.nc")
+        with pytest.raises(gm.Stale, match="0.nc"):
+            pickle.loads(task).compute()
+
+
 def test_closing_closes_all_files(tmp_path):
     for n in range(3):
         write(tmp_path / f"{n}.nc", 40 * n, np.full((40, 50), 1.0))

@@ -11,7 +11,7 @@ use gristmill_client::{
 use gristmill_format::{Attribute, AttributeValue, ChunkTable, Dataset as Parsed, FormatError, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
 use gristmill_peers::Files;
-use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, run};
+use gristmill_runtime::{Control, FileParts, Options, Outcome, Report, Request, combine_versions, run};
 use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -187,6 +187,24 @@ impl Dataset {
             Where::Cluster { remote, .. } => remote.opened.as_ref().map(|opened| opened.info.file.id.clone()),
             Where::Joined(joined) => joined.id(),
             _ => None,
+        })
+    }
+
+    /// A text that differs between states of the file: its id in a cluster, or a number of its length and its time of modification.
+    /// It is empty for a folder.
+    #[getter]
+    fn state(&self) -> PyResult<String> {
+        let versions = |file: &FileParts| combine_versions(file.parts.iter().map(|part| part.version()));
+        Ok(match &self.found.get()?.place {
+            Where::File(file) => format!("{:016x}", versions(file)),
+            Where::Folder(_) => String::new(),
+            Where::Cluster { remote, .. } => {
+                remote.opened.as_ref().map(|opened| opened.info.file.id.clone()).unwrap_or_default()
+            }
+            Where::Joined(JoinedFiles::Here(files)) => {
+                files.iter().map(|file| format!("{:016x}", versions(file))).collect::<Vec<_>>().join("+")
+            }
+            Where::Joined(joined) => joined.id().unwrap_or_default(),
         })
     }
 

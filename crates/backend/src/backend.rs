@@ -70,8 +70,8 @@ pub enum Content {
     Folder,
     /// A file in this state.
     File(Found),
-    /// Something that cannot be read: a link that leads nowhere, a file without permission, a pipe. Whoever needs the names of all
-    /// files of a folder must report it, because it may stand for a file.
+    /// Something that is not a file and not a folder: a link that leads nowhere or out of the tree, a pipe. Whoever needs the names of
+    /// all files of a folder must report it, because it may stand for a file.
     Unreadable {
         /// The whole message.
         why: String,

@@ -62,7 +62,12 @@ impl Mount {
     pub fn open_with(path: impl Into<PathBuf>, options: MountOptions) -> Result<Mount> {
         let times = if options.without_change_time { Times::Modified } else { Times::Changed };
         let resolve = if options.follows_links_out { Resolve::Anywhere } else { Resolve::Beneath };
-        let root = Root { path: path.into(), times, resolve };
+        let path = path.into();
+        // The process may change its directory later.
+        let absolute = std::path::absolute(&path);
+        let absolute =
+            absolute.map_err(|source| BackendError::io("open", path.display().to_string(), source))?;
+        let root = Root { path: absolute, times, resolve };
         root.folder()?;
         Ok(Mount { root: Arc::new(root) })
     }
@@ -176,8 +181,12 @@ impl Root {
 
     /// Whether a folder has a name, whatever it leads to.
     fn has_name(&self, folder: &Key, name: &str) -> Result<bool> {
-        let folder = self.open("open", folder, OFlags::PATH)?;
-        Ok(rustix::fs::statat(&folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok())
+        let opened = self.open("list", folder, OFlags::PATH)?;
+        match rustix::fs::statat(&opened, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(beneath::explain("list", self.name_of(folder), errno)),
+        }
     }
 
     fn entries(&self, folder: &Key, names: BTreeSet<String>) -> Result<Vec<Entry>> {

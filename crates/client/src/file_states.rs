@@ -1,6 +1,6 @@
 //! States in which the files of a tree were first used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_format::FormatError;
@@ -9,7 +9,7 @@ use gristmill_runtime::{ErrorKind, RunError};
 /// The state of each file of a tree when it was first used. Listings, indices of shards and folds read at different
 /// times. All must find one state, or the index of one state would be used for the bytes of another.
 #[derive(Clone)]
-pub(crate) struct FileStates<S>(Arc<Mutex<HashMap<String, S>>>);
+pub(crate) struct FileStates<S>(Arc<Mutex<BTreeMap<String, S>>>);
 
 impl<S> Default for FileStates<S> {
     fn default() -> FileStates<S> {
@@ -34,25 +34,28 @@ impl<S: PartialEq> FileStates<S> {
         }
     }
 
-    /// Compares a list of all files below a folder with the files that were noted. A file that was there before must still be there: a
-    /// chunk that is not listed counts as not stored.
-    ///
-    /// # Errors
-    /// Returns [`FormatError::Io`] if a file is gone.
-    pub fn check_listed<'a>(
-        &self,
-        folder: &str,
-        listed: impl Iterator<Item = &'a str>,
-    ) -> Result<(), FormatError> {
-        let listed: HashSet<&str> = listed.collect();
-        let below = |key: &str| {
-            folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-        };
+    /// The files below a folder that were noted so far.
+    pub fn known_below(&self, folder: &str) -> Vec<String> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.keys().find(|key| below(key) && !listed.contains(key.as_str())) {
-            Some(gone) => Err(stale(gone, "it was removed after it was opened; open it again")),
-            None => Ok(()),
-        }
+        let from = all.range(prefix.clone()..).map(|(key, _)| key);
+        from.take_while(|key| key.starts_with(&prefix)).cloned().collect()
+    }
+}
+
+/// Compares a list of files with those that were known before it was made. They must still be there: a chunk that is not listed counts
+/// as not stored.
+///
+/// # Errors
+/// Returns [`FormatError::Io`] if a file is gone.
+pub(crate) fn check_listed<'a>(
+    known: &[String],
+    listed: impl Iterator<Item = &'a str>,
+) -> Result<(), FormatError> {
+    let listed: HashSet<&str> = listed.collect();
+    match known.iter().find(|key| !listed.contains(key.as_str())) {
+        Some(gone) => Err(stale(gone, "it was removed after it was opened; open it again")),
+        None => Ok(()),
     }
 }
 
@@ -71,8 +74,10 @@ mod tests {
         assert!(states.check("c/0", "first").is_ok() && states.check("c/1", "second").is_ok());
         assert!(states.clone().check("c/0", "first").is_ok());
         assert!(states.check("d/0", "first").is_ok());
-        assert!(states.check_listed("d", ["d/0", "d/1"].into_iter()).is_ok());
-        let gone = states.check_listed("d", ["d/1"].into_iter()).map_err(|error| error.to_string());
+        assert_eq!((states.known_below("d"), states.known_below("").len()), (vec!["d/0".to_owned()], 3));
+        assert!(check_listed(&states.known_below("d"), ["d/0", "d/1"].into_iter()).is_ok());
+        let gone =
+            check_listed(&states.known_below("d"), ["d/1"].into_iter()).map_err(|error| error.to_string());
         assert!(gone.is_err_and(|text| text.contains("d/0") && text.contains("removed")));
         let error = states.check("c/0", "another").map_err(|error| error.to_string());
         assert!(error.is_err_and(|text| text.contains("c/0") && text.contains("open it again")));

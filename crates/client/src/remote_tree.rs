@@ -12,7 +12,7 @@ use gristmill_wire::TargetPlace;
 use gristmill_wire::action::{MAX_BATCH, Opened, PathRequest, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
-use crate::file_states::FileStates;
+use crate::file_states::{FileStates, check_listed};
 use crate::{ClientError, Cluster};
 
 /// Names of the files that make a folder a Zarr folder.
@@ -227,14 +227,15 @@ impl Tree for ClusterTree {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
+        let known = self.states.known_below(folder);
         match self.cluster.walk(&self.root, folder, 0, &self.states) {
             Ok(mut found) => {
                 found.sort_unstable();
-                self.states.check_listed(folder, found.iter().map(|(key, _)| key.as_str()))?;
+                check_listed(&known, found.iter().map(|(key, _)| key.as_str()))?;
                 Ok(found)
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => {
-                self.states.check_listed(folder, std::iter::empty())?;
+                check_listed(&known, std::iter::empty())?;
                 Ok(Vec::new())
             }
             Err(error) => Err(failed(&join(&self.root, folder), error)),

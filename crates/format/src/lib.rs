@@ -83,7 +83,7 @@ pub use raw::open_raw;
 pub use rows::Rows;
 pub use source::{ObjectSource, Source};
 pub use table::{ChunkLocation, ChunkLocations, ChunkTable, FileRef, FoundChunk, MAX_CHUNKS};
-pub use tree::{BackendTree, MemoryTree, Tree};
+pub use tree::{BackendTree, MemoryTree, Tree, is_zarr_name};
 
 /// Most dimensions of a variable; HDF5's own bound.
 pub const MAX_DIMENSIONS: usize = 32;

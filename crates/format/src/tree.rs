@@ -83,7 +83,11 @@ impl BackendTree {
         FormatError::limit("levels of folders", depth as u64, MAX_DEPTH as u64)?;
         let entries = match self.backend.list_all(folder, MAX_FILES - found.len().min(MAX_FILES)) {
             Ok(entries) => entries,
-            Err(BackendError::NotFound { .. }) => return Ok(()),
+            // A folder that was just listed and is gone may have had chunks.
+            Err(BackendError::NotFound { .. }) if depth == 0 => return Ok(()),
+            Err(BackendError::TooMany { .. }) => {
+                return FormatError::limit("files", MAX_FILES as u64 + 1, MAX_FILES as u64);
+            }
             Err(error) => return Err(failed(folder.to_string(), error)),
         };
         for entry in entries {
@@ -94,14 +98,25 @@ impl BackendTree {
                     FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
                     found.push((key.to_string(), state));
                 }
-                // Without it a chunk would count as not stored, and read as the fill value.
-                Content::Unreadable { why } => {
+                // Without it a chunk would count as not stored, and read as the fill value. Other names do not matter.
+                Content::Unreadable { why } if is_zarr_name(&entry.name) => {
                     return Err(FormatError::io(key.to_string(), std::io::Error::other(why)));
                 }
+                Content::Unreadable { .. } => {}
             }
         }
         Ok(())
     }
+}
+
+/// Names of files of Zarr that describe arrays and groups.
+const DOCUMENTS: [&str; 5] = ["zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"];
+
+/// Whether a file of this name can belong to an array of Zarr: a document, or a chunk (`0.1`, `c.0.1`, `7`). Programs also leave other
+/// files there: `.#notes`, `0.1.6c1f.partial`.
+pub fn is_zarr_name(name: &str) -> bool {
+    let numbers = name.strip_prefix('c').unwrap_or(name);
+    DOCUMENTS.contains(&name) || numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// Keys come from files, so a key must not name anything above the root.
@@ -152,5 +167,20 @@ impl Tree for MemoryTree {
         let found: Vec<_> = self.0.iter().filter(|(key, _)| below(key)).collect();
         FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
         Ok(found.into_iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_zarr_name;
+
+    #[test]
+    fn names_of_chunks_are_told_from_other_names() {
+        for name in ["0", "12.3.4", "c", "c.0.1", "zarr.json", ".zarray", ".zattrs"] {
+            assert!(is_zarr_name(name), "{name}");
+        }
+        for name in [".#notes", "0.1.6c1f.partial", ".nfs0001", "README.md", "c.x", "v"] {
+            assert!(!is_zarr_name(name), "{name}");
+        }
     }
 }

@@ -87,7 +87,7 @@ impl FileParts {
                 refuse("it is a directory; name a regular file", true)
             }
             BackendError::WrongKind { what: "below a file", .. } => {
-                refuse("a part of the path is a file and not a directory; check the path", true)
+                refuse("a part of the path is a file and not a directory; check the path", false)
             }
             BackendError::WrongKind { what: "a file with bytes and the length 0", .. } => {
                 refuse("its length is 0 although it has bytes; copy them into a regular file first", true)

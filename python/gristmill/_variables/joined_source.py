@@ -78,5 +78,5 @@ class JoinedSource(Source):
 
 
 def _state(opened: _gristmill.Dataset) -> Hashable:
-    """Returns what tells one state of a file from another: its id in a cluster, and the lengths of its dimensions."""
-    return opened.id, tuple(opened.dimensions())
+    """Returns what tells one state of a file from another."""
+    return opened.state, tuple(opened.dimensions())

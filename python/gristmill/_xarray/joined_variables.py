@@ -31,9 +31,9 @@ class JoinedSources:
     def of(self, parts: Sequence[Source], dimension: str) -> JoinedSource:
         """Returns the files as one. Variables of the same files share it, so that one request can read several of them."""
         key = (dimension, *map(id, parts))
-        if key not in self._made:
-            self._made[key] = JoinedSource(parts, dimension)
-        return self._made[key]
+        made = self._made.get(key)
+        # Another thread may make it at the same time.
+        return made if made is not None else self._made.setdefault(key, JoinedSource(parts, dimension))
 
     def close(self) -> None:
         """Closes all files."""
@@ -128,16 +128,18 @@ def _are_blocks_of(blocks: Any, arrays: Sequence[Any], axis: int) -> bool:
     xarray may also have chosen, filled or compared the values of several files.
     """
     layer = blocks.dask.layers.get(blocks.name)
-    if layer is None or blocks.numblocks[axis] != sum(array.numblocks[axis] for array in arrays):
+    along = [(array.name, at) for array in arrays for at in range(array.numblocks[axis])]
+    others = [count for at, count in enumerate(blocks.numblocks) if at != axis]
+    if layer is None or blocks.numblocks[axis] != len(along):
+        return False
+    if any([count for at, count in enumerate(array.numblocks) if at != axis] != others for array in arrays):
         return False
     for place in np.ndindex(*blocks.numblocks):
-        at, number = place[axis], 0
-        while at >= arrays[number].numblocks[axis]:
-            at, number = at - arrays[number].numblocks[axis], number + 1
-        wanted = (arrays[number].name, *place[:axis], at, *place[axis + 1 :])
+        name, at = along[place[axis]]
         task = layer.get((blocks.name, *place))
         # Newer versions of dask have an object that names the other block, older ones its key.
-        if getattr(task, "target", task) != wanted:
+        target = getattr(task, "target", task)
+        if not isinstance(target, tuple) or target != (name, *place[:axis], at, *place[axis + 1 :]):
             return False
     return True
 

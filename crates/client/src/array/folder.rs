@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_backend::Found;
-use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, Source, Tree, open_tree};
+use gristmill_backend::{Found, Object};
+use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, Source, Tree, is_zarr_name, open_tree};
 use gristmill_runtime::{FileParts, Placement, RunError};
 
 use crate::ClientError;
-use crate::array::PartsSource;
-use crate::file_states::FileStates;
+use crate::file_states::{FileStates, check_listed};
 
 /// Placement of requests over files of this machine.
 const CLIENT: Placement = Placement {
@@ -40,16 +39,37 @@ impl Tree for WatchedTree {
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let Some(object) = self.tree.object(key)? else { return Ok(None) };
         self.states.check(key, object.found().clone())?;
-        let failed = |error| FormatError::Io { what: key.to_owned(), source: std::io::Error::other(error) };
-        let parts = FileParts::of_object(object, READER, CLIENT).map_err(failed)?;
-        Ok(Some(Arc::new(PartsSource::new(parts))))
+        Ok(Some(Arc::new(WatchedFile { key: key.to_owned(), object })))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
-        let files = self.tree.files(folder)?;
+        let known = self.states.known_below(folder);
+        let mut files = self.tree.files(folder)?;
+        // Files that other programs leave there come and go.
+        files.retain(|(key, _)| is_zarr_name(key.rsplit('/').next().unwrap_or(key)));
         files.iter().try_for_each(|(key, found)| self.states.check(key, found.clone()))?;
-        self.states.check_listed(folder, files.iter().map(|(key, _)| key.as_str()))?;
+        check_listed(&known, files.iter().map(|(key, _)| key.as_str()))?;
         Ok(files.into_iter().map(|(key, found)| (key, found.length)).collect())
+    }
+}
+
+/// A file of a folder. All bytes that are read are of the state in which it was opened.
+struct WatchedFile {
+    key: String,
+    object: Arc<dyn Object>,
+}
+
+impl Source for WatchedFile {
+    fn len(&self) -> u64 {
+        self.object.found().length
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), FormatError> {
+        let read = self.object.read_at(offset, into).and_then(|()| self.object.unchanged());
+        read.map_err(|error| {
+            let source = std::io::Error::other(RunError::from(error));
+            FormatError::Io { what: self.key.clone(), source }
+        })
     }
 }
 
@@ -59,6 +79,8 @@ impl Folder {
     /// # Errors
     /// Returns an error if the metadata cannot be read or parsed.
     pub fn open(root: &Path) -> Result<Folder, FormatError> {
+        let failed = |source| FormatError::Io { what: root.display().to_string(), source };
+        let root = &std::path::absolute(root).map_err(failed)?;
         let (tree, states) = (BackendTree::of_folder(root)?, FileStates::default());
         let watched = WatchedTree { tree: tree.clone(), states: states.clone() };
         Ok(Folder { dataset: Arc::new(open_tree(Arc::new(watched))?), root: root.to_owned(), tree, states })
@@ -141,11 +163,40 @@ mod tests {
         assert_eq!(Folder::open(dir.path()).unwrap().dataset.table("v").unwrap().files.len(), 2);
         std::fs::remove_file(dir.path().join("v/1")).unwrap();
         std::os::unix::fs::symlink("/nowhere/annexed", dir.path().join("v/1")).unwrap();
-        let table = Folder::open(dir.path()).unwrap().dataset.table("v");
+        let table = Folder::open(dir.path()).and_then(|folder| folder.dataset.table("v"));
         assert!(table.is_err_and(|error| error.to_string().contains("v/1")));
         // A chunk that no file stands for is the fill value.
         std::fs::remove_file(dir.path().join("v/1")).unwrap();
         assert_eq!(Folder::open(dir.path()).unwrap().dataset.table("v").unwrap().stored_chunks(), 1);
+    }
+
+    #[test]
+    fn files_of_other_programs_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        made(dir.path());
+        std::os::unix::fs::symlink("nobody@nowhere", dir.path().join(".#notes")).unwrap();
+        std::fs::write(dir.path().join("v/1.6c1f.partial"), [9]).unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        assert_eq!(folder.dataset.table("v").unwrap().files.len(), 2);
+        std::fs::remove_file(dir.path().join("v/1.6c1f.partial")).unwrap();
+        std::fs::write(dir.path().join("v/.nfs0001"), [9]).unwrap();
+        assert_eq!(folder.dataset.table("v").unwrap().files.len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_written_in_place_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        made(dir.path());
+        let folder = Folder::open(dir.path()).unwrap();
+        let watched = WatchedTree { tree: folder.tree.clone(), states: folder.states.clone() };
+        let source = watched.open("v/0").unwrap().unwrap();
+        source.read_at(0, &mut [0; 4]).unwrap();
+        std::fs::write(dir.path().join("v/0"), [5, 0, 6, 0]).unwrap();
+        let file = std::fs::File::options().write(true).open(dir.path().join("v/0")).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(5)).unwrap();
+        let error = ClientError::from(source.read_at(0, &mut [0; 4]).unwrap_err());
+        assert!(matches!(error.storage(), Some(RunError::Changed { .. })), "{error}");
+        assert!(watched.open("v/0").is_err());
     }
 
     #[test]
