@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 
-use self::beneath::Resolve;
+use self::beneath::{Resolve, open_beneath};
 use self::file::{FileState, Times, read_ranges};
 use self::held::{HeldFile, hold};
 use crate::{Backend, BackendError, Content, Entry, Found, Key, MAX_LIST_PAGE, Object, Result, check_ranges};
@@ -90,9 +90,19 @@ impl Root {
     }
 
     /// Opens what has a key.
+    fn try_open(&self, key: &Key, flags: OFlags) -> Result<std::result::Result<File, Errno>> {
+        Ok(match self.resolve {
+            Resolve::Anywhere => {
+                let opened =
+                    rustix::fs::open(self.path.join(key.as_str()), flags | OFlags::CLOEXEC, Mode::empty());
+                opened.map(File::from)
+            }
+            Resolve::Beneath => open_beneath(&self.folder()?, key, flags),
+        })
+    }
+
     fn open(&self, verb: &'static str, key: &Key, flags: OFlags) -> Result<File> {
-        let opened = self.resolve.open(&self.folder()?, key, flags);
-        opened.map_err(|errno| beneath::explain(verb, self.name_of(key), errno))
+        self.try_open(key, flags)?.map_err(|errno| beneath::explain(verb, self.name_of(key), errno))
     }
 
     fn state_of(&self, key: &Key, file: &File) -> Result<FileState> {
@@ -107,10 +117,9 @@ impl Root {
         }
         // Something else may have the name since. With the flag, opening a pipe does not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::NOCTTY;
-        let opened = self.resolve.open(&self.folder()?, key, flags | OFlags::NONBLOCK);
-        let opened = match opened {
+        let opened = match self.try_open(key, flags | OFlags::NONBLOCK)? {
             // Another machine or process has a lease on the file and must give it back first.
-            Err(Errno::AGAIN) => self.resolve.open(&self.folder()?, key, flags),
+            Err(Errno::AGAIN) => self.try_open(key, flags)?,
             opened => opened,
         };
         let file = opened.map_err(|errno| beneath::explain("open", self.name_of(key), errno))?;
@@ -122,7 +131,17 @@ impl Root {
 
     /// The state of a file, or `None` for a folder.
     fn look(&self, key: &Key) -> Result<Option<FileState>> {
-        let state = self.state_of(key, &self.open("open", key, OFlags::PATH)?)?;
+        let state = match self.resolve {
+            Resolve::Anywhere => {
+                let meta = std::fs::metadata(self.path.join(key.as_str()));
+                let meta = meta.map_err(|source| match Errno::from_io_error(&source) {
+                    Some(errno) => beneath::explain("read", self.name_of(key), errno),
+                    None => BackendError::io("read", self.name_of(key), source),
+                })?;
+                FileState::of_metadata(&meta, self.times)
+            }
+            Resolve::Beneath => self.state_of(key, &self.open("open", key, OFlags::PATH)?)?,
+        };
         if state.is_folder() {
             return Ok(None);
         }
@@ -143,7 +162,7 @@ impl Root {
             }
             errno => beneath::explain("list", self.name_of(folder), errno),
         };
-        let opened = self.resolve.open(&self.folder()?, folder, OFlags::RDONLY | OFlags::DIRECTORY);
+        let opened = self.try_open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = BTreeSet::new();
         for entry in Dir::new(opened.map_err(failed)?).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -285,6 +304,15 @@ impl Object for MountedFile {
     }
 
     fn unchanged(&self) -> Result<()> {
-        self.with_file(|file| self.state.check_same(file, || self.name()))
+        if let Some(file) = &self.file {
+            return self.state.check_same(file.file(), || self.name());
+        }
+        match self.root.look(&self.key) {
+            Ok(Some(state)) if state == self.state => Ok(()),
+            Ok(_) | Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => {
+                Err(BackendError::Changed { name: self.name() })
+            }
+            Err(error) => Err(error),
+        }
     }
 }

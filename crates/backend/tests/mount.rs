@@ -56,6 +56,10 @@ fn links_stay_within_the_tree() {
     for name in ["absolute", "folder/secret"] {
         assert_eq!(bytes(&own.open(&key(name)).unwrap()), b"secret");
     }
+    let list = own.list(&Key::ROOT, None, 100).unwrap();
+    let unreadable = list.iter().filter(|entry| matches!(entry.content, Content::Unreadable { .. }));
+    let unreadable: Vec<&str> = unreadable.map(|entry| entry.name.as_str()).collect();
+    assert!(unreadable.starts_with(&["broken", "circle"]), "{list:?}");
     // A list says what cannot be read, so that nobody takes it for missing.
     let list = mount.list(&Key::ROOT, None, 100).unwrap();
     let readable: Vec<bool> =

@@ -20,19 +20,9 @@ pub(super) enum Resolve {
     Anywhere,
 }
 
-impl Resolve {
-    /// Opens what a key names below a folder.
-    pub fn open(self, folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
-        if self == Resolve::Beneath {
-            return open_beneath(folder, key, flags);
-        }
-        let path = if key.is_root() { "." } else { key.as_str() };
-        Ok(rustix::fs::openat(folder, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
-    }
-}
-
+/// Opens what a key names below a folder.
 #[cfg(target_os = "linux")]
-fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+pub(super) fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     let path = if key.is_root() { "." } else { key.as_str() };
@@ -50,7 +40,7 @@ fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> 
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
+pub(super) fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
     open_without_links(folder, key, flags)
 }
 

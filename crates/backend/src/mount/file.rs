@@ -41,14 +41,21 @@ enum Kind {
 
 impl PartialEq for FileState {
     fn eq(&self, other: &FileState) -> bool {
-        self.identity == other.identity && self.found() == other.found()
+        let times = |state: &FileState| {
+            (state.modified, if state.times == Times::Changed { state.changed } else { state.modified })
+        };
+        self.identity == other.identity && self.length == other.length && times(self) == times(other)
     }
 }
 
 impl FileState {
     /// The state of an opened file.
     pub fn of(file: &File, times: Times) -> io::Result<FileState> {
-        let meta = file.metadata()?;
+        Ok(FileState::of_metadata(&file.metadata()?, times))
+    }
+
+    /// The state in metadata.
+    pub fn of_metadata(meta: &std::fs::Metadata, times: Times) -> FileState {
         let kind = match meta.file_type() {
             kind if kind.is_file() => Kind::File,
             kind if kind.is_dir() => Kind::Folder,
@@ -57,7 +64,7 @@ impl FileState {
             kind if kind.is_socket() => Kind::Other("a socket"),
             _ => Kind::Other("a device"),
         };
-        Ok(FileState {
+        FileState {
             kind,
             identity: (meta.dev(), meta.ino()),
             links: meta.nlink(),
@@ -65,7 +72,7 @@ impl FileState {
             modified: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
             times,
-        })
+        }
     }
 
     pub fn is_folder(&self) -> bool {
