@@ -127,13 +127,12 @@ impl Found {
             Where::File(file) => return Ok(Asked::Here(file.clone())),
             Where::Folder(folder) => return Ok(Asked::Here(folder.parts(plan.files())?)),
             Where::Joined(JoinedFiles::Here(files)) => {
-                let files: Vec<&FileParts> = files.iter().collect();
-                return Ok(Asked::Here(joined_parts(&files, plan.files())?));
+                return Ok(Asked::Here(joined_parts(files, plan.files())?));
             }
             Where::Cluster { cluster, remote, path } => (cluster, remote.files(plan.files())?, path.as_str()),
             Where::Joined(JoinedFiles::Cluster { cluster, opened }) => {
                 let first = opened.first().map_or("", |one| &one.info.file.path);
-                (cluster, joined_files(&opened.iter().collect::<Vec<_>>(), plan.files())?, first)
+                (cluster, joined_files(opened, plan.files())?, first)
             }
         };
         Ok(match files {
@@ -191,20 +190,16 @@ impl Dataset {
     }
 
     /// A text that differs between states of the file: its id in a cluster, or a number of its length and its time of modification.
-    /// It is empty for a folder.
+    /// It is empty for a folder and for several files.
     #[getter]
     fn state(&self) -> PyResult<String> {
         let versions = |file: &FileParts| combine_versions(file.parts.iter().map(|part| part.version()));
         Ok(match &self.found.get()?.place {
             Where::File(file) => format!("{:016x}", versions(file)),
-            Where::Folder(_) => String::new(),
             Where::Cluster { remote, .. } => {
                 remote.opened.as_ref().map(|opened| opened.info.file.id.clone()).unwrap_or_default()
             }
-            Where::Joined(JoinedFiles::Here(files)) => {
-                files.iter().map(|file| format!("{:016x}", versions(file))).collect::<Vec<_>>().join("+")
-            }
-            Where::Joined(joined) => joined.id().unwrap_or_default(),
+            Where::Folder(_) | Where::Joined(_) => String::new(),
         })
     }
 

@@ -36,7 +36,7 @@ impl VariableLocation {
                 (None, Some(vec![(None, "this machine".to_owned(), whole)]))
             }
             Where::Joined(JoinedFiles::Cluster { cluster, opened }) => {
-                let files = joined_files(&opened.iter().collect::<Vec<_>>(), &table.files)?;
+                let files = joined_files(opened, &table.files)?;
                 let held = files.map(|files| cluster.shares_of(&files, &table)).transpose()?.flatten();
                 (None, held.map(by_node))
             }

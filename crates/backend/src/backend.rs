@@ -59,11 +59,11 @@ pub struct Found {
 pub struct Entry {
     /// The name in the folder, without a `/`.
     pub name: String,
-    /// What has this name.
+    /// The file or folder with this name.
     pub content: Content,
 }
 
-/// What a name in a folder stands for.
+/// The kind of an entry, with the state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A folder.
@@ -145,8 +145,7 @@ pub trait Object: Send + Sync {
     ///
     /// # Errors
     /// The error is [`BackendError::Short`] if a range ends after the end of the object, [`BackendError::Changed`] if the object is
-    /// known to have another state or was removed. It also fails if the storage fails. The content
-    /// of `out` is unspecified then.
+    /// known to have another state or was removed. It also fails if the storage fails. The content of `out` is unspecified then.
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()>;
 
     /// Fills `out` from an offset.

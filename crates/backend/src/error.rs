@@ -73,7 +73,7 @@ pub enum BackendError {
     /// The system failed.
     #[error("cannot {verb} {name}: {source}")]
     Io {
-        /// What was tried: `open`, `read` or `list`.
+        /// The operation: `open`, `read` or `list`.
         verb: &'static str,
         /// The file or folder.
         name: String,

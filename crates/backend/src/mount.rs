@@ -89,7 +89,7 @@ impl Root {
         Ok(folder.into())
     }
 
-    /// Opens what has a key.
+    /// Opens the file or folder of a key.
     fn try_open(&self, key: &Key, flags: OFlags) -> Result<std::result::Result<File, Errno>> {
         Ok(match self.resolve {
             Resolve::Anywhere => {
@@ -180,7 +180,7 @@ impl Root {
         Ok(names)
     }
 
-    /// What has a name that was listed; `None` if it was removed meanwhile.
+    /// Looks up a name that was listed. Returns `None` if it was removed meanwhile.
     fn entry(&self, folder: &Key, name: String) -> Result<Option<Entry>> {
         let key = folder.join(&name)?;
         let content = match self.look(&key) {

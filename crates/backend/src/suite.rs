@@ -137,7 +137,7 @@ pub fn bytes_after_the_end_are_an_error(fixture: &dyn Fixture) {
     }
 }
 
-/// What does not exist is an error that names it.
+/// A missing file or folder gives an error that names it.
 pub fn missing_files_and_folders_are_errors(fixture: &dyn Fixture) {
     fixture.put(&key("a/file"), b"1");
     let backend = fixture.backend();

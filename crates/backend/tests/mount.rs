@@ -1,4 +1,4 @@
-//! What only a mounted file system has: links, pipes, permissions, and files that are written in place.
+//! Tests of mounted file systems: links, pipes, and files that are written in place.
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use std::fs;

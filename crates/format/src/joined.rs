@@ -134,6 +134,7 @@ pub fn join_tables(tables: &[ChunkTable], axis: usize) -> Result<ChunkTable, For
     let (Some(first), Some((last, before))) = (tables.first(), tables.split_last()) else {
         return refuse("it has no file");
     };
+    tables.iter().try_for_each(|table| table.array.check())?;
     if axis >= first.array.shape.len() {
         return refuse("it has no such axis");
     }

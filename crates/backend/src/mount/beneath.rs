@@ -20,7 +20,7 @@ pub(super) enum Resolve {
     Anywhere,
 }
 
-/// Opens what a key names below a folder.
+/// Opens the file or folder of a key below a folder.
 #[cfg(target_os = "linux")]
 pub(super) fn open_beneath(folder: &File, key: &Key, flags: OFlags) -> Result<File, Errno> {
     use rustix::fs::{ResolveFlags, openat2};

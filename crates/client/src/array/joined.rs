@@ -16,7 +16,7 @@ const CLIENT: Placement =
 ///
 /// # Errors
 /// Returns [`RunError::Internal`] if a name is not the number of a file, and an error if the layouts cannot be joined.
-pub fn joined_parts(files: &[&FileParts], names: &[FileRef]) -> Result<FileParts, ClientError> {
+pub fn joined_parts(files: &[FileParts], names: &[FileRef]) -> Result<FileParts, ClientError> {
     let named = numbered(files, names)?;
     let targets = named.iter().map(|file| file.parts.len()).max().unwrap_or(0).max(1);
     let targets = TargetIndex::try_from(targets).unwrap_or(TargetIndex::MAX);
@@ -33,15 +33,15 @@ pub fn joined_parts(files: &[&FileParts], names: &[FileRef]) -> Result<FileParts
 ///
 /// # Errors
 /// Returns [`RunError::Internal`] if a name is not the number of a file, and an error if there are more files than a request takes.
-pub fn joined_files(files: &[&Opened], names: &[FileRef]) -> Result<Option<Files>, ClientError> {
+pub fn joined_files(files: &[Opened], names: &[FileRef]) -> Result<Option<Files>, ClientError> {
     let named = numbered(files, names)?;
     let each = named.iter().map(|opened| (opened.info.file.clone(), opened.grant.as_str().into()));
     Ok(if named.is_empty() { None } else { Some(Files::several(each.collect())?) })
 }
 
 /// The files with these numbers as names.
-fn numbered<'a, T: ?Sized>(files: &[&'a T], names: &[FileRef]) -> Result<Vec<&'a T>, ClientError> {
-    let file = |name: &FileRef| name.name.parse::<usize>().ok().and_then(|number| files.get(number).copied());
+fn numbered<'a, T>(files: &'a [T], names: &[FileRef]) -> Result<Vec<&'a T>, ClientError> {
+    let file = |name: &FileRef| name.name.parse::<usize>().ok().and_then(|number| files.get(number));
     let found: Option<Vec<&T>> = names.iter().map(file).collect();
     found.ok_or_else(|| RunError::Internal { what: "a joined table names a file that was not joined" }.into())
 }
