@@ -1,6 +1,6 @@
 //! Errors of backends.
 
-use std::io;
+use std::{fmt, io};
 
 /// The reason why an object or a folder of a backend cannot be read. `name` is the object as a user knows it: the path on a mount,
 /// or the URL.
@@ -12,15 +12,13 @@ pub enum BackendError {
         /// The file or folder.
         name: String,
     },
-    /// A folder, a pipe or a device instead of a file, or a file instead of a folder.
-    #[error("{name} is {what}; name {wanted}")]
+    /// It has another kind than the one that is needed.
+    #[error("{name} is {kind}")]
     WrongKind {
         /// The file or folder.
         name: String,
-        /// What it is.
-        what: &'static str,
-        /// What is needed.
-        wanted: &'static str,
+        /// Its kind.
+        kind: Kind,
     },
     /// The user or the node may not read it.
     #[error("{name} may not be read: {why}")]
@@ -88,6 +86,42 @@ pub enum BackendError {
     },
 }
 
+/// The kind of something that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A path that goes on below a file.
+    BelowFile,
+    /// A file with bytes whose length is 0, as in `/proc`.
+    WithoutLength,
+    /// A pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A symbolic link that is not followed.
+    Link,
+    /// A device.
+    Device,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::File => "a file; name a directory",
+            Kind::Folder => "a directory; name a file",
+            Kind::BelowFile => "below a file; check the path",
+            Kind::WithoutLength => "a file with bytes and the length 0; copy its bytes into a regular file",
+            Kind::Pipe => "a pipe; name a regular file",
+            Kind::Socket => "a socket; name a regular file",
+            Kind::Link => "a symbolic link; name a regular file",
+            Kind::Device => "a device; name a regular file",
+        })
+    }
+}
+
 impl BackendError {
     /// The error of a system call on a file.
     pub(crate) fn io(verb: &'static str, name: impl Into<String>, source: io::Error) -> BackendError {
@@ -98,12 +132,8 @@ impl BackendError {
                 let why = "permission denied; ask its owner for read access, or run as a user who has it";
                 BackendError::Denied { name, why: why.to_owned() }
             }
-            io::ErrorKind::IsADirectory => {
-                BackendError::WrongKind { name, what: "a directory", wanted: "a file" }
-            }
-            io::ErrorKind::NotADirectory => {
-                BackendError::WrongKind { name, what: "below a file", wanted: "a path of folders and a file" }
-            }
+            io::ErrorKind::IsADirectory => BackendError::WrongKind { name, kind: Kind::Folder },
+            io::ErrorKind::NotADirectory => BackendError::WrongKind { name, kind: Kind::BelowFile },
             _ => BackendError::Io { verb, name, source },
         }
     }

@@ -47,7 +47,7 @@ mod mount;
 pub mod suite;
 
 pub use backend::{Backend, Content, Entry, Found, Object, Stamp, check_ranges};
-pub use error::BackendError;
+pub use error::{BackendError, Kind};
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;
 pub use mount::{MAX_HELD_FILES, Mount, MountOptions, open_file};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::backend::page;
-use crate::{Backend, BackendError, Content, Entry, Found, Key, Object, Result, Stamp, check_ranges};
+use crate::{Backend, BackendError, Content, Entry, Found, Key, Kind, Object, Result, Stamp, check_ranges};
 
 /// Files in memory. A file that is written again has a new version. Clones share their files.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl MemoryBackend {
             Some((version, bytes)) => Ok((found(*version, bytes), bytes.clone())),
             None if key.is_root() || files.below(key).next().is_some() => {
                 let name = self.name_of(key);
-                Err(BackendError::WrongKind { name, what: "a directory", wanted: "a file" })
+                Err(BackendError::WrongKind { name, kind: Kind::Folder })
             }
             None => Err(BackendError::NotFound { name: self.name_of(key) }),
         }
@@ -81,11 +81,7 @@ impl Backend for MemoryBackend {
             };
         }
         if names.is_empty() && files.by_key.contains_key(folder.as_str()) {
-            return Err(BackendError::WrongKind {
-                name: self.name_of(folder),
-                what: "a file",
-                wanted: "a directory",
-            });
+            return Err(BackendError::WrongKind { name: self.name_of(folder), kind: Kind::File });
         }
         if names.is_empty() && !folder.is_root() {
             return Err(BackendError::NotFound { name: self.name_of(folder) });

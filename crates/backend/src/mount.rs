@@ -15,9 +15,11 @@ use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use self::beneath::{Resolve, open_beneath};
-use self::file::{FileState, Times, read_ranges};
+use self::file::{FileState, Times, open_regular, read_ranges};
 use self::held::{HeldFile, hold};
-use crate::{Backend, BackendError, Content, Entry, Found, Key, MAX_LIST_PAGE, Object, Result, check_ranges};
+use crate::{
+    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Result, check_ranges,
+};
 
 pub use self::held::MAX_HELD_FILES;
 pub use self::plain::open_file;
@@ -83,7 +85,7 @@ impl Root {
         let name = || self.path.display().to_string();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(&self.path, flags, Mode::empty()).map_err(|errno| match errno {
-            Errno::NOTDIR => BackendError::WrongKind { name: name(), what: "a file", wanted: "a directory" },
+            Errno::NOTDIR => BackendError::WrongKind { name: name(), kind: Kind::File },
             errno => BackendError::io("open", name(), errno.into()),
         })?;
         Ok(folder.into())
@@ -111,22 +113,11 @@ impl Root {
 
     /// Opens a regular file, and its state.
     fn open_file(&self, key: &Key) -> Result<(File, FileState)> {
-        // Opening a device or a pipe does something to it, so the kind is looked up first.
         if self.look(key)?.is_none() {
             return Err(self.is_folder(key));
         }
-        // Something else may have the name since. With the flag, opening a pipe does not wait for its writer.
-        let flags = OFlags::RDONLY | OFlags::NOCTTY;
-        let opened = match self.try_open(key, flags | OFlags::NONBLOCK)? {
-            // Another machine or process has a lease on the file and must give it back first.
-            Err(Errno::AGAIN) => self.try_open(key, flags)?,
-            opened => opened,
-        };
-        let file = opened.map_err(|errno| beneath::explain("open", self.name_of(key), errno))?;
-        let state = self.state_of(key, &file)?;
-        state.check_kind(|| self.name_of(key))?;
-        file::wait_for_reads(&file).map_err(|source| BackendError::io("open", self.name_of(key), source))?;
-        Ok((file, state))
+        let explain = |errno| beneath::explain("open", self.name_of(key), errno);
+        open_regular(|flags| self.try_open(key, flags), explain, || self.name_of(key), self.times)
     }
 
     /// The state of a file, or `None` for a folder.
@@ -150,7 +141,7 @@ impl Root {
     }
 
     fn is_folder(&self, key: &Key) -> BackendError {
-        BackendError::WrongKind { name: self.name_of(key), what: "a directory", wanted: "a file" }
+        BackendError::WrongKind { name: self.name_of(key), kind: Kind::Folder }
     }
 
     /// The first `limit` names of a folder after a name.
@@ -158,7 +149,7 @@ impl Root {
         let failed = |errno: Errno| match errno {
             Errno::NOTDIR => {
                 let name = self.name_of(folder);
-                BackendError::WrongKind { name, what: "a file", wanted: "a directory" }
+                BackendError::WrongKind { name, kind: Kind::File }
             }
             errno => beneath::explain("list", self.name_of(folder), errno),
         };

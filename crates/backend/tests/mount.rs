@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_backend::{
-    Backend, BackendError, Content, Key, MAX_HELD_FILES, Mount, MountOptions, Object, open_file,
+    Backend, BackendError, Content, Key, Kind, MAX_HELD_FILES, Mount, MountOptions, Object, open_file,
 };
 
 const BY_MODIFICATION: MountOptions = MountOptions { without_change_time: true, follows_links_out: false };
@@ -95,16 +95,16 @@ fn pipes_and_devices_are_no_files() {
     rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).unwrap();
     let mount = Mount::open(folder.path()).unwrap();
     for error in [mount.open(&key("pipe")).err().unwrap(), mount.stat(&key("pipe")).unwrap_err()] {
-        assert!(matches!(error, BackendError::WrongKind { what: "a pipe", .. }), "{error:?}");
+        assert!(matches!(error, BackendError::WrongKind { kind: Kind::Pipe, .. }), "{error:?}");
     }
     let list = mount.list(&Key::ROOT, None, 10).unwrap();
     assert!(matches!(&list[0].content, Content::Unreadable { why } if why.contains("is a pipe")), "{list:?}");
     let socket = folder.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let error = open_file(&socket).err().unwrap();
-    assert!(matches!(error, BackendError::WrongKind { what: "a socket", .. }), "{error:?}");
+    assert!(matches!(error, BackendError::WrongKind { kind: Kind::Socket, .. }), "{error:?}");
     let error = open_file(Path::new("/dev/null")).err().unwrap();
-    assert!(matches!(error, BackendError::WrongKind { what: "a device", .. }), "{error:?}");
+    assert!(matches!(error, BackendError::WrongKind { kind: Kind::Device, .. }), "{error:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Content, Found, Key, Mount, MountOptions, Object};
+use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, Mount, MountOptions, Object};
 
 use crate::source::{ObjectSource, Source, io_error};
 use crate::{FormatError, MAX_FILES};
@@ -134,7 +134,7 @@ fn known<T>(key: &str, found: gristmill_backend::Result<T>) -> Result<Option<T>,
         Ok(found) => Ok(Some(found)),
         Err(
             BackendError::NotFound { .. }
-            | BackendError::WrongKind { what: "a directory" | "below a file", .. },
+            | BackendError::WrongKind { kind: Kind::Folder | Kind::BelowFile, .. },
         ) => Ok(None),
         Err(error) => Err(failed(key.to_owned(), error)),
     }

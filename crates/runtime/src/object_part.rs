@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{BackendError, Object, open_file};
+use gristmill_backend::{BackendError, Kind, Object, open_file};
 use gristmill_layout::{Layout, Striped};
 
 use crate::{FileParts, Part, PartRange, Placement, RunError};
@@ -83,13 +83,13 @@ impl FileParts {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
         let object = open_file(path).map_err(|error| match error {
             BackendError::NotFound { .. } => refuse("there is no such file; check the path", true),
-            BackendError::WrongKind { what: "a directory", .. } => {
+            BackendError::WrongKind { kind: Kind::Folder, .. } => {
                 refuse("it is a directory; name a regular file", true)
             }
-            BackendError::WrongKind { what: "below a file", .. } => {
+            BackendError::WrongKind { kind: Kind::BelowFile, .. } => {
                 refuse("a part of the path is a file and not a directory; check the path", false)
             }
-            BackendError::WrongKind { what: "a file with bytes and the length 0", .. } => {
+            BackendError::WrongKind { kind: Kind::WithoutLength, .. } => {
                 refuse("its length is 0 although it has bytes; copy them into a regular file first", true)
             }
             BackendError::WrongKind { .. } => {

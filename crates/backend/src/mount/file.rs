@@ -5,7 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 
-use crate::{BackendError, Found, Result, Stamp};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::{BackendError, Found, Kind, Result, Stamp};
 
 /// The times that a version has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +35,6 @@ pub(super) struct FileState {
     times: Times,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    File,
-    Folder,
-    Other(&'static str),
-}
-
 impl PartialEq for FileState {
     fn eq(&self, other: &FileState) -> bool {
         let times = |state: &FileState| {
@@ -59,10 +55,10 @@ impl FileState {
         let kind = match meta.file_type() {
             kind if kind.is_file() => Kind::File,
             kind if kind.is_dir() => Kind::Folder,
-            kind if kind.is_fifo() => Kind::Other("a pipe"),
-            kind if kind.is_symlink() => Kind::Other("a symbolic link"),
-            kind if kind.is_socket() => Kind::Other("a socket"),
-            _ => Kind::Other("a device"),
+            kind if kind.is_fifo() => Kind::Pipe,
+            kind if kind.is_symlink() => Kind::Link,
+            kind if kind.is_socket() => Kind::Socket,
+            _ => Kind::Device,
         };
         FileState {
             kind,
@@ -81,12 +77,10 @@ impl FileState {
 
     /// Checks that it is a regular file.
     pub fn check_kind(&self, name: impl Fn() -> String) -> Result<()> {
-        let what = match self.kind {
-            Kind::File => return Ok(()),
-            Kind::Folder => "a directory",
-            Kind::Other(what) => what,
-        };
-        Err(BackendError::WrongKind { name: name(), what, wanted: "a regular file" })
+        if self.kind == Kind::File {
+            return Ok(());
+        }
+        Err(BackendError::WrongKind { name: name(), kind: self.kind })
     }
 
     /// Length and version. They do not name device and inode, which may differ between nodes.
@@ -117,9 +111,31 @@ impl FileState {
     }
 }
 
-/// Makes reads of a file wait, which was opened without waiting.
-pub(super) fn wait_for_reads(file: &File) -> io::Result<()> {
-    Ok(rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::empty())?)
+/// Opens a regular file, and its state. `open` opens the path with the flags. The caller has looked up that it is a regular file, because
+/// opening a device or a pipe does something to it.
+pub(super) fn open_regular(
+    open: impl Fn(OFlags) -> Result<std::result::Result<File, Errno>>,
+    explain: impl Fn(Errno) -> BackendError,
+    name: impl Fn() -> String + Copy,
+    times: Times,
+) -> Result<(File, FileState)> {
+    let state_of = |file: &File| {
+        let state = FileState::of(file, times).map_err(|source| BackendError::io("read", name(), source))?;
+        state.check_kind(name)?;
+        Ok::<FileState, BackendError>(state)
+    };
+    // Something else may have the name since. With the flag, opening a pipe does not wait for its writer.
+    let flags = OFlags::RDONLY | OFlags::NOCTTY;
+    let opened = match open(flags | OFlags::NONBLOCK)? {
+        // Another machine or process has a lease on the file and must give it back first.
+        Err(Errno::AGAIN) => open(flags)?,
+        opened => opened,
+    };
+    let file = opened.map_err(&explain)?;
+    let state = state_of(&file)?;
+    // From here on reads wait for the disk.
+    rustix::fs::fcntl_setfl(&file, OFlags::empty()).map_err(explain)?;
+    Ok((file, state))
 }
 
 /// Reads ranges of a file, packed into `out`.

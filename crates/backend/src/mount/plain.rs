@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
-use super::file::{FileState, Times, read_ranges, wait_for_reads};
-use crate::{BackendError, Found, Object, Result, check_ranges};
+use super::file::{FileState, Times, open_regular, read_ranges};
+use crate::{BackendError, Found, Kind, Object, Result, check_ranges};
 
 /// Opens a file of this machine by its path, which may lead anywhere. Its version has no time of change, so it stays the same if the
 /// file is renamed.
@@ -21,25 +22,16 @@ pub fn open_file(path: &Path) -> Result<Arc<dyn Object>> {
     let name = || path.display().to_string();
     let open = |flags: OFlags| {
         let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
-        opened.map(File::from).map_err(|errno| BackendError::io("open", name(), errno.into()))
+        Ok(opened.map(File::from))
     };
-    let state_of = |file: &File| {
-        let state = FileState::of(file, Times::Modified)
-            .map_err(|source| BackendError::io("read", name(), source))?;
-        state.check_kind(name)?;
-        Ok::<FileState, BackendError>(state)
-    };
-    // Opening a device or a pipe does something to it, so the kind is looked up first.
-    state_of(&open(OFlags::PATH)?)?;
-    let file = open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
-    let state = state_of(&file)?;
-    wait_for_reads(&file).map_err(|source| BackendError::io("open", name(), source))?;
+    let explain = |errno: Errno| BackendError::io("open", name(), errno.into());
+    let looked_up = std::fs::metadata(path).map_err(|source| BackendError::io("open", name(), source))?;
+    FileState::of_metadata(&looked_up, Times::Modified).check_kind(name)?;
+    let (file, state) = open_regular(open, explain, name, Times::Modified)?;
     let found = state.found();
     // Files in /proc and similar folders have length 0.
     if found.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|read| read > 0) {
-        let (what, wanted) =
-            ("a file with bytes and the length 0", "a regular file, to which you copy the bytes");
-        return Err(BackendError::WrongKind { name: name(), what, wanted });
+        return Err(BackendError::WrongKind { name: name(), kind: Kind::WithoutLength });
     }
     // An error is ignored: this is a hint to the page cache.
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
