@@ -15,6 +15,8 @@ PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VEN
 RG := .tools/bin/rg
 # Files of tests that run at once. Many tests wait for processes, so there is one more than there are processors.
 TESTS_AT_ONCE := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 8 ? n : 8)))
+# Tests marked 'alone': they use the whole machine, so others beside them would run out of time.
+TESTS_ALONE := tests/test_under_attack.py
 
 .PHONY: run check test docs bench figures audit build clean
 
@@ -37,8 +39,9 @@ test: $(VENV)/ready $(RG)
 	$(CARGO) build --workspace --all-features --bins --tests
 	$(PYTHON_DOOR)
 	scripts/browser
-	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs \
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone" \
 	    -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder tests bench
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m alone $(TESTS_ALONE)
 	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 	$(VENV)/bin/python bench/lab run son2010_fig10 dosas2012_fig06 --quick \

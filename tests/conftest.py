@@ -176,7 +176,6 @@ def real_data():
 #: Files whose longest test takes a minute or more. They begin first, so that the last process does not end long after the others.
 LONG_FILES = (
     "test_differential.py",
-    "test_under_attack.py",
     "test_random_faults.py",
     "test_cluster_load.py",
     "test_extremes.py",

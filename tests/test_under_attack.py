@@ -12,6 +12,7 @@ from under_attack.attacks import ATTACKS  # noqa: E402
 SECONDS = 20
 
 
+@pytest.mark.alone
 def test_others_are_answered_while_everything_is_attacked(clusters, tmp_path):
     report = trial.run(clusters, tmp_path, SECONDS, list(ATTACKS))
     print(*report.lines(), sep="\n")
