@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BackendError, Key, MAX_LIST_PAGE, Result};
+use crate::{BackendError, Key, MAX_DEPTH, MAX_LIST_PAGE, Result};
 
 /// Most bytes of a stamp.
 const MAX_STAMP_BYTES: usize = 1_024;
@@ -78,18 +78,32 @@ pub enum Content {
     },
 }
 
+/// A part of the list of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The entries of the part. Only a backend's last page may have none.
+    pub entries: Vec<Entry>,
+    /// The place after the last entry, for the next page. `None` at the end.
+    pub next: Option<String>,
+}
+
 /// Storage with files in folders.
 pub trait Backend: Send + Sync {
     /// The name of the root in messages, as its user gave it: `/lustre/era5`, `s3://bucket/prefix`.
     fn name(&self) -> String;
 
-    /// Lists up to `limit` names (at most [`MAX_LIST_PAGE`]) of one level of a folder after the name `after`, in the order of their
-    /// bytes. An empty answer is the end. Names that are not UTF-8 are left out.
+    /// Whether lists name every file. The pages of web servers may leave some out.
+    fn lists_everything(&self) -> bool {
+        true
+    }
+
+    /// Lists up to `limit` names (at most [`MAX_LIST_PAGE`]) of one level of a folder, from the beginning or from the `next` of a page.
+    /// The order is that of the storage: object stores have a folder `a/` after a file `a-b`. Names that are not UTF-8 are left out.
     ///
     /// # Errors
     /// The error is [`BackendError::NotFound`] or [`BackendError::WrongKind`] if there is no such folder, and
     /// [`BackendError::Denied`] if it may not be read. It also fails if the storage fails.
-    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>>;
+    fn list(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page>;
 
     /// Lists all names of one level of a folder, at most `most`, in the order of their bytes.
     ///
@@ -97,16 +111,51 @@ pub trait Backend: Send + Sync {
     /// The error is [`BackendError::TooMany`] if there are more. It also fails as [`list`](Backend::list) does.
     fn list_all(&self, folder: &Key, most: usize) -> Result<Vec<Entry>> {
         let mut all: Vec<Entry> = Vec::new();
+        let mut from: Option<String> = None;
         loop {
-            let page = self.list(folder, all.last().map(|entry| entry.name.as_str()), MAX_LIST_PAGE)?;
-            if page.is_empty() {
-                return Ok(all);
-            }
-            all.extend(page);
+            let page = self.list(folder, from.as_deref(), MAX_LIST_PAGE)?;
+            all.extend(page.entries);
             if all.len() > most {
                 return Err(BackendError::TooMany { name: format!("{}/{folder}", self.name()), most });
             }
+            from = page.next;
+            if from.is_none() {
+                all.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                return Ok(all);
+            }
         }
+    }
+
+    /// Lists everything below a folder that is not a folder, at most `most`, in the order of the bytes of keys.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::TooMany`] if there is more, [`BackendError::TooDeep`] if there are more than [`MAX_DEPTH`]
+    /// levels, and [`BackendError::Changed`] if a folder below is removed meanwhile. It also fails as [`list`](Backend::list) does.
+    fn files_below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
+        let mut found = Vec::new();
+        let mut folders = vec![(folder.clone(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            if depth > MAX_DEPTH {
+                return Err(BackendError::TooDeep { name: format!("{}/{folder}", self.name()) });
+            }
+            let entries = self.list_all(&folder, most).map_err(|error| match error {
+                BackendError::NotFound { name } if depth > 0 => BackendError::Changed { name },
+                error => error,
+            })?;
+            for entry in entries {
+                let key = folder.join(&entry.name)?;
+                match entry.content {
+                    Content::Folder => folders.push((key, depth + 1)),
+                    content => found.push((key, content)),
+                }
+            }
+            // Each level has at most `most` folders, so this bounds those that wait, too.
+            if found.len() > most {
+                return Err(BackendError::TooMany { name: self.name(), most });
+            }
+        }
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
     }
 
     /// The state of a file now.
@@ -122,7 +171,8 @@ pub trait Backend: Send + Sync {
     /// It fails as [`stat`](Backend::stat) does.
     fn open(&self, key: &Key) -> Result<Arc<dyn Object>>;
 
-    /// Opens a file in the state that was found before.
+    /// Opens a file in the state that was found before. Storage behind a network may find out at the first read only that the file has
+    /// another state.
     ///
     /// # Errors
     /// The error is [`BackendError::Changed`] if it has another state. It also fails as [`open`](Backend::open) does.
@@ -156,6 +206,15 @@ pub trait Object: Send + Sync {
         let range = offset..offset.saturating_add(out.len() as u64);
         self.read(std::slice::from_ref(&range), out)
     }
+
+    /// Whether [`expect`](Object::expect) has an effect.
+    fn fetches_ahead(&self) -> bool {
+        false
+    }
+
+    /// Says which ranges will be read soon, in ascending order. Storage behind a network fetches them meanwhile, as far as it has
+    /// room.
+    fn expect(&self, _ranges: &[Range<u64>]) {}
 
     /// A number that differs between states of the object, for checkpoints.
     fn version(&self) -> u64 {
@@ -192,7 +251,9 @@ pub fn check_ranges(name: impl Fn() -> String, length: u64, ranges: &[Range<u64>
 }
 
 /// The page of a sorted list of all names of a folder.
-pub(crate) fn page(names: impl Iterator<Item = Entry>, after: Option<&str>, limit: usize) -> Vec<Entry> {
-    let later = names.filter(|entry| after.is_none_or(|after| entry.name.as_str() > after));
-    later.take(limit.min(MAX_LIST_PAGE)).collect()
+pub(crate) fn page(names: impl Iterator<Item = Entry>, from: Option<&str>, limit: usize) -> Page {
+    let mut later = names.filter(|entry| from.is_none_or(|from| entry.name.as_str() > from));
+    let entries: Vec<Entry> = later.by_ref().take(limit.clamp(1, MAX_LIST_PAGE)).collect();
+    let next = later.next().and_then(|_| entries.last()).map(|entry| entry.name.clone());
+    Page { entries, next }
 }

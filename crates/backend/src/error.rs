@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use crate::MAX_DEPTH;
+
 /// The reason why an object or a folder of a backend cannot be read. `name` is the object as a user knows it: the path on a mount,
 /// or the URL.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +61,12 @@ pub enum BackendError {
         name: String,
         /// The bound.
         most: usize,
+    },
+    /// A folder has more levels of folders than its reader takes.
+    #[error("{name} is below more than {MAX_DEPTH} folders; use fewer levels")]
+    TooDeep {
+        /// The folder.
+        name: String,
     },
     /// The storage does not answer now.
     #[error("{name} cannot be reached: {why}")]

@@ -9,7 +9,7 @@
 //!   [`Object::unchanged`] after the last one. Then all bytes were of one version.
 //! - An object that is missing, too short or not readable gives an error that names it. It never reads as zeros. A list names what cannot
 //!   be read, too ([`Content::Unreadable`]), so that nobody takes it for a file that does not exist.
-//! - Lengths and offsets are in bytes. Names are UTF-8, and lists are in the order of their bytes.
+//! - Lengths and offsets are in bytes. Names are UTF-8.
 //! - Every method blocks, and may be called from many threads at once.
 //!
 //! # Example
@@ -21,8 +21,8 @@
 //! std::fs::write(folder.path().join("2001/tas.f64"), [1, 2, 3, 4])?;
 //!
 //! let mount = Mount::open(folder.path())?;
-//! let names: Vec<String> = mount.list(&Key::ROOT, None, 100)?.into_iter().map(|entry| entry.name).collect();
-//! assert_eq!(names, ["2001"]);
+//! let names = mount.list(&Key::ROOT, None, 100)?.entries.into_iter().map(|entry| entry.name);
+//! assert_eq!(names.collect::<Vec<_>>(), ["2001"]);
 //!
 //! let object = mount.open(&Key::new("2001/tas.f64")?)?;
 //! assert_eq!(object.found().length, 4);
@@ -46,7 +46,7 @@ mod mount;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use backend::{Backend, Content, Entry, Found, Object, Stamp, check_ranges};
+pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges};
 pub use error::{BackendError, Kind};
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;
@@ -57,3 +57,6 @@ pub type Result<T> = std::result::Result<T, BackendError>;
 
 /// Most entries that one call of [`Backend::list`] returns.
 pub const MAX_LIST_PAGE: usize = 1_000;
+
+/// Most levels of folders below the folder whose files are listed.
+pub const MAX_DEPTH: usize = 64;

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::backend::page;
-use crate::{Backend, BackendError, Content, Entry, Found, Key, Kind, Object, Result, Stamp, check_ranges};
+use crate::{
+    Backend, BackendError, Content, Entry, Found, Key, Kind, Object, Page, Result, Stamp, check_ranges,
+};
 
 /// Files in memory. A file that is written again has a new version. Clones share their files.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +73,7 @@ impl Backend for MemoryBackend {
         "memory:/".to_owned()
     }
 
-    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+    fn list(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: BTreeMap<String, Content> = BTreeMap::new();
         for (name, found) in files.below(folder) {
@@ -86,7 +88,7 @@ impl Backend for MemoryBackend {
         if names.is_empty() && !folder.is_root() {
             return Err(BackendError::NotFound { name: self.name_of(folder) });
         }
-        Ok(page(names.into_iter().map(|(name, content)| Entry { name, content }), after, limit))
+        Ok(page(names.into_iter().map(|(name, content)| Entry { name, content }), from, limit))
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {

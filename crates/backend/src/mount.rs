@@ -18,7 +18,8 @@ use self::beneath::{Resolve, open_beneath};
 use self::file::{FileState, Times, open_regular, read_ranges};
 use self::held::{HeldFile, hold};
 use crate::{
-    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Result, check_ranges,
+    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result,
+    check_ranges,
 };
 
 pub use self::held::MAX_HELD_FILES;
@@ -211,18 +212,18 @@ impl Backend for Mount {
     }
 
     /// Reads all names of the folder for each page, because file systems do not sort them. It keeps those of one page in memory.
-    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+    fn list(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
         let limit = limit.clamp(1, MAX_LIST_PAGE);
-        let mut after = after.map(str::to_owned);
+        let mut from = from.map(str::to_owned);
         loop {
-            let names = self.root.names(folder, after.as_deref(), limit)?;
-            let Some(last) = names.last().cloned() else { return Ok(Vec::new()) };
+            let names = self.root.names(folder, from.as_deref(), limit)?;
+            let next = names.last().filter(|_| names.len() == limit).cloned();
             let entries = self.root.entries(folder, names)?;
             // All of them may have been removed meanwhile.
-            if !entries.is_empty() {
-                return Ok(entries);
+            if !entries.is_empty() || next.is_none() {
+                return Ok(Page { entries, next });
             }
-            after = Some(last);
+            from = next;
         }
     }
 

@@ -35,8 +35,10 @@ macro_rules! backend_suite {
                 bytes_after_the_end_are_an_error,
                 missing_files_and_folders_are_errors,
                 folders_are_no_files_and_files_are_no_folders,
-                lists_have_one_level_in_the_order_of_bytes,
+                lists_have_one_level,
                 lists_come_in_pages,
+                files_below_a_folder_are_listed,
+                expected_ranges_are_read,
                 a_new_content_has_a_new_version,
                 a_file_that_is_replaced_is_never_mixed,
                 a_file_that_is_removed_is_never_zeros,
@@ -174,14 +176,14 @@ pub fn folders_are_no_files_and_files_are_no_folders(fixture: &dyn Fixture) {
 }
 
 /// A list has the files and folders of one level, with the states that `stat` gives.
-pub fn lists_have_one_level_in_the_order_of_bytes(fixture: &dyn Fixture) {
+pub fn lists_have_one_level(fixture: &dyn Fixture) {
     for (name, length) in
         [("b", 2), ("a", 1), ("a.x", 4), ("c/1", 1), ("c/d/2", 2), ("ä", 3), ("B", 5), ("a-b/file", 1)]
     {
         fixture.put(&key(name), &noise(3, length));
     }
     let backend = fixture.backend();
-    let root = backend.list(&Key::ROOT, None, 100).unwrap();
+    let root = backend.list_all(&Key::ROOT, 100).unwrap();
     let wanted = [
         ("B", Some(5)),
         ("a", Some(1)),
@@ -192,7 +194,7 @@ pub fn lists_have_one_level_in_the_order_of_bytes(fixture: &dyn Fixture) {
         ("ä", Some(3)),
     ];
     assert_eq!(names(&root), wanted);
-    assert_eq!(names(&backend.list(&key("c"), None, 100).unwrap()), [("1", Some(1)), ("d", None)]);
+    assert_eq!(names(&backend.list(&key("c"), None, 100).unwrap().entries), [("1", Some(1)), ("d", None)]);
     for entry in &root {
         match &entry.content {
             Content::File(found) => assert_eq!(backend.stat(&key(&entry.name)).unwrap(), *found),
@@ -213,20 +215,63 @@ pub fn lists_come_in_pages(fixture: &dyn Fixture) {
     let backend = fixture.backend();
     for limit in [1, 7, 26, 1000, MAX_LIST_PAGE + 5] {
         let mut found: Vec<String> = Vec::new();
+        let mut from: Option<String> = None;
         loop {
-            let page = backend.list(&key("folder"), found.last().map(String::as_str), limit).unwrap();
-            if page.is_empty() {
+            let page = backend.list(&key("folder"), from.as_deref(), limit).unwrap();
+            assert!(page.entries.len() <= limit, "{}", page.entries.len());
+            assert!(!page.entries.is_empty() || page.next.is_none());
+            found.extend(page.entries.into_iter().map(|entry| entry.name));
+            from = page.next;
+            if from.is_none() {
                 break;
             }
-            assert!(page.len() <= limit, "{}", page.len());
-            found.extend(page.into_iter().map(|entry| entry.name));
         }
         let mut wanted = all.clone();
         wanted.insert(8, "f07x".into());
+        found.sort();
         assert_eq!(found, wanted, "{limit}");
     }
-    assert_eq!(backend.list(&key("folder"), Some("f24"), 10).unwrap(), []);
-    assert_eq!(names(&backend.list(&key("folder"), Some("f23zzz"), 10).unwrap()), [("f24", Some(1))]);
+}
+
+/// All files below a folder are listed, however deep they lie, and folders are not.
+pub fn files_below_a_folder_are_listed(fixture: &dyn Fixture) {
+    for (name, length) in [("z", 1), ("a/b/c/d/1", 2), ("a/b-c", 3), ("a/b/2", 4), ("ab/3", 5)] {
+        fixture.put(&key(name), &noise(8, length));
+    }
+    let backend = fixture.backend();
+    let below = |folder: &str| {
+        let files = backend.files_below(&key(folder), 100).unwrap();
+        let each = files.into_iter().map(|(file, content)| match content {
+            Content::File(found) => {
+                assert_eq!(backend.stat(&file).unwrap(), found);
+                (file.to_string(), found.length)
+            }
+            content => panic!("{file}: {content:?}"),
+        });
+        each.collect::<Vec<_>>()
+    };
+    let owned = |files: &[(&str, u64)]| {
+        files.iter().map(|(name, length)| ((*name).to_owned(), *length)).collect::<Vec<_>>()
+    };
+    assert_eq!(below("a"), owned(&[("a/b-c", 3), ("a/b/2", 4), ("a/b/c/d/1", 2)]));
+    assert_eq!(below("").len(), 5);
+    assert!(matches!(backend.files_below(&Key::ROOT, 4), Err(BackendError::TooMany { most: 4, .. })));
+    assert!(matches!(backend.files_below(&key("b"), 4), Err(BackendError::NotFound { .. })));
+}
+
+/// Ranges that were announced are read as others are, and others too.
+pub fn expected_ranges_are_read(fixture: &dyn Fixture) {
+    let bytes = noise(9, 300_000);
+    fixture.put(&key("file"), &bytes);
+    let object = fixture.backend().open(&key("file")).unwrap();
+    object.expect(&[1000..50_000, 50_000..50_100, 120_000..290_000]);
+    object.expect(&[280_000..400_000]);
+    for (start, end) in [(0, 2000), (2000, 49_999), (49_999, 130_000), (130_000, 300_000), (5, 300_000)] {
+        let mut out = vec![0; end - start];
+        object.read_at(start as u64, &mut out).unwrap();
+        assert!(out == bytes[start..end], "{start}..{end}");
+    }
+    object.unchanged().unwrap();
 }
 
 /// A file that is written again is opened at its new version only.
@@ -240,7 +285,8 @@ pub fn a_new_content_has_a_new_version(fixture: &dyn Fixture) {
         assert_eq!(*backend.open(&key("file")).unwrap().found(), found);
         backend.open_at(&key("file"), &found).unwrap();
         for old in &seen {
-            let error = backend.open_at(&key("file"), old).err().unwrap();
+            let read = |object: std::sync::Arc<dyn crate::Object>| object.read_at(0, &mut [0]);
+            let error = backend.open_at(&key("file"), old).and_then(read).unwrap_err();
             assert!(matches!(error, BackendError::Changed { .. }), "{error:?}");
         }
         seen.push(found);

@@ -56,12 +56,12 @@ fn links_stay_within_the_tree() {
     for name in ["absolute", "folder/secret"] {
         assert_eq!(bytes(&own.open(&key(name)).unwrap()), b"secret");
     }
-    let list = own.list(&Key::ROOT, None, 100).unwrap();
+    let list = own.list(&Key::ROOT, None, 100).unwrap().entries;
     let unreadable = list.iter().filter(|entry| matches!(entry.content, Content::Unreadable { .. }));
     let unreadable: Vec<&str> = unreadable.map(|entry| entry.name.as_str()).collect();
     assert!(unreadable.starts_with(&["broken", "circle"]), "{list:?}");
     // A list says what cannot be read, so that nobody takes it for missing.
-    let list = mount.list(&Key::ROOT, None, 100).unwrap();
+    let list = mount.list(&Key::ROOT, None, 100).unwrap().entries;
     let readable: Vec<bool> =
         list.iter().map(|entry| !matches!(entry.content, Content::Unreadable { .. })).collect();
     let names: Vec<&str> = list.iter().map(|entry| entry.name.as_str()).collect();
@@ -86,7 +86,7 @@ fn a_folder_that_is_made_anew_is_read_anew() {
     fs::write(folder.join("file"), b"newer").unwrap();
     assert_eq!(bytes(&mount.open(&key("file")).unwrap()), b"newer");
     assert!(matches!(mount.open_at(&key("file"), &found), Err(BackendError::Changed { .. })));
-    assert_eq!(mount.list(&Key::ROOT, None, 10).unwrap().len(), 1);
+    assert_eq!(mount.list(&Key::ROOT, None, 10).unwrap().entries.len(), 1);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn pipes_and_devices_are_no_files() {
     for error in [mount.open(&key("pipe")).err().unwrap(), mount.stat(&key("pipe")).unwrap_err()] {
         assert!(matches!(error, BackendError::WrongKind { kind: Kind::Pipe, .. }), "{error:?}");
     }
-    let list = mount.list(&Key::ROOT, None, 10).unwrap();
+    let list = mount.list(&Key::ROOT, None, 10).unwrap().entries;
     assert!(matches!(&list[0].content, Content::Unreadable { why } if why.contains("is a pipe")), "{list:?}");
     let socket = folder.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -191,6 +191,6 @@ fn names_that_are_not_utf_8_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff")), b"").unwrap();
     fs::write(folder.path().join("a"), b"").unwrap();
-    let list = Mount::open(folder.path()).unwrap().list(&Key::ROOT, None, 10).unwrap();
+    let list = Mount::open(folder.path()).unwrap().list(&Key::ROOT, None, 10).unwrap().entries;
     assert_eq!(list.len(), 1);
 }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, Mount, MountOptions, Object};
+use gristmill_backend::{
+    Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH, Mount, MountOptions, Object,
+};
 
 use crate::source::{ObjectSource, Source, io_error};
 use crate::{FormatError, MAX_FILES};
-
-/// Most levels of folders below a root.
-const MAX_DEPTH: usize = 64;
 
 /// A tree of files. A *key* is the path of a file below the root, with `/` between its parts but not at its ends.
 pub trait Tree: Send + Sync {
@@ -19,6 +18,11 @@ pub trait Tree: Send + Sync {
     /// # Errors
     /// Returns [`FormatError::Io`] if the file cannot be opened.
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError>;
+
+    /// Whether lists name every file. If not, a chunk without a file in the list cannot be taken for one that is not stored.
+    fn lists_everything(&self) -> bool {
+        true
+    }
 
     /// Lists all files below a folder, which is `""` for the root: keys in the order of their bytes, and lengths. A
     /// folder that does not exist has no files.
@@ -68,44 +72,49 @@ impl BackendTree {
         known(key, self.backend.open(&checked(key)?))
     }
 
+    /// Opens a file in a state that was found before; `None` if it does not exist, or has another state.
+    ///
+    /// # Errors
+    /// Returns [`FormatError::Io`] if the file cannot be opened.
+    pub fn object_at(&self, key: &str, found: &Found) -> Result<Option<Arc<dyn Object>>, FormatError> {
+        match self.backend.open_at(&checked(key)?, found) {
+            Err(BackendError::Changed { .. }) => Ok(None),
+            opened => known(key, opened),
+        }
+    }
+
     /// All files below a folder, as [`Tree::list`] returns them, with their states.
     ///
     /// # Errors
     /// It fails as [`Tree::list`] does.
     pub fn files(&self, folder: &str) -> Result<Vec<(String, Found)>, FormatError> {
-        let mut found = Vec::new();
-        self.walk(&checked(folder)?, 0, &mut found)?;
-        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        Ok(found)
-    }
-
-    fn walk(&self, folder: &Key, depth: usize, found: &mut Vec<(String, Found)>) -> Result<(), FormatError> {
-        FormatError::limit("levels of folders", depth as u64, MAX_DEPTH as u64)?;
-        let entries = match self.backend.list_all(folder, MAX_FILES - found.len().min(MAX_FILES)) {
-            Ok(entries) => entries,
-            // A folder that was just listed and is gone may have had chunks.
-            Err(BackendError::NotFound { .. }) if depth == 0 => return Ok(()),
+        let root = checked(folder)?;
+        let below = match self.backend.files_below(&root, MAX_FILES) {
+            Ok(below) => below,
+            Err(BackendError::NotFound { .. }) => return Ok(Vec::new()),
             Err(BackendError::TooMany { .. }) => {
-                return FormatError::limit("files", MAX_FILES as u64 + 1, MAX_FILES as u64);
+                let (found, max) = (MAX_FILES as u64 + 1, MAX_FILES as u64);
+                return Err(FormatError::Limit { what: "files".to_owned(), found, max });
             }
-            Err(error) => return Err(failed(folder.to_string(), error)),
+            Err(BackendError::TooDeep { .. }) => {
+                let max = MAX_DEPTH as u64;
+                return Err(FormatError::Limit { what: "levels of folders".to_owned(), found: max + 1, max });
+            }
+            Err(error) => return Err(failed(folder.to_owned(), error)),
         };
-        for entry in entries {
-            let key = folder.join(&entry.name).map_err(|error| failed(entry.name.clone(), error))?;
-            match entry.content {
-                Content::Folder => self.walk(&key, depth + 1, found)?,
-                Content::File(state) => {
-                    FormatError::limit("files", found.len() as u64 + 1, MAX_FILES as u64)?;
-                    found.push((key.to_string(), state));
-                }
+        let mut found = Vec::with_capacity(below.len());
+        for (key, content) in below {
+            let name = key.as_str().rsplit('/').next().unwrap_or_default();
+            match content {
+                Content::File(state) => found.push((key.to_string(), state)),
                 // Without it a chunk would count as not stored, and read as the fill value. Other names do not matter.
-                Content::Unreadable { why } if is_zarr_name(&entry.name) => {
+                Content::Unreadable { why } if is_zarr_name(name) => {
                     return Err(FormatError::io(key.to_string(), std::io::Error::other(why)));
                 }
-                Content::Unreadable { .. } => {}
+                Content::Unreadable { .. } | Content::Folder => {}
             }
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -141,6 +150,10 @@ fn known<T>(key: &str, found: gristmill_backend::Result<T>) -> Result<Option<T>,
 }
 
 impl Tree for BackendTree {
+    fn lists_everything(&self) -> bool {
+        self.backend.lists_everything()
+    }
+
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let object = self.object(key)?;
         Ok(object.map(|object| Arc::new(ObjectSource::new(object)) as Arc<dyn Source>))

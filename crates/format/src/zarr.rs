@@ -173,6 +173,9 @@ impl Tables for ZarrTables {
                 files.push(FileRef { name: key, length });
             }
         }
+        if !self.tree.lists_everything() {
+            check_complete(&variable.path, files.len() as u64, stored)?;
+        }
         locations.sort_unstable_by_key(|location| location.chunk);
         Ok(ChunkTable { array, files, locations: ChunkLocations::Listed(locations) })
     }
@@ -184,6 +187,26 @@ impl Tables for ZarrTables {
             .ok_or_else(|| FormatError::table("a chunk is in none of its files"))?;
         self.open(&file.name)
     }
+}
+
+/// Checks that a list has the file of every chunk or shard, because the list may leave out files that exist.
+fn check_complete(path: &str, listed: u64, stored: &Stored) -> Result<(), FormatError> {
+    let array = &stored.array;
+    let inner = stored.shards.as_ref().map(|shards| shards.chunks.as_slice()).unwrap_or_default();
+    let along = |(axis, (length, chunk)): (usize, (&u64, &u64))| {
+        let whole = chunk.saturating_mul(inner.get(axis).copied().unwrap_or(1)).max(1);
+        length.div_ceil(whole)
+    };
+    let axes = array.shape.iter().zip(&array.chunk).enumerate();
+    let wanted = axes.map(along).fold(1u64, u64::saturating_mul);
+    if listed >= wanted {
+        return Ok(());
+    }
+    let why = format!(
+        "the server lists {listed} of its {wanted} files, and its list may leave out some that exist; \
+         get the folder with another tool, or use a server with the protocol of S3"
+    );
+    Err(FormatError::unsupported(path, why))
 }
 
 impl ZarrTables {

@@ -287,7 +287,8 @@ impl ErrorKind {
             BackendError::NotFound { .. } => ErrorKind::NotFound,
             BackendError::WrongKind { .. }
             | BackendError::InvalidKey { .. }
-            | BackendError::TooMany { .. } => ErrorKind::Usage,
+            | BackendError::TooMany { .. }
+            | BackendError::TooDeep { .. } => ErrorKind::Usage,
             BackendError::Denied { .. } => ErrorKind::Denied,
             BackendError::Changed { .. } | BackendError::Short { .. } => ErrorKind::Stale,
             BackendError::Unavailable { .. } => ErrorKind::Unavailable,

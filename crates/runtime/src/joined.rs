@@ -48,6 +48,21 @@ impl Part for JoinedPart {
         Ok(())
     }
 
+    fn fetches_ahead(&self) -> bool {
+        self.all().any(|part| part.fetches_ahead())
+    }
+
+    fn expect(&self, ranges: &[PartRange<'_>]) {
+        for same in ranges.chunk_by(|one, other| one.object == other.object) {
+            let object = same.first().and_then(|range| range.object);
+            let inner: Vec<PartRange<'_>> =
+                same.iter().map(|range| PartRange { object: None, ..range.clone() }).collect();
+            if let Ok(part) = self.file(object) {
+                part.expect(&inner);
+            }
+        }
+    }
+
     fn unchanged(&self) -> Result<(), RunError> {
         self.all().try_for_each(|part| part.unchanged())
     }

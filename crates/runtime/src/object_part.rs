@@ -49,6 +49,16 @@ impl Part for ObjectPart {
         self.object.read(&each, out).map_err(|error| self.explain(first, error))
     }
 
+    fn fetches_ahead(&self) -> bool {
+        self.object.fetches_ahead()
+    }
+
+    fn expect(&self, ranges: &[PartRange<'_>]) {
+        let each: Vec<Range<u64>> =
+            ranges.iter().map(|range| range.offset..range.offset.saturating_add(range.len as u64)).collect();
+        self.object.expect(&each);
+    }
+
     fn unchanged(&self) -> Result<(), RunError> {
         self.object.unchanged().map_err(|error| self.explain(0, error))
     }

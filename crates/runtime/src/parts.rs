@@ -41,6 +41,14 @@ pub trait Part: Send + Sync {
         Ok(())
     }
 
+    /// Whether the part fetches bytes that were announced before they are read.
+    fn fetches_ahead(&self) -> bool {
+        false
+    }
+
+    /// Announces ranges that will be read soon.
+    fn expect(&self, _ranges: &[PartRange<'_>]) {}
+
     /// Checks that the part has not changed since it was opened. The runtime checks it after the last read of a
     /// pass, so no answer and no checkpoint mixes bytes of two states.
     ///

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gristmill_kernel::{Block, Ctx, Fold, Kernel, NoRows, Position};
 use gristmill_layout::TargetIndex;
 
+use crate::ahead::announced;
 use crate::fetch::Tally;
 use crate::lane_threads::run_lanes;
 use crate::prepare::Prepared;
@@ -124,7 +125,7 @@ impl<'a> Pass<'a> {
             job,
             ctx,
             control,
-            units: Mutex::new(units.peekable()),
+            units: Mutex::new(announced(job, units).peekable()),
             resumed: Mutex::default(),
             partial: Mutex::new(partial),
             enough: AtomicU64::new(u64::MAX),

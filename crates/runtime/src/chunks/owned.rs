@@ -95,6 +95,23 @@ impl ChunkRead<'_> {
 }
 
 impl OwnedChunks {
+    /// The stored bytes of the chunks of a target at these positions, without those that `left_out` names by their numbers.
+    pub fn stored_in(
+        &self,
+        target: TargetIndex,
+        positions: Range<u64>,
+        left_out: &dyn Fn(u64) -> bool,
+    ) -> Vec<Range<u64>> {
+        let own = positions.filter(|position| self.owner(*position) == Some(target));
+        let stored = own.filter_map(|position| match self.chunks.find(position).ok()? {
+            (number, FoundChunk::At(place)) if !left_out(number) => {
+                Some(place.offset..place.offset.saturating_add(place.bytes))
+            }
+            _ => None,
+        });
+        stored.collect()
+    }
+
     /// Takes chunks of a target from the start of `positions`: as many as have at most `most` stored bytes together, and at
     /// least one. `settled` gives the summary that suffices instead of a chunk, by position and number. `other_bytes` gives the
     /// number of bytes of other variables that are read with a chunk.
